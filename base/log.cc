@@ -1,0 +1,91 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <memory>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+struct LevelRow {
+  LogLevel level;
+  std::string_view name;
+  spdlog::level::level_enum spdlog_level;
+};
+
+constexpr std::array<LevelRow, 5> kLevels = {{
+    {LogLevel::kDebug, "debug", spdlog::level::debug},
+    {LogLevel::kInfo, "info", spdlog::level::info},
+    {LogLevel::kWarn, "warn", spdlog::level::warn},
+    {LogLevel::kError, "error", spdlog::level::err},
+    {LogLevel::kOff, "off", spdlog::level::off},
+}};
+
+spdlog::logger& sink() {
+  // Leaked on purpose: threads may still log while statics are destroyed.
+  static spdlog::logger* logger = [] {
+    auto* made = new spdlog::logger("tgi", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("time=%Y-%m-%dT%H:%M:%S.%e%z %v");
+    made->flush_on(spdlog::level::debug);
+    return made;
+  }();
+  return *logger;
+}
+
+void append_value(std::string& line, std::string_view value) {
+  bool plain = !value.empty();
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\') plain = false;
+  }
+  if (plain) {
+    line += value;
+    return;
+  }
+  line += '"';
+  for (const char c : value) {
+    if (c == '"' || c == '\\') {
+      line += '\\';
+      line += c;
+    } else if (static_cast<unsigned char>(c) < ' ') {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    } else {
+      line += c;
+    }
+  }
+  line += '"';
+}
+
+}  // namespace
+
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  const LevelRow& row = kLevels.at(static_cast<size_t>(level));
+  if (!sink().should_log(row.spdlog_level)) return;
+  std::string line = fmt::format("level={} msg=", row.name);
+  append_value(line, message);
+  for (const LogField& field : fields) {
+    line += ' ';
+    line += field.key;
+    line += '=';
+    append_value(line, field.value);
+  }
+  sink().log(row.spdlog_level, "{}", line);
+}
+
+void set_log_level(LogLevel level) {
+  sink().set_level(kLevels.at(static_cast<size_t>(level)).spdlog_level);
+}
+
+LogLevel parse_log_level(std::string_view name) {
+  for (const LevelRow& row : kLevels) {
+    if (row.name == name) return row.level;
+  }
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("log level \"{}\" is not known; use debug, info, warn, error or off", name));
+}
+
+}  // namespace tgi

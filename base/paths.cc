@@ -1,0 +1,60 @@
+#include "base/paths.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+std::string env_or(const char* name, std::string fallback) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : std::move(fallback);
+}
+
+std::string home_dir() {
+  return env_or("HOME", fmt::format("/tmp/tgi-{}", ::getuid()));
+}
+
+}  // namespace
+
+std::string default_socket_path() {
+  const std::string chosen = env_or("TGI_SOCKET", "");
+  if (!chosen.empty()) return chosen;
+  const std::string runtime = env_or("XDG_RUNTIME_DIR", "");
+  if (!runtime.empty()) return runtime + "/tgi/tgid.sock";
+  return fmt::format("/tmp/tgi-{}/tgid.sock", ::getuid());
+}
+
+std::string state_dir() {
+  return env_or("XDG_STATE_HOME", home_dir() + "/.local/state") + "/tgi";
+}
+
+std::string cache_dir() {
+  return env_or("XDG_CACHE_HOME", home_dir() + "/.cache") + "/tgi";
+}
+
+std::string executable_dir() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string(".") : path.parent_path().string();
+}
+
+void make_private_dir(const std::string& path) {
+  std::error_code error;
+  const auto parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (::mkdir(path.c_str(), 0700) == 0) return;
+  const int reason = errno;
+  if (reason == EEXIST && std::filesystem::is_directory(path, error)) return;
+  throw Error(Code::kInvalidArgument, fmt::format("folder {}: {}", path, std::strerror(reason)));
+}
+
+}  // namespace tgi

@@ -1,0 +1,37 @@
+#include "base/json.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+
+namespace tgi {
+
+TEST_CASE("json errors name the path of the value") {
+  const Json document = parse_json(R"({"rope_scaling": {"factor": "two"}})");
+  const JsonReader reader = JsonReader(document, "config.json").object("rope_scaling");
+  CHECK_THROWS_WITH(reader.number("factor"),
+                    "config.json.rope_scaling.factor: expected a number, got string");
+  CHECK_THROWS_WITH(reader.integer("missing"), "config.json.rope_scaling.missing: missing");
+}
+
+TEST_CASE("json refuses deep nesting, invalid utf-8 and unknown members") {
+  CHECK_THROWS_AS(parse_json(std::string(1000000, '[')), Error);
+  CHECK_NOTHROW(parse_json("[[[[]]]]", 4));
+  CHECK_THROWS_AS(parse_json("[[[[]]]]", 3), Error);
+  CHECK_THROWS_AS(parse_json("\"\xff\""), Error);
+  const Json document = parse_json(R"({"a": 1, "b": 2})");
+  CHECK_THROWS_WITH(JsonReader(document, "").refuse_unknown({"a", "c"}),
+                    "b: unknown field; known are a, c");
+}
+
+TEST_CASE("json takes whole numbers however they are written and refuses others") {
+  const Json document =
+      parse_json(R"({"a": 4096.0, "b": 1.5, "c": 18446744073709551615, "d": null})");
+  const JsonReader reader(document, "");
+  CHECK(reader.integer("a") == 4096);
+  CHECK_THROWS_AS(reader.integer("b"), Error);
+  CHECK_THROWS_AS(reader.integer("c"), Error);
+  CHECK(reader.integer_or("d", 7) == 7);
+}
+
+}  // namespace tgi
