@@ -1,0 +1,251 @@
+// The contract between tgi and tgid: newline-delimited JSON on a Unix socket. docs/protocol.md is
+// this file as a page for readers; the two change together.
+//
+//   1. The daemon writes the hello line as soon as a client is accepted.
+//   2. The client writes one request line: {"method": NAME, "params": {...}}.
+//   3. The daemon answers with lines. `generate` gives any number of token events and then one done
+//   event; the other
+//      methods give one {"result": {...}}. An {"error": {"code", "message"}} line is always the
+//      last one.
+//   4. The daemon closes. One request per connection: a client that closes earlier cancels.
+//
+// A line is at most kMaxLineBytes long, is valid UTF-8, and nests at most kMaxJsonDepth deep.
+// Unknown fields are refused by name, so that a misspelt parameter is never ignored. Fields only
+// get added within one kProtocolVersion. Plain values without threads; every from_json throws
+// Error{kInvalidArgument} naming the field.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tgi::ipc {
+
+using OrderedJson = nlohmann::ordered_json;  // keeps the member order of messages and tools
+
+inline constexpr int kProtocolVersion = 1;
+inline constexpr std::string_view kVersion = "0.1.0";
+inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
+inline constexpr int kMaxJsonDepth = 64;
+
+// Method names.
+inline constexpr std::string_view kGenerate = "generate";
+inline constexpr std::string_view kStatus = "status";
+inline constexpr std::string_view kLoad = "load";
+inline constexpr std::string_view kUnload = "unload";
+inline constexpr std::string_view kStop = "stop";
+inline constexpr std::string_view kTokenize = "tokenize";
+
+struct Hello {
+  int protocol = kProtocolVersion;
+  std::string version{kVersion};
+};
+
+// How to pick tokens. Absent optionals mean "off" or "the model's default".
+struct GenerateParams {
+  std::optional<int64_t> max_new_tokens;  // absent: all that fits, max_total_tokens - prompt
+  bool do_sample = false;             // sampling is on as well when any of the next five is given
+  std::optional<double> temperature;  // > 0
+  std::optional<int64_t> top_k;       // > 0
+  std::optional<double> top_p;        // (0, 1]
+  std::optional<double> typical_p;    // (0, 1]
+  std::optional<double> min_p;        // [0, 1]: keeps p >= min_p * p_max
+  std::optional<double> repetition_penalty;  // > 0; 1 is off; over prompt and output
+  std::optional<double> frequency_penalty;   // [-2, 2]; per occurrence in the output
+  std::optional<double> presence_penalty;    // [-2, 2]; once per distinct token of the output
+  std::optional<uint64_t> seed;              // absent: random, reported back
+  std::vector<std::string> stop;
+  bool include_stop_text = true;  // the stop string stays at the end of the text, as in TGI
+  int64_t best_of = 1;            // > 1 needs sampling
+  int64_t top_n_tokens = 0;
+  std::optional<int64_t> truncate;  // keep the last N tokens of the prompt
+  bool ignore_eos = false;
+  bool return_full_text = false;
+  bool watermark = false;
+  bool details = false;  // the done event lists every token
+  bool prompt_logprobs =
+      false;  // the done event lists the prompt's tokens; not from the prefix cache
+  bool use_prefix_cache = true;
+};
+
+// Exactly one of prompt, prompt_ids, messages.
+struct GenerateRequest {
+  std::optional<std::string> prompt;
+  std::optional<std::vector<int32_t>> prompt_ids;
+  std::optional<OrderedJson>
+      messages;  // [{role, content, ...}]; rendered by the model's chat template
+  std::optional<OrderedJson> tools;     // chat only; handed to the template
+  bool continue_final_message = false;  // chat only
+  bool stream = false;                  // token events; without it only the done event comes
+  GenerateParams params;
+};
+
+enum class FinishReason { kLength, kEosToken, kStopSequence };
+std::string_view finish_reason_name(FinishReason reason);  // "length", "eos_token", "stop_sequence"
+
+struct TokenInfo {
+  int32_t id = 0;
+  std::string text;  // of this token alone, byte errors replaced
+  std::optional<double>
+      logprob;  // natural log under the raw distribution; absent: none (first prompt token)
+  bool special = false;
+};
+
+struct TokenEvent {
+  TokenInfo token;
+  std::string
+      text;  // released to the reader by this token: whole UTF-8, "" while something is held back
+  std::vector<TokenInfo> top_tokens;  // by falling logprob
+};
+
+struct Timings {
+  double queue_ms = 0;                // accepted until first scheduled
+  double time_to_first_token_ms = 0;  // accepted until the first token was there
+  double decode_ms = 0;               // first token until the last
+  double total_ms = 0;
+};
+
+struct SequenceResult {
+  std::string text;
+  FinishReason finish_reason = FinishReason::kLength;
+  std::string stop_sequence;  // the one that matched, else ""
+  int64_t num_generated_tokens = 0;
+  double mean_logprob = 0;
+  std::vector<TokenInfo> tokens;                   // with details
+  std::vector<std::vector<TokenInfo>> top_tokens;  // with top_n_tokens; one list per token
+};
+
+// The sequence itself, and what the whole request cost.
+struct DoneEvent {
+  SequenceResult best;
+  std::vector<SequenceResult> others;    // best_of - 1 of them
+  std::vector<TokenInfo> prompt_tokens;  // with prompt_logprobs
+  std::optional<uint64_t> seed;          // when sampling
+  int64_t num_prompt_tokens = 0;
+  int64_t num_cached_tokens = 0;     // of the prompt, taken from the prefix cache
+  int64_t num_truncated_tokens = 0;  // dropped from the left on the client's wish
+  Timings timings;
+};
+
+struct LoadParams {
+  std::string model;                       // a folder, or "demo"
+  std::optional<std::string> load_format;  // "auto" or "dummy"
+  std::optional<std::string> dtype;        // "auto", "f32", "bf16", "f16"
+};
+
+struct MemoryPlan {  // bytes
+  int64_t weights = 0;
+  int64_t kv_cache = 0;
+  int64_t workspace = 0;
+  int64_t available = 0;  // what the plan had to fit into
+};
+
+struct ModelStatus {
+  std::string name;
+  std::string architecture;
+  std::string dtype;  // of the weights as they are in memory
+  std::string kv_cache_dtype;
+  std::string backend;  // "cpu"
+  std::string isa;      // "avx512", "avx2", "generic"
+  int64_t num_threads = 0;
+  int64_t num_params = 0;
+  int64_t vocab_size = 0;
+  int64_t max_total_tokens = 0;
+  int64_t block_size = 0;  // tokens
+  int64_t num_blocks = 0;
+  int64_t num_blocks_used = 0;    // leased to sequences
+  int64_t num_blocks_cached = 0;  // held by the prefix cache alone
+  int64_t num_blocks_free = 0;
+  int64_t num_running = 0;
+  int64_t num_waiting = 0;
+  int64_t kv_bytes_per_token = 0;
+  int64_t weight_bytes_per_token = 0;  // streamed from memory for one decoded token
+  bool has_chat_template = false;
+  double load_seconds = 0;
+  MemoryPlan memory;
+};
+
+struct Counters {  // since the daemon started
+  int64_t num_requests = 0;
+  int64_t num_failed = 0;
+  int64_t num_cancelled = 0;
+  int64_t num_prompt_tokens = 0;
+  int64_t num_cached_tokens = 0;
+  int64_t num_generated_tokens = 0;
+  int64_t num_preemptions = 0;
+  int64_t num_steps = 0;
+};
+
+struct Status {
+  std::string version{kVersion};
+  int64_t pid = 0;
+  double uptime_seconds = 0;
+  std::string phase;         // "no model", "loading", "ready", "draining", "failed"
+  std::string phase_detail;  // what is being loaded, or why it failed
+  std::string socket;
+  int64_t rss_bytes = 0;
+  std::optional<ModelStatus> model;
+  Counters counters;
+};
+
+struct TokenizeParams {
+  std::optional<std::string> prompt;
+  std::optional<OrderedJson> messages;
+  bool add_special = true;
+};
+struct TokenizeResult {
+  std::string text;  // what was tokenised: the prompt, or the rendered chat
+  std::vector<TokenInfo> tokens;
+};
+
+// --- codec: one JSON value each way, compact, without the newline
+
+// A request line taken apart. `params` is {} when absent.
+struct Request {
+  std::string method;
+  OrderedJson params;
+};
+
+std::string encode_hello(const Hello& hello);
+Hello decode_hello(std::string_view line);
+
+std::string encode_request(std::string_view method, const OrderedJson& params);
+Request decode_request(std::string_view line);
+
+// Replies. Strings that are not valid UTF-8 are never put in (checked: kInternal).
+std::string encode_result(const OrderedJson& result);
+std::string encode_error(const Error& error);
+std::string encode_token_event(const TokenEvent& event);
+std::string encode_done_event(const DoneEvent& event);
+
+// One reply line taken apart: exactly one of the members is set. An error line comes back as the
+// Error it carries.
+struct Reply {
+  std::optional<TokenEvent> token;
+  std::optional<DoneEvent> done;
+  std::optional<OrderedJson> result;
+  std::optional<Error> error;
+};
+Reply decode_reply(std::string_view line);
+
+OrderedJson to_json(const GenerateRequest& request);
+GenerateRequest generate_request_from_json(const OrderedJson& params);
+OrderedJson to_json(const LoadParams& params);
+LoadParams load_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const Status& status);
+Status status_from_json(const OrderedJson& json);
+OrderedJson to_json(const TokenizeParams& params);
+TokenizeParams tokenize_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const TokenizeResult& result);
+TokenizeResult tokenize_result_from_json(const OrderedJson& json);
+OrderedJson to_json(const TokenInfo& token);
+OrderedJson to_json(const SequenceResult& sequence);
+OrderedJson to_json(const DoneEvent& event);
+DoneEvent done_event_from_json(const OrderedJson& json);
+
+}  // namespace tgi::ipc
