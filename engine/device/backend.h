@@ -1,0 +1,209 @@
+// What a compute device must do: a specification header. engine/cpu implements it in the
+// executable, cuda/ in a plugin. Pure interface, header-only (a plugin can't link an out-of-line
+// virtual).
+//
+// Ops enqueue, steps retire: between submit and wait nothing here may be assumed done. An op's
+// arguments are checked by the caller at load; the op assumes them. All reductions run in one fixed
+// order per output element, so that a row's result does not depend on which other rows are in the
+// batch, how a prompt was cut into chunks, or the threads. Every op has a plain double-precision
+// twin (engine/cpu/reference_device) and any device must agree with it: tests/conformance is the
+// other half of this specification.
+//
+// Threads: one thread (the rank's worker) uses a Device; a constructor may run elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/tensor/batch.h"
+#include "engine/tensor/tensor.h"
+#include "engine/tensor/weight.h"
+
+namespace tgi {
+
+inline constexpr int kBackendAbi = 1;
+
+struct DeviceInfo {
+  std::string backend;       // "cpu"
+  std::string isa;           // "avx512", "avx2", "generic"
+  std::string description;   // of the hardware, for people
+  int num_threads = 0;       // 0 where it means nothing
+  int64_t memory_bytes = 0;  // that a plan may use in all
+  DType activation_dtype = DType::kF32;
+};
+
+enum class NormKind : uint8_t { kRms, kLayer };
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kRelu, kReluSquared };
+
+// Where rotary angles come from. angle(p, i) = float(p) * inv_freq(p)[i]; cos and sin are
+// multiplied by attention_factor. inv_freq depends on p only for dynamic scaling (YaRN, llama3 and
+// linear are folded in at load).
+struct RopeSpec {
+  int32_t rotary_dim = 0;       // of the head, from its start; even
+  bool interleaved = false;     // pairs (2i, 2i+1); else (i, i + rotary_dim/2)
+  std::vector<float> inv_freq;  // (rotary_dim / 2)
+  float attention_factor = 1.0F;
+  // Dynamic NTK: at position p >= original_max_positions the base is
+  // base * (factor*(p+1)/original_max_positions - (factor-1)) ^ (rotary_dim/(rotary_dim-2)). A pure
+  // function of the position, so that cached keys never depend on what came after them. 0: off.
+  int32_t dynamic_original_positions = 0;
+  float dynamic_factor = 1.0F;
+  float base = 10000.0F;
+};
+
+struct KvLayout {
+  int32_t num_layers = 0;
+  int32_t num_kv_heads = 0;  // of this rank
+  int32_t head_dim = 0;
+  int32_t block_size = 16;  // tokens per block; the device may support only some (kKvBlockSizes)
+  int32_t num_blocks = 0;
+  DType dtype = DType::kBF16;
+};
+
+// The fixed table of running sequences.
+struct SlotLayout {
+  int32_t num_slots = 0;
+  int32_t max_blocks_per_slot = 0;
+  int32_t max_batch_tokens = 0;  // token rows of one step
+  int32_t vocab_size = 0;
+};
+
+struct EmbedArgs {
+  const Matrix* table = nullptr;           // (vocab, hidden)
+  const Matrix* position_table = nullptr;  // (optional) (positions, hidden), added
+  float multiplier = 1.0F;                 // of the token's embedding
+  Tensor out;                              // (num_tokens, hidden)
+};
+
+struct NormArgs {
+  NormKind kind = NormKind::kRms;
+  float eps = 0.0F;
+  float weight_offset = 0.0F;      // 1 where the checkpoint stores weight - 1
+  const Tensor* weight = nullptr;  // (1, cols), f32
+  const Tensor* bias = nullptr;    // (optional) (1, cols), f32
+  Tensor x;                        // (rows, cols)
+  Tensor residual;  // (optional: data null) (rows, cols): residual += x first, and the sum is what
+                    // is normalised
+  Tensor out;       // (rows, cols); may be x
+};
+
+struct MatmulArgs {
+  Tensor x;                      // (rows, w.cols)
+  const Matrix* w = nullptr;     // (w.rows, w.cols)
+  const Tensor* bias = nullptr;  // (optional) (1, w.rows), f32
+  Tensor out;                    // (rows, w.rows); must not overlap x
+};
+
+// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Norms
+// each q and k head when weights are given, rotates q and k, writes k and v of the step's tokens to
+// the cache.
+struct QkvArgs {
+  int32_t layer = 0;
+  int32_t num_heads = 0;
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t rope = -1;               // from add_rope; -1: none
+  const Tensor* q_norm = nullptr;  // (optional) (1, head_dim), f32; RMS norm
+  const Tensor* k_norm = nullptr;  // (optional) as q_norm
+  float norm_eps = 0.0F;
+  Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
+};
+
+// Causal attention of the step's queries over the cached context of their sequence (store_kv came
+// before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV have fixed
+// boundaries from position 0 and are merged in order, whatever the chunk of queries.
+struct AttentionArgs {
+  int32_t layer = 0;
+  int32_t num_heads = 0;
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  float scale = 1.0F;
+  float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
+  int32_t sliding_window =
+      0;       // 0: off; else a query sees itself and the window - 1 tokens before it
+  Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
+  Tensor out;  // (num_tokens, num_heads * head_dim)
+};
+
+// gated: in is [gate | up], out = activation(gate) * up. Else out = activation(in); out may then be
+// in.
+struct ActivationArgs {
+  Activation kind = Activation::kSilu;
+  bool gated = true;
+  Tensor in;   // (rows, 2 * cols) or (rows, cols)
+  Tensor out;  // (rows, cols)
+};
+
+struct SampleArgs {
+  Tensor hidden;  // (num_logit_rows, hidden): after the final norm, from gather_logit_rows
+  const Matrix* lm_head = nullptr;  // (vocab, hidden)
+  const Tensor* bias = nullptr;     // (optional) (1, vocab), f32
+  float logit_scale = 1.0F;
+  float logit_softcap = 0.0F;  // 0: off
+};
+
+// The forward pass of a model, given to submit. Calls the device's ops in order; may not look at
+// anything that differs between two steps of the same shape, except through the ops (a device may
+// capture it once and replay it).
+class Forward {
+ public:
+  virtual ~Forward() = default;
+  virtual void run(int32_t num_tokens, int32_t num_logit_rows) = 0;
+};
+
+using Ticket = uint64_t;
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  // --- memory and weights: at load only
+  // Throws kOutOfMemory with the size and the purpose. Zeroed.
+  virtual Buffer allocate(size_t size_bytes, std::string_view purpose) = 0;
+  virtual void copy_to_device(void* to, const void* from, size_t size_bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, size_t size_bytes) = 0;
+
+  // How a matrix of this format and type will be held; `keep_f32`: compute without rounding weights
+  // (fidelity). Throws kUnsupported naming the format when there is no kernel for it.
+  virtual int64_t matrix_bytes(std::string_view format,
+                               DType dtype,
+                               int64_t rows,
+                               int64_t cols) const = 0;
+  // Stacks the pieces by rows into one matrix (fused qkv, fused gate and up), converted to `dtype`
+  // (dense formats).
+  virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) = 0;
+
+  // --- state: once per model, after the plan is made
+  virtual int32_t add_rope(const RopeSpec& rope) = 0;
+  virtual int64_t kv_bytes(const KvLayout& layout) const = 0;
+  virtual int64_t slot_bytes(
+      const SlotLayout& layout) const = 0;  // slot table, staging and sampling workspace
+  virtual void allocate_state(const KvLayout& kv, const SlotLayout& slots) = 0;
+
+  // --- steps
+  // Applies the batch's slot changes, runs `forward`. The batch may be reused when submit returns.
+  virtual Ticket submit(const Batch& batch, Forward& forward) = 0;
+  // Blocks until the step is retired. Valid until the next call of wait.
+  virtual const StepResult& wait(Ticket ticket) = 0;
+
+  // --- ops: only from within Forward::run
+  virtual void embed(const EmbedArgs& args) = 0;
+  virtual void norm(const NormArgs& args) = 0;
+  virtual void matmul(const MatmulArgs& args) = 0;
+  virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
+  virtual void attention(const AttentionArgs& args) = 0;
+  virtual void activation(const ActivationArgs& args) = 0;
+  // out row i = x row of the i-th of [sample_rows, score_rows] of the step; out: (num_logit_rows,
+  // cols)
+  virtual void gather_logit_rows(const Tensor& x, const Tensor& out) = 0;
+  virtual void add(const Tensor& x,
+                   const Tensor& y,
+                   const Tensor& out) = 0;  // out = x + y; out may be x or y
+  virtual void sample(const SampleArgs& args) = 0;
+};
+
+}  // namespace tgi

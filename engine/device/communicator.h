@@ -1,0 +1,24 @@
+// Reductions between the ranks of a tensor-parallel group. Stream-ordered like the ops of a Device.
+#pragma once
+
+#include "engine/tensor/tensor.h"
+
+namespace tgi {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+  virtual void all_reduce_sum(const Tensor& tensor) = 0;  // in place
+};
+
+// One rank: nothing to do, so that no caller asks how many there are.
+class NullCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 1; }
+  void all_reduce_sum(const Tensor& /*tensor*/) override {}
+};
+
+}  // namespace tgi

@@ -1,0 +1,95 @@
+// One step as plain host arrays: the only thing that goes from the scheduler to the workers, and
+// what comes back.
+//
+// Running sequences sit in slots of a fixed table that lives on the device: block table, sampling
+// parameters, token counts for the penalties, the token sampled last. A step sends only what
+// changed in it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/tensor/sampling_params.h"
+
+namespace tgi {
+
+// A sequence takes the slot: everything the slot held before is forgotten. The ids must stay valid
+// until the step was submitted.
+struct SlotStart {
+  int32_t slot = 0;
+  SamplingParams sampling;
+  std::span<const int32_t> token_ids;  // prompt and what was generated so far
+  int32_t num_prompt_tokens = 0;       // of token_ids
+};
+
+// block_tables[slot][index] = block
+struct BlockAppend {
+  int32_t slot = 0;
+  int32_t index = 0;
+  int32_t block = 0;
+};
+
+// Draw the next token of `slot` from the logits of token row `row`.
+struct SampleRow {
+  int32_t row = 0;
+  int32_t slot = 0;
+  int32_t position = 0;  // of the token to be drawn, from 0 at the start of the prompt
+};
+
+// Report the log-probability of `target_id` under the logits of token row `row` (prompt
+// log-probabilities).
+struct ScoreRow {
+  int32_t row = 0;
+  int32_t target_id = 0;
+};
+
+// Sequence i of the step owns token rows [cu_seqlens_q[i], cu_seqlens_q[i + 1]), which are the last
+// tokens of a context of context_lens[i] tokens. Prefill chunks and decode rows mix freely.
+struct Batch {
+  std::vector<int32_t> token_ids;     // (num_tokens); -1 - s: the token that slot s sampled last
+  std::vector<int32_t> positions;     // (num_tokens)
+  std::vector<int32_t> slots;         // (num_sequences)
+  std::vector<int32_t> cu_seqlens_q;  // (num_sequences + 1)
+  std::vector<int32_t> context_lens;  // (num_sequences); this step's tokens included
+  std::vector<SampleRow> sample_rows;
+  std::vector<ScoreRow> score_rows;
+  std::vector<SlotStart> slot_starts;      // applied before block_appends
+  std::vector<BlockAppend> block_appends;  // applied before the forward pass
+
+  int32_t num_tokens() const { return static_cast<int32_t>(token_ids.size()); }
+  int32_t num_sequences() const { return static_cast<int32_t>(slots.size()); }
+
+  // Keeps the capacity: a steady step allocates nothing.
+  void clear() {
+    token_ids.clear();
+    positions.clear();
+    slots.clear();
+    cu_seqlens_q.clear();
+    cu_seqlens_q.push_back(0);
+    context_lens.clear();
+    sample_rows.clear();
+    score_rows.clear();
+    slot_starts.clear();
+    block_appends.clear();
+  }
+};
+
+struct TokenScore {
+  int32_t id = 0;
+  float logprob = 0.0F;  // natural log, of the raw distribution
+};
+
+struct SampledToken {
+  TokenScore token;
+  // Alternatives by falling logprob; a tie with the last of top_n_tokens is included.
+  std::vector<TokenScore> top_tokens;
+};
+
+// What a step gave back, in the order of the batch's sample_rows and score_rows.
+struct StepResult {
+  std::vector<SampledToken> sampled;
+  std::vector<float> scores;
+};
+
+}  // namespace tgi

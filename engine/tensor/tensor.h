@@ -1,0 +1,83 @@
+// Element types, views of device memory, and its owner. Knows nothing of models or of any one
+// device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace tgi {
+
+enum class DType : uint8_t { kF32, kF16, kBF16 };
+
+constexpr size_t dtype_size(DType dtype) {
+  return dtype == DType::kF32 ? 4 : 2;
+}
+
+constexpr std::string_view dtype_name(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+  }
+  return "unknown";
+}
+
+constexpr std::optional<DType> dtype_from_name(std::string_view name) {
+  if (name == "f32" || name == "float32") return DType::kF32;
+  if (name == "f16" || name == "float16") return DType::kF16;
+  if (name == "bf16" || name == "bfloat16") return DType::kBF16;
+  return std::nullopt;
+}
+
+// A view of (rows, cols) elements in device memory, rows `stride` elements apart. Never owns. The
+// host may look at `data` only when the device says that it is host memory.
+struct Tensor {
+  void* data = nullptr;
+  DType dtype = DType::kF32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;
+
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+
+  // The first `count` rows.
+  Tensor first_rows(int64_t count) const { return {data, dtype, count, cols, stride}; }
+
+  // Columns [begin, begin + count): a part of a fused row.
+  Tensor columns(int64_t begin, int64_t count) const {
+    auto* bytes = static_cast<std::byte*>(data) + static_cast<size_t>(begin) * dtype_size(dtype);
+    return {bytes, dtype, rows, count, stride};
+  }
+};
+
+// Owns device memory. Move-only; made by Device::allocate.
+class Buffer {
+ public:
+  using Free = void (*)(void* data, size_t size_bytes);
+
+  Buffer() = default;
+  Buffer(void* data, size_t size_bytes, Free free) : data_(data, Deleter{size_bytes, free}) {}
+
+  void* data() const { return data_.get(); }
+  size_t size_bytes() const { return data_.get_deleter().size_bytes; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  struct Deleter {
+    size_t size_bytes = 0;
+    Free free = nullptr;
+    void operator()(void* data) const { free(data, size_bytes); }
+  };
+  std::unique_ptr<void, Deleter> data_;
+};
+
+}  // namespace tgi

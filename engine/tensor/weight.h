@@ -1,0 +1,48 @@
+// A weight on its way from a checkpoint to a device, and what the device makes of it.
+//
+// All matrices are (out_features, in_features), used as y = x W^T; a checkpoint that stores the
+// transpose says so by its strides. Formats (dense, and later the quantised ones) differ only in
+// their parts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tensor/tensor.h"
+
+namespace tgi {
+
+// One stored array, still in the checkpoint's bytes. Does not own.
+struct WeightPart {
+  std::string_view role;  // which of its format's arrays it is; "weight" for a dense matrix
+  const std::byte* data = nullptr;
+  DType dtype = DType::kF32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t row_stride = 0;  // in elements
+  int64_t col_stride = 1;  // in elements; not 1 in a transposed matrix
+};
+
+// One matrix (or a part of a fused one) as its format stores it.
+struct HostWeight {
+  std::string name;         // of the tensor in the checkpoint, for messages
+  std::string_view format;  // "dense", ...: the device looks its kernel up by it, once
+  int64_t rows = 0;         // out_features
+  int64_t cols = 0;         // in_features
+  std::vector<WeightPart> parts;
+};
+
+// A matrix in the layout that its device's kernels want. Immutable; shared by all steps. Only the
+// device that made it knows what is inside.
+class Matrix {
+ public:
+  virtual ~Matrix() = default;
+  int64_t rows = 0;  // out_features
+  int64_t cols = 0;  // in_features
+  int64_t size_bytes = 0;
+};
+
+}  // namespace tgi
