@@ -1,0 +1,276 @@
+#include "ipc/line_socket.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/paths.h"
+
+namespace tgi::ipc {
+namespace {
+
+constexpr size_t kReadBytes = 64 << 10;
+constexpr int kListenBacklog = 512;
+
+// Length of the valid character at the front of `text`, 0 when there is none.
+size_t character_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto continues = [&](size_t i, int low, int high) {
+    return i < text.size() && byte(i) >= low && byte(i) <= high;
+  };
+  const int first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1, 0x80, 0xBF) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const int low = first == 0xE0 ? 0xA0 : 0x80;   // no overlong forms
+    const int high = first == 0xED ? 0x9F : 0xBF;  // no surrogates
+    return continues(1, low, high) && continues(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const int low = first == 0xF0 ? 0x90 : 0x80;
+    const int high = first == 0xF4 ? 0x8F : 0xBF;  // nothing above U+10FFFF
+    return continues(1, low, high) && continues(2, 0x80, 0xBF) && continues(3, 0x80, 0xBF) ? 4 : 0;
+  }
+  return 0;
+}
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("socket path {}: it has {} bytes, expected 1 to {}; choose a shorter "
+                            "one with --socket or $TGI_SOCKET",
+                            path, path.size(), sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+UniqueFd new_socket() {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) throw Error(Code::kOutOfMemory, fmt::format("socket: {}", std::strerror(errno)));
+  return fd;
+}
+
+int connect_to(int fd, const sockaddr_un& address) {
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(fd, generic, sizeof address) == 0 ? 0 : errno;
+}
+
+// The folder must be one where nobody else can put a socket of theirs in place of ours.
+void require_private_folder(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  make_private_dir(folder);
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    throw Error(Code::kInvalidArgument, fmt::format("folder {}: {}", folder, std::strerror(errno)));
+  }
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("socket folder {}: it belongs to user {}, expected {}; choose another "
+                            "with --socket or $TGI_SOCKET",
+                            folder, status.st_uid, ::geteuid()));
+  }
+  const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (others_write && (status.st_mode & S_ISVTX) == 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("socket folder {}: others may write to it (mode {:o}); use a private "
+                            "folder (chmod 700)",
+                            folder, status.st_mode & 07777));
+  }
+}
+
+UniqueFd take_lock(const std::string& path) {
+  const std::string lock_path = path + ".lock";
+  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: {}", lock_path, std::strerror(errno)));
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw Error(Code::kOverloaded,
+                fmt::format("another daemon already listens at {}; stop it with `tgi stop`, or "
+                            "choose another place with --socket",
+                            path));
+  }
+  return lock;
+}
+
+// With the lock held, a socket file is a dead daemon's, unless some other program listens there.
+void remove_stale_socket(const std::string& path, const sockaddr_un& address) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return;
+  if (!S_ISSOCK(status.st_mode)) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: there is something that is not a socket; move it away or choose "
+                            "another place with --socket",
+                            path));
+  }
+  const UniqueFd probe = new_socket();
+  const int reason = connect_to(probe.get(), address);
+  if (reason == 0 || reason == EAGAIN) {
+    throw Error(Code::kOverloaded,
+                fmt::format("another program already listens at {}; choose another place with "
+                            "--socket",
+                            path));
+  }
+  if (::unlink(path.c_str()) != 0) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+size_t valid_utf8_prefix(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t bytes = character_bytes(text.substr(at));
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  return at;
+}
+
+void LineReader::feed(std::string_view bytes) {
+  if (begin_ > 0) {
+    buffer_.erase(0, begin_);
+    scanned_ -= begin_;
+    begin_ = 0;
+  }
+  buffer_.append(bytes);
+}
+
+std::optional<std::string> LineReader::next() {
+  const size_t end = buffer_.find('\n', scanned_);
+  const size_t line_bytes = (end == std::string::npos ? buffer_.size() : end) - begin_;
+  if (line_bytes > max_line_bytes_) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("a line has more than {} bytes, which is the limit", max_line_bytes_));
+  }
+  if (end == std::string::npos) {
+    scanned_ = buffer_.size();
+    return std::nullopt;
+  }
+  std::string line = buffer_.substr(begin_, line_bytes);
+  begin_ = end + 1;
+  scanned_ = begin_;
+  if (const size_t valid = valid_utf8_prefix(line); valid != line.size()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("a line is not valid UTF-8 at its byte {}", valid));
+  }
+  return line;
+}
+
+ReadStatus read_into(int fd, LineReader& reader) {
+  std::array<char, kReadBytes> bytes;
+  for (;;) {
+    const ssize_t count = ::recv(fd, bytes.data(), bytes.size(), 0);
+    if (count > 0) {
+      reader.feed({bytes.data(), static_cast<size_t>(count)});
+      return ReadStatus::kData;
+    }
+    if (count == 0 || errno == ECONNRESET) return ReadStatus::kClosed;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return ReadStatus::kWouldBlock;
+    if (errno != EINTR) {
+      throw Error(Code::kInternal, fmt::format("reading a socket: {}", std::strerror(errno)));
+    }
+  }
+}
+
+WriteStatus write_from(int fd, std::string_view& bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return WriteStatus::kWouldBlock;
+    } else if (errno == EPIPE || errno == ECONNRESET) {
+      return WriteStatus::kClosed;
+    } else if (errno != EINTR) {
+      throw Error(Code::kInternal, fmt::format("writing a socket: {}", std::strerror(errno)));
+    }
+  }
+  return WriteStatus::kDone;
+}
+
+UnixListener::UnixListener(std::string path, UniqueFd fd, UniqueFd lock)
+    : path_(std::move(path)), fd_(std::move(fd)), lock_(std::move(lock)) {}
+
+UnixListener::~UnixListener() {
+  if (fd_) ::unlink(path_.c_str());
+}
+
+std::optional<UniqueFd> UnixListener::accept() {
+  for (;;) {
+    const int client = ::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (client >= 0) return UniqueFd(client);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      throw Error(Code::kOutOfMemory,
+                  fmt::format("accepting a client at {}: {}", path_, std::strerror(errno)));
+    }
+    if (errno != EINTR && errno != ECONNABORTED) {
+      throw Error(Code::kInternal,
+                  fmt::format("accepting a client at {}: {}", path_, std::strerror(errno)));
+    }
+  }
+}
+
+UnixListener listen_unix(const std::string& path) {
+  const sockaddr_un address = address_of(path);
+  require_private_folder(path);
+  UniqueFd lock = take_lock(path);
+  remove_stale_socket(path, address);
+  UniqueFd fd = new_socket();
+  // Linux gives the socket file the mode of the socket itself, so there is no moment with a wider
+  // one.
+  if (::fchmod(fd.get(), 0600) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), kListenBacklog) != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("listening at {}: {}", path, std::strerror(errno)));
+  }
+  return {path, std::move(fd), std::move(lock)};
+}
+
+UniqueFd connect_unix(const std::string& path) {
+  const sockaddr_un address = address_of(path);
+  UniqueFd fd = new_socket();
+  int reason = connect_to(fd.get(), address);
+  while (reason == EINTR) reason = connect_to(fd.get(), address);
+  if (reason == 0) return fd;
+  if (reason == EAGAIN) {
+    throw Error(Code::kOverloaded,
+                fmt::format("the daemon at {} has too many clients waiting", path));
+  }
+  if (reason == ENOENT || reason == ECONNREFUSED || reason == ENOTDIR) {
+    throw Error(Code::kUnavailable, fmt::format("no daemon is running at {}", path));
+  }
+  throw Error(Code::kUnavailable, fmt::format("socket {}: {}", path, std::strerror(reason)));
+}
+
+Peer peer_of(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    throw Error(Code::kInternal, fmt::format("who is the peer: {}", std::strerror(errno)));
+  }
+  return {.pid = credentials.pid, .uid = credentials.uid};
+}
+
+bool may_connect(uid_t uid) {
+  return uid == ::geteuid() || uid == 0;
+}
+
+}  // namespace tgi::ipc
