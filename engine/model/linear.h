@@ -1,0 +1,28 @@
+// A matrix with its optional bias: the only place that calls Device::matmul (LoRA will be added
+// here and nowhere else).
+#pragma once
+
+#include <memory>
+
+#include "engine/device/backend.h"
+
+namespace tgi {
+
+// A vector in device memory, f32; empty when the checkpoint has none.
+struct DeviceVector {
+  Buffer buffer;
+  Tensor view;  // (1, length)
+
+  const Tensor* get() const { return buffer ? &view : nullptr; }
+};
+
+struct Linear {
+  std::unique_ptr<Matrix> weight;
+  DeviceVector bias;
+
+  void apply(Device& device, const Tensor& x, const Tensor& out) const {
+    device.matmul({.x = x, .w = weight.get(), .bias = bias.get(), .out = out});
+  }
+};
+
+}  // namespace tgi

@@ -1,0 +1,70 @@
+// All weights of a model on one device, fused as the forward pass wants them. Immutable once
+// loaded; shared by every step. What is absent in the checkpoint is empty here, and that is the
+// only switch the forward pass has.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/device/backend.h"
+#include "engine/model/architecture.h"
+#include "engine/model/linear.h"
+#include "engine/weights/checkpoint.h"
+
+namespace tgi {
+
+struct LayerWeights {
+  DeviceVector attention_norm;
+  DeviceVector attention_norm_bias;
+  Linear qkv;  // (q + 2 kv, hidden): rows q, k, v
+  DeviceVector q_norm;
+  DeviceVector k_norm;
+  Linear o;
+  DeviceVector mlp_norm;
+  DeviceVector mlp_norm_bias;
+  Linear
+      gate_up;  // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden)
+  Linear down;
+};
+
+struct ModelWeights {
+  std::unique_ptr<Matrix> token_embedding;
+  std::unique_ptr<Matrix> position_embedding;  // may be null
+  DeviceVector final_norm;
+  DeviceVector final_norm_bias;
+  std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
+  std::vector<LayerWeights> layers;
+
+  int64_t num_params = 0;
+  int64_t size_bytes = 0;  // on the device
+  int64_t streamed_bytes_per_token =
+      0;  // read from memory to decode one token: all but the embedding rows
+
+  const Matrix& lm_head() const { return untied_lm_head ? *untied_lm_head : *token_embedding; }
+};
+
+struct LoadWeightsOptions {
+  DType dtype = DType::kBF16;  // of the matrices on the device
+  int rank = 0;
+  int world_size = 1;
+};
+
+// What load_weights will put on the device, in bytes, from the config alone.
+int64_t plan_weight_bytes(const LoadedConfig& model,
+                          const Device& device,
+                          const LoadWeightsOptions& options);
+
+// Checks the whole table first: throws kInvalidArgument listing every missing, unused and misshapen
+// tensor at once.
+ModelWeights load_weights(const LoadedConfig& model,
+                          const Checkpoint& checkpoint,
+                          Device& device,
+                          const LoadWeightsOptions& options);
+
+// The tensors the config asks for, filled with small random numbers that depend only on the seed
+// and the tensor's name; made when asked for and dropped when released, so that memory does not
+// double.
+std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model, uint64_t seed);
+
+}  // namespace tgi
