@@ -9,9 +9,11 @@
 //      last one.
 //   4. The daemon closes. One request per connection: a client that closes earlier cancels.
 //
-// A line is at most kMaxLineBytes long, is valid UTF-8, and nests at most kMaxJsonDepth deep.
-// Unknown fields are refused by name, so that a misspelt parameter is never ignored. Fields only
-// get added within one kProtocolVersion. Plain values without threads; every from_json throws
+// A line is at most kMaxLineBytes long, is valid UTF-8, nests at most kMaxJsonDepth deep, and has
+// at most kMaxJsonValues values, of which no object has more than kMaxJsonObjectMembers. Unknown
+// fields of a request are refused by name, so that a misspelt parameter is never ignored. Fields
+// only get added within one kProtocolVersion, so a client passes over unknown fields of a reply.
+// Null counts as absent. Plain values without threads; every from_json throws
 // Error{kInvalidArgument} naming the field.
 #pragma once
 
@@ -32,6 +34,8 @@ inline constexpr int kProtocolVersion = 1;
 inline constexpr std::string_view kVersion = "0.1.0";
 inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 inline constexpr int kMaxJsonDepth = 64;
+inline constexpr size_t kMaxJsonObjectMembers = 1024;
+inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
 
 // Method names.
 inline constexpr std::string_view kGenerate = "generate";
@@ -73,7 +77,8 @@ struct GenerateParams {
   bool use_prefix_cache = true;
 };
 
-// Exactly one of prompt, prompt_ids, messages.
+// Exactly one of prompt, prompt_ids, messages. On the wire the fields of `params` stand beside the
+// others: {"prompt": "hi", "stream": true, "temperature": 0.7}.
 struct GenerateRequest {
   std::optional<std::string> prompt;
   std::optional<std::vector<int32_t>> prompt_ids;
@@ -233,6 +238,8 @@ struct Reply {
 };
 Reply decode_reply(std::string_view line);
 
+OrderedJson to_json(const GenerateParams& params);
+GenerateParams generate_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const GenerateRequest& request);
 GenerateRequest generate_request_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadParams& params);
@@ -245,7 +252,8 @@ OrderedJson to_json(const TokenizeResult& result);
 TokenizeResult tokenize_result_from_json(const OrderedJson& json);
 OrderedJson to_json(const TokenInfo& token);
 OrderedJson to_json(const SequenceResult& sequence);
-OrderedJson to_json(const DoneEvent& event);
+OrderedJson to_json(const TokenEvent& event);
+OrderedJson to_json(const DoneEvent& event);  // the fields of `best` beside the others
 DoneEvent done_event_from_json(const OrderedJson& json);
 
 }  // namespace tgi::ipc

@@ -1,0 +1,247 @@
+// The codec of what the daemon answers. Fields a client does not know are passed over: a newer
+// daemon of the same protocol may send more.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ipc/field_table.h"
+
+namespace tgi::ipc {
+namespace {
+
+struct FinishReasonRow {
+  FinishReason reason;
+  std::string_view name;
+};
+
+constexpr std::array<FinishReasonRow, 3> kFinishReasons = {{
+    {FinishReason::kLength, "length"},
+    {FinishReason::kEosToken, "eos_token"},
+    {FinishReason::kStopSequence, "stop_sequence"},
+}};
+
+constexpr Rules kRequired = {.required = true};
+constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
+
+template <typename T>
+T from_reply(const OrderedJson& json, const std::string& path) {
+  T out;
+  read_value(json, path, Rules{}, out);
+  return out;
+}
+
+}  // namespace
+
+std::string_view finish_reason_name(FinishReason reason) {
+  for (const FinishReasonRow& row : kFinishReasons) {
+    if (row.reason == reason) return row.name;
+  }
+  throw Error(Code::kInternal, "a finish reason without a name");
+}
+
+std::string write_finish_reason(FinishReason reason) {
+  return std::string(finish_reason_name(reason));
+}
+
+void read_value(const OrderedJson& json,
+                const std::string& path,
+                const Rules& rules,
+                FinishReason& out) {
+  std::string name;
+  read_value(json, path, rules, name);
+  for (const FinishReasonRow& row : kFinishReasons) {
+    if (row.name == name) {
+      out = row.reason;
+      return;
+    }
+  }
+  fail_field(path, fmt::format("unknown finish reason {}", name));
+}
+
+template <>
+std::span<const Field<TokenInfo>> fields<TokenInfo>() {
+  static constexpr std::array kFields = {
+      field<&TokenInfo::id>("id", kRequired),
+      field<&TokenInfo::text>("text", kRequired),
+      field<&TokenInfo::logprob>("logprob"),
+      field<&TokenInfo::special>("special"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<TokenEvent>> fields<TokenEvent>() {
+  static constexpr std::array kFields = {
+      field<&TokenEvent::token>("token", kRequired),
+      field<&TokenEvent::text>("text", kRequired),
+      field<&TokenEvent::top_tokens>("top_tokens", kLeaveOutEmpty),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<Timings>> fields<Timings>() {
+  static constexpr std::array kFields = {
+      field<&Timings::queue_ms>("queue_ms"),
+      field<&Timings::time_to_first_token_ms>("time_to_first_token_ms"),
+      field<&Timings::decode_ms>("decode_ms"),
+      field<&Timings::total_ms>("total_ms"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<SequenceResult>> fields<SequenceResult>() {
+  using S = SequenceResult;
+  static constexpr std::array kFields = {
+      field<&S::text>("text", kRequired),
+      field<&S::finish_reason>("finish_reason", kRequired),
+      field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),
+      field<&S::num_generated_tokens>("num_generated_tokens"),
+      field<&S::mean_logprob>("mean_logprob"),
+      field<&S::tokens>("tokens", kLeaveOutEmpty),
+      field<&S::top_tokens>("top_tokens", kLeaveOutEmpty),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<DoneEvent>> fields<DoneEvent>() {
+  using D = DoneEvent;
+  static constexpr std::array kFields = {
+      field<&D::others>("others", kLeaveOutEmpty),
+      field<&D::prompt_tokens>("prompt_tokens", kLeaveOutEmpty),
+      field<&D::seed>("seed"),
+      field<&D::num_prompt_tokens>("num_prompt_tokens"),
+      field<&D::num_cached_tokens>("num_cached_tokens"),
+      field<&D::num_truncated_tokens>("num_truncated_tokens"),
+      field<&D::timings>("timings"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
+  static constexpr std::array kFields = {
+      field<&MemoryPlan::weights>("weights"),
+      field<&MemoryPlan::kv_cache>("kv_cache"),
+      field<&MemoryPlan::workspace>("workspace"),
+      field<&MemoryPlan::available>("available"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<ModelStatus>> fields<ModelStatus>() {
+  using M = ModelStatus;
+  static constexpr std::array kFields = {
+      field<&M::name>("name"),
+      field<&M::architecture>("architecture"),
+      field<&M::dtype>("dtype"),
+      field<&M::kv_cache_dtype>("kv_cache_dtype"),
+      field<&M::backend>("backend"),
+      field<&M::isa>("isa"),
+      field<&M::num_threads>("num_threads"),
+      field<&M::num_params>("num_params"),
+      field<&M::vocab_size>("vocab_size"),
+      field<&M::max_total_tokens>("max_total_tokens"),
+      field<&M::block_size>("block_size"),
+      field<&M::num_blocks>("num_blocks"),
+      field<&M::num_blocks_used>("num_blocks_used"),
+      field<&M::num_blocks_cached>("num_blocks_cached"),
+      field<&M::num_blocks_free>("num_blocks_free"),
+      field<&M::num_running>("num_running"),
+      field<&M::num_waiting>("num_waiting"),
+      field<&M::kv_bytes_per_token>("kv_bytes_per_token"),
+      field<&M::weight_bytes_per_token>("weight_bytes_per_token"),
+      field<&M::has_chat_template>("has_chat_template"),
+      field<&M::load_seconds>("load_seconds"),
+      field<&M::memory>("memory"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<Counters>> fields<Counters>() {
+  using C = Counters;
+  static constexpr std::array kFields = {
+      field<&C::num_requests>("num_requests"),
+      field<&C::num_failed>("num_failed"),
+      field<&C::num_cancelled>("num_cancelled"),
+      field<&C::num_prompt_tokens>("num_prompt_tokens"),
+      field<&C::num_cached_tokens>("num_cached_tokens"),
+      field<&C::num_generated_tokens>("num_generated_tokens"),
+      field<&C::num_preemptions>("num_preemptions"),
+      field<&C::num_steps>("num_steps"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<Status>> fields<Status>() {
+  static constexpr std::array kFields = {
+      field<&Status::version>("version"),
+      field<&Status::pid>("pid"),
+      field<&Status::uptime_seconds>("uptime_seconds"),
+      field<&Status::phase>("phase", kRequired),
+      field<&Status::phase_detail>("phase_detail", kLeaveOutEmpty),
+      field<&Status::socket>("socket"),
+      field<&Status::rss_bytes>("rss_bytes"),
+      field<&Status::model>("model"),
+      field<&Status::counters>("counters"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<TokenizeResult>> fields<TokenizeResult>() {
+  static constexpr std::array kFields = {
+      field<&TokenizeResult::text>("text", kRequired),
+      field<&TokenizeResult::tokens>("tokens", kRequired),
+  };
+  return kFields;
+}
+
+OrderedJson to_json(const TokenInfo& token) {
+  return write_value(token);
+}
+
+OrderedJson to_json(const SequenceResult& sequence) {
+  return write_value(sequence);
+}
+
+OrderedJson to_json(const TokenEvent& event) {
+  return write_value(event);
+}
+
+// The best sequence is not wrapped: the text is what nearly every reader is after.
+OrderedJson to_json(const DoneEvent& event) {
+  OrderedJson out = OrderedJson::object();
+  write_fields(event.best, out);
+  write_fields(event, out);
+  return out;
+}
+
+DoneEvent done_event_from_json(const OrderedJson& json) {
+  auto event = from_reply<DoneEvent>(json, "done");
+  read_fields(json, "done", event.best);
+  return event;
+}
+
+OrderedJson to_json(const Status& status) {
+  return write_value(status);
+}
+
+Status status_from_json(const OrderedJson& json) {
+  return from_reply<Status>(json, "status");
+}
+
+OrderedJson to_json(const TokenizeResult& result) {
+  return write_value(result);
+}
+
+TokenizeResult tokenize_result_from_json(const OrderedJson& json) {
+  return from_reply<TokenizeResult>(json, "result");
+}
+
+}  // namespace tgi::ipc

@@ -1,0 +1,185 @@
+// The codec of what a client asks: every field with the values it may have. What depends on the
+// model (does the prompt fit, is the id in the vocabulary) is checked later, at intake.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ipc/field_table.h"
+
+namespace tgi::ipc {
+namespace {
+
+template <typename T>
+T from_params(const OrderedJson& params) {
+  require_object(params, "params");
+  refuse_unknown<T>(params, "");
+  T out;
+  read_fields(params, "", out);
+  return out;
+}
+
+void check_messages(const OrderedJson& messages) {
+  if (messages.empty()) fail_field("messages", "expected at least one message, got none");
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const auto role = messages[i].find("role");
+    const std::string path = fmt::format("messages.{}.role", i);
+    if (role == messages[i].end()) fail_field(path, "missing");
+    if (!role->is_string()) fail_type(path, "a string", *role);
+  }
+}
+
+void check_one_of(const std::string& names, std::initializer_list<bool> given) {
+  int count = 0;
+  for (const bool one : given) count += one ? 1 : 0;
+  if (count != 1) fail_field(names, fmt::format("expected exactly one of them, got {}", count));
+}
+
+void check_choice(const std::optional<std::string>& value,
+                  const std::string& path,
+                  std::initializer_list<std::string_view> choices) {
+  if (!value) return;
+  for (const std::string_view choice : choices) {
+    if (*value == choice) return;
+  }
+  fail_field(path, fmt::format("expected one of {}, got {}", fmt::join(choices, ", "), *value));
+}
+
+}  // namespace
+
+template <>
+std::span<const Field<GenerateParams>> fields<GenerateParams>() {
+  using P = GenerateParams;
+  constexpr Rules kPositive = {.low = 0, .above_low = true};
+  constexpr Rules kShare = {.low = 0, .high = 1, .above_low = true};
+  constexpr Rules kPenalty = {.low = -2, .high = 2};
+  static constexpr std::array kFields = {
+      field<&P::max_new_tokens>("max_new_tokens", {.low = 1}),
+      field<&P::do_sample>("do_sample"),
+      field<&P::temperature>("temperature", kPositive),
+      field<&P::top_k>("top_k", {.low = 1}),
+      field<&P::top_p>("top_p", kShare),
+      field<&P::typical_p>("typical_p", kShare),
+      field<&P::min_p>("min_p", {.low = 0, .high = 1}),
+      field<&P::repetition_penalty>("repetition_penalty", kPositive),
+      field<&P::frequency_penalty>("frequency_penalty", kPenalty),
+      field<&P::presence_penalty>("presence_penalty", kPenalty),
+      field<&P::seed>("seed"),
+      field<&P::stop>("stop", {.leave_out_empty = true}),
+      field<&P::include_stop_text>("include_stop_text"),
+      field<&P::best_of>("best_of", {.low = 1}),
+      field<&P::top_n_tokens>("top_n_tokens", {.low = 0}),
+      field<&P::truncate>("truncate", {.low = 1}),
+      field<&P::ignore_eos>("ignore_eos"),
+      field<&P::return_full_text>("return_full_text"),
+      field<&P::watermark>("watermark"),
+      field<&P::details>("details"),
+      field<&P::prompt_logprobs>("prompt_logprobs"),
+      field<&P::use_prefix_cache>("use_prefix_cache"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
+  using R = GenerateRequest;
+  static constexpr std::array kFields = {
+      field<&R::prompt>("prompt"),
+      field<&R::prompt_ids>("prompt_ids", {.low = 0}),
+      field<&R::messages>("messages"),
+      field<&R::tools>("tools"),
+      field<&R::continue_final_message>("continue_final_message"),
+      field<&R::stream>("stream"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<LoadParams>> fields<LoadParams>() {
+  static constexpr std::array kFields = {
+      field<&LoadParams::model>("model", {.required = true}),
+      field<&LoadParams::load_format>("load_format"),
+      field<&LoadParams::dtype>("dtype"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
+  static constexpr std::array kFields = {
+      field<&TokenizeParams::prompt>("prompt"),
+      field<&TokenizeParams::messages>("messages"),
+      field<&TokenizeParams::add_special>("add_special"),
+  };
+  return kFields;
+}
+
+OrderedJson to_json(const GenerateParams& params) {
+  return write_value(params);
+}
+
+GenerateParams generate_params_from_json(const OrderedJson& params) {
+  auto out = from_params<GenerateParams>(params);
+  for (size_t i = 0; i < out.stop.size(); ++i) {
+    if (out.stop[i].empty()) fail_field(fmt::format("stop.{}", i), "expected a string, got \"\"");
+  }
+  return out;
+}
+
+OrderedJson to_json(const GenerateRequest& request) {
+  OrderedJson out = write_value(request);
+  write_fields(request.params, out);  // in the same object: the wire has one flat list of fields
+  return out;
+}
+
+GenerateRequest generate_request_from_json(const OrderedJson& params) {
+  require_object(params, "params");
+  refuse_unknown<GenerateRequest, GenerateParams>(params, "");
+  GenerateRequest request;
+  read_fields(params, "", request);
+  OrderedJson rest = OrderedJson::object();
+  for (const auto& field : fields<GenerateParams>()) {
+    const auto it = params.find(std::string(field.name));
+    if (it != params.end()) rest[std::string(field.name)] = *it;
+  }
+  request.params = generate_params_from_json(rest);
+  check_one_of(
+      "prompt, prompt_ids, messages",
+      {request.prompt.has_value(), request.prompt_ids.has_value(), request.messages.has_value()});
+  if (request.messages) {
+    check_messages(*request.messages);
+  } else {
+    if (request.tools) fail_field("tools", "only goes with messages");
+    if (request.continue_final_message) {
+      fail_field("continue_final_message", "only goes with messages");
+    }
+  }
+  if (request.prompt_ids && request.prompt_ids->empty()) {
+    fail_field("prompt_ids", "expected at least one id, got none");
+  }
+  return request;
+}
+
+OrderedJson to_json(const LoadParams& params) {
+  return write_value(params);
+}
+
+LoadParams load_params_from_json(const OrderedJson& params) {
+  auto out = from_params<LoadParams>(params);
+  if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
+  check_choice(out.load_format, "load_format", {"auto", "dummy"});
+  check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
+  return out;
+}
+
+OrderedJson to_json(const TokenizeParams& params) {
+  return write_value(params);
+}
+
+TokenizeParams tokenize_params_from_json(const OrderedJson& params) {
+  auto out = from_params<TokenizeParams>(params);
+  check_one_of("prompt, messages", {out.prompt.has_value(), out.messages.has_value()});
+  if (out.messages) check_messages(*out.messages);
+  return out;
+}
+
+}  // namespace tgi::ipc
