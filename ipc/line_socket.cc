@@ -260,6 +260,13 @@ UniqueFd connect_unix(const std::string& path) {
   throw Error(Code::kUnavailable, fmt::format("socket {}: {}", path, std::strerror(reason)));
 }
 
+bool someone_listens(const std::string& path) {
+  const sockaddr_un address = address_of(path);
+  const UniqueFd probe = new_socket();
+  const int reason = connect_to(probe.get(), address);
+  return reason != ENOENT && reason != ECONNREFUSED && reason != ENOTDIR;
+}
+
 Peer peer_of(int fd) {
   ucred credentials{};
   socklen_t size = sizeof credentials;

@@ -96,6 +96,9 @@ UnixListener listen_unix(const std::string& path);
 // kOverloaded when the queue of the listener is full: try again a moment later.
 UniqueFd connect_unix(const std::string& path);
 
+// Whether a connection would be taken up, by whomever.
+bool someone_listens(const std::string& path);
+
 struct Peer {
   pid_t pid = 0;
   uid_t uid = 0;

@@ -1,0 +1,183 @@
+#include "ipc/client.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "ipc/line_socket.h"
+
+namespace tgi::ipc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRetryMs = 10;
+
+// Waits until `fd` (-1: none) is ready for `events` or the time is up (-1: no limit); false when it
+// is up. Throws kCancelled.
+bool wait_for(const ClientOptions& options, int fd, short events, int timeout_ms) {
+  // The reader of a pipe that goes away shows as POLLERR, which is reported unasked.
+  std::array<pollfd, 3> fds = {{{.fd = fd, .events = events, .revents = 0},
+                                {.fd = options.cancel_fd, .events = POLLIN, .revents = 0},
+                                {.fd = options.output_fd, .events = 0, .revents = 0}}};
+  const auto deadline = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
+  for (;;) {
+    int left_ms = -1;
+    if (timeout_ms >= 0) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      left_ms = static_cast<int>(std::max<int64_t>(left.count(), 0));
+    }
+    const int count = ::poll(fds.data(), fds.size(), left_ms);
+    if (count < 0 && errno != EINTR) {
+      throw Error(Code::kInternal, fmt::format("poll: {}", std::strerror(errno)));
+    }
+    if (count < 0) continue;
+    if ((fds[1].revents & POLLIN) != 0) throw Error(Code::kCancelled, "cancelled");
+    if ((fds[2].revents & (POLLERR | POLLHUP)) != 0) {
+      throw Error(Code::kCancelled, "cancelled: nobody reads the output any more");
+    }
+    if (fds[0].revents != 0) return true;
+    if (count == 0) return false;
+  }
+}
+
+// One connection, from dialling to closing.
+class Connection {
+ public:
+  explicit Connection(const ClientOptions& options) : options_(options) {
+    dial();
+    check_hello();
+  }
+
+  void send(std::string_view method, const OrderedJson& params) {
+    std::string line = encode_request(method, params);
+    if (line.size() > kMaxLineBytes) {
+      throw Error(Code::kInvalidArgument, fmt::format("the request has {} bytes, the limit is {}",
+                                                      line.size(), kMaxLineBytes));
+    }
+    line.push_back('\n');
+    std::string_view rest = line;
+    for (;;) {
+      // A daemon that refuses a request before its end has said why: receive() finds it.
+      if (write_from(fd_.get(), rest) != WriteStatus::kWouldBlock) return;
+      wait_for(options_, fd_.get(), POLLOUT, -1);
+    }
+  }
+
+  // Throws the error that the line carries, if it does.
+  Reply receive() {
+    std::optional<std::string> line = next_line(-1);
+    if (!line) {
+      throw Error(Code::kUnavailable,
+                  num_replies_ > 0 ? std::string("the daemon went away in the middle of the answer")
+                                   : fmt::format("the daemon at {} went away without an answer",
+                                                 options_.socket_path));
+    }
+    ++num_replies_;
+    Reply reply = decode_reply(*line);
+    if (reply.error) throw Error(*reply.error);
+    return reply;
+  }
+
+ private:
+  void dial() {
+    const auto deadline = Clock::now() + std::chrono::milliseconds(options_.hello_timeout_ms);
+    while (!fd_) {
+      try {
+        fd_ = connect_unix(options_.socket_path);
+      } catch (const Error& error) {
+        if (error.code() != Code::kOverloaded || Clock::now() > deadline) throw;
+        wait_for(options_, -1, 0, kRetryMs);
+      }
+    }
+    const Peer peer = peer_of(fd_.get());
+    if (!may_connect(peer.uid)) {
+      throw Error(
+          Code::kUnavailable,
+          fmt::format("the daemon at {} belongs to user {}, not to user {}: nothing is sent "
+                      "to it; run the command as that user",
+                      options_.socket_path, peer.uid, ::geteuid()));
+    }
+    pid_ = peer.pid;
+  }
+
+  void check_hello() {
+    const std::optional<std::string> line = next_line(options_.hello_timeout_ms);
+    if (!line) {
+      throw Error(Code::kUnavailable, fmt::format("the daemon at {} closed the connection at once",
+                                                  options_.socket_path));
+    }
+    const Hello hello = decode_hello(*line);
+    if (hello.protocol != kProtocolVersion) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("the daemon at {} is version {} and speaks protocol {}, this tgi is "
+                              "version {} and speaks protocol {}; stop the daemon (kill {}) and "
+                              "start one of the same version",
+                              options_.socket_path, hello.version, hello.protocol, kVersion,
+                              kProtocolVersion, pid_));
+    }
+  }
+
+  // Nothing at the end of the stream. The time is for the whole line.
+  std::optional<std::string> next_line(int timeout_ms) {
+    for (;;) {
+      if (std::optional<std::string> line = reader_.next()) return line;
+      const ReadStatus status = read_into(fd_.get(), reader_);
+      if (status == ReadStatus::kClosed) return std::nullopt;
+      if (status == ReadStatus::kData) continue;
+      if (!wait_for(options_, fd_.get(), POLLIN, timeout_ms)) {
+        throw Error(Code::kUnavailable, fmt::format("the daemon at {} (pid {}) did not say hello "
+                                                    "within {} ms; is it stuck",
+                                                    options_.socket_path, pid_, timeout_ms));
+      }
+    }
+  }
+
+  const ClientOptions& options_;
+  UniqueFd fd_;
+  LineReader reader_;
+  pid_t pid_ = 0;
+  int64_t num_replies_ = 0;
+};
+
+[[noreturn]] void fail_reply(std::string_view expected) {
+  throw Error(Code::kInternal,
+              fmt::format("the daemon answered with another kind of line than {}", expected));
+}
+
+}  // namespace
+
+OrderedJson Client::call(std::string_view method, const OrderedJson& params) const {
+  Connection connection(options_);
+  connection.send(method, params);
+  Reply reply = connection.receive();
+  if (!reply.result) fail_reply("a result");
+  return std::move(*reply.result);
+}
+
+DoneEvent Client::generate(const GenerateRequest& request, const OnToken& on_token) const {
+  Connection connection(options_);
+  connection.send(kGenerate, to_json(request));
+  for (;;) {
+    Reply reply = connection.receive();
+    if (reply.done) return std::move(*reply.done);
+    if (!reply.token) fail_reply("a token or the end");
+    on_token(*reply.token);
+  }
+}
+
+void Client::pause(int milliseconds) const {
+  wait_for(options_, -1, 0, milliseconds);
+}
+
+}  // namespace tgi::ipc

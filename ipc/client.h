@@ -1,0 +1,52 @@
+// The asking end of the protocol. A Client holds no connection: each call dials, checks that the
+// daemon is the user's own and speaks the same protocol, asks one thing, and closes. Safe to use
+// from several threads at once.
+//
+// Every wait also watches `cancel_fd` and `output_fd`; when one of them fires the connection is
+// closed, which cancels the request in the daemon, and Error{kCancelled} is thrown. A signalfd or
+// the read end of a pipe makes a good cancel_fd: it is never read here, so it stops all calls that
+// are under way.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "ipc/protocol.h"
+
+namespace tgi::ipc {
+
+struct ClientOptions {
+  std::string socket_path;
+  int cancel_fd = -1;  // readable: stop (optional)
+  int output_fd = -1;  // where the answer goes: stop when its reader is gone (optional)
+  int hello_timeout_ms = 10'000;
+};
+
+class Client {
+ public:
+  using OnToken = std::function<void(const TokenEvent&)>;
+
+  explicit Client(ClientOptions options) : options_(std::move(options)) {}
+
+  // The result of one method other than generate. Throws what the daemon answers, kUnavailable when
+  // it is not there or goes away, kUnsupported when it speaks another protocol.
+  OrderedJson call(std::string_view method,
+                   const OrderedJson& params = OrderedJson::object()) const;
+
+  // With request.stream, `on_token` gets every token event in order before this returns. What
+  // `on_token` throws closes the connection and comes out.
+  DoneEvent generate(const GenerateRequest& request, const OnToken& on_token) const;
+
+  Status status() const { return status_from_json(call(kStatus)); }
+
+  // Sleeps; throws kCancelled like every wait.
+  void pause(int milliseconds) const;
+
+  const std::string& socket_path() const { return options_.socket_path; }
+
+ private:
+  ClientOptions options_;
+};
+
+}  // namespace tgi::ipc

@@ -1,0 +1,342 @@
+#include "ipc/protocol.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <string>
+
+namespace tgi::ipc {
+namespace {
+
+std::string error_of(const auto& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kInvalidArgument);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TokenInfo token(int32_t id, std::string text, std::optional<double> logprob = {}) {
+  return {.id = id, .text = std::move(text), .logprob = logprob};
+}
+
+std::string generate_error(const std::string& params) {
+  return error_of([&] { generate_request_from_json(OrderedJson::parse(params)); });
+}
+
+}  // namespace
+
+TEST_CASE("a generate request comes back as it went, with every field set") {
+  GenerateRequest request;
+  request.messages = OrderedJson::parse(R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
+  request.tools = OrderedJson::parse(R"([{"type":"function"}])");
+  request.continue_final_message = true;
+  request.stream = true;
+  GenerateParams& p = request.params;
+  p.max_new_tokens = 7;
+  p.do_sample = true;
+  p.temperature = 0.1;
+  p.top_k = 40;
+  p.top_p = 0.95;
+  p.typical_p = 0.9;
+  p.min_p = 0.05;
+  p.repetition_penalty = 1.1;
+  p.frequency_penalty = -2;
+  p.presence_penalty = 2;
+  p.seed = std::numeric_limits<uint64_t>::max();
+  p.stop = {"\n\n", "ü€😀"};
+  p.include_stop_text = false;
+  p.best_of = 3;
+  p.top_n_tokens = 5;
+  p.truncate = 100;
+  p.ignore_eos = p.return_full_text = p.watermark = p.details = p.prompt_logprobs = true;
+  p.use_prefix_cache = false;
+
+  const Request line = decode_request(encode_request(kGenerate, to_json(request)));
+  CHECK(line.method == "generate");
+  const GenerateRequest back = generate_request_from_json(line.params);
+  CHECK(to_json(back) == to_json(request));
+  CHECK(to_json(back).size() == 26);  // 4 of the request, all 22 of its parameters
+  CHECK(back.messages->dump() == R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
+  CHECK(back.params.seed == std::numeric_limits<uint64_t>::max());
+  CHECK(back.params.temperature == 0.1);
+  CHECK(back.params.stop == p.stop);
+  CHECK_FALSE(back.params.use_prefix_cache);
+}
+
+TEST_CASE("absent and null fields of a request keep their defaults") {
+  const auto request = generate_request_from_json(
+      OrderedJson::parse(R"({"prompt":"hi","temperature":null,"messages":null,"best_of":null})"));
+  CHECK(request.prompt == "hi");
+  CHECK_FALSE(request.messages);
+  CHECK_FALSE(request.params.temperature);
+  CHECK(request.params.best_of == 1);
+  CHECK(request.params.use_prefix_cache);
+  CHECK(request.params.include_stop_text);
+}
+
+TEST_CASE("a wrong field of a request is refused by name") {
+  struct Row {
+    const char* params;
+    const char* message;
+  };
+  const Row row = GENERATE(
+      Row{R"({"prompt":"a","temprature":1})", "temprature: unknown field; known are prompt, "},
+      Row{R"({"prompt":1})", "prompt: expected a string, got number"},
+      Row{R"({"prompt":"a","stream":"yes"})", "stream: expected true or false, got string"},
+      Row{R"({"prompt":"a","max_new_tokens":1.5})",
+          "max_new_tokens: expected a whole number, got 1.5"},
+      Row{R"({"prompt":"a","max_new_tokens":0})",
+          "max_new_tokens: expected a number at least 1, got 0"},
+      Row{R"({"prompt":"a","max_new_tokens":18446744073709551615})",
+          "max_new_tokens: expected a number from -9223372036854775808 to"},
+      Row{R"({"prompt":"a","temperature":0})", "temperature: expected a number more than 0, got 0"},
+      Row{R"({"prompt":"a","top_p":1.01})",
+          "top_p: expected a number more than 0 and at most 1, got 1.01"},
+      Row{R"({"prompt":"a","min_p":-0.1})", "min_p: expected a number at least 0 and at most 1"},
+      Row{R"({"prompt":"a","frequency_penalty":-2.5})",
+          "frequency_penalty: expected a number at least -2 and at most 2, got -2.5"},
+      Row{R"({"prompt":"a","seed":-1})", "seed: expected a number from 0 to 18446744073709551615"},
+      Row{R"({"prompt":"a","seed":18446744073709551616})", "seed: expected a whole number, got"},
+      Row{R"({"prompt":"a","stop":"x"})", "stop: expected an array, got string"},
+      Row{R"({"prompt":"a","stop":["x",3]})", "stop.1: expected a string, got number"},
+      Row{R"({"prompt":"a","stop":["x",""]})", "stop.1: expected a string, got \"\""},
+      Row{R"({"prompt_ids":[1,-2]})", "prompt_ids.1: expected a number at least 0, got -2"},
+      Row{R"({"prompt_ids":[2147483648]})", "prompt_ids.0: expected a number from"},
+      Row{R"({"prompt_ids":[]})", "prompt_ids: expected at least one id"},
+      Row{R"({"messages":[]})", "messages: expected at least one message"},
+      Row{R"({"messages":["hi"]})", "messages.0: expected an object, got string"},
+      Row{R"({"messages":[{"content":"hi"}]})", "messages.0.role: missing"},
+      Row{R"({"messages":[{"role":1}]})", "messages.0.role: expected a string, got number"},
+      Row{R"({"prompt":"a","tools":[{}]})", "tools: only goes with messages"},
+      Row{R"({"prompt":"a","continue_final_message":true})", "continue_final_message: only goes"},
+      Row{R"({})", "prompt, prompt_ids, messages: expected exactly one of them, got 0"},
+      Row{R"({"prompt":"a","prompt_ids":[1]})", "expected exactly one of them, got 2"});
+  CAPTURE(row.params);
+  CHECK_THAT(generate_error(row.params),
+             Catch::StartsWith(row.message) || Catch::Contains(row.message));
+}
+
+TEST_CASE("a request line that is not a request is refused") {
+  struct Row {
+    const char* line;
+    const char* message;
+  };
+  const Row row = GENERATE(
+      Row{"", "not valid JSON at byte"}, Row{"hello", "not valid JSON at byte 1"},
+      Row{"[]", "expected one request like"}, Row{"{}", "method: missing"},
+      Row{R"({"method":5})", "method: expected a string"},
+      Row{R"({"method":"status","params":[]})", "params: expected an object, got array"},
+      Row{R"({"method":"status","parms":{}})", "parms: unknown field; known are method, params"},
+      Row{R"({"method":"status"} x)", "not valid JSON at byte"},
+      Row{R"({"method":1e999})", "not valid JSON"},
+      Row{"{\"method\":\"\xC3\x28\"}", "not valid JSON at byte"});
+  CAPTURE(row.line);
+  CHECK_THAT(error_of([&] { decode_request(row.line); }), Catch::Contains(row.message));
+}
+
+TEST_CASE("a request without params has empty ones") {
+  CHECK(decode_request(R"({"method":"status"})").params == OrderedJson::object());
+  CHECK(decode_request(R"({"method":"status","params":null})").params == OrderedJson::object());
+}
+
+TEST_CASE("nesting is allowed up to the limit and refused beyond") {
+  const auto nested = [](int depth) {
+    return std::string(static_cast<size_t>(depth), '[') +
+           std::string(static_cast<size_t>(depth), ']');
+  };
+  // The request object and its params are the first two levels.
+  const auto line = [&](int depth) {
+    return R"({"method":"m","params":{"a":)" + nested(depth - 2) + "}}";
+  };
+  CHECK_NOTHROW(decode_request(line(kMaxJsonDepth)));
+  CHECK_THAT(error_of([&] { decode_request(line(kMaxJsonDepth + 1)); }),
+             Catch::Contains("nests deeper than 64 levels"));
+  CHECK_THAT(error_of([&] { decode_request(std::string(1'000'000, '[')); }),
+             Catch::Contains("nests deeper than 64 levels"));
+}
+
+TEST_CASE("brackets and quotes inside strings do not count as structure") {
+  const std::string text(200, '[');
+  const auto request =
+      decode_request(R"({"method":"m","params":{"a":"\\\")" + text + R"(\"","b":"}}"}})");
+  CHECK(request.params["a"] == "\\\"" + text + "\"");
+}
+
+TEST_CASE("objects with too many members are refused before they cost time") {
+  const auto with_members = [](size_t count) {
+    std::string line = R"({"method":"m","params":{)";
+    for (size_t i = 0; i < count; ++i) {
+      line += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":0";
+    }
+    return line + "}}";
+  };
+  CHECK(decode_request(with_members(kMaxJsonObjectMembers)).params.size() == kMaxJsonObjectMembers);
+  CHECK_THAT(error_of([&] { decode_request(with_members(kMaxJsonObjectMembers + 1)); }),
+             Catch::Contains("more than 1024 members"));
+}
+
+TEST_CASE("a long list of ids is fine and a vast one is refused") {
+  std::string ids = "0";
+  for (int i = 1; i < 200'000; ++i) ids += ",1";
+  const auto request =
+      decode_request(R"({"method":"generate","params":{"prompt_ids":[)" + ids + "]}}");
+  CHECK(generate_request_from_json(request.params).prompt_ids->size() == 200'000);
+  std::string vast = "0";
+  for (size_t i = 0; i < kMaxJsonValues; ++i) vast += ",1";
+  CHECK_THAT(error_of([&] { decode_request("{\"method\":[" + vast + "]}"); }),
+             Catch::Contains("values, the limit is"));
+}
+
+TEST_CASE("a token event comes back as it went") {
+  const TokenEvent event{.token = {.id = 42, .text = " Привет", .logprob = -1.25, .special = true},
+                         .text = "x\n\"",
+                         .top_tokens = {token(1, "a", -0.1), token(2, "b")}};
+  const std::string line = encode_token_event(event);
+  CHECK(line.find('\n') == std::string::npos);
+  const Reply reply = decode_reply(line);
+  REQUIRE(reply.token);
+  CHECK_FALSE(reply.done);
+  CHECK_FALSE(reply.result);
+  CHECK_FALSE(reply.error);
+  CHECK(reply.token->token.id == 42);
+  CHECK(reply.token->token.text == " Привет");
+  CHECK(reply.token->token.logprob == -1.25);
+  CHECK(reply.token->token.special);
+  CHECK(reply.token->text == "x\n\"");
+  REQUIRE(reply.token->top_tokens.size() == 2);
+  CHECK_FALSE(reply.token->top_tokens[1].logprob);
+}
+
+TEST_CASE("a done event comes back as it went") {
+  DoneEvent event;
+  event.best = {.text = "out",
+                .finish_reason = FinishReason::kStopSequence,
+                .stop_sequence = "ut",
+                .num_generated_tokens = 2,
+                .mean_logprob = -0.5,
+                .tokens = {token(1, "o", -0.5), token(2, "ut")},
+                .top_tokens = {{token(1, "o")}, {}}};
+  event.others.emplace_back();
+  event.others[0].text = "other";
+  event.others[0].finish_reason = FinishReason::kEosToken;
+  event.prompt_tokens = {token(3, "p")};
+  event.seed = uint64_t{1} << 63;
+  event.num_prompt_tokens = 5;
+  event.num_cached_tokens = 4;
+  event.num_truncated_tokens = 1;
+  event.timings = {.queue_ms = 1, .time_to_first_token_ms = 2, .decode_ms = 3, .total_ms = 4.5};
+  const Reply reply = decode_reply(encode_done_event(event));
+  REQUIRE(reply.done);
+  CHECK(to_json(*reply.done) == to_json(event));
+  CHECK(reply.done->best.finish_reason == FinishReason::kStopSequence);
+  CHECK(reply.done->best.top_tokens.size() == 2);
+  CHECK(reply.done->others.at(0).finish_reason == FinishReason::kEosToken);
+  CHECK(reply.done->seed == uint64_t{1} << 63);
+  CHECK(reply.done->timings.total_ms == 4.5);
+}
+
+TEST_CASE("every finish reason has its name") {
+  CHECK(finish_reason_name(FinishReason::kLength) == "length");
+  CHECK(finish_reason_name(FinishReason::kEosToken) == "eos_token");
+  CHECK(finish_reason_name(FinishReason::kStopSequence) == "stop_sequence");
+}
+
+TEST_CASE("an error comes back with its code and message") {
+  for (const CodeRow& row : kCodeTable) {
+    const Reply reply = decode_reply(encode_error(Error(row.code, "what, where: é")));
+    REQUIRE(reply.error);
+    CHECK(reply.error->code() == row.code);
+    CHECK(reply.error->what() == std::string("what, where: é"));
+  }
+}
+
+TEST_CASE("an error that quotes a file name of any bytes still goes out") {
+  const Reply reply = decode_reply(encode_error(Error(Code::kNotFound, "model \xFF\xFE: no")));
+  REQUIRE(reply.error);
+  CHECK_THAT(reply.error->what(), Catch::EndsWith(": no"));
+}
+
+TEST_CASE("text that is not UTF-8 never gets into a reply") {
+  try {
+    encode_token_event({.token = token(1, "ok"), .text = "\xC3", .top_tokens = {}});
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kInternal);
+  }
+}
+
+TEST_CASE("a status comes back as it went") {
+  Status status;
+  status.pid = 12;
+  status.uptime_seconds = 1.5;
+  status.phase = "ready";
+  status.phase_detail = "x";
+  status.socket = "/tmp/s";
+  status.rss_bytes = int64_t{5} << 30;
+  status.model.emplace();
+  status.model->name = "m";
+  status.model->num_blocks = 9;
+  status.model->has_chat_template = true;
+  status.model->memory.weights = int64_t{1} << 40;
+  status.counters.num_steps = 77;
+  const Reply reply = decode_reply(encode_result(to_json(status)));
+  REQUIRE(reply.result);
+  const Status back = status_from_json(*reply.result);
+  CHECK(to_json(back) == to_json(status));
+  CHECK(back.model->memory.weights == int64_t{1} << 40);
+  CHECK(back.counters.num_steps == 77);
+}
+
+TEST_CASE("a reply may have fields this client does not know") {
+  const Reply reply =
+      decode_reply(R"({"token":{"id":1,"text":"a","new":1},"text":"a","newer":[]})");
+  REQUIRE(reply.token);
+  CHECK(status_from_json(OrderedJson::parse(R"({"phase":"ready","later":1})")).phase == "ready");
+}
+
+TEST_CASE("a reply line of no known kind is refused") {
+  CHECK_THAT(error_of([] { decode_reply("{}"); }), Catch::Contains("none of token, done"));
+  CHECK_THAT(error_of([] { decode_reply("[]"); }), Catch::Contains("none of token, done"));
+  CHECK_THAT(error_of([] { decode_reply(R"({"token":{"id":1}})"); }),
+             Catch::Contains("token.text: missing"));
+}
+
+TEST_CASE("load parameters are checked") {
+  CHECK(load_params_from_json(
+            to_json(LoadParams{.model = "/m", .load_format = "dummy", .dtype = "bf16"}))
+            .dtype == "bf16");
+  const auto error = [](const char* text) {
+    return error_of([&] { load_params_from_json(OrderedJson::parse(text)); });
+  };
+  CHECK(error("{}") == "model: missing");
+  CHECK_THAT(error(R"({"model":"m","dtype":"fp4"})"),
+             Catch::Contains("dtype: expected one of auto, f32, bf16, f16, got fp4"));
+  CHECK_THAT(error(R"({"model":"m","load_format":"gguf"})"), Catch::StartsWith("load_format: "));
+}
+
+TEST_CASE("tokenize parameters and results come back as they went") {
+  const auto params = tokenize_params_from_json(
+      to_json(TokenizeParams{.prompt = "hi", .messages = std::nullopt, .add_special = false}));
+  CHECK(params.prompt == "hi");
+  CHECK_FALSE(params.add_special);
+  CHECK_THAT(error_of([] { tokenize_params_from_json(OrderedJson::object()); }),
+             Catch::Contains("prompt, messages: expected exactly one of them"));
+  const TokenizeResult result{.text = "hi", .tokens = {token(5, "hi")}};
+  CHECK(tokenize_result_from_json(to_json(result)).tokens.at(0).id == 5);
+}
+
+TEST_CASE("the hello line comes back as it went and carries an early error") {
+  const Hello hello = decode_hello(encode_hello({.protocol = 3, .version = "9.9"}));
+  CHECK(hello.protocol == 3);
+  CHECK(hello.version == "9.9");
+  try {
+    decode_hello(encode_error(Error(Code::kOverloaded, "too many connections")));
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kOverloaded);
+  }
+}
+
+}  // namespace tgi::ipc
