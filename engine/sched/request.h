@@ -1,0 +1,34 @@
+// What a client asked, in token ids and numbers: made by intake, immutable from then on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/tensor/sampling_params.h"
+
+namespace tgi {
+
+using Clock = std::chrono::steady_clock;
+
+struct Request {
+  uint64_t id = 0;
+  int64_t adapter = 0;  // part of the prefix cache's key
+  std::vector<int32_t> prompt_ids;
+  SamplingParams sampling;  // of sequence 0; the others differ in sequence_index
+  int32_t max_new_tokens = 0;
+  int32_t best_of = 1;
+  bool ignore_eos = false;
+  bool prompt_logprobs = false;
+  bool use_prefix_cache = true;  // neither reads nor feeds it when false
+  bool stream = false;
+  bool details = false;
+  std::vector<std::string> stop;
+  bool include_stop_text = true;
+  std::string echo_text;  // put before the text: return_full_text
+  int32_t num_truncated_tokens = 0;
+  Clock::time_point accepted_at;
+};
+
+}  // namespace tgi

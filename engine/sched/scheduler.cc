@@ -1,0 +1,328 @@
+#include "engine/sched/scheduler.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+// How far past a sequence that must wait for its twin the queue is searched for others to admit.
+constexpr size_t kMaxLookahead = 64;
+
+std::span<const int32_t> tokens_of(const Sequence& sequence) {
+  return sequence.token_ids;
+}
+
+// The prefix that may come from the cache. The last token is never matched: its logits are needed.
+int32_t num_matchable_tokens(const Sequence& sequence) {
+  if (!sequence.request->use_prefix_cache) return 0;
+  // A prompt token that is still to be scored must be computed here.
+  const bool scores = sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0 &&
+                      sequence.num_scored_tokens < sequence.num_prompt_tokens;
+  return scores ? sequence.num_scored_tokens - 1 : sequence.num_tokens() - 1;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache)
+    : options_(options), kv_cache_(kv_cache) {
+  for (int32_t slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+  running_.reserve(free_slots_.size());
+}
+
+void Scheduler::add(Sequence& sequence) {
+  waiting_.push_back(&sequence);
+}
+
+void Scheduler::remove(Sequence& sequence) {
+  sequence.finished = true;
+  if (sequence.slot >= 0) {
+    leave_slot(sequence);
+  } else {
+    std::erase(waiting_, &sequence);
+  }
+  sequence.lease.reset();
+}
+
+void Scheduler::leave_slot(Sequence& sequence) {
+  free_slots_.push_back(sequence.slot);
+  sequence.slot = -1;
+  sequence.num_slot_blocks = 0;
+  std::erase(running_, &sequence);
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  leave_slot(sequence);
+  sequence.lease.reset();  // what was computed has been published as it was computed
+  sequence.num_computed_tokens = 0;
+  sequence.num_scheduled_tokens = 0;
+  sequence.num_pending_tokens = 0;
+  // Scores in flight still arrive: num_scored_tokens stays.
+  ++sequence.num_preemptions;
+  ++num_preemptions_;
+  waiting_.push_front(&sequence);
+}
+
+bool Scheduler::next_batch(Batch& batch, ScheduledStep& scheduled) {
+  batch.clear();
+  scheduled.parts.clear();
+  scheduled.num_prefill_tokens = 0;
+  scheduled.num_decode_tokens = 0;
+
+  schedule_decodes(batch, scheduled);
+  schedule_prefills(batch, scheduled, chunk_budget(scheduled));
+  admit_waiting(batch, scheduled, chunk_budget(scheduled) - scheduled.num_prefill_tokens);
+  if (batch.num_tokens() == 0 && preempt_paused())
+    admit_waiting(batch, scheduled, chunk_budget(scheduled));
+
+  if (batch.num_tokens() == 0) return false;
+  scheduled.step = ++last_step_;
+  kv_cache_.step_submitted(last_step_);
+  return true;
+}
+
+// Slow readers must not keep others out: when nothing else can run, the youngest of them gives up
+// its blocks.
+bool Scheduler::preempt_paused() {
+  if (std::all_of(waiting_.begin(), waiting_.end(),
+                  [](const Sequence* waiting) { return waiting->paused; })) {
+    return false;
+  }
+  for (size_t i = running_.size(); i-- > 0;) {
+    if (!running_[i]->paused || running_[i]->num_steps_in_flight > 0) continue;
+    preempt(*running_[i]);
+    return true;
+  }
+  return false;
+}
+
+int32_t Scheduler::chunk_budget(const ScheduledStep& scheduled) const {
+  const int32_t rows_left = options_.max_batch_tokens - scheduled.num_decode_tokens;
+  if (scheduled.num_decode_tokens == 0 || options_.target_step_ms <= 0 ||
+      ms_per_prefill_token_ <= 0) {
+    return rows_left;
+  }
+  const double affordable = options_.target_step_ms / ms_per_prefill_token_;
+  const auto chunk = static_cast<int32_t>(std::min(affordable, 1e9));
+  return std::min(rows_left, std::max(chunk, options_.min_chunk_tokens));
+}
+
+void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.paused || sequence.num_unscheduled_tokens() != 1) continue;
+    if (batch.num_tokens() >= options_.max_batch_tokens) return;
+    // Its last token may already be in flight: then it ends by length before the next one matters.
+    if (sequence.num_generated_tokens() + sequence.num_pending_tokens >=
+        sequence.request->max_new_tokens)
+      continue;
+    bool grown = kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + 1);
+    while (!grown) {
+      // Oldest first: whoever is younger than this one is not in the step yet.
+      Sequence& youngest = *running_.back();
+      preempt(youngest);
+      if (&youngest == &sequence) break;
+      grown = kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + 1);
+    }
+    if (grown) emit(sequence, 1, batch, scheduled);
+  }
+}
+
+void Scheduler::schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget) {
+  for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.paused || !sequence.is_prefilling()) continue;
+    if (twin_is_ahead(sequence, i)) continue;
+    budget -= schedule_chunk(sequence, budget, batch, scheduled);
+  }
+  // Prefills alone can fill the cache between them. The oldest must always get on.
+  if (batch.num_tokens() == 0 && running_.size() > 1) {
+    Sequence& youngest = *running_.back();
+    const bool oldest_is_stuck =
+        std::any_of(running_.begin(), running_.end(), [](const Sequence* sequence) {
+          return !sequence->paused && sequence->is_prefilling() &&
+                 sequence->num_steps_in_flight == 0;
+        });
+    if (oldest_is_stuck) {
+      preempt(youngest);
+      schedule_prefills(batch, scheduled, budget);
+    }
+  }
+}
+
+void Scheduler::admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget) {
+  size_t i = 0;
+  while (budget > 0 && i < std::min(waiting_.size(), kMaxLookahead) && !free_slots_.empty()) {
+    Sequence& sequence = *waiting_[i];
+    if (sequence.paused || twin_is_ahead(sequence, running_.size())) {
+      ++i;
+      continue;
+    }
+    if (!try_admit(sequence, batch)) return;
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
+    budget -= schedule_chunk(sequence, budget, batch, scheduled);
+  }
+}
+
+bool Scheduler::try_admit(Sequence& sequence, Batch& batch) {
+  KvLease lease = kv_cache_.match(sequence.request->adapter, tokens_of(sequence),
+                                  num_matchable_tokens(sequence));
+  const int32_t num_matched = lease.num_blocks() * kv_cache_.block_size();
+  // Room for the whole prompt and a block for each of those that run: blocks are taken as sequences
+  // grow, but letting in what can't even be prefilled would only preempt it again.
+  const int32_t wanted = kv_cache_.blocks_for(sequence.num_tokens() + 1) - lease.num_blocks();
+  const int32_t reserve = num_running();
+  if (!running_.empty() && wanted + reserve > kv_cache_.num_free() + kv_cache_.num_cached())
+    return false;
+
+  sequence.lease = std::move(lease);
+  sequence.num_computed_tokens = num_matched;
+  sequence.num_scheduled_tokens = num_matched;
+  if (sequence.num_preemptions == 0) sequence.num_cached_tokens = num_matched;
+  sequence.slot = free_slots_.back();
+  free_slots_.pop_back();
+  sequence.num_slot_blocks = 0;
+  running_.push_back(&sequence);
+  batch.slot_starts.push_back({.slot = sequence.slot,
+                               .sampling = sequence.sampling,
+                               .token_ids = sequence.token_ids,
+                               .num_prompt_tokens = sequence.num_prompt_tokens});
+  return true;
+}
+
+// True when an older running prefill is about to compute the very block this sequence needs next.
+bool Scheduler::twin_is_ahead(const Sequence& sequence, size_t num_older) const {
+  if (!sequence.request->use_prefix_cache) return false;
+  const int32_t block_size = kv_cache_.block_size();
+  int32_t reach = sequence.num_scheduled_tokens;
+  if (sequence.slot < 0) {
+    reach = std::min(kv_cache_.num_matching_tokens(sequence.request->adapter, sequence.token_ids),
+                     num_matchable_tokens(sequence) / block_size * block_size);
+  }
+  const int32_t needed = reach + block_size;
+  if (reach % block_size != 0 || needed > num_matchable_tokens(sequence)) return false;
+  for (size_t i = 0; i < num_older; ++i) {
+    const Sequence& older = *running_[i];
+    // Done with the block means published: a match would have found it.
+    if (&older == &sequence || older.paused || !older.request->use_prefix_cache) continue;
+    if (older.num_computed_tokens >= needed || older.num_tokens() < needed) continue;
+    if (older.request->adapter != sequence.request->adapter) continue;
+    if (std::equal(older.token_ids.begin(), older.token_ids.begin() + needed,
+                   sequence.token_ids.begin())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Takes a chunk of at most `budget` tokens of a running prefill into the step; returns its size. 0:
+// no block is free.
+int32_t Scheduler::schedule_chunk(Sequence& sequence,
+                                  int32_t budget,
+                                  Batch& batch,
+                                  ScheduledStep& scheduled) {
+  const int32_t block_size = kv_cache_.block_size();
+  const bool at_block = sequence.num_scheduled_tokens % block_size == 0;
+  if (at_block && sequence.num_computed_tokens == sequence.num_scheduled_tokens &&
+      sequence.lease.num_blocks() * block_size == sequence.num_scheduled_tokens) {
+    const int32_t gained = kv_cache_.extend_match(sequence.request->adapter, tokens_of(sequence),
+                                                  num_matchable_tokens(sequence), sequence.lease);
+    sequence.num_computed_tokens += gained;
+    sequence.num_scheduled_tokens += gained;
+    if (sequence.num_generated_tokens() == 0 && sequence.num_preemptions == 0) {
+      sequence.num_cached_tokens += gained;
+    }
+  }
+  int32_t chunk = std::min(budget, sequence.num_unscheduled_tokens());
+  if (!kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk)) {
+    const int32_t spare = kv_cache_.num_free() + kv_cache_.num_cached();
+    const int32_t reachable = (sequence.lease.num_blocks() + spare) * block_size;
+    chunk = std::min(chunk, reachable - sequence.num_scheduled_tokens);
+    if (chunk <= 0 || !kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk))
+      return 0;
+  }
+  emit(sequence, chunk, batch, scheduled);
+  return chunk;
+}
+
+void Scheduler::emit(Sequence& sequence,
+                     int32_t num_tokens,
+                     Batch& batch,
+                     ScheduledStep& scheduled) {
+  const int32_t begin = sequence.num_scheduled_tokens;
+  const int32_t end = begin + num_tokens;
+  const int32_t first_row = batch.num_tokens();
+  for (int32_t position = begin; position < end; ++position) {
+    const bool known = position < sequence.num_tokens();
+    batch.token_ids.push_back(known ? sequence.token_ids[static_cast<size_t>(position)]
+                                    : -1 - sequence.slot);
+    batch.positions.push_back(position);
+  }
+  batch.slots.push_back(sequence.slot);
+  batch.cu_seqlens_q.push_back(batch.num_tokens());
+  batch.context_lens.push_back(end);
+  const auto blocks = sequence.lease.blocks();
+  for (int32_t i = sequence.num_slot_blocks; i < sequence.lease.num_blocks(); ++i) {
+    batch.block_appends.push_back(
+        {.slot = sequence.slot, .index = i, .block = blocks[static_cast<size_t>(i)]});
+  }
+  sequence.num_slot_blocks = sequence.lease.num_blocks();
+
+  ScheduledStep::Part part{
+      .sequence = &sequence, .num_tokens = num_tokens, .num_preemptions = sequence.num_preemptions};
+  if (sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0) {
+    // The row of position p has the logits for token p + 1.
+    for (int32_t position = std::max(begin, sequence.num_scored_tokens - 1);
+         position < end && position + 1 < sequence.num_prompt_tokens; ++position) {
+      batch.score_rows.push_back(
+          {.row = first_row + position - begin,
+           .target_id = sequence.token_ids[static_cast<size_t>(position) + 1]});
+      ++part.num_scores;
+    }
+    sequence.num_scored_tokens += part.num_scores;
+  }
+  sequence.num_scheduled_tokens = end;
+  if (sequence.num_unscheduled_tokens() == 0) {
+    part.samples = true;
+    ++sequence.num_pending_tokens;
+    batch.sample_rows.push_back(
+        {.row = first_row + num_tokens - 1, .slot = sequence.slot, .position = end});
+  }
+  (part.samples && num_tokens == 1 ? scheduled.num_decode_tokens : scheduled.num_prefill_tokens) +=
+      num_tokens;
+  ++sequence.num_steps_in_flight;
+  scheduled.parts.push_back(part);
+}
+
+void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled) {
+  kv_cache_.step_retired(scheduled.step);
+  size_t next_sampled = 0;
+  for (ScheduledStep::Part& part : scheduled.parts) {
+    Sequence& sequence = *part.sequence;
+    --sequence.num_steps_in_flight;
+    const SampledToken* token = part.samples ? &sampled[next_sampled++] : nullptr;
+    // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
+    // turn comes.
+    if (sequence.finished || sequence.num_preemptions != part.num_preemptions) continue;
+    sequence.num_computed_tokens += part.num_tokens;
+    if (sequence.request->use_prefix_cache) {
+      kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),
+                        sequence.num_computed_tokens, sequence.lease);
+    }
+    if (token != nullptr) {
+      --sequence.num_pending_tokens;
+      sequence.token_ids.push_back(token->token.id);
+      part.appended = true;
+    }
+  }
+}
+
+void Scheduler::observe_step_time(const ScheduledStep& scheduled, double elapsed_ms) {
+  if (scheduled.num_prefill_tokens < options_.min_chunk_tokens) return;
+  const double measured = elapsed_ms / (scheduled.num_prefill_tokens + scheduled.num_decode_tokens);
+  ms_per_prefill_token_ =
+      ms_per_prefill_token_ <= 0 ? measured : 0.7 * ms_per_prefill_token_ + 0.3 * measured;
+}
+
+}  // namespace tgi

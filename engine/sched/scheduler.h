@@ -1,0 +1,101 @@
+// Which tokens run in the next step: continuous batching under a token budget. Pure policy: no
+// tensors, no clock of its own, no model. Belongs to the engine thread.
+//
+// Per step, in this order:
+//   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
+//   (what it computed
+//      stays findable in the prefix cache) and waits at the front;
+//   2. running prefills, oldest first, get chunks from what is left of the budget;
+//   3. waiting sequences are admitted in order while slots and blocks last.
+// A prefill whose next block is just being computed by an older twin sits the step out and shares
+// the twin's block.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/sched/kv_cache.h"
+#include "engine/sched/sequence.h"
+#include "engine/tensor/batch.h"
+
+namespace tgi {
+
+struct SchedulerOptions {
+  int32_t max_running = 64;        // slots
+  int32_t max_batch_tokens = 512;  // token rows of one step
+  int32_t min_chunk_tokens = 16;   // a prefill chunk is not cut smaller for latency's sake
+  double target_step_ms =
+      0;  // with decodes running, chunks shrink so that a step stays below; 0: off
+};
+
+// One submitted step: which sequence each result is for, in the batch's order.
+struct ScheduledStep {
+  uint64_t step = 0;
+  struct Part {
+    Sequence* sequence = nullptr;
+    int32_t num_tokens = 0;
+    int32_t num_scores = 0;  // prompt log-probabilities that come back for it
+    bool samples = false;
+    int32_t num_preemptions = 0;  // of the sequence when this was scheduled
+    bool appended = false;  // set when it retires: the sampled token is now the sequence's last
+  };
+  std::vector<Part> parts;
+  int32_t num_prefill_tokens = 0;
+  int32_t num_decode_tokens = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const SchedulerOptions& options, KvCache& kv_cache);
+
+  // The sequence waits at the end of the queue. Not owned; must stay where it is until removed and
+  // out of flight.
+  void add(Sequence& sequence);
+
+  // Finished or cancelled: leaves the queue or its slot, and gives its blocks back.
+  void remove(Sequence& sequence);
+
+  // Fills `batch` and `scheduled` with the next step, which the caller must then submit. False:
+  // nothing can run now.
+  [[nodiscard]] bool next_batch(Batch& batch, ScheduledStep& scheduled);
+
+  // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
+  // order of the parts that sample. Appends them to sequences that were not removed meanwhile; the
+  // caller then decides who is finished.
+  void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
+
+  // How long a step took, for target_step_ms.
+  void observe_step_time(const ScheduledStep& scheduled, double elapsed_ms);
+
+  int32_t num_running() const { return static_cast<int32_t>(running_.size()); }
+  int32_t num_waiting() const { return static_cast<int32_t>(waiting_.size()); }
+  int64_t num_preemptions() const { return num_preemptions_; }
+
+ private:
+  void schedule_decodes(Batch& batch, ScheduledStep& scheduled);
+  void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
+  void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
+  bool preempt_paused();
+  bool try_admit(Sequence& sequence, Batch& batch);
+  int32_t schedule_chunk(Sequence& sequence,
+                         int32_t budget,
+                         Batch& batch,
+                         ScheduledStep& scheduled);
+  void emit(Sequence& sequence, int32_t num_tokens, Batch& batch, ScheduledStep& scheduled);
+  bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;
+  int32_t chunk_budget(const ScheduledStep& scheduled) const;
+  void preempt(Sequence& sequence);
+  void leave_slot(Sequence& sequence);
+
+  const SchedulerOptions options_;
+  KvCache& kv_cache_;
+  std::deque<Sequence*> waiting_;   // first in front
+  std::vector<Sequence*> running_;  // oldest admission first
+  std::vector<int32_t> free_slots_;
+  uint64_t last_step_ = 0;
+  int64_t num_preemptions_ = 0;
+  double ms_per_prefill_token_ = 0;  // measured; 0: not yet
+};
+
+}  // namespace tgi

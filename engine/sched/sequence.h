@@ -1,0 +1,48 @@
+// One token stream of a request and how far it has come. Belongs to the engine thread.
+//
+//   token_ids: [ prompt ............................ | generated ........ ]
+//              0      num_computed      num_scheduled                size()
+//              |--KV is in the blocks--|--in flight--|--to be scheduled--|
+//
+// In decode all but the last token are computed. When steps overlap, one more token may be sampled
+// on the device and not known here yet: num_pending_tokens.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/sched/kv_cache.h"
+#include "engine/sched/request.h"
+
+namespace tgi {
+
+struct Sequence {
+  const Request* request = nullptr;
+  SamplingParams sampling;
+
+  std::vector<int32_t> token_ids;
+  int32_t num_prompt_tokens = 0;
+  int32_t num_computed_tokens = 0;
+  int32_t num_scheduled_tokens = 0;
+  int32_t num_pending_tokens = 0;
+  int32_t num_cached_tokens = 0;  // of the prompt, at the first admission
+  int32_t num_scored_tokens =
+      1;  // prompt tokens whose log-probability is known or in flight; the first has none
+  int32_t num_preemptions = 0;
+
+  KvLease lease;
+  int32_t slot = -1;            // >= 0 while running
+  int32_t num_slot_blocks = 0;  // of the lease, known to the device's block table
+  int32_t num_steps_in_flight = 0;
+  bool paused = false;    // its reader is slow: keeps what it has, gets no steps
+  bool finished = false;  // no more steps; kept until none is in flight
+
+  int32_t num_tokens() const { return static_cast<int32_t>(token_ids.size()); }
+  int32_t num_generated_tokens() const { return num_tokens() - num_prompt_tokens; }
+  int32_t num_unscheduled_tokens() const {
+    return num_tokens() + num_pending_tokens - num_scheduled_tokens;
+  }
+  bool is_prefilling() const { return num_unscheduled_tokens() > 1; }
+};
+
+}  // namespace tgi
