@@ -1,0 +1,264 @@
+#include "engine/sched/scheduler.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <random>
+
+namespace tgi {
+namespace {
+
+constexpr int32_t kBlock = 4;
+
+// Runs the scheduler against a model whose next token is a hash of all tokens before it, so that
+// any mistake in what was computed for whom shows up as a wrong token.
+struct Fixture {
+  explicit Fixture(int32_t num_blocks, SchedulerOptions options = {})
+      : kv_cache(num_blocks, kBlock), scheduler(options, kv_cache) {}
+
+  KvCache kv_cache;
+  Scheduler scheduler;
+  Batch batch;
+  std::deque<ScheduledStep> in_flight;
+  std::deque<std::vector<SampledToken>> in_flight_tokens;
+  std::vector<std::unique_ptr<Request>> requests;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<std::vector<int32_t>> slot_tokens = std::vector<std::vector<int32_t>>(256);
+  int64_t num_rows = 0;
+
+  static int32_t next_token(std::span<const int32_t> context) {
+    uint32_t hash = 2166136261U;
+    for (const int32_t token : context) hash = (hash ^ static_cast<uint32_t>(token)) * 16777619U;
+    return static_cast<int32_t>(hash % 5);
+  }
+
+  Sequence& add(std::vector<int32_t> prompt, int32_t max_new_tokens, uint32_t index = 0) {
+    if (index == 0) {
+      auto request = std::make_unique<Request>();
+      request->id = requests.size();
+      request->prompt_ids = std::move(prompt);
+      request->max_new_tokens = max_new_tokens;
+      requests.push_back(std::move(request));
+    }
+    auto sequence = std::make_unique<Sequence>();
+    sequence->request = requests.back().get();
+    sequence->sampling.sequence_index = index;
+    sequence->token_ids = requests.back()->prompt_ids;
+    sequence->num_prompt_tokens = sequence->num_tokens();
+    sequences.push_back(std::move(sequence));
+    scheduler.add(*sequences.back());
+    return *sequences.back();
+  }
+
+  bool submit() {
+    ScheduledStep scheduled;
+    if (!scheduler.next_batch(batch, scheduled)) return false;
+    num_rows += batch.num_tokens();
+    // What a device would know: the tokens it was given or sampled itself, by slot and position.
+    for (const SlotStart& start : batch.slot_starts) {
+      slot_tokens[static_cast<size_t>(start.slot)].assign(start.token_ids.begin(),
+                                                          start.token_ids.end());
+    }
+    std::vector<SampledToken> sampled;
+    for (const SampleRow& row : batch.sample_rows) {
+      auto& known = slot_tokens[static_cast<size_t>(row.slot)];
+      REQUIRE(static_cast<int32_t>(known.size()) >= row.position);
+      known.resize(static_cast<size_t>(row.position));
+      const int32_t token = next_token(known);
+      known.push_back(token);
+      sampled.push_back({.token = {.id = token}, .top_tokens = {}});
+    }
+    in_flight.push_back(std::move(scheduled));
+    in_flight_tokens.push_back(std::move(sampled));
+    return true;
+  }
+
+  void retire() {
+    ScheduledStep scheduled = std::move(in_flight.front());
+    in_flight.pop_front();
+    scheduler.step_retired(scheduled, in_flight_tokens.front());
+    in_flight_tokens.pop_front();
+    for (const auto& part : scheduled.parts) {
+      Sequence& sequence = *part.sequence;
+      if (part.appended && sequence.num_generated_tokens() >= sequence.request->max_new_tokens) {
+        scheduler.remove(sequence);
+      }
+    }
+    REQUIRE(kv_cache.num_free() + kv_cache.num_used() + kv_cache.num_cached() ==
+            kv_cache.num_blocks());
+  }
+
+  void step() {
+    if (submit()) retire();
+  }
+
+  void run_all(size_t depth = 1) {
+    for (int guard = 0; guard < 100000; ++guard) {
+      while (in_flight.size() < depth && submit()) {
+      }
+      if (in_flight.empty()) break;
+      retire();
+    }
+    kv_cache.check_integrity();
+    CHECK(kv_cache.num_used() == 0);
+    for (const auto& sequence : sequences) {
+      CHECK(sequence->finished);
+      CHECK(sequence->num_generated_tokens() == sequence->request->max_new_tokens);
+      for (int32_t i = sequence->num_prompt_tokens; i < sequence->num_tokens(); ++i) {
+        REQUIRE(sequence->token_ids[static_cast<size_t>(i)] ==
+                next_token(std::span(sequence->token_ids).first(static_cast<size_t>(i))));
+      }
+    }
+  }
+};
+
+std::vector<int32_t> prompt_of(int32_t count, int32_t first = 0) {
+  std::vector<int32_t> out(static_cast<size_t>(count));
+  std::iota(out.begin(), out.end(), first * 1000);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("scheduler mixes prefill chunks with decodes under the token budget") {
+  Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 10});
+  Sequence& early = fixture.add(prompt_of(3), 20);
+  fixture.step();
+  CHECK(early.num_generated_tokens() == 1);
+  Sequence& late = fixture.add(prompt_of(25, 1), 5);
+  fixture.submit();
+  CHECK(fixture.batch.num_tokens() == 10);
+  CHECK(fixture.batch.cu_seqlens_q == std::vector<int32_t>{0, 1, 10});
+  CHECK(fixture.batch.context_lens == std::vector<int32_t>{4, 9});
+  CHECK(fixture.batch.sample_rows.size() == 1);
+  fixture.retire();
+  CHECK(late.num_computed_tokens == 9);
+  fixture.run_all();
+}
+
+TEST_CASE(
+    "scheduler preempts the youngest when blocks run out and everyone still gets the right "
+    "tokens") {
+  Fixture fixture(8, {.max_running = 8, .max_batch_tokens = 64});
+  Sequence& oldest = fixture.add(prompt_of(5, 1), 20);
+  fixture.add(prompt_of(5, 2), 20);
+  fixture.add(prompt_of(5, 3), 20);
+  fixture.run_all();
+  CHECK(oldest.num_preemptions == 0);
+  CHECK(fixture.scheduler.num_preemptions() > 0);
+}
+
+TEST_CASE("scheduler keeps what a preempted sequence had computed findable") {
+  Fixture fixture(9, {.max_running = 2, .max_batch_tokens = 64});
+  Sequence& oldest = fixture.add(prompt_of(13, 1), 12);
+  Sequence& youngest = fixture.add(prompt_of(9, 2), 10);
+  while (youngest.num_preemptions == 0) fixture.step();
+  const int64_t rows_before = fixture.num_rows;
+  fixture.scheduler.remove(oldest);
+  fixture.step();
+  // Of some 15 tokens only those in evicted or partial blocks were computed again.
+  CHECK(fixture.num_rows - rows_before <= 9);
+  CHECK(youngest.num_computed_tokens >= 12);
+}
+
+TEST_CASE("scheduler computes a prompt shared by concurrent twins only once") {
+  Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 16});
+  for (int i = 0; i < 4; ++i) fixture.add(prompt_of(41), 3);
+  fixture.run_all();
+  // 41 tokens once, then each twin's last token, and two decodes each.
+  CHECK(fixture.num_rows == 41 + 3 * 1 + 4 * 2);
+}
+
+TEST_CASE("scheduler lets the sequences of best_of share their prompt") {
+  Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 64});
+  for (uint32_t i = 0; i < 4; ++i) fixture.add(prompt_of(18), 2, i);
+  fixture.run_all();
+  CHECK(fixture.num_rows == 18 + 3 * 2 + 4 * 1);
+}
+
+TEST_CASE("scheduler caches generated tokens too, so that the next turn costs only what is new") {
+  Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 64});
+  Sequence& first = fixture.add(prompt_of(10), 11);
+  fixture.run_all();
+  auto second_prompt = first.token_ids;
+  for (int i = 0; i < 3; ++i) second_prompt.push_back(7);
+  Sequence& second = fixture.add(second_prompt, 2);
+  fixture.run_all();
+  CHECK(second.num_cached_tokens == 20);
+}
+
+TEST_CASE("scheduler frees a cancelled sequence's blocks within one step in every phase") {
+  Fixture fixture(64, {.max_running = 2, .max_batch_tokens = 8});
+  Sequence& decoding = fixture.add(prompt_of(4, 1), 50);
+  fixture.step();
+  fixture.step();
+  Sequence& prefilling = fixture.add(prompt_of(40, 2), 50);
+  fixture.step();
+  Sequence& queued = fixture.add(prompt_of(4, 3), 50);
+  CHECK(fixture.scheduler.num_waiting() == 1);
+  CHECK(prefilling.num_computed_tokens < 40);
+  for (Sequence* gone : {&queued, &prefilling, &decoding}) fixture.scheduler.remove(*gone);
+  CHECK(fixture.kv_cache.num_used() == 0);
+  CHECK_FALSE(fixture.submit());
+  fixture.kv_cache.check_integrity();
+}
+
+TEST_CASE(
+    "scheduler lets others run while a slow reader is paused, and takes its blocks if it must") {
+  Fixture fixture(8, {.max_running = 4, .max_batch_tokens = 64});
+  Sequence& slow = fixture.add(prompt_of(12, 1), 12);
+  fixture.step();
+  slow.paused = true;
+  fixture.add(prompt_of(12, 2), 16);
+  for (int i = 0; i < 40; ++i) fixture.step();
+  CHECK(fixture.sequences[1]->finished);
+  CHECK_FALSE(slow.finished);
+  slow.paused = false;
+  fixture.run_all();
+}
+
+TEST_CASE(
+    "scheduler shrinks chunks so that a step stays under the target time while others decode") {
+  Fixture fixture(
+      1000,
+      {.max_running = 4, .max_batch_tokens = 512, .min_chunk_tokens = 16, .target_step_ms = 10});
+  Sequence& decoding = fixture.add(prompt_of(300, 1), 50);
+  ScheduledStep scheduled;
+  REQUIRE(fixture.scheduler.next_batch(fixture.batch, scheduled));
+  CHECK(scheduled.num_prefill_tokens == 300);
+  fixture.scheduler.observe_step_time(scheduled, 60.0);  // 0.2 ms a token
+  std::vector<SampledToken> sampled(1);
+  fixture.scheduler.step_retired(scheduled, sampled);
+  fixture.add(prompt_of(300, 2), 5);
+  REQUIRE(fixture.scheduler.next_batch(fixture.batch, scheduled));
+  CHECK(scheduled.num_decode_tokens == 1);
+  CHECK(scheduled.num_prefill_tokens == 50);
+  CHECK_FALSE(decoding.finished);
+}
+
+TEST_CASE(
+    "scheduler gives every sequence its own tokens over random loads, one or two steps deep") {
+  for (const size_t depth : {size_t{1}, size_t{2}}) {
+    std::mt19937 random(static_cast<uint32_t>(depth));
+    for (int round = 0; round < 40; ++round) {
+      Fixture fixture(24, {.max_running = static_cast<int32_t>(random() % 6 + 1),
+                           .max_batch_tokens = static_cast<int32_t>(random() % 30 + 8)});
+      for (int i = 0; i < 12; ++i) {
+        std::vector<int32_t> prompt;
+        for (auto length = random() % 40 + 1; length > 0; --length) {
+          prompt.push_back(static_cast<int32_t>(random() % 20 == 0));
+        }
+        fixture.add(prompt, static_cast<int32_t>(random() % 40 + 1));
+        for (auto steps = random() % 4; steps > 0; --steps) {
+          while (fixture.in_flight.size() < depth && fixture.submit()) {
+          }
+          if (!fixture.in_flight.empty()) fixture.retire();
+        }
+      }
+      fixture.run_all(depth);
+    }
+  }
+}
+
+}  // namespace tgi
