@@ -61,4 +61,20 @@ bool is_incomplete_utf8(std::string_view tail) {
   return match_character(tail, whole) == tail.size() && !whole;
 }
 
+void drain_utf8(std::string& raw, bool at_end, std::string& out) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string_view rest = raw;
+  while (!rest.empty()) {
+    const size_t valid = valid_utf8_prefix(rest);
+    out += rest.substr(0, valid);
+    rest.remove_prefix(valid);
+    if (rest.empty() || (!at_end && is_incomplete_utf8(rest))) break;
+    bool whole = false;
+    const size_t matched = match_character(rest, whole);
+    out += kReplacement;
+    rest.remove_prefix(matched == 0 ? 1 : matched);
+  }
+  raw.erase(0, raw.size() - rest.size());
+}
+
 }  // namespace tgi

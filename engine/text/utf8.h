@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace tgi {
@@ -16,5 +17,11 @@ inline bool is_valid_utf8(std::string_view text) {
 // True when `tail` could still become one valid character by more bytes: 0 < size < 4 and a proper
 // prefix of one.
 bool is_incomplete_utf8(std::string_view tail);
+
+// Moves text from `raw` to the end of `out`: whole characters as they are, and one U+FFFD for each
+// maximal part of a character that can't become one (as the Unicode standard recommends and
+// Python's errors="replace" does). A tail that more bytes could still complete stays in `raw`
+// unless at_end.
+void drain_utf8(std::string& raw, bool at_end, std::string& out);
 
 }  // namespace tgi

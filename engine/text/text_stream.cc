@@ -1,0 +1,69 @@
+#include "engine/text/text_stream.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/text/utf8.h"
+
+namespace tgi {
+
+TextStream::TextStream(const Tokenizer& tokenizer,
+                       std::span<const std::string> stop,
+                       bool include_stop_text)
+    : tokenizer_(&tokenizer), stop_(stop), include_stop_text_(include_stop_text) {}
+
+bool TextStream::push(int32_t token_id, std::string& released) {
+  if (tokenizer_->is_special(token_id)) return false;
+  // Never at the start of a text: a prompt came before, if only its first special token.
+  tokenizer_->append_bytes(token_id, false, raw_);
+  drain_utf8(raw_, false, text_);
+  if (find_stop(released)) return true;
+  const size_t num_free = text_.size() - num_held_bytes();
+  released.append(text_, 0, num_free);
+  text_.erase(0, num_free);
+  return false;
+}
+
+void TextStream::finish(std::string& released) {
+  if (matched_stop_ != nullptr) return;
+  drain_utf8(raw_, true, text_);
+  if (find_stop(released)) return;
+  released += text_;
+  text_.clear();
+}
+
+// The match that ends first; of those the longest, as a reader of the plain stream would have seen
+// it.
+bool TextStream::find_stop(std::string& released) {
+  size_t best_end = std::string::npos;
+  for (const std::string& stop : stop_) {
+    const size_t at = text_.find(stop);
+    if (at == std::string::npos) continue;
+    const size_t end = at + stop.size();
+    if (end < best_end || (end == best_end && stop.size() > matched_stop_->size())) {
+      best_end = end;
+      matched_stop_ = &stop;
+    }
+  }
+  if (matched_stop_ == nullptr) return false;
+  released.append(text_, 0, include_stop_text_ ? best_end : best_end - matched_stop_->size());
+  text_.clear();
+  raw_.clear();
+  return true;
+}
+
+// The longest tail of the text with which a stop string could begin.
+size_t TextStream::num_held_bytes() const {
+  size_t held = 0;
+  for (const std::string& stop : stop_) {
+    for (size_t length = std::min(stop.size() - 1, text_.size()); length > held; --length) {
+      if (std::string_view(text_).substr(text_.size() - length) ==
+          std::string_view(stop).substr(0, length)) {
+        held = length;
+      }
+    }
+  }
+  return held;
+}
+
+}  // namespace tgi

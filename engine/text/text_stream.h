@@ -1,0 +1,43 @@
+// Tokens to text a reader may see: whole UTF-8 only, stop strings found across token borders and
+// never leaked in part. What it releases, put together, is the text of the answer. Special tokens
+// have no text here. Belongs to one sequence, on the engine thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/text/tokenizer.h"
+
+namespace tgi {
+
+class TextStream {
+ public:
+  // `stop` and `tokenizer` must outlive the stream. Stop strings are not empty and valid UTF-8
+  // (intake checks).
+  TextStream(const Tokenizer& tokenizer, std::span<const std::string> stop, bool include_stop_text);
+
+  // Appends to `released` what the token made certain. True: a stop string is complete; the stream
+  // is over, with the stop string at its end or cut off.
+  [[nodiscard]] bool push(int32_t token_id, std::string& released);
+
+  // No more tokens: releases what was held back; bytes that never became a character turn into
+  // U+FFFD.
+  void finish(std::string& released);
+
+  // The stop string that ended the stream, else null.
+  const std::string* matched_stop() const { return matched_stop_; }
+
+ private:
+  bool find_stop(std::string& released);
+  size_t num_held_bytes() const;
+
+  const Tokenizer* tokenizer_;
+  std::span<const std::string> stop_;
+  bool include_stop_text_;
+  std::string raw_;   // bytes that are not a whole character yet
+  std::string text_;  // whole characters that may be the beginning of a stop string
+  const std::string* matched_stop_ = nullptr;
+};
+
+}  // namespace tgi
