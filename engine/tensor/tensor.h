@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace tgi {
 
@@ -65,19 +65,32 @@ class Buffer {
   using Free = void (*)(void* data, size_t size_bytes);
 
   Buffer() = default;
-  Buffer(void* data, size_t size_bytes, Free free) : data_(data, Deleter{size_bytes, free}) {}
+  Buffer(void* data, size_t size_bytes, Free free)
+      : data_(data), size_bytes_(size_bytes), free_(free) {}
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_bytes_(std::exchange(other.size_bytes_, 0)),
+        free_(other.free_) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_bytes_, other.size_bytes_);
+    std::swap(free_, other.free_);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (data_ != nullptr) free_(data_, size_bytes_);
+  }
 
-  void* data() const { return data_.get(); }
-  size_t size_bytes() const { return data_.get_deleter().size_bytes; }
+  void* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
   explicit operator bool() const { return data_ != nullptr; }
 
  private:
-  struct Deleter {
-    size_t size_bytes = 0;
-    Free free = nullptr;
-    void operator()(void* data) const { free(data, size_bytes); }
-  };
-  std::unique_ptr<void, Deleter> data_;
+  void* data_ = nullptr;
+  size_t size_bytes_ = 0;
+  Free free_ = nullptr;
 };
 
 }  // namespace tgi

@@ -1,0 +1,67 @@
+// The forward pass of a decoder-only transformer, written once for every family: what differs is in
+// the traits of ModelConfig and in which weights are there.
+//
+// Activations live in one device buffer sized for max_batch_tokens; a step allocates nothing.
+// Belongs to the rank's worker thread.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/device/backend.h"
+#include "engine/device/communicator.h"
+#include "engine/model/model_config.h"
+#include "engine/model/model_weights.h"
+
+namespace tgi {
+
+class Transformer final : public Forward {
+ public:
+  // `weights`, `device` and `communicator` must outlive it. Registers the model's rotary embedding
+  // with the device.
+  Transformer(const ModelConfig& config,
+              const ModelWeights& weights,
+              Device& device,
+              Communicator& communicator,
+              int32_t max_batch_tokens);
+
+  // Bytes of activations it will allocate.
+  static int64_t workspace_bytes(const ModelConfig& config,
+                                 const DeviceInfo& device,
+                                 int world_size,
+                                 int32_t max_batch_tokens);
+
+  void run(int32_t num_tokens, int32_t num_logit_rows) override;
+
+ private:
+  struct Workspace {
+    int64_t size_bytes = 0;
+    Tensor residual;  // (max_batch_tokens, hidden): the sum of all branches so far
+    Tensor normed;    // (max_batch_tokens, hidden)
+    Tensor branch;    // (max_batch_tokens, hidden): what the last branch adds
+    Tensor qkv;       // (max_batch_tokens, q + 2 kv)
+    Tensor attended;  // (max_batch_tokens, q)
+    Tensor gate_up;   // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
+    Tensor activated;  // (max_batch_tokens, intermediate)
+    Tensor last_rows;  // (max_batch_tokens, hidden): rows whose logits are wanted
+  };
+  // Lays the tensors out from `base`; qkv/attended and gate_up/activated are never alive together
+  // and share memory.
+  static Workspace lay_out(
+      const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
+
+  void run_attention(int32_t layer, int32_t num_tokens);
+  void run_mlp(int32_t layer, int32_t num_tokens);
+  NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
+
+  const ModelConfig config_;
+  const ModelWeights& weights_;
+  Device& device_;
+  Communicator& communicator_;
+  const int32_t num_heads_;     // of this rank
+  const int32_t num_kv_heads_;  // of this rank
+  int32_t rope_ = -1;
+  Buffer memory_;
+  Workspace workspace_;
+};
+
+}  // namespace tgi
