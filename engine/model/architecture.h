@@ -8,8 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "base/file_source.h"
 #include "base/json.h"
 #include "engine/model/model_config.h"
+#include "engine/weights/weight_format.h"
 
 namespace tgi {
 
@@ -39,6 +41,7 @@ enum class Role : uint8_t {
   kMlpNorm,
   kMlpNormBias,
   kGate,
+  kGateBias,
   kUp,
   kUpBias,
   kDown,
@@ -62,8 +65,9 @@ enum class Dim : uint8_t {
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
 enum class Split : uint8_t {
   kNone,     // every rank holds all of it
-  kRows,     // by output features: q, k, v, gate, up
-  kColumns,  // by input features, results summed over ranks: o, down
+  kRows,     // by output features: q, k, v, gate, up and their biases
+  kColumns,  // by input features, results summed over ranks: o, down; their biases, which must be
+             // added once, are held by rank 0 alone
 };
 
 struct TensorSpec {
@@ -72,17 +76,20 @@ struct TensorSpec {
   Dim rows;               // output features; kOne for vectors
   Dim cols;               // input features, or the length of a vector
   Split split = Split::kNone;
-  bool required = true;     // false: the presence of the weight is the switch
-  bool transposed = false;  // stored as (cols, rows), as GPT-2's Conv1D does
+  // The tensor is part of the model only if this is set in its config, so that the config alone
+  // says what will be loaded. Null: always.
+  bool ModelConfig::*only_if = nullptr;
+  bool ModelConfig::*unless = nullptr;  // likewise, only if it is not set
+  bool transposed = false;              // stored as (cols, rows), as GPT-2's Conv1D does
 };
 
 struct Architecture {
   std::span<const std::string_view> names;  // of config.json's "architectures"
   std::string_view model_type;              // of config.json, when "architectures" is missing
-  std::string_view prefix;  // of the layer tensors, stripped or added when a checkpoint differs
+  std::string_view prefix;  // of tensor names: "model."; a checkpoint may have it or not
   ModelConfig (*read_config)(const JsonReader& config);
   std::span<const TensorSpec> tensors;
-  std::span<const std::string_view> ignored;  // suffixes of tensors that are known and not needed
+  std::span<const std::string_view> ignored;  // endings of tensors that are known and not needed
 };
 
 // All families, in the order they are tried.
@@ -91,13 +98,15 @@ std::span<const Architecture* const> architectures();
 // By config.json. Throws kUnsupported naming the architecture and listing the known ones.
 const Architecture& find_architecture(const JsonReader& config);
 
-// config.json and generation_config.json. Throws kInvalidArgument naming the field, with the value
-// and what was expected.
-class FileSource;
 struct LoadedConfig {
-  const Architecture* architecture;
+  const Architecture* architecture = nullptr;
   ModelConfig config;
+  const WeightFormat* weight_format = nullptr;
+  Json json;  // config.json, for the weight format
 };
+
+// From config.json and generation_config.json. Throws kNotFound without config.json, and
+// kInvalidArgument or kUnsupported naming file and field, with the value and what was expected.
 LoadedConfig load_model_config(const FileSource& files);
 
 }  // namespace tgi

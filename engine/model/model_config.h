@@ -31,6 +31,9 @@ struct ModelConfig {
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;
 
+  bool attention_bias = false;  // of q, k, v and o, where the family leaves it to the config
+  bool mlp_bias = false;        // of gate, up and down, likewise
+
   bool learned_positions = false;
   bool rotary = true;
   RopeSpec rope;
@@ -46,7 +49,7 @@ struct ModelConfig {
   float logit_softcap = 0.0F;
   bool tied_embeddings = false;
 
-  DType checkpoint_dtype = DType::kBF16;  // torch_dtype / dtype; what "auto" loads as
+  DType checkpoint_dtype = DType::kF32;  // dtype / torch_dtype; what "auto" loads as
   std::vector<int32_t> eos_token_ids;     // generation_config.json before config.json
   int32_t bos_token_id = -1;
 };

@@ -1,5 +1,9 @@
-// The tensors of a model by name: safetensors (one file or a sharded index), or random ones made
-// from the config alone. Views point into the mapped files. Safe to read from several threads.
+// The tensors of a model by name: safetensors, one file or a sharded index. Views point into the
+// mapped files. Safe to read from several threads.
+//
+// The bytes of a tensor are asked for apart from its description, so that a table can be checked
+// without touching the data, and so that a checkpoint may make its data when asked
+// (make_dummy_checkpoint).
 #pragma once
 
 #include <cstdint>
@@ -17,27 +21,45 @@ namespace tgi {
 
 struct StoredTensor {
   std::string name;
-  DType dtype = DType::kF32;
+  std::string_view dtype_name;  // as the file spells it, for messages: "BF16", "I64"
+  std::optional<DType> dtype;   // nothing: can be listed, not computed with
   std::vector<int64_t> shape;
-  std::span<const std::byte> bytes;
   std::string file;  // for messages
+
+  int64_t num_elements() const {
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    return count;
+  }
 };
 
 class Checkpoint {
  public:
   virtual ~Checkpoint() = default;
 
-  // Nothing when there is no such tensor.
+  // Nothing when there is no such tensor. The tensor lives as long as the checkpoint.
   virtual const StoredTensor* find(std::string_view name) const = 0;
   virtual std::vector<std::string_view> names() const = 0;
+
+  // The data of a tensor of this checkpoint, row-major, little-endian, valid until it is released;
+  // not necessarily aligned to the element's size.
+  virtual std::span<const std::byte> bytes(const StoredTensor& tensor) const = 0;
 
   // The caller is done with this tensor's bytes: their pages need not stay resident.
   virtual void release(const StoredTensor& tensor) const = 0;
 };
 
-// Throws kNotFound when there is neither model.safetensors nor model.safetensors.index.json,
-// kInvalidArgument naming file, tensor and numbers when one is malformed, kUnsupported for element
-// types that this build does not know.
+// Throws kNotFound when there is neither model.safetensors nor model.safetensors.index.json, or a
+// shard is missing, and kInvalidArgument naming file, tensor and numbers when one is malformed.
 std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files);
+
+// `name` as tables spell it today, or as older checkpoints do: with or without `prefix` ("model."),
+// a norm's weight and bias as gamma and beta. Nothing when there is none of them.
+const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,
+                                     std::string_view name,
+                                     std::string_view prefix);
+
+// "(4096, 1024)", for messages.
+std::string shape_text(std::span<const int64_t> shape);
 
 }  // namespace tgi

@@ -1,0 +1,90 @@
+#include "engine/model/architecture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "engine/model/config_fields.h"
+
+namespace tgi {
+
+extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2;
+
+namespace {
+
+// Adding a family: its file in families/, and its name above and here.
+constexpr std::array kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3, &kGpt2};
+
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kGenerationConfigFile = "generation_config.json";
+
+bool has_name(const Architecture& architecture, std::string_view name) {
+  return std::find(architecture.names.begin(), architecture.names.end(), name) !=
+         architecture.names.end();
+}
+
+[[noreturn]] void fail_unknown(const std::string& field, std::string_view name) {
+  std::string known;
+  for (const Architecture* architecture : kArchitectures) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", architecture->names.front());
+  }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported; known are {}", field, name, known));
+}
+
+// When to stop is said in generation_config.json by newer models, in config.json by older ones.
+void read_generation_config(const FileSource& files, ModelConfig& model) {
+  const auto text = files.find_text(kGenerationConfigFile);
+  if (!text) return;
+  try {
+    const Json json = parse_json(*text);
+    const JsonReader generation(json, "");
+    if (generation.has("eos_token_id")) {
+      model.eos_token_ids = read_token_ids(generation, "eos_token_id");
+    }
+  } catch (const Error& error) {
+    throw error.in(files.describe(kGenerationConfigFile));
+  }
+}
+
+}  // namespace
+
+std::span<const Architecture* const> architectures() {
+  return kArchitectures;
+}
+
+const Architecture& find_architecture(const JsonReader& config) {
+  const std::vector<std::string> names = config.strings_or_empty("architectures");
+  for (const std::string& name : names) {
+    for (const Architecture* architecture : kArchitectures) {
+      if (has_name(*architecture, name)) return *architecture;
+    }
+  }
+  if (!names.empty()) fail_unknown(config.path_of("architectures"), names.front());
+  const std::string model_type = config.string_or("model_type", "");
+  for (const Architecture* architecture : kArchitectures) {
+    if (architecture->model_type == model_type) return *architecture;
+  }
+  fail_unknown(config.path_of("model_type"), model_type);
+}
+
+LoadedConfig load_model_config(const FileSource& files) {
+  const std::string_view text = files.require_text(kConfigFile);
+  LoadedConfig loaded;
+  try {
+    loaded.json = parse_json(text);
+    const JsonReader config(loaded.json, "");
+    loaded.architecture = &find_architecture(config);
+    loaded.weight_format = &find_weight_format(config);
+    loaded.config = loaded.architecture->read_config(config);
+    loaded.config.architecture = loaded.architecture->names.front();
+  } catch (const Error& error) {
+    throw error.in(files.describe(kConfigFile));
+  }
+  read_generation_config(files, loaded.config);
+  return loaded;
+}
+
+}  // namespace tgi

@@ -1,0 +1,209 @@
+// A checkpoint without files: for measuring speed and memory of any model whose config.json is
+// there. Not meant to say anything sensible.
+//
+// Element i of a tensor is a hash of (seed, name, i): the same on any machine, with any number of
+// threads. The hash is made of shifts and additions only, so that compilers turn it into vector
+// code for the plainest instruction set.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+#include "engine/model/model_weights.h"
+#include "engine/model/tensor_table.h"
+
+namespace tgi {
+namespace {
+
+// Uniform with this standard deviation, as models are initialised.
+constexpr double kStandardDeviation = 0.02;
+// Buffers up to this size are kept for the next tensor: fresh pages cost more than the numbers.
+constexpr size_t kMaxKeptBytes = size_t{64} << 20;
+constexpr size_t kBytesPerThread = size_t{1} << 20;
+
+struct Key {
+  uint32_t first = 0;
+  uint32_t second = 0;
+};
+
+// FNV-1a, widened by the seed.
+Key make_key(uint64_t seed, std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325ULL ^ seed;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3ULL;
+  }
+  hash ^= hash >> 29;
+  hash *= 0xbf58476d1ce4e5b9ULL;
+  return {static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32)};
+}
+
+uint32_t hash_counter(Key key, uint32_t counter) {
+  uint32_t x = key.first + counter * 0x9e3779b9U;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  x += key.second;
+  x ^= x >> 16;
+  x += x << 9;
+  x ^= x >> 11;
+  return x;
+}
+
+float scale_for_16_bits() {
+  return static_cast<float>(kStandardDeviation * std::sqrt(3.0) / 32768.0);
+}
+
+// Two bf16 per word, low half first.
+void fill_bf16(Key key, uint32_t* words, size_t begin, size_t end) {
+  const float scale = scale_for_16_bits();
+  for (size_t i = begin; i < end; ++i) {
+    const uint32_t bits = hash_counter(key, static_cast<uint32_t>(i));
+    const float low = static_cast<float>(static_cast<int32_t>(bits << 16) >> 16) * scale;
+    const float high = static_cast<float>(static_cast<int32_t>(bits) >> 16) * scale;
+    words[i] = (std::bit_cast<uint32_t>(low) >> 16) | (std::bit_cast<uint32_t>(high) & 0xffff0000U);
+  }
+}
+
+void fill_f32(Key key, uint32_t* words, size_t begin, size_t end) {
+  const float scale = scale_for_16_bits();
+  for (size_t i = begin; i < end; ++i) {
+    const uint32_t bits = hash_counter(key, static_cast<uint32_t>(i));
+    words[i] =
+        std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(bits) >> 16) * scale);
+  }
+}
+
+void fill_parallel(Key key, DType dtype, uint32_t* words, size_t num_words) {
+  const auto fill = dtype == DType::kF32 ? fill_f32 : fill_bf16;
+  const size_t wanted = num_words * sizeof(uint32_t) / kBytesPerThread;
+  const size_t available = std::max(1U, std::thread::hardware_concurrency());
+  const size_t num_threads = std::clamp(wanted, size_t{1}, available);
+  std::vector<std::jthread> threads;
+  for (size_t t = 1; t < num_threads; ++t) {
+    threads.emplace_back(fill, key, words, num_words * t / num_threads,
+                         num_words * (t + 1) / num_threads);
+  }
+  fill(key, words, 0, num_words / num_threads);
+}
+
+// Norm weights leave what they scale as it is.
+bool is_norm_weight(Role role) {
+  return role == Role::kFinalNorm || role == Role::kAttentionNorm || role == Role::kMlpNorm ||
+         role == Role::kQNorm || role == Role::kKNorm;
+}
+
+struct WordBuffer {
+  std::unique_ptr<uint32_t[]> words;
+  size_t num_words = 0;
+};
+
+class DummyCheckpoint final : public Checkpoint {
+ public:
+  DummyCheckpoint(const LoadedConfig& model, uint64_t seed)
+      : seed_(seed), norm_weight_(1.0F - model.config.norm_weight_offset) {
+    // Made to order, so f16 checkpoints get bf16: no rounding of f16 in the inner loop.
+    const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
+    const TensorTable table(model);
+    for (const TensorEntry& entry : table.entries()) {
+      Record record;
+      record.role = entry.spec->role;
+      record.tensor.name = entry.name;
+      record.tensor.dtype = dtype;
+      record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
+      record.tensor.file = "dummy weights";
+      if (entry.is_vector()) {
+        record.tensor.shape = {entry.cols};
+      } else if (entry.spec->transposed) {
+        record.tensor.shape = {entry.cols, entry.rows};
+      } else {
+        record.tensor.shape = {entry.rows, entry.cols};
+      }
+      records_.emplace(entry.name, std::move(record));
+    }
+  }
+
+  const StoredTensor* find(std::string_view name) const override {
+    const auto it = records_.find(name);
+    return it == records_.end() ? nullptr : &it->second.tensor;
+  }
+
+  std::vector<std::string_view> names() const override {
+    std::vector<std::string_view> out;
+    for (const auto& [name, record] : records_) out.emplace_back(name);
+    return out;
+  }
+
+  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
+    const std::lock_guard lock(mutex_);
+    Record& record = records_.find(tensor.name)->second;
+    const size_t size_bytes =
+        static_cast<size_t>(tensor.num_elements()) * dtype_size(*tensor.dtype);
+    if (!record.buffer.words) {
+      record.buffer = take_buffer((size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+      fill(record, (size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
+    }
+    return {reinterpret_cast<const std::byte*>(record.buffer.words.get()), size_bytes};
+  }
+
+  void release(const StoredTensor& tensor) const override {
+    const std::lock_guard lock(mutex_);
+    WordBuffer buffer = std::move(records_.find(tensor.name)->second.buffer);
+    if (buffer.num_words * sizeof(uint32_t) <= kMaxKeptBytes && buffer.words) {
+      kept_.push_back(std::move(buffer));
+    }
+  }
+
+ private:
+  struct Record {
+    StoredTensor tensor;
+    Role role = Role::kCount;
+    WordBuffer buffer;  // guarded by mutex_
+  };
+
+  // The smallest kept buffer that is large enough. None: the largest is given up for a new one.
+  WordBuffer take_buffer(size_t num_words) const {
+    std::sort(kept_.begin(), kept_.end(), [](const WordBuffer& left, const WordBuffer& right) {
+      return left.num_words < right.num_words;
+    });
+    const auto it = std::find_if(kept_.begin(), kept_.end(), [num_words](const WordBuffer& buffer) {
+      return buffer.num_words >= num_words;
+    });
+    if (it == kept_.end()) {
+      if (!kept_.empty()) kept_.pop_back();
+      return {std::make_unique_for_overwrite<uint32_t[]>(num_words), num_words};
+    }
+    WordBuffer buffer = std::move(*it);
+    kept_.erase(it);
+    return buffer;
+  }
+
+  void fill(Record& record, size_t num_words) const {
+    const DType dtype = *record.tensor.dtype;
+    if (!is_norm_weight(record.role)) {
+      fill_parallel(make_key(seed_, record.tensor.name), dtype, record.buffer.words.get(),
+                    num_words);
+      return;
+    }
+    const auto one = std::bit_cast<uint32_t>(norm_weight_);
+    const uint32_t word = dtype == DType::kF32 ? one : (one >> 16) | (one & 0xffff0000U);
+    std::fill_n(record.buffer.words.get(), num_words, word);
+  }
+
+  const uint64_t seed_;
+  const float norm_weight_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Record, std::less<>> records_;
+  mutable std::vector<WordBuffer> kept_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model, uint64_t seed) {
+  return std::make_unique<DummyCheckpoint>(model, seed);
+}
+
+}  // namespace tgi

@@ -1,0 +1,73 @@
+// Qwen 3, dense: Llama's block with an RMS norm on each head of q and k, and a head_dim of its own.
+// Source: models/qwen3 in `transformers`.
+#include <array>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model =
+      read_decoder_config(config, {.default_head_dim = 128, .default_max_positions = 32768});
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  read_window_layers(config, model);
+  read_rope(config, model);
+  return model;
+}
+
+constexpr auto kNames = std::to_array<std::string_view>({"Qwen3ForCausalLM"});
+
+constexpr auto kTied = &ModelConfig::tied_embeddings;
+constexpr auto kAttentionBias = &ModelConfig::attention_bias;
+
+constexpr auto kTensors = std::to_array<TensorSpec>({
+    {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
+    {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
+    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, nullptr, kTied},
+    {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
+    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
+    {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,
+     kAttentionBias},
+    {Role::kKBias, "model.layers.{layer}.self_attn.k_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     kAttentionBias},
+    {Role::kVBias, "model.layers.{layer}.self_attn.v_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     kAttentionBias},
+    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
+    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim},
+    {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ,
+     Split::kColumns},
+    {Role::kOBias, "model.layers.{layer}.self_attn.o_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, kAttentionBias},
+    {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+    {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+     Split::kColumns},
+});
+
+// Old checkpoints carry the rotary tables.
+constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq"});
+
+}  // namespace
+
+extern const Architecture kQwen3;
+constexpr Architecture kQwen3 = {
+    .names = kNames,
+    .model_type = "qwen3",
+    .prefix = "model.",
+    .read_config = read_config,
+    .tensors = kTensors,
+    .ignored = kIgnored,
+};
+
+}  // namespace tgi

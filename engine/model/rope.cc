@@ -1,0 +1,277 @@
+#include "engine/model/rope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "base/error.h"
+#include "engine/model/config_fields.h"
+
+namespace tgi {
+namespace {
+
+constexpr double kDefaultTheta = 10000.0;
+
+// The parameters, wherever the config keeps them.
+struct RopeFields {
+  JsonReader config;                 // the whole of it
+  std::optional<JsonReader> object;  // rope_parameters or rope_scaling
+  std::string type;
+  double theta = kDefaultTheta;
+
+  std::string path_of(std::string_view key) const {
+    return object ? object->path_of(key) : config.path_of(key);
+  }
+  double number(std::string_view key) const {
+    if (!object) throw Error(Code::kInvalidArgument, fmt::format("{}: missing", path_of(key)));
+    return object->number(key);
+  }
+  std::optional<double> optional_number(std::string_view key) const {
+    return object ? object->optional_number(key) : std::nullopt;
+  }
+};
+
+[[noreturn]] void fail(const std::string& message) {
+  throw Error(Code::kInvalidArgument, message);
+}
+
+double positive(const RopeFields& fields, std::string_view key, double value) {
+  if (!(value > 0.0) || !std::isfinite(value)) {
+    fail(fmt::format("{}: expected a number above 0, got {}", fields.path_of(key), value));
+  }
+  return value;
+}
+
+double scaling_factor(const RopeFields& fields) {
+  const double factor = positive(fields, "factor", fields.number("factor"));
+  if (factor < 1.0) {
+    fail(fmt::format("{}: expected 1 or more, got {}", fields.path_of("factor"), factor));
+  }
+  return factor;
+}
+
+// The length the model was trained with, before scaling.
+int32_t original_positions(const RopeFields& fields, const ModelConfig& model) {
+  static constexpr std::string_view kKey = "original_max_position_embeddings";
+  if (fields.config.has(kKey)) return read_size(fields.config, kKey, kMaxPositions);
+  if (fields.object && fields.object->has(kKey)) {
+    return read_size(*fields.object, kKey, kMaxPositions);
+  }
+  return model.max_positions;
+}
+
+void widen_context(ModelConfig& model, double positions) {
+  const double limit = std::min(positions, static_cast<double>(kMaxPositions));
+  model.max_positions = std::max(model.max_positions, static_cast<int32_t>(limit));
+}
+
+// theta ^ (2i / dim), in float32 as the models were trained.
+std::vector<float> frequencies(double theta, int32_t dim) {
+  std::vector<float> out(static_cast<size_t>(dim / 2));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(dim);
+    out[i] = std::pow(static_cast<float>(theta), exponent);
+  }
+  return out;
+}
+
+std::vector<float> inverse_frequencies(double theta, int32_t dim) {
+  std::vector<float> out = frequencies(theta, dim);
+  for (float& value : out) value = 1.0F / value;
+  return out;
+}
+
+void set_default(const RopeFields& fields, ModelConfig& model) {
+  model.rope.inv_freq = inverse_frequencies(fields.theta, model.rope.rotary_dim);
+}
+
+void set_linear(const RopeFields& fields, ModelConfig& model) {
+  const double factor = scaling_factor(fields);
+  set_default(fields, model);
+  for (float& value : model.rope.inv_freq) value /= static_cast<float>(factor);
+  widen_context(model, factor * model.max_positions);
+}
+
+void set_dynamic(const RopeFields& fields, ModelConfig& model) {
+  const double factor = scaling_factor(fields);
+  if (model.rope.rotary_dim <= 2) {
+    fail(fmt::format("{}: dynamic scaling needs a head_dim above 2", fields.path_of("rope_type")));
+  }
+  set_default(fields, model);
+  model.rope.dynamic_original_positions = model.max_positions;
+  model.rope.dynamic_factor = static_cast<float>(factor);
+  widen_context(model, factor * model.max_positions);
+}
+
+// Long wavelengths are stretched by the factor, short ones kept, those between blended.
+void set_llama3(const RopeFields& fields, ModelConfig& model) {
+  const auto factor = static_cast<float>(scaling_factor(fields));
+  const double low_factor = positive(fields, "low_freq_factor", fields.number("low_freq_factor"));
+  const double high_factor =
+      positive(fields, "high_freq_factor", fields.number("high_freq_factor"));
+  if (high_factor <= low_factor) {
+    fail(fmt::format("{}: expected more than low_freq_factor = {}, got {}",
+                     fields.path_of("high_freq_factor"), low_factor, high_factor));
+  }
+  const auto original = static_cast<double>(original_positions(fields, model));
+  const auto low_wavelength = static_cast<float>(original / low_factor);
+  const auto high_wavelength = static_cast<float>(original / high_factor);
+  set_default(fields, model);
+  for (float& value : model.rope.inv_freq) {
+    const float wavelength = static_cast<float>(2.0 * std::numbers::pi) / value;
+    if (wavelength < high_wavelength) continue;
+    if (wavelength > low_wavelength) {
+      value /= factor;
+      continue;
+    }
+    const float smooth =
+        (static_cast<float>(original) / wavelength - static_cast<float>(low_factor)) /
+        static_cast<float>(high_factor - low_factor);
+    value = (1.0F - smooth) * value / factor + smooth * value;
+  }
+}
+
+double yarn_mscale(double scale, double mscale) {
+  return scale <= 1.0 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0;
+}
+
+double yarn_attention_factor(const RopeFields& fields, double factor) {
+  if (const auto given = fields.optional_number("attention_factor")) {
+    return positive(fields, "attention_factor", *given);
+  }
+  const double mscale = fields.optional_number("mscale").value_or(0.0);
+  const double mscale_all_dim = fields.optional_number("mscale_all_dim").value_or(0.0);
+  if (mscale != 0.0 && mscale_all_dim != 0.0) {
+    return yarn_mscale(factor, mscale) / yarn_mscale(factor, mscale_all_dim);
+  }
+  return yarn_mscale(factor, 1.0);
+}
+
+// The dimension that turns `rotations` times within the original context.
+double yarn_dimension(double rotations, int32_t dim, double theta, double original) {
+  return dim * std::log(original / (rotations * 2.0 * std::numbers::pi)) / (2.0 * std::log(theta));
+}
+
+void set_yarn(const RopeFields& fields, ModelConfig& model) {
+  const auto original = static_cast<double>(original_positions(fields, model));
+  const double factor =
+      fields.optional_number("factor") ? scaling_factor(fields) : model.max_positions / original;
+  if (fields.theta == 1.0) fail("rope_theta: yarn needs a number above 1, got 1");
+  const auto number_or_default = [&fields](std::string_view key, double fallback) {
+    const double value = fields.optional_number(key).value_or(0.0);
+    return value == 0.0 ? fallback : positive(fields, key, value);
+  };
+  const double beta_fast = number_or_default("beta_fast", 32.0);
+  const double beta_slow = number_or_default("beta_slow", 1.0);
+  const int32_t dim = model.rope.rotary_dim;
+  double low = yarn_dimension(beta_fast, dim, fields.theta, original);
+  double high = yarn_dimension(beta_slow, dim, fields.theta, original);
+  if (!fields.object || fields.object->boolean_or("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(dim - 1));
+  if (low == high) high += 0.001;  // a ramp of no width would divide by zero
+
+  const std::vector<float> freq = frequencies(fields.theta, dim);
+  model.rope.inv_freq.resize(freq.size());
+  for (size_t i = 0; i < freq.size(); ++i) {
+    const float ramp = std::clamp(
+        (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low), 0.0F,
+        1.0F);
+    const float keep = 1.0F - ramp;
+    const float stretched = 1.0F / (static_cast<float>(factor) * freq[i]);
+    model.rope.inv_freq[i] = stretched * (1.0F - keep) + 1.0F / freq[i] * keep;
+  }
+  model.rope.attention_factor = static_cast<float>(yarn_attention_factor(fields, factor));
+  widen_context(model, factor * original);
+}
+
+struct RopeType {
+  std::string_view name;
+  void (*set)(const RopeFields& fields, ModelConfig& model);
+};
+
+constexpr std::array<RopeType, 5> kRopeTypes = {{
+    {"default", set_default},
+    {"linear", set_linear},
+    {"dynamic", set_dynamic},
+    {"llama3", set_llama3},
+    {"yarn", set_yarn},
+}};
+
+const RopeType& find_rope_type(const RopeFields& fields) {
+  std::string known;
+  for (const RopeType& row : kRopeTypes) {
+    if (row.name == fields.type) return row;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: rope scaling '{}' is not supported; known are {}",
+                          fields.path_of("rope_type"), fields.type, known));
+}
+
+// rope_parameters may hold one object per layer type; that is fine as long as they agree.
+JsonReader one_for_all_layers(const JsonReader& object) {
+  std::optional<JsonReader> only;
+  for (const std::string_view layer_type : {"full_attention", "sliding_attention"}) {
+    if (!object.has(layer_type)) continue;
+    const JsonReader nested = object.object(layer_type);
+    if (only && only->json() != nested.json()) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: differs between layer types, which is not supported",
+                              object.path_of(layer_type)));
+    }
+    only.emplace(nested);
+  }
+  return only ? *only : object;
+}
+
+RopeFields find_fields(const JsonReader& config) {
+  RopeFields fields{.config = config, .object = std::nullopt, .type = "default"};
+  for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
+    if (fields.object || !config.has(key) || config.object(key).json().empty()) continue;
+    fields.object.emplace(one_for_all_layers(config.object(key)));
+  }
+  std::optional<double> theta = config.optional_number("rope_theta");
+  if (fields.object) {
+    const std::string old_name = fields.object->string_or("type", "default");
+    fields.type = fields.object->string_or("rope_type", old_name);
+    if (const auto own = fields.object->optional_number("rope_theta")) theta = own;
+  }
+  fields.theta = theta.value_or(kDefaultTheta);
+  return fields;
+}
+
+void check_partial(const RopeFields& fields) {
+  const double partial = fields.optional_number("partial_rotary_factor")
+                             .value_or(fields.config.number_or("partial_rotary_factor", 1.0));
+  if (partial != 1.0) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {} is not supported for this architecture; it rotates whole heads",
+                            fields.path_of("partial_rotary_factor"), partial));
+  }
+}
+
+}  // namespace
+
+void read_rope(const JsonReader& config, ModelConfig& model) {
+  const RopeFields fields = find_fields(config);
+  if (!(fields.theta >= 1.0) || !std::isfinite(fields.theta)) {
+    fail(fmt::format("rope_theta: expected 1 or more, got {}", fields.theta));
+  }
+  if (model.head_dim % 2 != 0) {
+    fail(fmt::format("head_dim: rotary embeddings need an even number, got {}", model.head_dim));
+  }
+  check_partial(fields);
+  model.rope.rotary_dim = model.head_dim;
+  model.rope.base = static_cast<float>(fields.theta);
+  find_rope_type(fields).set(fields, model);
+}
+
+}  // namespace tgi

@@ -1,0 +1,121 @@
+#include "engine/model/tensor_table.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+constexpr std::string_view kLayerMark = "{layer}";
+
+bool is_per_layer(const TensorSpec& spec) {
+  return spec.name.find(kLayerMark) != std::string_view::npos;
+}
+
+bool is_present(const TensorSpec& spec, const ModelConfig& config) {
+  if (spec.only_if != nullptr && !(config.*spec.only_if)) return false;
+  return spec.unless == nullptr || !(config.*spec.unless);
+}
+
+std::string tensor_name(std::string_view pattern, int32_t layer) {
+  std::string name(pattern);
+  if (layer >= 0) name.replace(name.find(kLayerMark), kLayerMark.size(), std::to_string(layer));
+  return name;
+}
+
+int64_t dim_size(Dim dim, const ModelConfig& config) {
+  const int64_t head_dim = config.head_dim;
+  switch (dim) {
+    case Dim::kOne:
+      return 1;
+    case Dim::kVocab:
+      return config.vocab_size;
+    case Dim::kPositions:
+      return config.max_positions;
+    case Dim::kHidden:
+      return config.hidden_size;
+    case Dim::kIntermediate:
+      return config.intermediate_size;
+    case Dim::kQ:
+      return config.num_heads * head_dim;
+    case Dim::kKv:
+      return config.num_kv_heads * head_dim;
+    case Dim::kQkv:
+      return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
+    case Dim::kHeadDim:
+      return head_dim;
+  }
+  throw Error(Code::kInternal, "unknown dimension");
+}
+
+Range rank_range(int64_t size, int rank, int world_size) {
+  const int64_t count = size / world_size;
+  return {.begin = rank * count, .count = count};
+}
+
+}  // namespace
+
+TensorTable::TensorTable(const LoadedConfig& model) {
+  const ModelConfig& config = model.config;
+  Row none;
+  none.fill(kAbsent);
+  index_.assign(static_cast<size_t>(config.num_layers) + 1, none);
+  for (const TensorSpec& spec : model.architecture->tensors) {
+    if (!is_per_layer(spec)) add(spec, -1, config);
+  }
+  for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+    for (const TensorSpec& spec : model.architecture->tensors) {
+      if (is_per_layer(spec)) add(spec, layer, config);
+    }
+  }
+}
+
+void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& config) {
+  if (!is_present(spec, config)) return;
+  index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(spec.role)] =
+      static_cast<int32_t>(entries_.size());
+  entries_.push_back({.spec = &spec,
+                      .layer = layer,
+                      .name = tensor_name(spec.name, layer),
+                      .rows = dim_size(spec.rows, config),
+                      .cols = dim_size(spec.cols, config)});
+}
+
+const TensorEntry* TensorTable::find(Role role, int32_t layer) const {
+  const int32_t index = index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(role)];
+  return index == kAbsent ? nullptr : &entries_[static_cast<size_t>(index)];
+}
+
+void check_world_size(const ModelConfig& config, int world_size) {
+  const auto check = [world_size](std::string_view what, int32_t count) {
+    if (count % world_size == 0) return;
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} of the model is {}, which can't be dealt out to {} ranks evenly",
+                            what, count, world_size));
+  };
+  if (world_size < 1) {
+    throw Error(Code::kInvalidArgument, fmt::format("world size {} is below 1", world_size));
+  }
+  check("num_heads", config.num_heads);
+  check("num_kv_heads", config.num_kv_heads);
+  check("intermediate_size", config.intermediate_size);
+}
+
+std::vector<Range> whole_range(int64_t size) {
+  return {{.begin = 0, .count = size}};
+}
+
+std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
+  if (dim != Dim::kQkv) return {rank_range(dim_size(dim, config), rank, world_size)};
+  const int64_t q_size = dim_size(Dim::kQ, config);
+  const int64_t kv_size = dim_size(Dim::kKv, config);
+  const Range q = rank_range(q_size, rank, world_size);
+  Range k = rank_range(kv_size, rank, world_size);
+  Range v = k;
+  k.begin += q_size;
+  v.begin += q_size + kv_size;
+  return {q, k, v};
+}
+
+}  // namespace tgi

@@ -1,0 +1,54 @@
+// The tensors that a model consists of, with names and sizes filled in, and how a rank's share of
+// each is cut. From the config alone: no checkpoint is looked at here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/model/architecture.h"
+
+namespace tgi {
+
+struct TensorEntry {
+  const TensorSpec* spec = nullptr;
+  int32_t layer = -1;  // -1: not of a layer
+  std::string name;
+  int64_t rows = 0;  // whole, before any split; 1 for vectors
+  int64_t cols = 0;
+
+  bool is_vector() const { return spec->rows == Dim::kOne; }
+};
+
+// In the order of the family's table, layer by layer. Immutable; entries stay where they are.
+class TensorTable {
+ public:
+  explicit TensorTable(const LoadedConfig& model);
+
+  const std::vector<TensorEntry>& entries() const { return entries_; }
+
+  // Null when the model has no such tensor.
+  const TensorEntry* find(Role role, int32_t layer = -1) const;
+
+ private:
+  static constexpr int32_t kAbsent = -1;
+  using Row = std::array<int32_t, static_cast<size_t>(Role::kCount)>;
+
+  void add(const TensorSpec& spec, int32_t layer, const ModelConfig& config);
+
+  std::vector<TensorEntry> entries_;
+  std::vector<Row> index_;  // [layer + 1][role] = index of the entry, or kAbsent
+};
+
+// Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.
+void check_world_size(const ModelConfig& config, int world_size);
+
+// The rank's part of a dimension of this kind: one range, or one within each of q, k and v for the
+// fused kind. REQUIRES: check_world_size.
+std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size);
+
+// All of the dimension, as one range per part.
+std::vector<Range> whole_range(int64_t size);
+
+}  // namespace tgi

@@ -1,0 +1,124 @@
+#include "engine/model/weight_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+constexpr size_t kMaxListed = 20;
+
+// "; 2 tensors are missing: a, b", or nothing.
+std::string list_problem(const std::vector<std::string>& items, std::string_view what) {
+  if (items.empty()) return "";
+  std::string out =
+      fmt::format("; {} {} {}: ", items.size(), items.size() == 1 ? "tensor" : "tensors", what);
+  const size_t count = std::min(items.size(), kMaxListed);
+  for (size_t i = 0; i < count; ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", items[i]);
+  if (items.size() > count) out += fmt::format(" and {} more", items.size() - count);
+  return out;
+}
+
+bool is_ignored(const Architecture& architecture, std::string_view name) {
+  return std::any_of(architecture.ignored.begin(), architecture.ignored.end(),
+                     [name](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
+                                              const TensorEntry& entry,
+                                              const Checkpoint& checkpoint,
+                                              WeightProblems& problems) {
+  const StoredTensor* tensor = find_by_any_name(checkpoint, entry.name, model.architecture->prefix);
+  if (tensor == nullptr) {
+    problems.missing.push_back(entry.name);
+    return {};
+  }
+  const std::array<int64_t, 1> shape = {entry.cols};
+  check_stored_tensor(*tensor, shape, problems);
+  return {tensor};
+}
+
+// Some checkpoints that tie the head to the embedding store it all the same. A copy is skipped; one
+// with other numbers means that config or weights are wrong, and guessing which would be silent.
+const StoredTensor* find_tied_head(const LoadedConfig& model,
+                                   const TensorTable& table,
+                                   const TensorSources& sources,
+                                   const Checkpoint& checkpoint) {
+  for (const TensorSpec& spec : model.architecture->tensors) {
+    if (spec.role != Role::kLmHead || table.find(Role::kLmHead) != nullptr) continue;
+    const StoredTensor* head = find_by_any_name(checkpoint, spec.name, model.architecture->prefix);
+    const TensorEntry* embedding = table.find(Role::kTokenEmbedding);
+    if (head == nullptr || embedding == nullptr) return head;
+    const auto index = static_cast<size_t>(embedding - table.entries().data());
+    if (sources[index].empty()) return head;  // already a problem of its own
+    const StoredTensor& embedded = *sources[index].front();
+    const auto head_bytes = checkpoint.bytes(*head);
+    const auto embedded_bytes = checkpoint.bytes(embedded);
+    const bool same = head->dtype_name == embedded.dtype_name && head->shape == embedded.shape &&
+                      std::ranges::equal(head_bytes, embedded_bytes);
+    checkpoint.release(*head);
+    if (!same) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("config.json says tie_word_embeddings, but {} is not equal to {}; set "
+                      "tie_word_embeddings to false to use both",
+                      head->name, embedded.name));
+    }
+    return head;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> unused_names(const LoadedConfig& model,
+                                      const Checkpoint& checkpoint,
+                                      const std::set<const StoredTensor*>& used) {
+  std::vector<std::string> out;
+  for (const std::string_view name : checkpoint.names()) {
+    if (used.contains(checkpoint.find(name)) || is_ignored(*model.architecture, name)) continue;
+    out.emplace_back(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
+  return {.name = entry.name,
+          .prefix = model.architecture->prefix,
+          .rows = entry.rows,
+          .cols = entry.cols,
+          .transposed = entry.spec->transposed};
+}
+
+TensorSources match_checkpoint(const LoadedConfig& model,
+                               const TensorTable& table,
+                               const Checkpoint& checkpoint) {
+  WeightProblems problems;
+  TensorSources sources;
+  std::set<const StoredTensor*> used;
+  for (const TensorEntry& entry : table.entries()) {
+    sources.push_back(entry.is_vector()
+                          ? match_vector(model, entry, checkpoint, problems)
+                          : model.weight_format->collect(model.json, checkpoint,
+                                                         matrix_spec(model, entry), problems));
+    used.insert(sources.back().begin(), sources.back().end());
+  }
+  used.insert(find_tied_head(model, table, sources, checkpoint));
+  const std::vector<std::string> unused = unused_names(model, checkpoint, used);
+
+  const std::string text =
+      list_problem(problems.missing, "missing") + list_problem(problems.misshapen, "misshapen") +
+      list_problem(unused, "not of this model") +
+      list_problem(problems.unsupported, "of an element type that is not f32, f16 or bf16");
+  if (text.empty()) return sources;
+  const bool only_types = problems.missing.empty() && problems.misshapen.empty() && unused.empty();
+  throw Error(
+      only_types ? Code::kUnsupported : Code::kInvalidArgument,
+      fmt::format("the weights don't fit config.json ({}){}", model.config.architecture, text));
+}
+
+}  // namespace tgi

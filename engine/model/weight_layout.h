@@ -1,0 +1,78 @@
+// Which tensors become which member of ModelWeights: the plan, the check and the load all walk this
+// one table, so that what is planned is what is loaded.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/model/model_weights.h"
+
+namespace tgi {
+
+// A matrix stacked by rows from those of its parts that the model has, each with its bias.
+struct LinearPart {
+  Role weight;
+  Role bias;  // kCount: can't have one
+};
+
+struct LayerLinear {
+  Linear LayerWeights::*target;
+  std::span<const LinearPart> parts;
+};
+
+struct LayerVector {
+  DeviceVector LayerWeights::*target;
+  Role role;
+};
+
+inline constexpr std::array<LinearPart, 4> kQkvParts = {{
+    {Role::kQ, Role::kQBias},
+    {Role::kK, Role::kKBias},
+    {Role::kV, Role::kVBias},
+    {Role::kQkv, Role::kQkvBias},
+}};
+inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
+inline constexpr std::array<LinearPart, 2> kGateUpParts = {{
+    {Role::kGate, Role::kGateBias},
+    {Role::kUp, Role::kUpBias},
+}};
+inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
+
+inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
+    {&LayerWeights::qkv, kQkvParts},
+    {&LayerWeights::o, kOParts},
+    {&LayerWeights::gate_up, kGateUpParts},
+    {&LayerWeights::down, kDownParts},
+}};
+
+inline constexpr std::array<LayerVector, 6> kLayerVectors = {{
+    {&LayerWeights::attention_norm, Role::kAttentionNorm},
+    {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
+    {&LayerWeights::q_norm, Role::kQNorm},
+    {&LayerWeights::k_norm, Role::kKNorm},
+    {&LayerWeights::mlp_norm, Role::kMlpNorm},
+    {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
+}};
+
+struct ModelMatrix {
+  std::unique_ptr<Matrix> ModelWeights::*target;
+  Role role;
+};
+
+struct ModelVector {
+  DeviceVector ModelWeights::*target;
+  Role role;
+};
+
+inline constexpr std::array<ModelMatrix, 3> kModelMatrices = {{
+    {&ModelWeights::token_embedding, Role::kTokenEmbedding},
+    {&ModelWeights::position_embedding, Role::kPositionEmbedding},
+    {&ModelWeights::untied_lm_head, Role::kLmHead},
+}};
+
+inline constexpr std::array<ModelVector, 2> kModelVectors = {{
+    {&ModelWeights::final_norm, Role::kFinalNorm},
+    {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
+}};
+
+}  // namespace tgi
