@@ -272,6 +272,7 @@ void Scheduler::emit(Sequence& sequence,
   ScheduledStep::Part part{
       .sequence = &sequence, .num_tokens = num_tokens, .num_preemptions = sequence.num_preemptions};
   if (sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0) {
+    part.first_scored_token = std::max(begin + 1, sequence.num_scored_tokens);
     // The row of position p has the logits for token p + 1.
     for (int32_t position = std::max(begin, sequence.num_scored_tokens - 1);
          position < end && position + 1 < sequence.num_prompt_tokens; ++position) {

@@ -35,7 +35,8 @@ struct ScheduledStep {
   struct Part {
     Sequence* sequence = nullptr;
     int32_t num_tokens = 0;
-    int32_t num_scores = 0;  // prompt log-probabilities that come back for it
+    int32_t num_scores = 0;          // prompt log-probabilities that come back for it
+    int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
     bool appended = false;  // set when it retires: the sampled token is now the sequence's last

@@ -1,0 +1,141 @@
+// The step loop: one thread that owns the scheduler, the KV cache and all sequences, for every
+// backend. Public methods may be called from any thread; they put a command into the engine's
+// mailbox and return.
+//
+// A reader that falls behind pauses its own request: at most kMaxUnacknowledged token events are
+// out before the engine waits for acknowledge(), and after slow_reader_timeout the request is
+// cancelled. Others never notice.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/mailbox.h"
+#include "engine/runtime/live_request.h"
+#include "engine/runtime/worker.h"
+#include "engine/sched/scheduler.h"
+
+namespace tgi {
+
+struct EngineOptions {
+  SchedulerOptions scheduler;
+  int32_t num_blocks = 0;
+  int32_t block_size = 16;
+  int32_t max_waiting = 8192;  // requests; more are refused at once
+  std::chrono::milliseconds slow_reader_timeout{30000};
+  std::vector<int32_t> eos_token_ids;
+};
+
+struct EngineStats {
+  int64_t num_blocks_used = 0;
+  int64_t num_blocks_cached = 0;
+  int64_t num_blocks_free = 0;
+  int64_t num_running = 0;  // sequences
+  int64_t num_waiting = 0;  // sequences
+  ipc::Counters counters;
+};
+
+class Engine {
+ public:
+  static constexpr int32_t kMaxUnacknowledged = 512;
+
+  // `tokenizer` must outlive the engine. Starts the thread.
+  Engine(const EngineOptions& options,
+         std::unique_ptr<WorkerGroup> workers,
+         const Tokenizer& tokenizer);
+
+  // Cancels what still runs (each gets a final error) and joins the thread.
+  ~Engine();
+
+  // Throws kOverloaded when too many requests wait. Takes both over; request->id must be unique.
+  void submit(std::unique_ptr<Request> request, std::unique_ptr<ResponseSink> sink);
+
+  // The client is gone: no more events, blocks freed before the next step. Unknown ids are ignored.
+  void cancel(uint64_t request_id);
+
+  // The reader has taken `num_events` more token events.
+  void acknowledge(uint64_t request_id, int32_t num_events);
+
+  // Every running request gets `error` as its end, from now on new ones as well.
+  void refuse_all(const Error& error);
+
+  EngineStats stats() const;
+  int64_t num_live_requests() const { return num_live_.load(); }
+
+  // Set when a step failed beyond repair: all requests were answered and none is taken any more.
+  bool has_failed() const { return failed_.load(); }
+
+ private:
+  struct Submit {
+    std::unique_ptr<Request> request;
+    std::unique_ptr<ResponseSink> sink;
+  };
+  struct Cancel {
+    uint64_t request_id;
+  };
+  struct Acknowledge {
+    uint64_t request_id;
+    int32_t num_events;
+  };
+  struct Refuse {
+    Error error;
+  };
+  using Command = std::variant<Submit, Cancel, Acknowledge, Refuse>;
+
+  struct InFlight {
+    Ticket ticket;
+    Clock::time_point started;
+    ScheduledStep scheduled;
+  };
+
+  void run(const std::stop_token& stop);
+  void send(Command&& command);
+  void handle(Submit& command);
+  void handle(Cancel& command);
+  void handle(Acknowledge& command);
+  void handle(Refuse& command);
+
+  bool submit_step();
+  void retire_step();
+  void take_scores(const ScheduledStep& scheduled, const StepResult& result);
+  void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
+  void finish_request(LiveRequest& live);
+  void fail_request(LiveRequest& live, const Error& error);
+  void drop_request(LiveRequest& live);
+  void fail_all(const Error& error);
+  void cancel_slow_readers();
+  int idle_timeout_ms() const;
+  void publish_stats();
+
+  const EngineOptions options_;
+  const std::unique_ptr<WorkerGroup> workers_;
+  const Tokenizer& tokenizer_;
+  KvCache kv_cache_;
+  Scheduler scheduler_;
+  std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
+  std::vector<std::unique_ptr<LiveRequest>>
+      ending_;  // answered, but a step in flight still names them
+  std::deque<InFlight> in_flight_;
+  std::vector<ScheduledStep> spare_steps_;  // for their capacity
+  Batch batch_;
+  std::vector<Command> commands_;
+  int32_t num_paused_ = 0;
+  ipc::Counters counters_;
+  std::unique_ptr<Error> refusal_;
+
+  Mailbox<Command> mailbox_;
+  std::atomic<int64_t> num_live_{0};
+  std::atomic<bool> failed_{false};
+  mutable std::mutex stats_mutex_;
+  EngineStats stats_;    // guarded by stats_mutex_
+  std::jthread thread_;  // last: starts when everything else is there
+};
+
+}  // namespace tgi

@@ -1,0 +1,239 @@
+#include "engine/runtime/intake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/runtime/live_request.h"
+#include "engine/text/utf8.h"
+
+namespace tgi {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
+}
+
+uint64_t next_request_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+uint64_t random_seed() {
+  thread_local std::mt19937_64 random{(uint64_t{std::random_device{}()} << 32) |
+                                      std::random_device{}()};
+  return random();
+}
+
+// NaN compares false with everything, so the conditions say what is wanted and are negated.
+void check(bool holds, std::string_view name, std::string_view rule, double given) {
+  if (!holds) refuse("`{}` must be {}. Given: {}", name, rule, given);
+}
+
+}  // namespace
+
+SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits) {
+  SamplingParams out;
+  if (params.best_of < 1 || params.best_of > limits.max_best_of) {
+    refuse("`best_of` must be > 0 and <= {}. Given: {}", limits.max_best_of, params.best_of);
+  }
+  const double temperature = params.temperature.value_or(1.0);
+  check(temperature >= 0 && std::isfinite(temperature), "temperature",
+        "strictly positive, or 0 for greedy", temperature);
+  const bool greedy = params.temperature && temperature == 0;
+  out.do_sample = !greedy && (params.do_sample || params.temperature || params.top_k ||
+                              params.top_p || params.typical_p || params.min_p);
+  if (params.best_of > 1 && !out.do_sample) {
+    refuse(
+        "you must use sampling when `best_of` is > 1; give a temperature, top_k, top_p, typical_p, "
+        "min_p or do_sample");
+  }
+  if (!greedy) out.temperature = std::max(static_cast<float>(temperature), 1e-4F);
+  if (params.repetition_penalty) {
+    const double value = *params.repetition_penalty;
+    check(value > 0 && std::isfinite(value), "repetition_penalty", "strictly positive", value);
+    out.repetition_penalty = static_cast<float>(value);
+  }
+  if (params.frequency_penalty) {
+    const double value = *params.frequency_penalty;
+    check(value >= -2 && value <= 2, "frequency_penalty", ">= -2.0 and <= 2.0", value);
+    out.frequency_penalty = static_cast<float>(value);
+  }
+  if (params.presence_penalty) {
+    const double value = *params.presence_penalty;
+    check(value >= -2 && value <= 2, "presence_penalty", ">= -2.0 and <= 2.0", value);
+    out.presence_penalty = static_cast<float>(value);
+  }
+  if (params.top_p) {
+    check(*params.top_p > 0 && *params.top_p <= 1, "top_p", "> 0.0 and <= 1.0", *params.top_p);
+    out.top_p = static_cast<float>(*params.top_p);
+  }
+  if (params.typical_p) {
+    check(*params.typical_p > 0 && *params.typical_p <= 1, "typical_p", "> 0.0 and <= 1.0",
+          *params.typical_p);
+    out.typical_p = static_cast<float>(*params.typical_p);
+  }
+  if (params.min_p) {
+    check(*params.min_p >= 0 && *params.min_p <= 1, "min_p", ">= 0.0 and <= 1.0", *params.min_p);
+    out.min_p = static_cast<float>(*params.min_p);
+  }
+  if (params.top_k) {
+    if (*params.top_k <= 0) refuse("`top_k` must be strictly positive. Given: {}", *params.top_k);
+    out.top_k = static_cast<int32_t>(std::min<int64_t>(*params.top_k, INT32_MAX));
+  }
+  if (params.top_n_tokens < 0 || params.top_n_tokens > limits.max_top_n_tokens) {
+    refuse("`top_n_tokens` must be >= 0 and <= {}. Given: {}", limits.max_top_n_tokens,
+           params.top_n_tokens);
+  }
+  out.top_n_tokens = static_cast<int32_t>(params.top_n_tokens);
+  out.watermark = params.watermark;
+  out.seed = params.seed.value_or(random_seed());
+  return out;
+}
+
+Intake::Intake(const Limits& limits,
+               const Tokenizer& tokenizer,
+               const ChatTemplate* chat_template,
+               int32_t vocab_size)
+    : limits_(limits),
+      tokenizer_(tokenizer),
+      chat_template_(chat_template),
+      vocab_size_(vocab_size) {}
+
+std::string Intake::render(const ipc::OrderedJson& messages,
+                           const ipc::OrderedJson* tools,
+                           bool continue_final) const {
+  if (chat_template_ == nullptr) {
+    throw Error(Code::kUnsupported,
+                "this model has no chat template (chat_template.jinja, or chat_template in "
+                "tokenizer_config.json); "
+                "use a plain prompt");
+  }
+  if (!messages.is_array() || messages.empty())
+    refuse("messages must be a list of at least one message");
+  RenderOptions options;
+  options.add_generation_prompt = !continue_final;
+  options.continue_final_message = continue_final;
+  options.tools = tools;
+  return chat_template_->render(messages, options);
+}
+
+std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) const {
+  const size_t valid = valid_utf8_prefix(text);
+  if (valid != text.size())
+    refuse("the prompt is not valid UTF-8: byte {} of {}", valid, text.size());
+  return tokenizer_.encode(text, add_special);
+}
+
+std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
+                                        std::string& text) const {
+  const int num_given = int{asked.prompt.has_value()} + int{asked.prompt_ids.has_value()} +
+                        int{asked.messages.has_value()};
+  if (num_given != 1)
+    refuse("give exactly one of prompt, prompt_ids and messages, got {}", num_given);
+  if (asked.prompt_ids) {
+    for (const int32_t id : *asked.prompt_ids) {
+      if (id < 0 || id >= vocab_size_)
+        refuse("prompt_ids: {} is not in the vocabulary of {} tokens", id, vocab_size_);
+    }
+    return *asked.prompt_ids;
+  }
+  if (asked.prompt) {
+    if (asked.prompt->empty()) refuse("`inputs` cannot be empty");
+    text = *asked.prompt;
+    return encode(text, true);
+  }
+  text =
+      render(*asked.messages, asked.tools ? &*asked.tools : nullptr, asked.continue_final_message);
+  return encode(text, false);  // a template writes the special tokens itself
+}
+
+std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) const {
+  const ipc::GenerateParams& params = asked.params;
+  auto request = std::make_unique<Request>();
+  request->accepted_at = Clock::now();
+  request->sampling = resolve_sampling(params, limits_);
+  if (asked.stream && params.best_of > 1) {
+    refuse("`best_of` != 1 is not supported when streaming tokens. Given: {}", params.best_of);
+  }
+  if (params.max_new_tokens && *params.max_new_tokens <= 0) {
+    refuse("`max_new_tokens` must be strictly positive. Given: {}", *params.max_new_tokens);
+  }
+  if (params.stop.size() > static_cast<size_t>(limits_.max_stop_sequences)) {
+    refuse("`stop` supports up to {} stop sequences. Given: {}", limits_.max_stop_sequences,
+           params.stop.size());
+  }
+  for (const std::string& stop : params.stop) {
+    if (stop.empty() || !is_valid_utf8(stop))
+      refuse("`stop` must hold strings of at least one character of valid UTF-8");
+  }
+  std::string text;
+  request->prompt_ids = prompt_ids(asked, text);
+  truncate(params, *request);
+  if (request->prompt_ids.empty()) refuse("`inputs` cannot be empty: the prompt has no tokens");
+  check_length(params, *request);
+
+  request->id = next_request_id();
+  request->best_of = static_cast<int32_t>(params.best_of);
+  request->ignore_eos = params.ignore_eos;
+  request->prompt_logprobs = params.prompt_logprobs;
+  request->use_prefix_cache = params.use_prefix_cache;
+  request->stream = asked.stream;
+  request->details = params.details;
+  request->stop = params.stop;
+  request->include_stop_text = params.include_stop_text;
+  if (params.return_full_text) request->echo_text = std::move(text);
+  return request;
+}
+
+void Intake::truncate(const ipc::GenerateParams& params, Request& request) const {
+  if (!params.truncate) return;
+  const int64_t most = limits_.max_total_tokens - 1;
+  if (*params.truncate <= 0 || *params.truncate > most) {
+    refuse("`truncate` must be strictly positive and at most {}. Given: {}", most,
+           *params.truncate);
+  }
+  const auto surplus = static_cast<int64_t>(request.prompt_ids.size()) - *params.truncate;
+  if (surplus <= 0) return;
+  request.num_truncated_tokens = static_cast<int32_t>(surplus);
+  request.prompt_ids.erase(request.prompt_ids.begin(), request.prompt_ids.begin() + surplus);
+}
+
+void Intake::check_length(const ipc::GenerateParams& params, Request& request) const {
+  const auto num_prompt = static_cast<int64_t>(request.prompt_ids.size());
+  const int64_t total = limits_.max_total_tokens;
+  if (num_prompt >= total) {
+    refuse(
+        "the prompt has {} tokens, but prompt and output together may have {}; shorten it, or keep "
+        "only its last "
+        "tokens with truncate",
+        num_prompt, total);
+  }
+  const int64_t max_new = params.max_new_tokens.value_or(total - num_prompt);
+  if (num_prompt + max_new > total) {
+    refuse(
+        "`inputs` tokens + `max_new_tokens` must be <= {}. Given: {} `inputs` tokens and {} "
+        "`max_new_tokens`",
+        total, num_prompt, max_new);
+  }
+  request.max_new_tokens = static_cast<int32_t>(max_new);
+}
+
+ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
+  if (asked.prompt.has_value() == asked.messages.has_value())
+    refuse("give exactly one of prompt and messages");
+  ipc::TokenizeResult out;
+  out.text = asked.prompt ? *asked.prompt : render(*asked.messages, nullptr, false);
+  for (const int32_t id : encode(out.text, asked.prompt.has_value() && asked.add_special)) {
+    out.tokens.push_back({.id = id,
+                          .text = token_text(tokenizer_, id),
+                          .logprob = std::nullopt,
+                          .special = tokenizer_.is_special(id)});
+  }
+  return out;
+}
+
+}  // namespace tgi

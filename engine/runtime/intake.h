@@ -1,0 +1,64 @@
+// From what a client sent to an immutable Request: limits, chat template, tokens. Every refusal
+// happens here, typed and with numbers. Const after construction: prepare may run on several
+// threads at once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "engine/sched/request.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+struct Limits {
+  int32_t max_total_tokens = 0;  // prompt and output together
+  int32_t max_best_of = 16;
+  int32_t max_stop_sequences = 16;
+  int32_t max_top_n_tokens = 20;
+};
+
+class Intake {
+ public:
+  // All three must outlive it; the template may be null.
+  Intake(const Limits& limits,
+         const Tokenizer& tokenizer,
+         const ChatTemplate* chat_template,
+         int32_t vocab_size);
+
+  // Throws kInvalidArgument. The id is unique within this process.
+  std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked) const;
+
+  ipc::TokenizeResult tokenize(const ipc::TokenizeParams& asked) const;
+
+  const Limits& limits() const { return limits_; }
+
+ private:
+  struct Prompt {
+    std::string text;
+    bool add_special = true;
+  };
+  std::string render(const ipc::OrderedJson& messages,
+                     const ipc::OrderedJson* tools,
+                     bool continue_final) const;
+  std::vector<int32_t> encode(std::string_view text, bool add_special) const;
+  std::vector<int32_t> prompt_ids(const ipc::GenerateRequest& asked, std::string& text) const;
+  void truncate(const ipc::GenerateParams& params, Request& request) const;
+  void check_length(const ipc::GenerateParams& params, Request& request) const;
+
+  const Limits limits_;
+  const Tokenizer& tokenizer_;
+  const ChatTemplate* const chat_template_;
+  const int32_t vocab_size_;
+};
+
+// The part of intake that needs no model. Throws kInvalidArgument for the first rule that is
+// broken.
+SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits);
+
+}  // namespace tgi

@@ -1,0 +1,139 @@
+#include "engine/runtime/live_request.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/text/utf8.h"
+
+namespace tgi {
+namespace {
+
+double millis_between(Clock::time_point from, Clock::time_point to) {
+  return from.time_since_epoch().count() == 0
+             ? 0
+             : std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+// JSON has no infinities: a token that can't be drawn has no log-probability to show.
+std::optional<double> finite(float logprob) {
+  return std::isfinite(logprob) ? std::optional<double>(logprob) : std::nullopt;
+}
+
+ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
+  return {.id = token.id,
+          .text = token_text(tokenizer, token.id),
+          .logprob = finite(token.logprob),
+          .special = tokenizer.is_special(token.id)};
+}
+
+}  // namespace
+
+std::string token_text(const Tokenizer& tokenizer, int32_t id) {
+  std::string raw;
+  std::string text;
+  tokenizer.append_bytes(id, false, raw);
+  drain_utf8(raw, true, text);
+  return text;
+}
+
+LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, uint32_t index)
+    : live(&owner),
+      tokenizer(&text_tokenizer),
+      stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text) {
+  request = owner.request.get();
+  sampling = request->sampling;
+  sampling.sequence_index = index;
+  token_ids.reserve(request->prompt_ids.size() + static_cast<size_t>(request->max_new_tokens));
+  token_ids = request->prompt_ids;
+  num_prompt_tokens = num_tokens();
+}
+
+ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
+                                   const std::vector<int32_t>& eos_token_ids) {
+  ipc::TokenEvent event;
+  const int32_t id = sampled.token.id;
+  event.token = describe(*tokenizer, sampled.token);
+  for (const TokenScore& top : sampled.top_tokens)
+    event.top_tokens.push_back(describe(*tokenizer, top));
+  ++result.num_generated_tokens;
+  logprob_sum += sampled.token.logprob;
+
+  const bool is_eos = !request->ignore_eos && std::find(eos_token_ids.begin(), eos_token_ids.end(),
+                                                        id) != eos_token_ids.end();
+  const bool stopped = !is_eos && stream.push(id, event.text);
+  if (stopped) {
+    ended = true;
+    result.finish_reason = ipc::FinishReason::kStopSequence;
+    result.stop_sequence = *stream.matched_stop();
+  } else if (is_eos) {
+    ended = true;
+    result.finish_reason = ipc::FinishReason::kEosToken;
+  }
+  // As in TGI, a sequence that is as long as it may be ends by length whatever its last token was.
+  if (result.num_generated_tokens >= request->max_new_tokens && !stopped) {
+    ended = true;
+    result.finish_reason = ipc::FinishReason::kLength;
+  }
+  if (ended && !stopped) {
+    stream.finish(event.text);
+    // A stop string that only the held-back tail completed.
+    if (stream.matched_stop() != nullptr) {
+      result.finish_reason = ipc::FinishReason::kStopSequence;
+      result.stop_sequence = *stream.matched_stop();
+    }
+  }
+  result.text += event.text;
+  if (request->details) result.tokens.push_back(event.token);
+  if (sampling.top_n_tokens > 0) result.top_tokens.push_back(event.top_tokens);
+  return event;
+}
+
+LiveRequest::LiveRequest(std::unique_ptr<Request> asked,
+                         std::unique_ptr<ResponseSink> answer,
+                         const Tokenizer& tokenizer)
+    : request(std::move(asked)), sink(std::move(answer)) {
+  for (int32_t i = 0; i < request->best_of; ++i) {
+    sequences.push_back(std::make_unique<LiveSequence>(*this, tokenizer, static_cast<uint32_t>(i)));
+  }
+  if (!request->prompt_logprobs) return;
+  for (const int32_t id : request->prompt_ids) {
+    prompt_tokens.push_back({.id = id,
+                             .text = token_text(tokenizer, id),
+                             .logprob = std::nullopt,
+                             .special = tokenizer.is_special(id)});
+  }
+}
+
+int LiveRequest::num_steps_in_flight() const {
+  int count = 0;
+  for (const auto& sequence : sequences) count += sequence->num_steps_in_flight;
+  return count;
+}
+
+ipc::DoneEvent LiveRequest::make_done(Clock::time_point now) {
+  ipc::DoneEvent done;
+  done.num_prompt_tokens = static_cast<int64_t>(request->prompt_ids.size());
+  done.num_cached_tokens = sequences.front()->num_cached_tokens;
+  done.num_truncated_tokens = request->num_truncated_tokens;
+  if (request->sampling.do_sample) done.seed = request->sampling.seed;
+  done.prompt_tokens = std::move(prompt_tokens);
+  for (const auto& sequence : sequences) {
+    ipc::SequenceResult& result = sequence->result;
+    result.text.insert(0, request->echo_text);
+    result.mean_logprob = sequence->logprob_sum /
+                          static_cast<double>(std::max<int64_t>(result.num_generated_tokens, 1));
+    done.others.push_back(std::move(result));
+  }
+  const auto best = std::max_element(
+      done.others.begin(), done.others.end(),
+      [](const auto& a, const auto& b) { return a.mean_logprob < b.mean_logprob; });
+  done.best = std::move(*best);
+  done.others.erase(best);
+  done.timings = {.queue_ms = millis_between(request->accepted_at, first_scheduled_at),
+                  .time_to_first_token_ms = millis_between(request->accepted_at, first_token_at),
+                  .decode_ms = millis_between(first_token_at, last_token_at),
+                  .total_ms = millis_between(request->accepted_at, now)};
+  return done;
+}
+
+}  // namespace tgi

@@ -1,0 +1,63 @@
+// A request while the engine works on it: its sequences, the text they have become, and what its
+// reader has been told. Belongs to the engine thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/runtime/response_sink.h"
+#include "engine/sched/request.h"
+#include "engine/sched/sequence.h"
+#include "engine/tensor/batch.h"
+#include "engine/text/text_stream.h"
+#include "engine/text/tokenizer.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+struct LiveRequest;
+
+struct LiveSequence : Sequence {
+  LiveSequence(LiveRequest& owner, const Tokenizer& tokenizer, uint32_t index);
+
+  // What one more sampled token is worth: appends to `result` and ends the sequence when a stop
+  // condition holds. Returns the event for the reader.
+  ipc::TokenEvent take(const SampledToken& sampled, const std::vector<int32_t>& eos_token_ids);
+
+  LiveRequest* live;
+  const Tokenizer* tokenizer;
+  TextStream stream;
+  ipc::SequenceResult result;
+  double logprob_sum = 0;
+  bool ended = false;  // a stop condition holds; the scheduler is told by the engine
+};
+
+struct LiveRequest {
+  LiveRequest(std::unique_ptr<Request> asked,
+              std::unique_ptr<ResponseSink> answer,
+              const Tokenizer& tokenizer);
+
+  int num_steps_in_flight() const;
+
+  // All sequences have ended: the answer, the best by mean log-probability first.
+  ipc::DoneEvent make_done(Clock::time_point now);
+
+  std::unique_ptr<Request> request;
+  std::unique_ptr<ResponseSink> sink;
+  std::vector<std::unique_ptr<LiveSequence>> sequences;
+  std::vector<ipc::TokenInfo> prompt_tokens;  // with prompt_logprobs
+  int32_t num_ended = 0;
+  int32_t num_unacknowledged = 0;  // token events the reader has not taken
+  bool paused = false;
+  bool echoed = false;  // echo_text went out with the first token
+  Clock::time_point paused_at;
+  Clock::time_point first_scheduled_at;
+  Clock::time_point first_token_at;
+  Clock::time_point last_token_at;
+};
+
+// The text of one token alone, for lists of tokens.
+std::string token_text(const Tokenizer& tokenizer, int32_t id);
+
+}  // namespace tgi

@@ -1,0 +1,67 @@
+#include "engine/runtime/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace tgi {
+
+std::string format_bytes(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= int64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
+  if (bytes >= int64_t{1} << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  return fmt::format("{:.1f} KiB", value / (1 << 10));
+}
+
+PlannedMemory plan_memory(const MemoryRequest& request) {
+  const int64_t left = request.available_bytes - request.weight_bytes - request.workspace_bytes;
+  const auto fail = [&](int64_t kv_bytes, const std::string& advice) {
+    throw Error(
+        Code::kOutOfMemory,
+        fmt::format("the model does not fit: {} of weights + {} of workspace + {} of KV cache are "
+                    "needed, {} "
+                    "are available; {}",
+                    format_bytes(request.weight_bytes), format_bytes(request.workspace_bytes),
+                    format_bytes(kv_bytes), format_bytes(request.available_bytes), advice));
+  };
+  if (left < request.block_bytes) fail(request.block_bytes, "use a smaller model or free memory");
+
+  const int32_t wanted_context =
+      std::min(request.max_total_tokens.value_or(request.max_positions), request.max_positions);
+  const int64_t blocks_per_context =
+      (int64_t{wanted_context} + request.block_size - 1) / request.block_size;
+  int64_t num_blocks = 0;
+  if (request.kv_cache_bytes) {
+    num_blocks = *request.kv_cache_bytes / request.block_bytes;
+    if (num_blocks * request.block_bytes > left) {
+      fail(num_blocks * request.block_bytes, "give --kv-cache-memory a smaller value");
+    }
+  } else {
+    const int64_t fits_all = left / request.block_bytes;
+    const int64_t fits_half = std::max(fits_all / 2, std::min(fits_all, blocks_per_context));
+    num_blocks = std::min(fits_half, kDefaultContexts * blocks_per_context);
+  }
+  num_blocks = std::min<int64_t>(num_blocks, INT32_MAX / request.block_size);
+  if (num_blocks < 1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("a KV cache of {} holds no block; one takes {}",
+                            format_bytes(request.kv_cache_bytes.value_or(0)),
+                            format_bytes(request.block_bytes)));
+  }
+  const int64_t capacity = num_blocks * request.block_size;
+  if (request.max_total_tokens && *request.max_total_tokens > capacity) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("max_total_tokens is {}, but the KV cache of {} holds only {} tokens; give "
+                    "--kv-cache-memory more or --max-total-tokens less",
+                    *request.max_total_tokens, format_bytes(num_blocks * request.block_bytes),
+                    capacity));
+  }
+  return {.num_blocks = static_cast<int32_t>(num_blocks),
+          .max_total_tokens = static_cast<int32_t>(std::min<int64_t>(wanted_context, capacity)),
+          .kv_bytes = num_blocks * request.block_bytes};
+}
+
+}  // namespace tgi

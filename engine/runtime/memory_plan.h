@@ -1,0 +1,37 @@
+// How memory is divided before any of it is taken: arithmetic on sizes, never a trial run. Pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tgi {
+
+struct MemoryRequest {
+  int64_t available_bytes = 0;  // for everything below
+  int64_t weight_bytes = 0;
+  int64_t workspace_bytes = 0;              // activations, slot table, sampling
+  int64_t block_bytes = 0;                  // of one KV block, all layers
+  int32_t block_size = 16;                  // tokens
+  int32_t max_positions = 0;                // of the model
+  std::optional<int64_t> kv_cache_bytes;    // what the user wants for the KV cache
+  std::optional<int32_t> max_total_tokens;  // what the user wants for one request
+};
+
+struct PlannedMemory {
+  int32_t num_blocks = 0;
+  int32_t max_total_tokens = 0;  // of one request: what the model, the user and the KV cache allow
+  int64_t kv_bytes = 0;
+};
+
+// Without a wish the KV cache gets room for kDefaultContexts whole contexts, but at most half of
+// what is left beside weights and workspace. Throws kOutOfMemory with the sum when the parts don't
+// fit, kInvalidArgument when one request of max_total_tokens can't ever fit.
+inline constexpr int32_t kDefaultContexts = 16;
+PlannedMemory plan_memory(const MemoryRequest& request);
+
+// "1.5 GiB"
+std::string format_bytes(int64_t bytes);
+
+}  // namespace tgi

@@ -1,0 +1,18 @@
+// Where the events of one request go. The engine owns the sink and calls it on its own thread;
+// calls must be quick and must not throw. After on_done or on_error nothing more comes.
+#pragma once
+
+#include "base/error.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+  virtual void on_token(ipc::TokenEvent&& event) = 0;
+  virtual void on_done(ipc::DoneEvent&& event) = 0;
+  virtual void on_error(const Error& error) = 0;
+};
+
+}  // namespace tgi

@@ -1,0 +1,174 @@
+#include "engine/runtime/served_model.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "engine/model/architecture.h"
+#include "engine/model/model_weights.h"
+#include "engine/runtime/backend_loader.h"
+#include "engine/runtime/demo_model.h"
+#include "engine/weights/checkpoint.h"
+
+namespace tgi {
+namespace {
+
+constexpr int32_t kBlockSize = 16;
+
+DType resolve_dtype(std::string_view setting, std::string_view name, DType automatic) {
+  if (name == "auto") return automatic;
+  if (const auto dtype = dtype_from_name(name)) return *dtype;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{} \"{}\" is not known; use auto, f32, bf16 or f16", setting, name));
+}
+
+KvLayout kv_layout(const ModelConfig& config, DType dtype, int32_t num_blocks) {
+  return {.num_layers = config.num_layers,
+          .num_kv_heads = config.num_kv_heads,
+          .head_dim = config.head_dim,
+          .block_size = kBlockSize,
+          .num_blocks = num_blocks,
+          .dtype = dtype};
+}
+
+SlotLayout slot_layout(const ModelOptions& options,
+                       const ModelConfig& config,
+                       int32_t max_total_tokens) {
+  return {.num_slots = options.max_running,
+          .max_blocks_per_slot = (max_total_tokens + kBlockSize - 1) / kBlockSize,
+          .max_batch_tokens = options.max_batch_tokens,
+          .vocab_size = config.vocab_size};
+}
+
+void check_options(const ModelOptions& options) {
+  const auto positive = [](std::string_view name, int64_t value) {
+    if (value < 1)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{} must be at least 1, got {}", name, value));
+  };
+  positive("max_running", options.max_running);
+  positive("max_batch_tokens", options.max_batch_tokens);
+  positive("max_waiting", options.max_waiting);
+  positive("max_total_tokens", options.max_total_tokens.value_or(2) - 1);
+  if (options.load_format != "auto" && options.load_format != "dummy") {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("load format \"{}\" is not known; use auto or dummy", options.load_format));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
+  const auto started = Clock::now();
+  check_options(options);
+  std::unique_ptr<ServedModel> model(new ServedModel());
+  model->files_ = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
+  const FileSource& files = *model->files_;
+  const LoadedConfig loaded = load_model_config(files);
+  const ModelConfig& config = loaded.config;
+  model->tokenizer_ = load_tokenizer(files);
+  if (model->tokenizer_->vocab_size() > config.vocab_size) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: the tokenizer has {} tokens, but the model's vocabulary only {}; "
+                            "is this tokenizer "
+                            "of another model?",
+                            options.model, model->tokenizer_->vocab_size(), config.vocab_size));
+  }
+  model->chat_template_ = load_chat_template(files);
+
+  auto device = make_device(
+      {.backend = options.backend, .cpu_isa = options.cpu_isa, .num_threads = options.num_threads});
+  const DType dtype = resolve_dtype("dtype", options.dtype, config.checkpoint_dtype);
+  const DType kv_dtype = resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
+
+  // The plan comes before anything large is taken.
+  MemoryRequest wanted;
+  wanted.available_bytes = device->info().memory_bytes;
+  wanted.weight_bytes = plan_weight_bytes(loaded, *device, {.dtype = dtype});
+  wanted.block_bytes = device->kv_bytes(kv_layout(config, kv_dtype, 1));
+  wanted.block_size = kBlockSize;
+  wanted.max_positions = config.max_positions;
+  wanted.kv_cache_bytes = options.kv_cache_bytes;
+  wanted.max_total_tokens = options.max_total_tokens;
+  const int32_t context =
+      std::min(options.max_total_tokens.value_or(config.max_positions), config.max_positions);
+  wanted.workspace_bytes =
+      Transformer::workspace_bytes(config, device->info(), 1, options.max_batch_tokens) +
+      device->slot_bytes(slot_layout(options, config, context));
+  const PlannedMemory plan = plan_memory(wanted);
+  log_info("memory planned", {{"weights", format_bytes(wanted.weight_bytes)},
+                              {"kv_cache", format_bytes(plan.kv_bytes)},
+                              {"workspace", format_bytes(wanted.workspace_bytes)},
+                              {"available", format_bytes(wanted.available_bytes)},
+                              {"blocks", plan.num_blocks},
+                              {"max_total_tokens", plan.max_total_tokens}});
+
+  const auto checkpoint =
+      options.load_format == "dummy" ? make_dummy_checkpoint(loaded, 0) : open_checkpoint(files);
+  ModelWeights weights = load_weights(loaded, *checkpoint, *device, {.dtype = dtype});
+  device->allocate_state(kv_layout(config, kv_dtype, plan.num_blocks),
+                         slot_layout(options, config, plan.max_total_tokens));
+
+  ipc::ModelStatus& facts = model->facts_;
+  facts.name = options.model;
+  facts.architecture = config.architecture;
+  facts.dtype = dtype_name(dtype);
+  facts.kv_cache_dtype = dtype_name(kv_dtype);
+  facts.backend = device->info().backend;
+  facts.isa = device->info().isa;
+  facts.num_threads = device->info().num_threads;
+  facts.num_params = weights.num_params;
+  facts.vocab_size = config.vocab_size;
+  facts.max_total_tokens = plan.max_total_tokens;
+  facts.block_size = kBlockSize;
+  facts.num_blocks = plan.num_blocks;
+  facts.kv_bytes_per_token = wanted.block_bytes / kBlockSize;
+  facts.weight_bytes_per_token = weights.streamed_bytes_per_token;
+  facts.has_chat_template = model->chat_template_.has_value();
+  facts.memory = {.weights = weights.size_bytes,
+                  .kv_cache = plan.kv_bytes,
+                  .workspace = wanted.workspace_bytes,
+                  .available = wanted.available_bytes};
+
+  Limits limits = options.limits;
+  limits.max_total_tokens = plan.max_total_tokens;
+  model->intake_ = std::make_unique<Intake>(
+      limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,
+      config.vocab_size);
+  EngineOptions engine;
+  engine.scheduler = {.max_running = options.max_running,
+                      .max_batch_tokens = options.max_batch_tokens,
+                      .target_step_ms = options.target_step_ms};
+  engine.num_blocks = plan.num_blocks;
+  engine.block_size = kBlockSize;
+  engine.max_waiting = options.max_waiting;
+  engine.slow_reader_timeout = options.slow_reader_timeout;
+  engine.eos_token_ids = config.eos_token_ids;
+  auto worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                                         options.max_batch_tokens);
+  model->engine_ = std::make_unique<Engine>(engine, std::move(worker), *model->tokenizer_);
+
+  facts.load_seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  log_info("model loaded", {{"model", facts.name},
+                            {"architecture", facts.architecture},
+                            {"params", facts.num_params},
+                            {"dtype", facts.dtype},
+                            {"backend", facts.backend},
+                            {"isa", facts.isa},
+                            {"threads", facts.num_threads},
+                            {"seconds", fmt::format("{:.2f}", facts.load_seconds)}});
+  return model;
+}
+
+ipc::ModelStatus ServedModel::status() const {
+  ipc::ModelStatus out = facts_;
+  const EngineStats stats = engine_->stats();
+  out.num_blocks_used = stats.num_blocks_used;
+  out.num_blocks_cached = stats.num_blocks_cached;
+  out.num_blocks_free = stats.num_blocks_free;
+  out.num_running = stats.num_running;
+  out.num_waiting = stats.num_waiting;
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,60 @@
+// A model that is ready to answer: files, tokenizer, template, weights on a device, and its engine
+// running. Made on any thread, takes seconds; afterwards every method is safe from any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/file_source.h"
+#include "engine/runtime/engine.h"
+#include "engine/runtime/intake.h"
+#include "engine/runtime/memory_plan.h"
+#include "engine/text/chat_template.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+struct ModelOptions {
+  std::string model;                 // a folder, or "demo" for the one inside the executable
+  std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
+  std::string dtype =
+      "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"
+  std::string kv_cache_dtype = "auto";  // "auto" (the weights'), "f32", "bf16", "f16"
+  std::string backend = "cpu";          // "cpu", or "reference": plain double-precision loops
+  std::string cpu_isa = "auto";         // "auto", "avx512", "avx2", "generic"
+  int32_t num_threads = 0;              // 0: one per processor this process may use
+  int32_t max_running = 64;             // sequences in a step
+  int32_t max_batch_tokens = 512;       // token rows in a step
+  double target_step_ms =
+      200;  // with decodes running, prefill chunks shrink so that a step stays below; 0: off
+  int32_t max_waiting = 8192;  // requests
+  std::optional<int32_t> max_total_tokens;
+  std::optional<int64_t> kv_cache_bytes;
+  std::chrono::milliseconds slow_reader_timeout{30000};
+  Limits limits;  // max_total_tokens is filled in
+};
+
+class ServedModel {
+ public:
+  // Throws an Error of every kind: kNotFound, kInvalidArgument, kUnsupported, kOutOfMemory.
+  static std::unique_ptr<ServedModel> load(const ModelOptions& options);
+
+  Engine& engine() { return *engine_; }
+  const Intake& intake() const { return *intake_; }
+
+  // With the counters of the engine as they are now.
+  ipc::ModelStatus status() const;
+
+ private:
+  ServedModel() = default;
+
+  std::unique_ptr<FileSource> files_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<ChatTemplate> chat_template_;
+  std::unique_ptr<Intake> intake_;
+  ipc::ModelStatus facts_;          // all but the engine's counters; constant after load
+  std::unique_ptr<Engine> engine_;  // last: stops first
+};
+
+}  // namespace tgi
