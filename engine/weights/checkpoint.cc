@@ -73,8 +73,8 @@ void check_shard_name(const std::string& tensor, const std::string& shard) {
                      shard.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!plain) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("weight_map.{}: '{}' is not the plain name of a file beside the index",
-                            tensor, shard));
+                fmt::format("weight_map.{}: {} is not the plain name of a file beside the index",
+                            tensor, Json(shard).dump()));
   }
 }
 
