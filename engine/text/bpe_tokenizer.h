@@ -1,0 +1,58 @@
+// The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers) whose model is BPE: the
+// same ids as that library gives. Offsets, pairs, padding and truncation are not here: what the
+// file says about the last two is ignored.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/added_tokens.h"
+#include "engine/text/bpe_model.h"
+#include "engine/text/decoder.h"
+#include "engine/text/normalizer.h"
+#include "engine/text/post_processor.h"
+#include "engine/text/pre_tokenizer.h"
+#include "engine/text/tokenizer.h"
+#include "engine/text/tokenizer_config.h"
+
+namespace tgi {
+
+struct TokenizerJson;
+
+class BpeTokenizer final : public Tokenizer {
+ public:
+  // json: the contents of tokenizer.json. Where config says add_bos_token or add_eos_token, it
+  // decides about these two instead of the file's post-processor, as in the transformers library.
+  // Throws kInvalidArgument or kUnsupported with the path of what is wrong.
+  BpeTokenizer(std::string_view json, const TokenizerConfig& config);
+
+  std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
+  void append_bytes(int32_t id, bool at_start, std::string& out) const override;
+  std::string decode(std::span<const int32_t> ids, bool skip_special) const override;
+  bool is_special(int32_t id) const override;
+  std::optional<int32_t> id_of(std::string_view token) const override;
+  std::string token_of(int32_t id) const override;
+  int32_t vocab_size() const override;
+
+ private:
+  BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
+
+  void add_added_tokens(const Json& tree);
+  void encode_text(std::string_view text,
+                   bool at_start,
+                   BpeModel::Scratch& scratch,
+                   std::vector<int32_t>& ids) const;
+  std::optional<std::string_view> decoded_token(int32_t id) const;
+
+  Normalizer normalizer_;
+  PreTokenizer pre_tokenizer_;
+  BpeModel model_;
+  AddedTokens added_;
+  PostProcessor post_processor_;
+  Decoder decoder_;
+};
+
+}  // namespace tgi

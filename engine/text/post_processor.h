@@ -1,0 +1,40 @@
+// The "post_processor" of tokenizer.json: what goes around the ids of a text (BOS and the like).
+// Only single texts, no pairs. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/json.h"
+
+namespace tgi {
+
+class PostProcessor {
+ public:
+  PostProcessor() = default;  // adds nothing
+
+  // component: the object under "post_processor". Throws kInvalidArgument or kUnsupported with its
+  // path.
+  explicit PostProcessor(const JsonReader& component);
+
+  // Just these ids around the text.
+  PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after);
+
+  void apply(std::vector<int32_t>& ids, bool add_special) const;
+
+ private:
+  // One piece of a template: the text, or ids.
+  struct Part {
+    bool is_text;
+    std::vector<int32_t> ids;
+  };
+  using Template = std::vector<Part>;
+
+  void add(const JsonReader& component, int depth);
+  void add_template(const JsonReader& component);
+  void add_sep_and_cls(const JsonReader& component);
+
+  std::vector<Template> templates_;  // each is applied to what the one before gave
+};
+
+}  // namespace tgi
