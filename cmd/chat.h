@@ -1,0 +1,63 @@
+// tgi chat: turns of a conversation, on a terminal with editing and commands, else one line per
+// turn.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cmd/conversation.h"
+#include "cmd/line_editor.h"
+#include "cmd/sampling_flags.h"
+#include "cmd/session.h"
+
+namespace tgi {
+
+struct ChatFlags {
+  std::optional<std::string> system;
+  std::optional<std::string> load;
+  bool stats = false;
+  SamplingFlags sampling;
+};
+
+void add_chat_flags(CLI::App& app, ChatFlags& flags);
+int run_chat(const ChatFlags& flags, const CommonFlags& common);
+
+// One running chat. Main thread only.
+class Chat {
+ public:
+  Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool interactive);
+
+  // Until the end of the input or /quit. The exit status of the first turn that went wrong; always
+  // 0 on a terminal, where the user saw it.
+  int run();
+
+  // Asks for an answer to the conversation as it stands and adds it.
+  void answer();
+
+  // What the commands work on.
+  Conversation conversation;
+  SamplingFlags sampling;
+  bool stats = false;
+  bool done = false;
+
+  Session& session() { return session_; }
+
+ private:
+  // The next input, made of one or more lines; nothing at the end. An interrupted one is empty.
+  std::optional<std::string> read_turn();
+  void take_turn(const std::string& input);
+
+  Session& session_;
+  LineSource& lines_;
+  const bool interactive_;
+};
+
+// Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.
+void run_chat_command(Chat& chat, std::string_view line);
+
+// The table of commands as text, for /help and the man page.
+std::string chat_commands_help();
+
+}  // namespace tgi

@@ -1,0 +1,36 @@
+// The messages of a chat. They live in the client: the daemon keeps nothing between turns but its
+// prefix cache. Main thread only.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+class Conversation {
+ public:
+  const ipc::OrderedJson& messages() const { return messages_; }
+
+  // Puts the system message first, or replaces it; an empty text takes it away.
+  void set_system(const std::string& text);
+  std::optional<std::string> system() const;
+
+  void add(const std::string& role, const std::string& content);
+  bool ends_with(const std::string& role) const;
+  void drop_last();  // REQUIRES: there is one
+
+  // Takes away all but the system message.
+  void clear();
+
+  // {"messages": [...]}; written in one step. Loading takes a bare array as well, and throws
+  // kInvalidArgument naming the file and the place without changing anything.
+  void save(const std::string& path) const;
+  void load(const std::string& path);
+
+ private:
+  ipc::OrderedJson messages_ = ipc::OrderedJson::array();
+};
+
+}  // namespace tgi

@@ -1,0 +1,191 @@
+#include "cmd/generate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cmd/output.h"
+#include "ipc/line_socket.h"
+
+namespace tgi {
+namespace {
+
+using ipc::OrderedJson;
+
+void check_flags(const GenerateFlags& flags) {
+  if (flags.prompt && flags.file) {
+    throw UsageError("a prompt and --file were both given; give one of them");
+  }
+  if (flags.system && !flags.chat) throw UsageError("--system only goes with --chat");
+  if (flags.lines && flags.stream) {
+    throw UsageError(
+        "--lines and --stream can't go together: the answers of several prompts would mix");
+  }
+}
+
+std::string read_prompt(const GenerateFlags& flags) {
+  if (flags.prompt && *flags.prompt != "-") return *flags.prompt;
+  if (!flags.file && !flags.prompt && ::isatty(STDIN_FILENO) == 1) {
+    throw UsageError("no prompt: give one, or - and type it, or --file FILE, or pipe it in");
+  }
+  std::string text = read_input(flags.file.value_or("-"));
+  // The newline that ends a text file or the output of echo is not part of the prompt.
+  if (!flags.lines && text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::string shown(const std::string& text) {
+  return OrderedJson(text).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string token_row(const ipc::TokenInfo& token) {
+  const std::string logprob =
+      token.logprob ? fmt::format("{:9.4f}", *token.logprob) : std::string(9, ' ');
+  return fmt::format("{:>8} {} {}{}", token.id, logprob, shown(token.text),
+                     token.special ? " special" : "");
+}
+
+void say_details(const ipc::DoneEvent& done) {
+  if (!done.prompt_tokens.empty()) Session::say("prompt: id, logprob, text");
+  for (const ipc::TokenInfo& token : done.prompt_tokens) Session::say(token_row(token));
+  Session::say("answer: id, logprob, text");
+  const auto& tokens = done.best.tokens;
+  const auto& top_tokens = done.best.top_tokens;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    Session::say(token_row(tokens[i]));
+    if (i >= top_tokens.size()) continue;
+    for (const ipc::TokenInfo& token : top_tokens[i]) Session::say("    " + token_row(token));
+  }
+}
+
+// The text goes out as it comes. Without --stream it is kept back until the end, but is there when
+// Ctrl-C comes.
+ipc::DoneEvent generate_text(const GenerateFlags& flags,
+                             ipc::GenerateRequest request,
+                             Session& session) {
+  Output& out = session.out();
+  request.stream = flags.stream || request.params.best_of == 1;
+  std::string text;
+  try {
+    ipc::DoneEvent done = session.client().generate(request, [&](const ipc::TokenEvent& event) {
+      flags.stream ? out.write(event.text) : static_cast<void>(text += event.text);
+    });
+    if (!flags.stream) out.write(done.best.text);
+    out.is_terminal() ? out.end_line() : out.write("\n");
+    return done;
+  } catch (const ipc::Stopped& stopped) {
+    if (stopped.why() == ipc::Stopped::Why::kCancelFd) {
+      session.interrupt().take();  // else it would stop this writing too
+      out.write(text);
+      out.end_line();
+    }
+    throw;
+  } catch (const Error&) {
+    out.end_line();  // what was streamed stays; nothing that looks like a whole answer is added
+    throw;
+  }
+}
+
+ipc::DoneEvent generate_json(const GenerateFlags& flags,
+                             ipc::GenerateRequest request,
+                             Session& session) {
+  Output& out = session.out();
+  request.stream = flags.stream;
+  const ipc::DoneEvent done = session.client().generate(request, [&](const ipc::TokenEvent& event) {
+    out.write(ipc::encode_token_event(event) + "\n");
+  });
+  out.write((flags.stream ? ipc::encode_done_event(done) : ipc::to_json(done).dump()) + "\n");
+  return done;
+}
+
+}  // namespace
+
+void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
+  app.footer(
+      "Standard output gets the answer and nothing else; notices, errors and the numbers of "
+      "--verbose and --details go to stderr. On a terminal a newline is added where the "
+      "answer ends without one; into a pipe or a file the answer is followed by exactly one "
+      "newline.\n\n"
+      "Of a prompt from --file or standard input one newline at the end is taken off; every "
+      "other byte counts. With --lines each line is a prompt as it stands. A line that can "
+      "not be answered is reported on stderr with its number, the others go on, and the "
+      "exit status is that of the first one. With --json every object has the line's index, "
+      "counted from 0.\n\n"
+      "Ctrl-C cancels the request in the daemon, writes what there is of the answer, and "
+      "ends with exit status 130. When the reader of the output goes away, as in a pipe "
+      "into head, the request is cancelled as well and the exit status is 0.");
+  app.add_option("prompt", flags.prompt,
+                 "the prompt; - or nothing reads it from standard input, less one newline at its "
+                 "end")
+      ->type_name("PROMPT");
+  app.add_option("-f,--file", flags.file,
+                 "read the prompt from this file, less one newline at its end")
+      ->type_name("FILE");
+  app.add_flag("--lines", flags.lines,
+               "each line of the input is a prompt; the answers come in the same order");
+  app.add_option("--parallel", flags.parallel,
+                 "with --lines: at most this many prompts at once; default 128")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--stream", flags.stream, "write the answer as it is generated");
+  app.add_flag("--json", flags.json,
+               "write one JSON object per answer; with --stream one per token and one at the end");
+  app.add_flag("--details", flags.details,
+               "every token with its log probability: in the JSON, else as a table on stderr");
+  app.add_flag("--chat", flags.chat,
+               "the prompt is a user's message; the model's chat template is put around it");
+  app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
+  add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
+}
+
+ipc::GenerateRequest make_request(const GenerateFlags& flags, const std::string& prompt) {
+  if (const size_t valid = ipc::valid_utf8_prefix(prompt); valid != prompt.size()) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("the prompt is not valid UTF-8 at its byte {} (of {})", valid, prompt.size()));
+  }
+  ipc::GenerateRequest request;
+  request.params = to_params(flags.sampling);
+  request.params.details = flags.details;
+  if (!flags.chat) {
+    request.prompt = prompt;
+    return request;
+  }
+  OrderedJson messages = OrderedJson::array();
+  if (flags.system) messages.push_back({{"role", "system"}, {"content", *flags.system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  request.messages = std::move(messages);
+  return request;
+}
+
+std::string describe_usage(const ipc::DoneEvent& done) {
+  const int64_t num_decoded = done.best.num_generated_tokens - 1;
+  const double decode_ms = done.timings.decode_ms;
+  const std::string speed =
+      num_decoded > 0 && decode_ms > 0
+          ? fmt::format(", {:.1f} tokens/s", 1000 * static_cast<double>(num_decoded) / decode_ms)
+          : "";
+  return fmt::format(
+      "prompt {} tokens ({} cached{}), generated {} ({}), first token after {:.1f} ms{}",
+      done.num_prompt_tokens, done.num_cached_tokens,
+      done.num_truncated_tokens > 0 ? fmt::format(", {} cut off", done.num_truncated_tokens) : "",
+      done.best.num_generated_tokens, ipc::finish_reason_name(done.best.finish_reason),
+      done.timings.time_to_first_token_ms, speed);
+}
+
+int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
+  check_flags(flags);
+  const std::string prompt = read_prompt(flags);  // while Ctrl-C still ends the program by itself
+  Session session(common);
+  if (flags.lines) return run_generate_lines(flags, prompt, session);
+  const ipc::GenerateRequest request = make_request(flags, prompt);
+  session.prepare();
+  const ipc::DoneEvent done =
+      flags.json ? generate_json(flags, request, session) : generate_text(flags, request, session);
+  if (flags.details && !flags.json) say_details(done);
+  session.say_verbose(describe_usage(done));
+  if (done.seed) session.say_verbose(fmt::format("seed {}", *done.seed));
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,43 @@
+// tgi generate: one answer for one prompt, or for each line of a file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cmd/sampling_flags.h"
+#include "cmd/session.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+struct GenerateFlags {
+  std::optional<std::string> prompt;
+  std::optional<std::string> file;
+  bool lines = false;
+  int parallel = 128;
+  bool stream = false;
+  bool json = false;
+  bool details = false;
+  bool chat = false;
+  std::optional<std::string> system;
+  SamplingFlags sampling;
+};
+
+void add_generate_flags(CLI::App& app, GenerateFlags& flags);
+int run_generate(const GenerateFlags& flags, const CommonFlags& common);
+
+// --- shared with generate_lines.cc
+
+// Throws kInvalidArgument with the byte offset when the prompt is not UTF-8.
+ipc::GenerateRequest make_request(const GenerateFlags& flags, const std::string& prompt);
+
+// --lines: up to flags.parallel prompts at once, answers in the order of the lines. The exit status
+// of the first line that could not be answered.
+int run_generate_lines(const GenerateFlags& flags, const std::string& text, Session& session);
+
+// What --verbose says of an answer.
+std::string describe_usage(const ipc::DoneEvent& done);
+
+}  // namespace tgi

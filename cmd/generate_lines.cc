@@ -1,0 +1,159 @@
+// tgi generate --lines: a fixed number of threads take lines from the front, the main thread writes
+// the answers in order as soon as all earlier ones are there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "cmd/generate.h"
+
+namespace tgi {
+namespace {
+
+using Answer = std::variant<ipc::DoneEvent, ipc::Stopped, Error>;
+
+constexpr int kMaxAttempts = 12;
+constexpr int kFirstPauseMs = 20;
+constexpr int kLongestPauseMs = 2000;
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+// Lines handed out and answers handed in. Safe to use from several threads.
+class Board {
+ public:
+  explicit Board(size_t num_lines) : num_lines_(num_lines) {}
+
+  // The next line to work on; nothing when all are taken or the work was stopped.
+  std::optional<size_t> take() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || next_ >= num_lines_) return std::nullopt;
+    return next_++;
+  }
+
+  void put(size_t index, Answer answer) {
+    const std::lock_guard lock(mutex_);
+    answers_.emplace(index, std::move(answer));
+    changed_.notify_one();
+  }
+
+  // Waits for the answer to one line.
+  Answer wait_for(size_t index) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return answers_.contains(index); });
+    return std::move(answers_.extract(index).mapped());
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+
+ private:
+  const size_t num_lines_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<size_t, Answer> answers_;  // guarded by mutex_, as are the next two
+  size_t next_ = 0;
+  bool stopped_ = false;
+};
+
+// The daemon's queue may be shorter than --parallel: what it refuses for that is offered again.
+Answer answer_one(const GenerateFlags& flags,
+                  const std::string& prompt,
+                  const ipc::Client& client) {
+  int pause_ms = kFirstPauseMs;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return client.generate(make_request(flags, prompt), [](const ipc::TokenEvent&) {});
+    } catch (const ipc::Stopped& stopped) {
+      return stopped;
+    } catch (const Error& error) {
+      if (error.code() != Code::kOverloaded || attempt == kMaxAttempts) return error;
+    }
+    try {
+      client.pause(pause_ms);
+    } catch (const ipc::Stopped& stopped) {
+      return stopped;
+    }
+    pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
+  }
+}
+
+void write_answer(const GenerateFlags& flags,
+                  size_t index,
+                  const ipc::DoneEvent& done,
+                  Session& session) {
+  if (!flags.json) {
+    session.out().write(done.best.text + "\n");
+    return;
+  }
+  ipc::OrderedJson json = {{"index", index}};
+  json.update(ipc::to_json(done));
+  session.out().write(json.dump() + "\n");
+}
+
+// Without a daemon the lines that are left can't fare better.
+bool ends_everything(Code code) {
+  return code == Code::kUnavailable || code == Code::kCancelled || code == Code::kDeviceLost;
+}
+
+int write_answers(const GenerateFlags& flags, size_t num_lines, Board& board, Session& session) {
+  int exit_status = 0;
+  for (size_t index = 0; index < num_lines; ++index) {
+    const Answer answer = board.wait_for(index);
+    if (const auto* done = std::get_if<ipc::DoneEvent>(&answer)) {
+      write_answer(flags, index, *done, session);
+      session.say_verbose(fmt::format("line {}: {}", index + 1, describe_usage(*done)));
+      continue;
+    }
+    if (const auto* stopped = std::get_if<ipc::Stopped>(&answer)) throw ipc::Stopped(*stopped);
+    const Error& error = std::get<Error>(answer);
+    if (exit_status == 0) exit_status = code_row(error.code()).exit_status;
+    Session::say(fmt::format("error: line {}: {}", index + 1, error.what()));
+    if (ends_everything(error.code()) && index + 1 < num_lines) {
+      Session::say(fmt::format("{} lines after it are given up", num_lines - index - 1));
+      break;
+    }
+  }
+  return exit_status;
+}
+
+}  // namespace
+
+int run_generate_lines(const GenerateFlags& flags, const std::string& text, Session& session) {
+  const std::vector<std::string> lines = split_lines(text);
+  session.prepare();
+  Board board(lines.size());
+  std::vector<std::jthread> workers;
+  struct StopOnExit {  // before the threads are joined, also when writing an answer throws
+    ~StopOnExit() { board.stop(); }
+    Board& board;
+  };
+  const size_t num_workers = std::min(lines.size(), static_cast<size_t>(flags.parallel));
+  for (size_t i = 0; i < num_workers; ++i) {
+    workers.emplace_back([&] {
+      while (const auto index = board.take()) {
+        board.put(*index, answer_one(flags, lines[*index], session.client()));
+      }
+    });
+  }
+  const StopOnExit stop_on_exit{board};
+  return write_answers(flags, lines.size(), board, session);
+}
+
+}  // namespace tgi

@@ -1,0 +1,184 @@
+#include "cmd/line_editor.h"
+
+#include <fmt/format.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/paths.h"
+
+namespace tgi {
+namespace {
+
+constexpr int kHistorySize = 1000;
+
+enum class Ready { kInput, kCancelled };
+
+Ready wait_for_input(int cancel_fd) {
+  std::array<pollfd, 2> fds = {{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                {.fd = cancel_fd, .events = POLLIN, .revents = 0}}};
+  for (;;) {
+    const int count = ::poll(fds.data(), fds.size(), -1);
+    if (count < 0 && errno != EINTR) {
+      throw Error(Code::kInternal, fmt::format("poll: {}", std::strerror(errno)));
+    }
+    if (count > 0) return (fds[1].revents & POLLIN) != 0 ? Ready::kCancelled : Ready::kInput;
+  }
+}
+
+ssize_t read_bytes(char* out, size_t size) {
+  for (;;) {
+    const ssize_t count = ::read(STDIN_FILENO, out, size);
+    if (count >= 0 || errno != EINTR) return count;
+  }
+}
+
+// libedit turns bytes into characters by the locale; the wire is UTF-8 whatever that is.
+void use_utf8_locale() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::strcmp(::nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+}  // namespace
+
+ReadLine PlainLines::read(const std::string& /*prompt*/) {
+  for (;;) {
+    if (const size_t end = buffer_.find('\n'); end != std::string::npos) {
+      ReadLine line{.kind = ReadLine::Kind::kLine, .text = buffer_.substr(0, end)};
+      buffer_.erase(0, end + 1);
+      return line;
+    }
+    if (at_end_) {
+      if (buffer_.empty()) return {.kind = ReadLine::Kind::kEnd, .text = ""};
+      return {.kind = ReadLine::Kind::kLine, .text = std::exchange(buffer_, "")};
+    }
+    if (wait_for_input(cancel_fd_) == Ready::kCancelled) {
+      return {.kind = ReadLine::Kind::kInterrupted, .text = ""};
+    }
+    std::array<char, 4096> bytes;
+    const ssize_t count = read_bytes(bytes.data(), bytes.size());
+    if (count < 0) {
+      throw Error(Code::kInvalidArgument, fmt::format("standard input: {}", std::strerror(errno)));
+    }
+    at_end_ = count == 0;
+    buffer_.append(bytes.data(), static_cast<size_t>(count));
+  }
+}
+
+LineEditor::LineEditor(std::string history_path, int cancel_fd)
+    : history_path_(std::move(history_path)),
+      cancel_fd_(cancel_fd),
+      history_(::history_init(), ::history_end),
+      editor_(nullptr, ::el_end) {
+  use_utf8_locale();
+  editor_.reset(::el_init("tgi", stdin, stdout, stderr));
+  if (!history_ || !editor_) throw Error(Code::kInternal, "the line editor can't be set up");
+  ::el_set(editor_.get(), EL_CLIENTDATA, this);
+  ::el_set(editor_.get(), EL_PROMPT, &LineEditor::give_prompt);
+  ::el_set(editor_.get(), EL_EDITOR, "emacs");
+  ::el_set(editor_.get(), EL_HIST, ::history, history_.get());
+  ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
+  ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
+  HistEvent event;
+  ::history(history_.get(), &event, H_SETSIZE, kHistorySize);
+  ::history(history_.get(), &event, H_SETUNIQUE, 1);
+  load_history();
+}
+
+LineEditor::~LineEditor() = default;
+
+char* LineEditor::give_prompt(EditLine* editor) {
+  LineEditor* self = nullptr;
+  ::el_get(editor, EL_CLIENTDATA, &self);
+  return self->prompt_.data();
+}
+
+int LineEditor::read_character(EditLine* editor, wchar_t* out) {
+  LineEditor* self = nullptr;
+  ::el_get(editor, EL_CLIENTDATA, &self);
+  std::mbstate_t state{};
+  for (;;) {
+    if (wait_for_input(self->cancel_fd_) == Ready::kCancelled) {
+      self->interrupted_ = true;
+      return -1;
+    }
+    char byte = 0;
+    const ssize_t count = read_bytes(&byte, 1);
+    if (count <= 0) return static_cast<int>(count);
+    const size_t used = std::mbrtowc(out, &byte, 1, &state);
+    if (used == static_cast<size_t>(-2)) continue;  // more bytes to come
+    if (used == static_cast<size_t>(-1)) {
+      state = {};  // not UTF-8: the byte is passed over
+      continue;
+    }
+    return 1;
+  }
+}
+
+ReadLine LineEditor::read(const std::string& prompt) {
+  prompt_ = prompt;
+  interrupted_ = false;
+  ::el_resize(editor_.get());
+  int count = 0;
+  const char* line = ::el_gets(editor_.get(), &count);
+  if (interrupted_) {
+    ::el_reset(editor_.get());
+    std::fputs("^C\n", stdout);
+    std::fflush(stdout);
+    return {.kind = ReadLine::Kind::kInterrupted, .text = ""};
+  }
+  if (line == nullptr || count <= 0) {
+    std::fputs("\n", stdout);
+    std::fflush(stdout);
+    return {.kind = ReadLine::Kind::kEnd, .text = ""};
+  }
+  std::string text(line);
+  if (text.ends_with('\n')) text.pop_back();
+  return {.kind = ReadLine::Kind::kLine, .text = std::move(text)};
+}
+
+void LineEditor::remember(const std::string& input) {
+  HistEvent event;
+  ::history(history_.get(), &event, H_ENTER, input.c_str());
+  save_history();
+}
+
+void LineEditor::load_history() {
+  try {
+    make_private_dir(state_dir());
+  } catch (const Error& error) {
+    problem_ = error.what();
+    return;
+  }
+  if (!std::filesystem::exists(history_path_)) return;
+  HistEvent event;
+  if (::history(history_.get(), &event, H_LOAD, history_path_.c_str()) < 0) {
+    problem_ = fmt::format("{}: not a history file", history_path_);
+  }
+}
+
+// In one step, so that a second chat or a full disk never leaves half a history.
+void LineEditor::save_history() {
+  if (!problem_.empty()) return;
+  std::string temporary = history_path_ + ".XXXXXX";
+  const int fd = ::mkstemp(temporary.data());  // mode 0600
+  std::FILE* file = fd >= 0 ? ::fdopen(fd, "w") : nullptr;
+  HistEvent event;
+  const bool written = file != nullptr && ::history(history_.get(), &event, H_SAVE_FP, file) >= 0;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (written && closed && std::rename(temporary.c_str(), history_path_.c_str()) == 0) return;
+  problem_ = fmt::format("{}: {}", history_path_, std::strerror(errno));
+  if (fd >= 0) ::unlink(temporary.c_str());
+}
+
+}  // namespace tgi

@@ -1,0 +1,62 @@
+#include "cmd/load.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "cmd/ps.h"
+
+namespace tgi {
+namespace {
+
+constexpr std::string_view kDemoModel = "demo";
+
+// The daemon has another working folder than the one who asks.
+std::string absolute_model(const std::string& model) {
+  if (model == kDemoModel) return model;
+  std::string path = std::filesystem::absolute(model).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+void add_load_flags(CLI::App& app, LoadFlags& flags) {
+  app.footer("Starts a daemon when none is running, and returns when the model is ready.");
+  app.add_option("model", flags.model,
+                 "a Hugging Face folder (config.json, *.safetensors, tokenizer), or \"demo\" for "
+                 "the built-in model")
+      ->type_name("PATH")
+      ->required();
+  app.add_option("--load-format", flags.load_format,
+                 "auto, or dummy: random weights in the shapes of config.json, for measuring")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"auto", "dummy"}));
+  app.add_option("--dtype", flags.dtype,
+                 "of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint's")
+      ->type_name("DTYPE")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "f16"}));
+}
+
+int run_load(const LoadFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  // A daemon that was just started may be loading its default model: that comes first.
+  session.prepare({.accept_failed = true});
+  const ipc::LoadParams params{
+      .model = absolute_model(flags.model), .load_format = flags.load_format, .dtype = flags.dtype};
+  session.client().call(ipc::kLoad, ipc::to_json(params));
+  const ipc::Status status = session.prepare({.may_start = false});
+  if (!status.model) {
+    throw Error(Code::kUnavailable,
+                fmt::format("the daemon took {} but has no model; its phase is {}", params.model,
+                            status.phase));
+  }
+  session.say_verbose(format_status(status));
+  session.out().write(fmt::format(
+      "loaded {} ({}, {}) in {:.2f} s\n", status.model->name, status.model->architecture,
+      format_bytes(status.model->memory.weights), status.model->load_seconds));
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,21 @@
+// tgi load: puts a model into the daemon in place of the one that is there.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "cmd/session.h"
+
+namespace tgi {
+
+struct LoadFlags {
+  std::string model;
+  std::optional<std::string> load_format;
+  std::optional<std::string> dtype;
+};
+
+void add_load_flags(CLI::App& app, LoadFlags& flags);
+int run_load(const LoadFlags& flags, const CommonFlags& common);
+
+}  // namespace tgi

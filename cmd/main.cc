@@ -1,0 +1,146 @@
+// tgi: one binary, one row per command. Each command is a file of its own that is opened blind by
+// the same names: GenerateFlags, add_generate_flags, run_generate.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cmd/bench.h"
+#include "cmd/chat.h"
+#include "cmd/docs.h"
+#include "cmd/generate.h"
+#include "cmd/load.h"
+#include "cmd/ps.h"
+#include "cmd/session.h"
+#include "cmd/stop.h"
+#include "cmd/unload.h"
+#include "ipc/client.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+namespace {
+
+constexpr int kUsageExit = 2;
+constexpr int kOutputGoneExit = 0;  // `| head -1` got what it wanted
+
+struct Flags {
+  CommonFlags common;
+  GenerateFlags generate;
+  ChatFlags chat;
+  PsFlags ps;
+  LoadFlags load;
+  UnloadFlags unload;
+  StopFlags stop;
+  BenchFlags bench;
+  DocsFlags docs;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  void (*add_flags)(CLI::App& app, Flags& flags);
+  int (*run)(const Flags& flags);
+  bool hidden = false;
+};
+
+constexpr std::array kCommands = {
+    Command{"generate", "answer a prompt, or each line of a file",
+            [](CLI::App& app, Flags& flags) { add_generate_flags(app, flags.generate); },
+            [](const Flags& flags) { return run_generate(flags.generate, flags.common); }},
+    Command{"chat", "talk with the model",
+            [](CLI::App& app, Flags& flags) { add_chat_flags(app, flags.chat); },
+            [](const Flags& flags) { return run_chat(flags.chat, flags.common); }},
+    Command{"ps", "show what the daemon is doing",
+            [](CLI::App& app, Flags& flags) { add_ps_flags(app, flags.ps); },
+            [](const Flags& flags) { return run_ps(flags.ps, flags.common); }},
+    Command{"load", "load a model into the daemon",
+            [](CLI::App& app, Flags& flags) { add_load_flags(app, flags.load); },
+            [](const Flags& flags) { return run_load(flags.load, flags.common); }},
+    Command{"unload", "free the model's memory; the daemon stays",
+            [](CLI::App& app, Flags& flags) { add_unload_flags(app, flags.unload); },
+            [](const Flags& flags) { return run_unload(flags.unload, flags.common); }},
+    Command{"stop", "stop the daemon after it has finished what runs",
+            [](CLI::App& app, Flags& flags) { add_stop_flags(app, flags.stop); },
+            [](const Flags& flags) { return run_stop(flags.stop, flags.common); }},
+    Command{"bench", "measure prefill and decode speed over the socket",
+            [](CLI::App& app, Flags& flags) { add_bench_flags(app, flags.bench); },
+            [](const Flags& flags) { return run_bench(flags.bench, flags.common); }},
+    Command{"docs", "write the man pages and completions",
+            [](CLI::App& app, Flags& flags) { add_docs_flags(app, flags.docs); },
+            [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true},
+};
+
+void add_commands(CLI::App& app, Flags& flags) {
+  app.set_version_flag("--version", fmt::format("tgi {}", ipc::kVersion), "print the version");
+  app.set_help_flag("-h,--help", "print help");
+  app.require_subcommand(1);
+  app.footer(
+      "The model runs in the daemon tgid, which a command starts when none is running. It listens "
+      "on "
+      "a Unix socket that only its own user can reach, and goes on until `tgi stop`.");
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    command.add_flags(*sub, flags);
+    add_common_flags(*sub, flags.common);
+    if (command.hidden) sub->group("");
+  }
+}
+
+int usage_error(std::string_view command, std::string_view message) {
+  const std::string name = command.empty() ? "tgi" : fmt::format("tgi {}", command);
+  Session::say(fmt::format("{}: {}; see `{} --help`", name, message, name));
+  return kUsageExit;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+int run_command(const Command& command, const Flags& flags) {
+  try {
+    return command.run(flags);
+  } catch (const UsageError& error) {
+    return usage_error(command.name, error.what());
+  } catch (const ipc::Stopped& stopped) {
+    return stopped.why() == ipc::Stopped::Why::kOutputGone ? kOutputGoneExit
+                                                           : code_row(stopped.code()).exit_status;
+  } catch (const Error& error) {
+    return report_error(error);
+  } catch (const std::exception& error) {
+    return report_error(Error(Code::kInternal, error.what()));
+  }
+}
+
+int run_main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed output is an error of write(), not a death
+  Flags flags;
+  CLI::App app("Run language models on this machine: commands for the daemon tgid.", "tgi");
+  add_commands(app, flags);
+  std::string_view name = argc > 1 ? argv[1] : "--help";
+  if (!name.starts_with('-') && find_command(name) == nullptr) {
+    return usage_error("", fmt::format("no such command: {}", name));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return usage_error(find_command(name) != nullptr ? name : "", error.what());
+  }
+  return run_command(*find_command(app.get_subcommands().front()->get_name()), flags);
+}
+
+}  // namespace
+}  // namespace tgi
+
+int main(int argc, char** argv) {
+  return tgi::run_main(argc, argv);
+}

@@ -1,0 +1,38 @@
+// Standard output, written at once and whole. A reader that goes away (`| head -1`) and Ctrl-C
+// while the reader is slow both end the command through ipc::Stopped; any other failure is an
+// Error, so that a full disk is not taken for success.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tgi {
+
+class Output {
+ public:
+  // Neither is owned. `cancel_fd` may be -1.
+  Output(int fd, int cancel_fd);
+
+  void write(std::string_view text);
+
+  // Writes a newline unless the last thing written was one.
+  void end_line();
+
+  bool is_terminal() const { return is_terminal_; }
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+  const int cancel_fd_;
+  const bool is_terminal_;
+  bool at_line_start_ = true;
+};
+
+// The whole of a file, or of standard input when `path` is "-". Throws kNotFound or
+// kInvalidArgument with the system's reason.
+std::string read_input(const std::string& path);
+
+// Replaces `path` by `text` in one step (temporary file, then rename); mode 0600.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace tgi

@@ -1,0 +1,105 @@
+#include "cmd/ps.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+namespace tgi {
+namespace {
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole < 60) return fmt::format("{:.1f} s", seconds);
+  const int64_t hours = whole / 3600;
+  return fmt::format("{}:{:02}:{:02} h", hours, whole / 60 % 60, whole % 60);
+}
+
+// "1.1 B" for a count of parameters.
+std::string format_count(int64_t count) {
+  const auto real = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fmt::format("{:.2f} billion", real / 1e9);
+  if (count >= 1'000'000) return fmt::format("{:.2f} million", real / 1e6);
+  return fmt::format("{}", count);
+}
+
+struct Row {
+  std::string_view name;
+  std::string value;
+};
+
+std::vector<Row> model_rows(const ipc::ModelStatus& model) {
+  const ipc::MemoryPlan& memory = model.memory;
+  return {
+      {"model", model.name},
+      {"architecture",
+       fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
+      {"backend", fmt::format("{} {}, {} threads", model.backend, model.isa, model.num_threads)},
+      {"dtype", fmt::format("weights {}, KV cache {}", model.dtype, model.kv_cache_dtype)},
+      {"context", fmt::format("{} tokens", model.max_total_tokens)},
+      {"memory", fmt::format("weights {}, KV cache {}, workspace {}, of {}",
+                             format_bytes(memory.weights), format_bytes(memory.kv_cache),
+                             format_bytes(memory.workspace), format_bytes(memory.available))},
+      {"KV blocks", fmt::format("{} used, {} cached, {} free, of {} with {} tokens each",
+                                model.num_blocks_used, model.num_blocks_cached,
+                                model.num_blocks_free, model.num_blocks, model.block_size)},
+      {"requests", fmt::format("{} running, {} waiting", model.num_running, model.num_waiting)},
+      {"chat template", model.has_chat_template ? "yes" : "no"},
+      {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
+  };
+}
+
+std::vector<Row> counter_rows(const ipc::Counters& counters) {
+  return {
+      {"requests so far", fmt::format("{} ({} failed, {} cancelled)", counters.num_requests,
+                                      counters.num_failed, counters.num_cancelled)},
+      {"tokens so far", fmt::format("{} of prompts ({} from the prefix cache), {} generated",
+                                    counters.num_prompt_tokens, counters.num_cached_tokens,
+                                    counters.num_generated_tokens)},
+      {"steps so far",
+       fmt::format("{} ({} preemptions)", counters.num_steps, counters.num_preemptions)},
+  };
+}
+
+}  // namespace
+
+std::string format_bytes(int64_t bytes) {
+  const auto real = static_cast<double>(bytes);
+  if (bytes >= int64_t{1} << 30) return fmt::format("{:.2f} GiB", real / (1 << 30));
+  if (bytes >= int64_t{1} << 20) return fmt::format("{:.1f} MiB", real / (1 << 20));
+  if (bytes >= int64_t{1} << 10) return fmt::format("{:.1f} KiB", real / (1 << 10));
+  return fmt::format("{} B", bytes);
+}
+
+std::string format_status(const ipc::Status& status) {
+  std::vector<Row> rows = {
+      {"daemon", fmt::format("version {}, pid {}, {}", status.version, status.pid, status.socket)},
+      {"phase", status.phase_detail.empty()
+                    ? status.phase
+                    : fmt::format("{}: {}", status.phase, status.phase_detail)},
+      {"uptime", format_duration(status.uptime_seconds)},
+      {"resident", format_bytes(status.rss_bytes)},
+  };
+  if (status.model) {
+    for (Row& row : model_rows(*status.model)) rows.push_back(std::move(row));
+  }
+  for (Row& row : counter_rows(status.counters)) rows.push_back(std::move(row));
+  std::string out;
+  for (const Row& row : rows) out += fmt::format("{:<16} {}\n", row.name, row.value);
+  return out;
+}
+
+void add_ps_flags(CLI::App& app, PsFlags& flags) {
+  app.footer(
+      "Never starts a daemon: where none is running it says so and ends with exit status 8.");
+  app.add_flag("--json", flags.json, "write the whole status as one JSON object");
+}
+
+int run_ps(const PsFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  const ipc::Status status = session.client().status();
+  session.out().write(flags.json ? ipc::to_json(status).dump() + "\n" : format_status(status));
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,23 @@
+// tgi ps: what the daemon is doing. Never starts one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cmd/session.h"
+
+namespace tgi {
+
+struct PsFlags {
+  bool json = false;
+};
+
+void add_ps_flags(CLI::App& app, PsFlags& flags);
+int run_ps(const PsFlags& flags, const CommonFlags& common);
+
+std::string format_status(const ipc::Status& status);
+
+// "1.5 GiB", "12.0 MiB", "800 B".
+std::string format_bytes(int64_t bytes);
+
+}  // namespace tgi

@@ -1,0 +1,58 @@
+// What every command that talks to the daemon shares: the common flags, the client, Ctrl-C,
+// standard output, and how things are said to the user. Belongs to the main thread; client() may be
+// used by others.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+#include "cmd/interrupt.h"
+#include "cmd/output.h"
+#include "ipc/client.h"
+#include "ipc/protocol.h"
+#include "ipc/start_daemon.h"
+
+namespace tgi {
+
+struct CommonFlags {
+  std::string socket;  // empty: the default
+  bool no_start = false;
+  bool verbose = false;
+};
+
+void add_common_flags(CLI::App& app, CommonFlags& flags);
+
+// Usage errors found after parsing: two flags that exclude each other, say. main() ends with exit
+// status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Session {
+ public:
+  explicit Session(const CommonFlags& flags);
+
+  const ipc::Client& client() const { return client_; }
+  Interrupt& interrupt() { return interrupt_; }
+  Output& out() { return out_; }
+
+  // Finds or starts the daemon and waits for its model.
+  ipc::Status prepare(ipc::StartOptions options = {}) const;
+
+  // One line on stderr: always, or with --verbose only.
+  static void say(std::string_view line);
+  void say_verbose(std::string_view line) const;
+
+ private:
+  const CommonFlags& flags_;
+  Interrupt interrupt_;
+  Output out_;
+  ipc::Client client_;
+};
+
+// "error: ..." on stderr and the exit status of the error's code.
+int report_error(const Error& error);
+
+}  // namespace tgi
