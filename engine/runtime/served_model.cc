@@ -7,6 +7,7 @@
 #include "engine/model/model_weights.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/text/byte_tokenizer.h"
 #include "engine/weights/checkpoint.h"
 
 namespace tgi {
@@ -56,6 +57,17 @@ void check_options(const ModelOptions& options) {
   }
 }
 
+std::unique_ptr<Tokenizer> open_tokenizer(const ModelOptions& options,
+                                          const FileSource& files,
+                                          int32_t vocab_size) {
+  const bool has_none = !files.find("tokenizer.json") && !files.find("tokenizer.model");
+  if (options.load_format == "dummy" && has_none) {
+    log_warn("the model has no tokenizer, each byte is a token", {{"model", options.model}});
+    return std::make_unique<ByteTokenizer>(vocab_size);
+  }
+  return load_tokenizer(files);
+}
+
 }  // namespace
 
 std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
@@ -66,7 +78,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const FileSource& files = *model->files_;
   const LoadedConfig loaded = load_model_config(files);
   const ModelConfig& config = loaded.config;
-  model->tokenizer_ = load_tokenizer(files);
+  model->tokenizer_ = open_tokenizer(options, files, config.vocab_size);
   if (model->tokenizer_->vocab_size() > config.vocab_size) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: the tokenizer has {} tokens, but the model's vocabulary only {}; "

@@ -1,0 +1,46 @@
+#include "daemon/jobs.h"
+
+#include <exception>
+
+#include "base/log.h"
+
+namespace tgi {
+
+Jobs::Jobs(int32_t num_threads) {
+  for (int32_t i = 0; i < num_threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
+  }
+}
+
+Jobs::~Jobs() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+void Jobs::post(std::function<void()> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(job));
+  }
+  posted_.notify_one();
+}
+
+void Jobs::run(const std::stop_token& stop) {
+  for (;;) {
+    std::function<void()> job;
+    {
+      std::unique_lock lock(mutex_);
+      posted_.wait(lock, stop, [this] { return !queue_.empty(); });
+      if (queue_.empty()) return;  // stopped, and nothing left to do
+      job = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    try {
+      job();
+    } catch (const std::exception& error) {
+      log_error("a job threw", {{"error", error.what()}});
+    }
+  }
+}
+
+}  // namespace tgi

@@ -1,0 +1,66 @@
+// tgid: owns the model and serves it on a Unix socket. See daemon/options.h for its settings.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/log.h"
+#include "daemon/options.h"
+#include "daemon/server.h"
+
+namespace {
+
+constexpr const char* kSummary =
+    "tgid - the daemon behind tgi: owns the model, the KV cache and the accelerators, and serves "
+    "them on a Unix socket";
+
+int run_daemon(int argc, char** argv) {
+  CLI::App app{kSummary, "tgid"};
+  app.set_version_flag("--version", std::string(tgi::ipc::kVersion));
+  bool print_config = false;
+  app.add_flag("--print-config", print_config,
+               "print every setting with its value and where it comes from, and exit");
+  const auto rows = tgi::option_table();
+  std::vector<std::string> values(rows.size());
+  std::vector<CLI::Option*> added;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const std::string flag = "--" + std::string(rows[i].flag);
+    const std::string help(rows[i].help);
+    if (rows[i].is_switch) {
+      added.push_back(app.add_flag(flag, help));
+    } else {
+      added.push_back(
+          app.add_option(flag, values[i], help)->type_name(std::string(rows[i].value_name)));
+    }
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::vector<tgi::GivenFlag> given;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (added[i]->count() == 0) continue;
+    given.push_back({std::string(rows[i].flag), rows[i].is_switch ? "1" : values[i]});
+  }
+  const tgi::ResolvedOptions resolved = tgi::resolve_options(given);
+  if (print_config) {
+    std::fputs(tgi::print_config(resolved).c_str(), stdout);
+    return 0;
+  }
+  tgi::set_log_level(tgi::parse_log_level(resolved.options.log_level));
+  tgi::Server server(resolved.options);
+  return server.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_daemon(argc, argv);
+  } catch (const tgi::Error& error) {
+    std::fprintf(stderr, "tgid: %s\n", error.what());
+    return tgi::code_row(error.code()).exit_status;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tgid: %s\n", error.what());
+    return 1;
+  }
+}

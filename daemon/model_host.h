@@ -1,0 +1,58 @@
+// Which model the daemon serves, and the way from one to the next: loading, ready, draining, none.
+// Safe from any thread.
+//
+// A model lives as long as somebody holds it: whoever works with it takes a shared_ptr for that
+// moment, so that unload never pulls it away under a handler.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+#include "engine/runtime/served_model.h"
+
+namespace tgi {
+
+class ModelHost {
+ public:
+  explicit ModelHost(std::chrono::milliseconds drain_timeout) : drain_timeout_(drain_timeout) {}
+
+  // The model that is ready. Throws kOverloaded saying why there is none (loading, draining) or
+  // kNotFound (none loaded).
+  std::shared_ptr<ServedModel> require() const;
+
+  std::shared_ptr<ServedModel> current() const;  // null: none
+
+  // Blocks until the model is ready. A model that was there before finishes its requests first (up
+  // to the drain timeout) and is dropped before the new one takes memory. Throws what
+  // ServedModel::load throws; then no model is loaded. Throws kOverloaded when another load or
+  // unload is under way.
+  void load(const ModelOptions& options);
+  void unload();
+
+  // From now on nothing is taken any more: the daemon stops.
+  void refuse_new_work();
+
+  // "no model", "loading", "ready", "draining", "failed", "stopping"
+  std::string phase() const;
+  std::string phase_detail() const;
+
+ private:
+  void begin(const std::string& phase, const std::string& detail);
+  void drop_current();
+
+  const std::chrono::milliseconds drain_timeout_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<ServedModel> model_;  // guarded by mutex_, as all below
+  std::string phase_ = "no model";
+  std::string detail_;
+  bool busy_ = false;  // a load or unload is under way
+  bool stopping_ = false;
+};
+
+// Waits until the engine has no request left; after `timeout` those that still run are told
+// `error`.
+void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error);
+
+}  // namespace tgi

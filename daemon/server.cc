@@ -1,0 +1,271 @@
+#include "daemon/server.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace tgi {
+namespace {
+
+// Keys of what epoll watches; sessions count up from kFirstSession.
+constexpr uint64_t kListenerKey = 0;
+constexpr uint64_t kOutboxKey = 1;
+constexpr uint64_t kSignalKey = 2;
+constexpr uint64_t kFirstSession = 16;
+
+constexpr size_t kOutboxCapacity = size_t{1} << 20;
+constexpr std::chrono::seconds kRequestDeadline{
+    30};                                        // a client that connects must ask something within
+constexpr std::chrono::seconds kFlushGrace{2};  // for the last lines when the daemon ends
+constexpr int kTickMs = 250;                    // while something has a deadline
+
+UniqueFd block_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+// A descriptor a client: a thousand clients are more than the usual soft limit.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+Server::Server(const Options& options)
+    : options_(options),
+      signals_(block_signals()),
+      listener_(ipc::listen_unix(options.socket)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      outbox_(kOutboxCapacity),
+      models_(options.drain_timeout),
+      last_session_(kFirstSession) {
+  if (!epoll_ || !signals_)
+    throw Error(Code::kInternal, fmt::format("epoll: {}", std::strerror(errno)));
+  raise_descriptor_limit();
+  watch(listener_.fd(), kListenerKey, EPOLLIN, false);
+  watch(outbox_.fd(), kOutboxKey, EPOLLIN, false);
+  watch(signals_.get(), kSignalKey, EPOLLIN, false);
+  intake_jobs_ = std::make_unique<Jobs>(options.num_intake_threads);
+  load_jobs_ = std::make_unique<Jobs>(1);
+  services_ = std::make_unique<Services>(Services{.options = options_,
+                                                  .models = models_,
+                                                  .intake_jobs = *intake_jobs_,
+                                                  .load_jobs = *load_jobs_,
+                                                  .outbox = outbox_,
+                                                  .started_at = std::chrono::steady_clock::now(),
+                                                  .stop = [this] { begin_stop(); }});
+}
+
+Server::~Server() {
+  sessions_.clear();
+  // Jobs may still hold the model and write to the outbox: they end first.
+  drainer_ = {};
+  intake_jobs_.reset();
+  load_jobs_.reset();
+}
+
+void Server::watch(int fd, uint64_t key, uint32_t events, bool known) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  if (::epoll_ctl(epoll_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0) {
+    throw Error(Code::kInternal, fmt::format("epoll_ctl: {}", std::strerror(errno)));
+  }
+}
+
+int Server::run() {
+  log_info("listening", {{"socket", options_.socket}, {"version", ipc::kVersion}});
+  if (!options_.no_model) {
+    load_jobs_->post([this] {
+      try {
+        models_.load(options_.model);
+      } catch (const std::exception& error) {
+        log_error("the model can't be loaded",
+                  {{"model", options_.model.model}, {"error", error.what()}});
+      }
+    });
+  }
+  std::array<epoll_event, 64> events{};
+  while (!is_finished()) {
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms());
+    if (count < 0 && errno != EINTR)
+      throw Error(Code::kInternal, fmt::format("epoll_wait: {}", std::strerror(errno)));
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      switch (event.data.u64) {
+        case kListenerKey:
+          accept_clients();
+          break;
+        case kOutboxKey:
+          deliver();
+          break;
+        case kSignalKey:
+          take_signal();
+          break;
+        default:
+          if (const auto it = sessions_.find(event.data.u64); it != sessions_.end())
+            serve(*it->second, event.events);
+      }
+    }
+    close_idle_sessions();
+  }
+  log_info("stopped");
+  return 0;
+}
+
+void Server::accept_clients() {
+  try {
+    while (auto client = listener_.accept()) {
+      const ipc::Peer peer = ipc::peer_of(client->get());
+      if (!ipc::may_connect(peer.uid)) {
+        log_warn("refused a connection", {{"uid", peer.uid}, {"pid", peer.pid}});
+        continue;
+      }
+      const uint64_t id = ++last_session_;
+      auto session = std::make_unique<Session>(id, std::move(*client));
+      watch(session->fd(), id, EPOLLIN | EPOLLRDHUP, false);
+      Session& added = *sessions_.emplace(id, std::move(session)).first->second;
+      settle(added);
+    }
+  } catch (const Error& error) {
+    // No descriptor left: clients wait in the queue of the socket until a session ends.
+    log_warn("can't accept", {{"error", error.what()}, {"sessions", sessions_.size()}});
+    watch(listener_.fd(), kListenerKey, 0, true);
+    accepting_ = false;
+  }
+}
+
+void Server::serve(Session& session, uint32_t events) {
+  const uint64_t id = session.id();
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) return close(id);
+  try {
+    if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) {
+      std::string line;
+      switch (session.read(line)) {
+        case Session::Input::kClosed:
+          return close(id);
+        case Session::Input::kRequest:
+          dispatch(*services_, id, line);
+          break;
+        case Session::Input::kNothing:
+          break;
+      }
+    }
+  } catch (const Error& error) {
+    session.take({id, error});
+  }
+  settle(session);
+}
+
+void Server::deliver() {
+  outbox_.drain(delivered_);
+  uint64_t last = 0;
+  for (const Outgoing& outgoing : delivered_) {
+    const auto it = sessions_.find(outgoing.session);
+    if (it == sessions_.end()) {
+      // The client left before the engine had its request.
+      if (const auto* attached = std::get_if<Attached>(&outgoing.message)) {
+        if (const auto model = attached->model.lock()) model->engine().cancel(attached->request_id);
+      }
+      continue;
+    }
+    it->second->take(outgoing);
+    // One write for all events of a session that came together.
+    if (last != 0 && last != outgoing.session) {
+      if (const auto before = sessions_.find(last); before != sessions_.end())
+        settle(*before->second);
+    }
+    last = outgoing.session;
+  }
+  if (const auto it = sessions_.find(last); it != sessions_.end()) settle(*it->second);
+  delivered_.clear();
+}
+
+// Writes what can be written and asks epoll for what the session needs next.
+void Server::settle(Session& session) {
+  if (!session.flush() || session.is_over()) return close(session.id());
+  uint32_t events = session.has_unsent() ? uint32_t{EPOLLOUT} : 0U;
+  // After the request only the end of the connection matters, and epoll always tells that.
+  if (!session.has_request()) events |= EPOLLIN | EPOLLRDHUP;
+  watch(session.fd(), session.id(), events, true);
+}
+
+void Server::close(uint64_t id) {
+  sessions_.erase(id);
+  if (accepting_ || stopping_) return;
+  watch(listener_.fd(), kListenerKey, EPOLLIN, true);
+  accepting_ = true;
+}
+
+void Server::take_signal() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    log_info("signal", {{"number", info.ssi_signo}});
+    if (stopping_) stopped_hard_ = true;
+    begin_stop();
+  }
+}
+
+void Server::begin_stop() {
+  if (stopping_) return;
+  stopping_ = true;
+  stop_deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
+  models_.refuse_new_work();
+  log_info("draining", {{"sessions", sessions_.size()}});
+}
+
+bool Server::is_finished() {
+  if (!stopping_) return false;
+  if (stopped_hard_) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (sessions_.empty()) return true;
+  if (now < stop_deadline_) return false;
+  // The deadline is over: what still runs gets a final error, and a moment to be written.
+  if (!drainer_.joinable()) {
+    drainer_ = std::jthread([this] {
+      if (const auto model = models_.current()) {
+        model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
+      }
+    });
+  }
+  return now >= stop_deadline_ + kFlushGrace;
+}
+
+int Server::timeout_ms() const {
+  if (stopping_) return 20;
+  for (const auto& [id, session] : sessions_) {
+    if (!session->has_request() || session->has_unsent()) return kTickMs;
+  }
+  return -1;
+}
+
+void Server::close_idle_sessions() {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<uint64_t> idle;
+  for (const auto& [id, session] : sessions_) {
+    const auto quiet = now - session->last_progress();
+    if (!session->has_request() && quiet > kRequestDeadline) idle.push_back(id);
+    if (session->has_unsent() && quiet > options_.model.slow_reader_timeout + kFlushGrace)
+      idle.push_back(id);
+  }
+  for (const uint64_t id : idle) close(id);
+}
+
+}  // namespace tgi

@@ -1,0 +1,64 @@
+// The daemon's I/O: one thread, one epoll loop for the listening socket, all sessions, the outbox
+// and signals.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mailbox.h"
+#include "base/unique_fd.h"
+#include "daemon/dispatch.h"
+#include "daemon/jobs.h"
+#include "daemon/model_host.h"
+#include "daemon/options.h"
+#include "daemon/session.h"
+#include "ipc/line_socket.h"
+
+namespace tgi {
+
+class Server {
+ public:
+  // Listens at once, so that clients can ask how loading goes. Throws what listen_unix throws.
+  // Blocks SIGINT, SIGTERM and SIGPIPE for the process: make it before any thread.
+  explicit Server(const Options& options);
+  ~Server();
+
+  // Loads the model of the options in the background, serves until SIGTERM, SIGINT or a stop
+  // request, then drains. Returns the exit status.
+  int run();
+
+ private:
+  void accept_clients();
+  void serve(Session& session, uint32_t events);
+  void deliver();
+  void settle(Session& session);
+  void close(uint64_t id);
+  void watch(int fd, uint64_t key, uint32_t events, bool known);
+  void take_signal();
+  void begin_stop();
+  void close_idle_sessions();
+  int timeout_ms() const;
+  bool is_finished();
+
+  const Options& options_;
+  UniqueFd signals_;
+  ipc::UnixListener listener_;
+  UniqueFd epoll_;
+  Mailbox<Outgoing> outbox_;
+  ModelHost models_;
+  std::unordered_map<uint64_t, std::unique_ptr<Session>> sessions_;
+  std::vector<Outgoing> delivered_;
+  uint64_t last_session_;
+  bool accepting_ = true;
+  bool stopping_ = false;
+  bool stopped_hard_ = false;
+  std::chrono::steady_clock::time_point stop_deadline_;
+  std::unique_ptr<Jobs> intake_jobs_;
+  std::unique_ptr<Jobs> load_jobs_;
+  std::unique_ptr<Services> services_;
+  std::jthread drainer_;
+};
+
+}  // namespace tgi

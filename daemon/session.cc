@@ -1,0 +1,83 @@
+#include "daemon/session.h"
+
+#include <utility>
+
+namespace tgi {
+namespace {
+
+// Acknowledging in lots keeps the engine's mailbox quiet; well below what makes it pause.
+constexpr int32_t kAcknowledgeEvery = 64;
+
+}  // namespace
+
+Session::Session(uint64_t id, UniqueFd socket)
+    : id_(id), socket_(std::move(socket)), last_progress_(std::chrono::steady_clock::now()) {
+  unsent_ = ipc::encode_hello({}) + "\n";
+}
+
+Session::~Session() {
+  if (last_written_) return;
+  if (const auto model = attached_.model.lock()) model->engine().cancel(attached_.request_id);
+}
+
+Session::Input Session::read(std::string& line) {
+  if (has_request_) return Input::kNothing;
+  const ipc::ReadStatus status = ipc::read_into(socket_.get(), reader_);
+  if (auto whole = reader_.next()) {
+    has_request_ = true;
+    line = std::move(*whole);
+    return Input::kRequest;
+  }
+  return status == ipc::ReadStatus::kClosed ? Input::kClosed : Input::kNothing;
+}
+
+void Session::take(const Outgoing& outgoing) {
+  if (const auto* attached = std::get_if<Attached>(&outgoing.message)) {
+    attached_ = *attached;
+    return;
+  }
+  if (last_written_) return;
+  struct Encode {
+    std::string operator()(const ipc::TokenEvent& event) const {
+      return ipc::encode_token_event(event);
+    }
+    std::string operator()(const ipc::DoneEvent& event) const {
+      return ipc::encode_done_event(event);
+    }
+    std::string operator()(const ipc::OrderedJson& result) const {
+      return ipc::encode_result(result);
+    }
+    std::string operator()(const Error& error) const { return ipc::encode_error(error); }
+    std::string operator()(const Attached& /*attached*/) const { return {}; }
+  };
+  if (!has_unsent()) last_progress_ = std::chrono::steady_clock::now();
+  unsent_ += std::visit(Encode{}, outgoing.message);
+  unsent_ += '\n';
+  if (std::holds_alternative<ipc::TokenEvent>(outgoing.message)) {
+    ++num_unacknowledged_;
+  } else {
+    last_written_ = true;
+  }
+}
+
+bool Session::flush() {
+  std::string_view rest = std::string_view(unsent_).substr(sent_);
+  if (rest.empty()) return true;
+  const size_t before = rest.size();
+  const ipc::WriteStatus status = ipc::write_from(socket_.get(), rest);
+  if (rest.size() < before) last_progress_ = std::chrono::steady_clock::now();
+  if (status == ipc::WriteStatus::kClosed) return false;
+  sent_ = unsent_.size() - rest.size();
+  if (!rest.empty()) return true;
+  unsent_.clear();
+  sent_ = 0;
+  if (num_unacknowledged_ >= kAcknowledgeEvery) {
+    if (const auto model = attached_.model.lock()) {
+      model->engine().acknowledge(attached_.request_id, num_unacknowledged_);
+    }
+    num_unacknowledged_ = 0;
+  }
+  return true;
+}
+
+}  // namespace tgi

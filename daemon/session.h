@@ -1,0 +1,75 @@
+// One client connection: reads one request line, writes reply lines. Belongs to the I/O thread.
+//
+// Replies come from other threads as Outgoing values in the server's mailbox; the session turns
+// them into bytes. What the socket does not take is kept, and the engine is told only about what
+// was taken, so that it pauses a request whose reader is slow.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "base/mailbox.h"
+#include "base/unique_fd.h"
+#include "engine/runtime/served_model.h"
+#include "ipc/line_socket.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+// The engine took the session's request: it wants to hear of acknowledgements, and of the client
+// leaving.
+struct Attached {
+  std::weak_ptr<ServedModel> model;
+  uint64_t request_id = 0;
+};
+
+// Something for session `session`. All but Attached are written to the client, and all of those but
+// a token event are the last thing that is.
+struct Outgoing {
+  uint64_t session = 0;
+  std::variant<ipc::TokenEvent, ipc::DoneEvent, ipc::OrderedJson, Error, Attached> message;
+};
+
+class Session {
+ public:
+  Session(uint64_t id, UniqueFd socket);
+  ~Session();  // cancels a request that still runs
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  uint64_t id() const { return id_; }
+  int fd() const { return socket_.get(); }
+
+  enum class Input { kNothing, kRequest, kClosed };
+  // Reads what is there. kRequest: `line` is the client's one request; nothing further is read.
+  // Throws kInvalidArgument for a line that is too long or not UTF-8.
+  Input read(std::string& line);
+
+  void take(const Outgoing& outgoing);
+
+  // False: the client is gone.
+  [[nodiscard]] bool flush();
+
+  bool has_unsent() const { return sent_ < unsent_.size(); }
+  bool is_over() const { return last_written_ && !has_unsent(); }
+  bool has_request() const { return has_request_; }
+  std::chrono::steady_clock::time_point last_progress() const { return last_progress_; }
+
+ private:
+  const uint64_t id_;
+  UniqueFd socket_;
+  ipc::LineReader reader_;
+  std::string unsent_;
+  size_t sent_ = 0;  // of unsent_
+  bool has_request_ = false;
+  bool last_written_ = false;
+  Attached attached_;
+  int32_t num_unacknowledged_ = 0;  // token events written and not yet told to the engine
+  std::chrono::steady_clock::time_point last_progress_;
+};
+
+}  // namespace tgi

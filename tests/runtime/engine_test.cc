@@ -1,0 +1,234 @@
+#include "engine/runtime/engine.h"
+
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "tests/runtime/fake_workers.h"
+
+namespace tgi {
+namespace {
+
+const ByteTokenizer kTokenizer(512);
+
+EngineOptions small_engine() {
+  EngineOptions options;
+  options.scheduler = {.max_running = 16, .max_batch_tokens = 64};
+  options.num_blocks = 64;
+  options.block_size = 4;
+  return options;
+}
+
+std::unique_ptr<Request> request_of(std::string_view prompt, int32_t max_new_tokens) {
+  static std::atomic<uint64_t> last_id{0};
+  auto request = std::make_unique<Request>();
+  request->id = ++last_id;
+  for (const char c : prompt) request->prompt_ids.push_back(static_cast<unsigned char>(c));
+  request->max_new_tokens = max_new_tokens;
+  request->stream = true;
+  request->accepted_at = Clock::now();
+  return request;
+}
+
+std::string expected_text(std::string_view prompt, int32_t count, int32_t vocab = 26) {
+  std::vector<int32_t> ids;
+  for (const char c : prompt) ids.push_back(static_cast<unsigned char>(c));
+  std::string text;
+  for (int32_t i = 0; i < count; ++i) {
+    ids.push_back('a' + fake_next_token(ids, vocab));
+    text += static_cast<char>(ids.back());
+  }
+  return text;
+}
+
+void wait_until_idle(const Engine& engine) {
+  for (int i = 0; i < 5000 && engine.num_live_requests() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+}  // namespace
+
+TEST_CASE("engine gives each of many concurrent requests its own answer and loses none") {
+  for (const int depth : {1, 2}) {
+    Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),
+                  kTokenizer);
+    std::mt19937 random(5);
+    std::vector<std::unique_ptr<Answer>> answers;
+    std::vector<std::pair<std::string, int32_t>> asked;
+    for (int i = 0; i < 1000; ++i) {
+      std::string prompt(random() % 60 + 1, 'p');
+      for (char& c : prompt) c = random() % 12 == 0 ? 'q' : 'p';
+      asked.emplace_back(prompt, static_cast<int32_t>(random() % 40 + 1));
+      answers.push_back(std::make_unique<Answer>());
+      engine.submit(request_of(prompt, asked.back().second),
+                    std::make_unique<AnswerSink>(*answers.back()));
+    }
+    for (size_t i = 0; i < answers.size(); ++i) {
+      REQUIRE(answers[i]->wait_for_end());
+      REQUIRE(answers[i]->done);
+      CHECK(answers[i]->done->best.text == expected_text(asked[i].first, asked[i].second));
+      CHECK(answers[i]->streamed == answers[i]->done->best.text);
+    }
+    wait_until_idle(engine);
+    CHECK(engine.stats().num_blocks_used == 0);
+    CHECK(engine.stats().counters.num_requests == 1000);
+  }
+}
+
+TEST_CASE("engine frees a leaving client's blocks while it decodes, prefills or waits") {
+  EngineOptions options = small_engine();
+  options.scheduler = {.max_running = 2, .max_batch_tokens = 8};
+  options.num_blocks = 400;
+  Engine engine(
+      options,
+      std::make_unique<FakeWorkers>(FakeOptions{.step_time = std::chrono::milliseconds(2)}),
+      kTokenizer);
+  Answer decoding;
+  Answer prefilling;
+  Answer queued;
+  auto first = request_of("abc", 1000);
+  auto second = request_of(std::string(600, 'x'), 10);
+  auto third = request_of("def", 10);
+  const uint64_t ids[] = {first->id, second->id, third->id};
+  engine.submit(std::move(first), std::make_unique<AnswerSink>(decoding));
+  REQUIRE(decoding.wait_for_events(3));
+  engine.submit(std::move(second), std::make_unique<AnswerSink>(prefilling));
+  engine.submit(std::move(third), std::make_unique<AnswerSink>(queued));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(engine.stats().num_running == 2);
+  CHECK(engine.stats().num_waiting == 1);
+  for (const uint64_t id : ids) engine.cancel(id);
+  wait_until_idle(engine);
+  const EngineStats stats = engine.stats();
+  CHECK(stats.num_blocks_used == 0);
+  CHECK(stats.num_running + stats.num_waiting == 0);
+  CHECK(stats.counters.num_cancelled == 3);
+  CHECK_FALSE(queued.done);
+}
+
+TEST_CASE(
+    "engine pauses a reader that does not acknowledge, lets others run, resumes it and later "
+    "cancels it") {
+  EngineOptions options = small_engine();
+  options.num_blocks = 2000;
+  options.slow_reader_timeout = std::chrono::milliseconds(700);
+  Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+  Answer slow;
+  auto request = request_of("slow", 3000);
+  const uint64_t id = request->id;
+  engine.submit(std::move(request), std::make_unique<AnswerSink>(slow));
+  REQUIRE(slow.wait_for_events(Engine::kMaxUnacknowledged));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(slow.num_events == Engine::kMaxUnacknowledged);
+  Answer other;
+  engine.submit(request_of("other", 100), std::make_unique<AnswerSink>(other));
+  REQUIRE(other.wait_for_end());
+  CHECK(other.done);
+
+  engine.acknowledge(id, Engine::kMaxUnacknowledged);
+  REQUIRE(slow.wait_for_events(2 * Engine::kMaxUnacknowledged));
+  REQUIRE(slow.wait_for_end());
+  REQUIRE(slow.error);
+  CHECK(slow.error->code() == Code::kCancelled);
+  wait_until_idle(engine);
+  CHECK(engine.stats().num_blocks_used == 0);
+}
+
+TEST_CASE("engine answers everyone when a step fails and refuses what comes later") {
+  Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.fail_at_step = 5}),
+                kTokenizer);
+  std::vector<std::unique_ptr<Answer>> answers;
+  for (int i = 0; i < 20; ++i) {
+    answers.push_back(std::make_unique<Answer>());
+    engine.submit(request_of("abc", 100), std::make_unique<AnswerSink>(*answers.back()));
+  }
+  for (const auto& answer : answers) {
+    REQUIRE(answer->wait_for_end());
+    REQUIRE(answer->error);
+    CHECK(answer->error->code() == Code::kDeviceLost);
+  }
+  CHECK(engine.has_failed());
+  Answer late;
+  engine.submit(request_of("abc", 5), std::make_unique<AnswerSink>(late));
+  REQUIRE(late.wait_for_end());
+  CHECK(late.error);
+}
+
+TEST_CASE(
+    "engine ends a sequence by length, end token or stop string, in this order of precedence") {
+  const std::string text = expected_text("hello", 12);
+  const auto finish = [&](int32_t max_new, std::vector<int32_t> eos, std::vector<std::string> stop,
+                          bool include) {
+    EngineOptions options = small_engine();
+    options.eos_token_ids = std::move(eos);
+    Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+    Answer answer;
+    auto request = request_of("hello", max_new);
+    request->stop = std::move(stop);
+    request->include_stop_text = include;
+    request->details = true;
+    engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_end());
+    CHECK(answer.streamed == answer.done->best.text);
+    CHECK(answer.done->best.tokens.size() ==
+          static_cast<size_t>(answer.done->best.num_generated_tokens));
+    return answer.done->best;
+  };
+  const auto by_length = finish(5, {}, {}, true);
+  CHECK(by_length.finish_reason == ipc::FinishReason::kLength);
+  CHECK(by_length.text == text.substr(0, 5));
+
+  size_t at = 4;
+  while (text.find(text[at]) < at) ++at;
+  const auto by_eos = finish(12, {text[at]}, {}, true);
+  CHECK(by_eos.finish_reason == ipc::FinishReason::kEosToken);
+  CHECK(by_eos.text == text.substr(0, at));
+  CHECK(by_eos.num_generated_tokens == static_cast<int64_t>(at) + 1);
+  CHECK(finish(static_cast<int32_t>(at) + 1, {text[at]}, {}, true).finish_reason ==
+        ipc::FinishReason::kLength);
+
+  const auto with_stop = finish(12, {}, {text.substr(6, 3)}, true);
+  CHECK(with_stop.finish_reason == ipc::FinishReason::kStopSequence);
+  CHECK(with_stop.text == text.substr(0, 9));
+  CHECK(with_stop.stop_sequence == text.substr(6, 3));
+  CHECK(finish(12, {}, {text.substr(6, 3)}, false).text == text.substr(0, 6));
+}
+
+TEST_CASE("engine reports the log-probabilities of the prompt whatever the chunks") {
+  for (const int32_t budget : {3, 64}) {
+    EngineOptions options = small_engine();
+    options.scheduler.max_batch_tokens = budget;
+    Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+    for (int round = 0; round < 2; ++round) {
+      Answer answer;
+      auto request = request_of("abcdefghij", 2);
+      request->prompt_logprobs = true;
+      engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+      REQUIRE(answer.wait_for_end());
+      const auto& tokens = answer.done->prompt_tokens;
+      REQUIRE(tokens.size() == 10);
+      CHECK_FALSE(tokens[0].logprob);
+      for (size_t i = 1; i < tokens.size(); ++i) CHECK(tokens[i].logprob.value() == -tokens[i].id);
+      CHECK(answer.done->num_cached_tokens == 0);
+    }
+  }
+}
+
+TEST_CASE("engine sleeps while nothing is to do") {
+  Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto cpu_ms = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+           static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
+  };
+  const double before = cpu_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  CHECK(cpu_ms() - before < 10);
+}
+
+}  // namespace tgi

@@ -1,0 +1,118 @@
+// A worker group without a model: the next token is a hash of all tokens before it, so that a
+// mistake in what was computed for whom shows as a wrong token. Also a sink that keeps what it is
+// told.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "engine/runtime/engine.h"
+#include "engine/text/byte_tokenizer.h"
+
+namespace tgi {
+
+inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab) {
+  uint32_t hash = 2166136261U;
+  for (const int32_t token : context) hash = (hash ^ static_cast<uint32_t>(token)) * 16777619U;
+  return static_cast<int32_t>((hash >> 8) % static_cast<uint32_t>(vocab));
+}
+
+struct FakeOptions {
+  int depth = 1;
+  std::chrono::microseconds step_time{0};
+  int64_t fail_at_step = -1;
+  int32_t vocab = 26;  // tokens are 'a' + 0..25
+};
+
+class FakeWorkers final : public WorkerGroup {
+ public:
+  explicit FakeWorkers(FakeOptions options) : options_(options) {}
+
+  int max_steps_in_flight() const override { return options_.depth; }
+
+  Ticket submit(const Batch& batch) override {
+    if (++num_steps_ == options_.fail_at_step)
+      throw Error(Code::kDeviceLost, "the fake device fell off the bus");
+    for (const SlotStart& start : batch.slot_starts) {
+      slots_[start.slot].assign(start.token_ids.begin(), start.token_ids.end());
+    }
+    StepResult result;
+    for (const SampleRow& row : batch.sample_rows) {
+      auto& known = slots_[row.slot];
+      known.resize(static_cast<size_t>(row.position));
+      const int32_t id = 'a' + fake_next_token(known, options_.vocab);
+      known.push_back(id);
+      result.sampled.push_back({.token = {.id = id, .logprob = -0.5F}, .top_tokens = {}});
+    }
+    for (const ScoreRow& row : batch.score_rows)
+      result.scores.push_back(static_cast<float>(-row.target_id));
+    results_.push_back(std::move(result));
+    return static_cast<Ticket>(num_steps_);
+  }
+
+  const StepResult& wait(Ticket /*ticket*/) override {
+    if (options_.step_time.count() > 0) std::this_thread::sleep_for(options_.step_time);
+    current_ = std::move(results_.front());
+    results_.pop_front();
+    return current_;
+  }
+
+ private:
+  const FakeOptions options_;
+  int64_t num_steps_ = 0;
+  std::map<int32_t, std::vector<int32_t>> slots_;
+  std::deque<StepResult> results_;
+  StepResult current_;
+};
+
+// What one request was told. Outlives the sink that fills it.
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string streamed;
+  int num_events = 0;
+  std::unique_ptr<ipc::DoneEvent> done;
+  std::unique_ptr<Error> error;
+
+  bool wait_for_end(int timeout_ms = 20000) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                            [&] { return done || error; });
+  }
+  bool wait_for_events(int count, int timeout_ms = 20000) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                            [&] { return num_events >= count; });
+  }
+};
+
+class AnswerSink final : public ResponseSink {
+ public:
+  explicit AnswerSink(Answer& answer) : answer_(answer) {}
+  void on_token(ipc::TokenEvent&& event) override {
+    const std::lock_guard lock(answer_.mutex);
+    answer_.streamed += event.text;
+    ++answer_.num_events;
+    answer_.changed.notify_all();
+  }
+  void on_done(ipc::DoneEvent&& event) override {
+    const std::lock_guard lock(answer_.mutex);
+    answer_.done = std::make_unique<ipc::DoneEvent>(std::move(event));
+    answer_.changed.notify_all();
+  }
+  void on_error(const Error& error) override {
+    const std::lock_guard lock(answer_.mutex);
+    answer_.error = std::make_unique<Error>(error);
+    answer_.changed.notify_all();
+  }
+
+ private:
+  Answer& answer_;
+};
+
+}  // namespace tgi

@@ -1,0 +1,52 @@
+#include "engine/runtime/memory_plan.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+MemoryRequest machine() {
+  return {.available_bytes = 1000 * kMiB,
+          .weight_bytes = 400 * kMiB,
+          .workspace_bytes = 100 * kMiB,
+          .block_bytes = kMiB,
+          .block_size = 16,
+          .max_positions = 128,
+          .kv_cache_bytes = std::nullopt,
+          .max_total_tokens = std::nullopt};
+}
+
+}  // namespace
+
+TEST_CASE("memory plan gives sixteen contexts by default and no more than half of what is left") {
+  CHECK(plan_memory(machine()).num_blocks == 16 * 8);
+  MemoryRequest tight = machine();
+  tight.max_positions = 100000;
+  const PlannedMemory plan = plan_memory(tight);
+  CHECK(plan.num_blocks == 500);
+  CHECK(plan.max_total_tokens == 500 * 16);
+  tight.max_positions = 300 * 16;
+  CHECK(plan_memory(tight).max_total_tokens == 300 * 16);
+}
+
+TEST_CASE("memory plan refuses what does not fit, with the numbers") {
+  MemoryRequest request = machine();
+  request.weight_bytes = 950 * kMiB;
+  CHECK_THROWS_WITH(plan_memory(request), Catch::Contains("950.0 MiB of weights") &&
+                                              Catch::Contains("1000.0 MiB are available"));
+  request = machine();
+  request.kv_cache_bytes = 600 * kMiB;
+  CHECK_THROWS_WITH(plan_memory(request), Catch::Contains("--kv-cache-memory"));
+  request.kv_cache_bytes = 4 * kMiB;
+  CHECK(plan_memory(request).max_total_tokens == 64);
+  request.max_total_tokens = 100;
+  CHECK_THROWS_AS(plan_memory(request), Error);
+  request.kv_cache_bytes = kMiB / 2;
+  CHECK_THROWS_AS(plan_memory(request), Error);
+}
+
+}  // namespace tgi
