@@ -1,0 +1,1 @@
+"""The built-in demo model of tgi: its text, its tokenizer and its training."""
