@@ -1,0 +1,208 @@
+#include "engine/model/architecture.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "tests/model/model_files.h"
+
+namespace tgi {
+namespace {
+
+Json with(Json config, const std::string& key, const Json& value) {
+  config[key] = value;
+  return config;
+}
+
+Json without(Json config, const std::string& key) {
+  config.erase(key);
+  return config;
+}
+
+std::string refusal(const Json& config, Code code) {
+  INFO(config.dump());
+  try {
+    load_config(config);
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    CHECK_THAT(error.what(), Catch::StartsWith("memory/config.json: "));
+    return error.what();
+  }
+  FAIL("was accepted");
+  return "";
+}
+
+TEST_CASE("reads a llama config") {
+  const LoadedConfig model = load_config(small_llama());
+  CHECK(model.config.architecture == "LlamaForCausalLM");
+  CHECK(model.config.head_dim == 4);
+  CHECK(model.config.num_kv_heads == 2);
+  CHECK(model.config.max_positions == 2048);
+  CHECK(model.config.norm_eps == 1e-6F);
+  CHECK(model.config.attention_scale == 0.5F);
+  CHECK(model.config.rope.rotary_dim == 4);
+  CHECK(model.config.checkpoint_dtype == DType::kF32);
+  CHECK_FALSE(model.config.tied_embeddings);
+  CHECK(model.config.bos_token_id == -1);
+  CHECK(model.weight_format->name == "dense");
+}
+
+TEST_CASE("reads a gpt2 config by its own field names") {
+  const ModelConfig config = load_config(small_gpt2()).config;
+  CHECK(config.hidden_size == 12);
+  CHECK(config.intermediate_size == 48);
+  CHECK(config.head_dim == 6);
+  CHECK(config.num_kv_heads == 2);
+  CHECK(config.max_positions == 9);
+  CHECK(config.norm_kind == NormKind::kLayer);
+  CHECK(config.activation == Activation::kGeluTanh);
+  CHECK(config.learned_positions);
+  CHECK_FALSE(config.rotary);
+  CHECK_FALSE(config.gated_mlp);
+  CHECK(config.tied_embeddings);
+  CHECK(load_config(with(small_gpt2(), "scale_attn_weights", false)).config.attention_scale ==
+        1.0F);
+  refusal(with(small_gpt2(), "scale_attn_by_inverse_layer_idx", true), Code::kUnsupported);
+  refusal(with(small_gpt2(), "add_cross_attention", true), Code::kUnsupported);
+}
+
+TEST_CASE("an unknown architecture is named with the known ones") {
+  CHECK_THAT(refusal(with(small_llama(), "architectures", {"FooForCausalLM"}), Code::kUnsupported),
+             Catch::Contains("'FooForCausalLM'") && Catch::Contains("LlamaForCausalLM") &&
+                 Catch::Contains("MistralForCausalLM") && Catch::Contains("Qwen2ForCausalLM") &&
+                 Catch::Contains("Qwen3ForCausalLM") && Catch::Contains("GPT2LMHeadModel"));
+  refusal(without(small_llama(), "architectures"), Code::kUnsupported);
+  const Json by_type = with(without(small_llama(), "architectures"), "model_type", "mistral");
+  CHECK(load_config(by_type).config.architecture == "MistralForCausalLM");
+}
+
+TEST_CASE("every family is found by each of its names and its type") {
+  for (const Architecture* architecture : architectures()) {
+    for (const std::string_view name : architecture->names) {
+      const Json config = Json{{"architectures", {name}}};
+      CHECK(&find_architecture(JsonReader(config, "")) == architecture);
+    }
+    const Json config = Json{{"model_type", architecture->model_type}};
+    CHECK(&find_architecture(JsonReader(config, "")) == architecture);
+  }
+}
+
+TEST_CASE("sizes that are missing, zero, negative or absurd are refused by name") {
+  for (const std::string key : {"vocab_size", "hidden_size", "intermediate_size",
+                                "num_hidden_layers", "num_attention_heads"}) {
+    CHECK_THAT(refusal(without(small_llama(), key), Code::kInvalidArgument),
+               Catch::Contains(key + ": missing"));
+  }
+  for (const std::string key :
+       {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+        "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings"}) {
+    for (const Json& value : {Json(0), Json(-4), Json(int64_t{1} << 40), Json(UINT64_MAX),
+                              Json("10"), Json(1.5), Json(Json::array())}) {
+      CHECK_THAT(refusal(with(small_llama(), key, value), Code::kInvalidArgument),
+                 Catch::Contains(key));
+    }
+  }
+}
+
+TEST_CASE("sizes that don't fit each other are refused") {
+  CHECK_THAT(refusal(with(small_llama(), "num_key_value_heads", 4), Code::kInvalidArgument),
+             Catch::Contains("6 heads") && Catch::Contains("4 KV heads"));
+  CHECK_THAT(refusal(without(small_llama(), "head_dim"), Code::kInvalidArgument),
+             Catch::Contains("hidden_size: 10 is not a multiple of num_attention_heads = 6"));
+  CHECK_THAT(refusal(with(small_llama(), "head_dim", 5), Code::kInvalidArgument),
+             Catch::Contains("even"));
+  CHECK_THAT(refusal(with(small_llama(), "rms_norm_eps", -1), Code::kInvalidArgument),
+             Catch::Contains("rms_norm_eps"));
+}
+
+TEST_CASE("activations are known by their names") {
+  const auto activation = [](const std::string& name) {
+    return load_config(with(small_llama(), "hidden_act", name)).config.activation;
+  };
+  CHECK(activation("swish") == Activation::kSilu);
+  CHECK(activation("gelu") == Activation::kGelu);
+  CHECK(activation("gelu_pytorch_tanh") == Activation::kGeluTanh);
+  CHECK(activation("relu2") == Activation::kReluSquared);
+  CHECK_THAT(refusal(with(small_llama(), "hidden_act", "mish"), Code::kUnsupported),
+             Catch::Contains("'mish'") && Catch::Contains("silu"));
+}
+
+TEST_CASE("types of the stored weights are known by their names") {
+  const auto dtype = [](const std::string& key, const std::string& name) {
+    return load_config(with(without(small_llama(), "torch_dtype"), key, name))
+        .config.checkpoint_dtype;
+  };
+  CHECK(dtype("dtype", "bfloat16") == DType::kBF16);
+  CHECK(dtype("torch_dtype", "float16") == DType::kF16);
+  CHECK(load_config(without(small_llama(), "torch_dtype")).config.checkpoint_dtype == DType::kF32);
+  CHECK_THAT(refusal(with(small_llama(), "dtype", "float8_e4m3fn"), Code::kUnsupported),
+             Catch::Contains("dtype: 'float8_e4m3fn'"));
+}
+
+TEST_CASE("end tokens come from the generation config first") {
+  const auto eos = [](const Json& config, const std::string& generation) {
+    return load_model_config(config_files(config.dump(), generation)).config.eos_token_ids;
+  };
+  const Json config = with(small_llama(), "eos_token_id", 2);
+  CHECK(eos(config, "") == std::vector<int32_t>{2});
+  CHECK(eos(config, "{}") == std::vector<int32_t>{2});
+  CHECK(eos(config, R"({"eos_token_id":[7,8]})") == std::vector<int32_t>{7, 8});
+  CHECK(eos(config, R"({"eos_token_id":9})") == std::vector<int32_t>{9});
+  CHECK(eos(with(small_llama(), "eos_token_id", {3, 4}), "") == std::vector<int32_t>{3, 4});
+  CHECK(eos(with(small_llama(), "eos_token_id", -1), "").empty());
+  CHECK_THROWS_WITH(eos(config, R"({"eos_token_id":"x"})"),
+                    Catch::StartsWith("memory/generation_config.json: eos_token_id"));
+  CHECK_THROWS_WITH(eos(config, "nonsense"), Catch::StartsWith("memory/generation_config.json"));
+  refusal(with(small_llama(), "eos_token_id", int64_t{1} << 40), Code::kInvalidArgument);
+}
+
+TEST_CASE("a missing or broken config file is named") {
+  CHECK_THROWS_WITH(load_model_config(MemorySource(std::map<std::string, std::string>{})),
+                    Catch::Contains("memory/config.json: no such file"));
+  CHECK_THROWS_WITH(load_model_config(config_files("[1]")), Catch::Contains("memory/config.json"));
+  CHECK_THROWS_WITH(load_model_config(config_files("{")), Catch::Contains("memory/config.json"));
+}
+
+TEST_CASE("a quantized config is refused by its method") {
+  CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", "awq"}}),
+                     Code::kUnsupported),
+             Catch::Contains("'awq'"));
+}
+
+TEST_CASE("mistral: no field is a window of 4096, null is none") {
+  const Json config = with(small_llama(), "architectures", {"MistralForCausalLM"});
+  CHECK(load_config(config).config.sliding_window == 4096);
+  CHECK(load_config(with(config, "sliding_window", nullptr)).config.sliding_window == 0);
+  CHECK(load_config(with(config, "sliding_window", 8)).config.sliding_window == 8);
+  CHECK(load_config(config).config.layer_uses_window.empty());
+  refusal(with(config, "sliding_window", 0), Code::kInvalidArgument);
+}
+
+TEST_CASE("qwen: windows only when asked for, by layer") {
+  Json config = with(small_llama(), "architectures", {"Qwen2ForCausalLM"});
+  config["sliding_window"] = 8;
+  config["max_window_layers"] = 1;
+  CHECK(load_config(config).config.sliding_window == 0);
+  config["use_sliding_window"] = true;
+  CHECK(load_config(config).config.sliding_window == 8);
+  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{true, false});
+
+  CHECK_THAT(refusal(with(config, "use_sliding_window", false), Code::kInvalidArgument),
+             Catch::Contains("layer_types"));
+  CHECK_THAT(refusal(with(config, "layer_types", {"full_attention"}), Code::kInvalidArgument),
+             Catch::Contains("expected 2 entries"));
+  CHECK_THAT(refusal(with(config, "layer_types", {"linear_attention", "full_attention"}),
+                     Code::kUnsupported),
+             Catch::Contains("'linear_attention'"));
+  CHECK(load_config(with(config, "sliding_window", nullptr)).config.sliding_window == 0);
+}
+
+TEST_CASE("qwen3: heads are 128 wide unless the config says otherwise") {
+  const Json config = with(small_llama(), "architectures", {"Qwen3ForCausalLM"});
+  CHECK(load_config(without(config, "head_dim")).config.head_dim == 128);
+  CHECK(load_config(config).config.head_dim == 4);
+}
+
+}  // namespace
+}  // namespace tgi

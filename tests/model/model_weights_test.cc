@@ -1,0 +1,249 @@
+#include "engine/model/model_weights.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "tests/model/fake_device.h"
+#include "tests/model/model_files.h"
+
+namespace tgi {
+namespace {
+
+ModelWeights load(const LoadedConfig& model,
+                  const std::vector<TestTensor>& tensors,
+                  const LoadWeightsOptions& options = {.dtype = DType::kF32}) {
+  const MemorySource files = weight_files(tensors);
+  FakeDevice device;
+  ModelWeights weights = load_weights(model, *open_checkpoint(files), device, options);
+  CHECK(weights.size_bytes == plan_weight_bytes(model, device, options));
+  CHECK(weights.size_bytes == device.allocated_bytes);
+  return weights;
+}
+
+std::string refusal(const LoadedConfig& model, const std::vector<TestTensor>& tensors, Code code) {
+  try {
+    load(model, tensors);
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    return error.what();
+  }
+  FAIL("was accepted");
+  return "";
+}
+
+TestTensor& named(std::vector<TestTensor>& tensors, const std::string& name) {
+  for (TestTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  FAIL("no tensor " << name);
+  return tensors.front();
+}
+
+void drop(std::vector<TestTensor>& tensors, const std::string& ending) {
+  std::erase_if(tensors, [&](const TestTensor& tensor) { return tensor.name.ends_with(ending); });
+}
+
+Json with(Json config, const std::string& key, const Json& value) {
+  config[key] = value;
+  return config;
+}
+
+float first_value(const std::vector<TestTensor>& tensors, const std::string& name) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) return static_cast<float>(i);
+  }
+  return -1.0F;
+}
+
+TEST_CASE("q, k and v become one matrix, gate and up another") {
+  const LoadedConfig model = load_config(small_llama());
+  const auto tensors = small_tensors(model);
+  const ModelWeights weights = load(model, tensors);
+  REQUIRE(weights.layers.size() == 2);
+  const FakeMatrix& qkv = fake(*weights.layers[1].qkv.weight);
+  CHECK(qkv.rows == (6 + 2 * 2) * 4);
+  CHECK(qkv.cols == 10);
+  const std::string attention = "model.layers.1.self_attn.";
+  CHECK(qkv.names == std::vector<std::string>{attention + "q_proj.weight",
+                                              attention + "k_proj.weight",
+                                              attention + "v_proj.weight"});
+  CHECK(qkv.at(0, 0) == first_value(tensors, attention + "q_proj.weight"));
+  CHECK(qkv.at(24, 0) == first_value(tensors, attention + "k_proj.weight"));
+  CHECK(qkv.at(33, 3) == first_value(tensors, attention + "v_proj.weight") + 0.013F);
+  const FakeMatrix& gate_up = fake(*weights.layers[0].gate_up.weight);
+  CHECK(gate_up.rows == 28);
+  CHECK(gate_up.at(14, 0) == first_value(tensors, "model.layers.0.mlp.up_proj.weight"));
+  CHECK(weights.layers[0].q_norm.get() == nullptr);
+  CHECK(weights.layers[0].qkv.bias.get() == nullptr);
+  CHECK(weights.position_embedding == nullptr);
+  CHECK(vector_values(weights.final_norm)[9] == first_value(tensors, "model.norm.weight") + 0.009F);
+}
+
+TEST_CASE("biases are stacked like their matrices") {
+  const LoadedConfig model =
+      load_config(with(with(small_llama(), "attention_bias", true), "mlp_bias", true));
+  const auto tensors = small_tensors(model);
+  const ModelWeights weights = load(model, tensors);
+  const std::vector<float> qkv = vector_values(weights.layers[0].qkv.bias);
+  REQUIRE(qkv.size() == 40);
+  CHECK(qkv[23] == first_value(tensors, "model.layers.0.self_attn.q_proj.bias") + 0.023F);
+  CHECK(qkv[24] == first_value(tensors, "model.layers.0.self_attn.k_proj.bias"));
+  CHECK(qkv[32] == first_value(tensors, "model.layers.0.self_attn.v_proj.bias"));
+  CHECK(vector_values(weights.layers[0].gate_up.bias).size() == 28);
+  CHECK(vector_values(weights.layers[0].down.bias).size() == 10);
+  CHECK(vector_values(weights.layers[0].o.bias).size() == 10);
+}
+
+TEST_CASE("transposed matrices are turned by strides") {
+  const LoadedConfig model = load_config(small_gpt2());
+  const auto tensors = small_tensors(model);
+  const ModelWeights weights = load(model, tensors);
+  const FakeMatrix& up = fake(*weights.layers[0].gate_up.weight);
+  CHECK(up.rows == 48);
+  CHECK(up.cols == 12);
+  const float first = first_value(tensors, "transformer.h.0.mlp.c_fc.weight");
+  CHECK(up.at(5, 0) == first + 0.005F);
+  CHECK(up.at(0, 1) == first + 0.048F);
+  CHECK(fake(*weights.position_embedding).rows == 9);
+}
+
+TEST_CASE("one error lists all that is missing, misshapen or not of the model") {
+  const LoadedConfig model = load_config(small_llama());
+  auto tensors = small_tensors(model);
+  drop(tensors, "layers.1.mlp.up_proj.weight");
+  drop(tensors, "layers.0.input_layernorm.weight");
+  named(tensors, "model.layers.0.self_attn.k_proj.weight").shape = "[10, 8]";
+  named(tensors, "model.norm.weight").shape = "[1, 10]";
+  tensors.push_back({"model.layers.0.self_attn.q_proj.bias", "F32", "[1]", f32_bytes({1})});
+  tensors.push_back({"model.layers.2.mlp.up_proj.weight", "F32", "[1]", f32_bytes({1})});
+  const std::string message = refusal(model, tensors, Code::kInvalidArgument);
+  CHECK_THAT(message, Catch::Contains("2 tensors missing: model.layers.0.input_layernorm.weight, "
+                                      "model.layers.1.mlp.up_proj.weight"));
+  CHECK_THAT(message,
+             Catch::Contains("model.layers.0.self_attn.k_proj.weight: expected (8, 10), got "
+                             "(10, 8)"));
+  CHECK_THAT(message, Catch::Contains("model.norm.weight: expected (10), got (1, 10)"));
+  CHECK_THAT(message, Catch::Contains("2 tensors not of this model: "
+                                      "model.layers.0.self_attn.q_proj.bias, "
+                                      "model.layers.2.mlp.up_proj.weight"));
+}
+
+TEST_CASE("a long list of problems is cut and counted") {
+  const LoadedConfig model = load_config(with(small_llama(), "num_hidden_layers", 100));
+  const LoadedConfig two_layers = load_config(small_llama());
+  const std::string message = refusal(model, small_tensors(two_layers), Code::kInvalidArgument);
+  CHECK_THAT(message, Catch::Contains("882 tensors missing") && Catch::Contains("and 862 more"));
+  CHECK(message.size() < 2000);
+}
+
+TEST_CASE("an element type matters only where it is needed") {
+  const LoadedConfig model = load_config(small_llama());
+  auto tensors = small_tensors(model);
+  tensors.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", "I64", "[1]", "12345678"});
+  CHECK(load(model, tensors).layers.size() == 2);
+  TestTensor& norm = named(tensors, "model.norm.weight");
+  norm.dtype = "F64";
+  norm.data = std::string(80, 'x');
+  CHECK_THAT(refusal(model, tensors, Code::kUnsupported),
+             Catch::Contains("model.norm.weight: element type F64"));
+}
+
+TEST_CASE("a tied head may be missing or a copy, not another matrix") {
+  const LoadedConfig untied = load_config(small_llama());
+  const LoadedConfig tied = load_config(with(small_llama(), "tie_word_embeddings", true));
+  auto tensors = small_tensors(untied);
+  CHECK(load(untied, tensors).untied_lm_head != nullptr);
+  CHECK_THAT(refusal(tied, tensors, Code::kInvalidArgument),
+             Catch::Contains("tie_word_embeddings") && Catch::Contains("lm_head.weight"));
+  named(tensors, "lm_head.weight").data = named(tensors, "model.embed_tokens.weight").data;
+  const ModelWeights copied = load(tied, tensors);
+  CHECK(copied.untied_lm_head == nullptr);
+  CHECK(&copied.lm_head() == copied.token_embedding.get());
+  drop(tensors, "lm_head.weight");
+  CHECK(load(tied, tensors).untied_lm_head == nullptr);
+  CHECK_THAT(refusal(untied, tensors, Code::kInvalidArgument), Catch::Contains("lm_head.weight"));
+}
+
+TEST_CASE("counts parameters and what a token reads") {
+  const LoadedConfig untied = load_config(small_llama());
+  const LoadedConfig tied = load_config(with(small_llama(), "tie_word_embeddings", true));
+  const ModelWeights two = load(untied, small_tensors(untied));
+  const ModelWeights one = load(tied, small_tensors(tied));
+  const int64_t layer = 40 * 10 + 10 * 24 + 3 * 10 * 14 + 2 * 10;
+  CHECK(two.num_params == 2 * 11 * 10 + 2 * layer + 10);
+  CHECK(one.num_params == two.num_params - 11 * 10);
+  const int64_t embedding_bytes = one.token_embedding->size_bytes;
+  CHECK(two.streamed_bytes_per_token == two.size_bytes - embedding_bytes);
+  CHECK(one.streamed_bytes_per_token == one.size_bytes);
+  const LoadedConfig gpt2 = load_config(small_gpt2());
+  const ModelWeights learned = load(gpt2, small_tensors(gpt2));
+  CHECK(learned.streamed_bytes_per_token ==
+        learned.size_bytes - learned.position_embedding->size_bytes);
+}
+
+TEST_CASE("every source tensor is given back") {
+  const LoadedConfig model = load_config(with(small_llama(), "attention_bias", true));
+  const auto tensors = small_tensors(model);
+  const MemorySource files = weight_files(tensors);
+  FakeDevice device;
+  load_weights(model, *open_checkpoint(files), device, {.dtype = DType::kF32});
+  size_t stored = 0;
+  for (const TestTensor& tensor : tensors) stored += tensor.data.size();
+  CHECK(files.released_bytes() == stored);
+}
+
+// The rows of each part of a stacked matrix, rank after rank, must be those of the whole.
+void check_ranks(const LoadedConfig& model, const std::vector<int64_t>& parts) {
+  const auto tensors = small_tensors(model);
+  const ModelWeights whole = load(model, tensors);
+  const FakeMatrix& all = fake(*whole.layers[0].qkv.weight);
+  const std::vector<float> all_bias = vector_values(whole.layers[0].qkv.bias);
+  for (int rank = 0; rank < 2; ++rank) {
+    const ModelWeights weights =
+        load(model, tensors, {.dtype = DType::kF32, .rank = rank, .world_size = 2});
+    const FakeMatrix& qkv = fake(*weights.layers[0].qkv.weight);
+    const std::vector<float> bias = vector_values(weights.layers[0].qkv.bias);
+    REQUIRE(qkv.rows * 2 == all.rows);
+    int64_t row = 0;
+    int64_t part_begin = 0;
+    for (const int64_t part : parts) {
+      for (int64_t i = 0; i < part / 2; ++i, ++row) {
+        const int64_t source = part_begin + rank * part / 2 + i;
+        CHECK(qkv.at(row, 3) == all.at(source, 3));
+        CHECK(bias[static_cast<size_t>(row)] == all_bias[static_cast<size_t>(source)]);
+      }
+      part_begin += part;
+    }
+    const FakeMatrix& down = fake(*weights.layers[0].down.weight);
+    const FakeMatrix& all_down = fake(*whole.layers[0].down.weight);
+    REQUIRE(down.cols * 2 == all_down.cols);
+    CHECK(down.at(2, 0) == all_down.at(2, rank * down.cols));
+    CHECK(down.rows == all_down.rows);
+    CHECK((weights.layers[0].o.bias.get() != nullptr) == (rank == 0));
+    CHECK(fake(*weights.token_embedding).rows == 11);
+    CHECK(weights.num_params == whole.num_params);
+  }
+}
+
+TEST_CASE("ranks hold whole heads of q, k and v") {
+  check_ranks(load_config(with(small_llama(), "attention_bias", true)), {24, 8, 8});
+}
+
+TEST_CASE("a fused and transposed qkv is cut within q, k and v") {
+  check_ranks(load_config(small_gpt2()), {12, 12, 12});
+}
+
+TEST_CASE("heads are never cut in two") {
+  const LoadedConfig model = load_config(small_llama());
+  const auto tensors = small_tensors(model);
+  CHECK_THROWS_WITH(
+      load(model, tensors, {.dtype = DType::kF32, .rank = 0, .world_size = 3}),
+      Catch::Contains("num_kv_heads of the model is 2") && Catch::Contains("3 ranks"));
+  CHECK_THROWS_WITH(load(model, tensors, {.dtype = DType::kF32, .rank = 2, .world_size = 2}),
+                    Catch::Contains("rank 2"));
+  CHECK_THROWS_WITH(load(model, tensors, {.dtype = DType::kF32, .rank = 0, .world_size = 0}),
+                    Catch::Contains("world size 0"));
+}
+
+}  // namespace
+}  // namespace tgi
