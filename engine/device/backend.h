@@ -69,6 +69,7 @@ struct SlotLayout {
   int32_t max_blocks_per_slot = 0;
   int32_t max_batch_tokens = 0;  // token rows of one step
   int32_t vocab_size = 0;
+  int32_t block_size = 16;  // of the KvLayout: bounds the context of a slot
 };
 
 struct EmbedArgs {

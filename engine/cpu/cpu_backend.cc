@@ -1,0 +1,72 @@
+// See cpu_backend.h. The instruction set is chosen here, once.
+#include "engine/cpu/cpu_backend.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "engine/cpu/cpu_device.h"
+#include "engine/cpu/kernels/kernel_table.h"
+
+namespace tgi {
+namespace {
+
+struct IsaRow {
+  std::string_view name;
+  bool (*available)();  // of processor and operating system
+  const KernelTable& (*kernels)();
+};
+
+constexpr IsaRow kIsas[] = {
+#if defined(__x86_64__)
+    {"avx512",
+     [] {
+       return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+              __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+              __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("f16c") != 0;
+     },
+     avx512_kernels},
+    {"avx2",
+     [] {
+       return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
+              __builtin_cpu_supports("f16c") != 0;
+     },
+     avx2_kernels},
+#endif
+    {"generic", [] { return true; }, generic_kernels},
+};
+
+}  // namespace
+
+std::vector<std::string_view> available_isas() {
+  std::vector<std::string_view> names;
+  for (const IsaRow& row : kIsas) {
+    if (row.available()) names.push_back(row.name);
+  }
+  return names;
+}
+
+const KernelTable& find_kernels(std::string_view isa) {
+  std::vector<std::string_view> known = {"auto"};
+  for (const IsaRow& row : kIsas) {
+    known.push_back(row.name);
+    if (isa != "auto" && isa != row.name) continue;
+    if (row.available()) return row.kernels();
+    if (isa == row.name) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("instruction set {} is not there on this machine, which has {}", isa,
+                              fmt::join(available_isas(), ", ")));
+    }
+  }
+  throw Error(Code::kInvalidArgument,
+              fmt::format("instruction set \"{}\" is unknown, expected one of {}", isa,
+                          fmt::join(known, ", ")));
+}
+
+std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
+  return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads);
+}
+
+}  // namespace tgi

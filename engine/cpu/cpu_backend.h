@@ -1,0 +1,32 @@
+// Makes the devices of this folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/device/backend.h"
+
+namespace tgi {
+
+struct CpuOptions {
+  std::string isa = "auto";  // "auto": the widest this machine has; "avx512", "avx2", "generic"
+  int num_threads = 0;       // 0: the processors this process may use
+};
+
+// Throws kInvalidArgument naming the known instruction sets, kUnsupported when this machine lacks
+// the one asked for.
+std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
+
+// Every op in plain loops in double precision, one thread: the definition. For tests and for
+// looking into differences; slow.
+std::unique_ptr<Device> make_reference_device();
+
+// Of this machine, widest first; "generic" is always last.
+std::vector<std::string_view> available_isas();
+
+struct KernelTable;
+const KernelTable& find_kernels(std::string_view isa);
+
+}  // namespace tgi

@@ -1,0 +1,128 @@
+// CpuDevice: memory, state and steps. The ops are in cpu_ops.cc and cpu_sample.cc.
+#include "engine/cpu/cpu_device.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/host_resources.h"
+#include "engine/cpu/panel_matrix.h"
+
+namespace tgi {
+
+CpuDevice::CpuDevice(const KernelTable& kernels, int num_threads)
+    : kernels_(kernels), pool_(num_threads) {
+  info_ = {.backend = "cpu",
+           .isa = std::string(kernels.isa),
+           .description = cpu_description(),
+           .num_threads = pool_.num_threads(),
+           .memory_bytes = available_memory_bytes(),
+           .activation_dtype = DType::kF32};
+}
+
+Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {
+  return map_memory(size_bytes, purpose);
+}
+
+void CpuDevice::copy_to_device(void* to, const void* from, size_t size_bytes) {
+  std::memcpy(to, from, size_bytes);
+}
+
+void CpuDevice::copy_to_host(void* to, const void* from, size_t size_bytes) {
+  std::memcpy(to, from, size_bytes);
+}
+
+int64_t CpuDevice::matrix_bytes(std::string_view format,
+                                DType dtype,
+                                int64_t rows,
+                                int64_t cols) const {
+  require_dense(format, "matrix");
+  return PanelMatrix::bytes(dtype, rows, cols);
+}
+
+std::unique_ptr<Matrix> CpuDevice::make_matrix(std::span<const HostWeight> pieces, DType dtype) {
+  return std::make_unique<PanelMatrix>(pieces, dtype, kernels_, pool_);
+}
+
+int32_t CpuDevice::add_rope(const RopeSpec& rope) {
+  int32_t first_column = 0;
+  for (const Rope& other : ropes_) first_column += other.spec.rotary_dim;
+  if (first_column + rope.rotary_dim > kMaxRotaryColumns) {
+    throw Error(Code::kUnsupported,
+                fmt::format("rotary dimensions of all kinds of layers: the cpu backend holds {}, "
+                            "got {}",
+                            kMaxRotaryColumns, first_column + rope.rotary_dim));
+  }
+  ropes_.push_back({.spec = rope, .first_column = first_column, .filled_for = 0});
+  return static_cast<int32_t>(ropes_.size()) - 1;
+}
+
+int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
+  return PanelKvCache::bytes(layout);
+}
+
+int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
+  const int64_t tokens = layout.max_batch_tokens;
+  int64_t total = SlotTable::bytes(layout);
+  total += kLogitTileRows * round_up(layout.vocab_size, 16) * int64_t{sizeof(float)};
+  total += tokens * int64_t{sizeof(TokenPlace)};
+  total += (layout.num_slots + int64_t{1}) * int64_t{sizeof(int64_t)};
+  total +=
+      pool_.num_threads() * (SamplerScratch::bytes(layout.vocab_size) + kAttentionScratchBytes);
+  total += static_cast<int64_t>(cos_sin_bytes(layout));
+  return total;
+}
+
+void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
+  TGI_CHECK(slots.block_size == kv.block_size);
+  if (kv.head_dim > kMaxHeadDim) {
+    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
+                                                kv.head_dim, kMaxHeadDim));
+  }
+  slot_layout_ = slots;
+  kv_ = std::make_unique<PanelKvCache>(kv);
+  slots_ = std::make_unique<SlotTable>(slots);
+  token_places_.resize(static_cast<size_t>(slots.max_batch_tokens));
+  first_task_.resize(static_cast<size_t>(slots.num_slots) + 1);
+  cos_sin_ = map_memory(cos_sin_bytes(slots), "cosines and sines");
+  logits_ = map_memory(
+      kLogitTileRows * static_cast<size_t>(round_up(slots.vocab_size, 16)) * sizeof(float),
+      "logits");
+  scratch_.clear();
+  for (int thread = 0; thread < pool_.num_threads(); ++thread) {
+    Scratch& scratch = scratch_.emplace_back(slots.vocab_size);
+    scratch.attention = map_memory(kAttentionScratchBytes, "attention workspace");
+  }
+}
+
+Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
+  ++step_;
+  batch_ = &batch;
+  slots_->apply(batch);
+  for (size_t i = 0; i < batch.slots.size(); ++i) {
+    const int32_t begin = batch.cu_seqlens_q[i];
+    const int32_t end = batch.cu_seqlens_q[i + 1];
+    const int32_t first = batch.context_lens[i] - (end - begin);
+    for (int32_t row = begin; row < end; ++row) {
+      token_places_[static_cast<size_t>(row)] = {.sequence = static_cast<int32_t>(i),
+                                                 .context_index = first + row - begin};
+    }
+  }
+  result_.sampled.resize(batch.sample_rows.size());
+  result_.scores.resize(batch.score_rows.size());
+  const auto num_logit_rows =
+      static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size());
+  forward.run(batch.num_tokens(), num_logit_rows);
+  batch_ = nullptr;
+  return step_;
+}
+
+const StepResult& CpuDevice::wait(Ticket ticket) {
+  TGI_CHECK(ticket == step_);
+  return result_;
+}
+
+}  // namespace tgi

@@ -1,0 +1,105 @@
+// Device on the processor: kernels of one instruction set, a thread pool, memory of the host. Ops
+// run at once, so a step is retired when submit returns; the seam is the same as an accelerator's.
+//
+// Bits of a row never depend on the batch, the chunking, the threads or the instruction set: see
+// kernels/tile.h and kernels/attention.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/panel_kv_cache.h"
+#include "engine/cpu/slot_table.h"
+#include "engine/cpu/thread_pool.h"
+#include "engine/device/backend.h"
+#include "engine/sample/sampler.h"
+
+namespace tgi {
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice(const KernelTable& kernels, int num_threads);
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Buffer allocate(size_t size_bytes, std::string_view purpose) override;
+  void copy_to_device(void* to, const void* from, size_t size_bytes) override;
+  void copy_to_host(void* to, const void* from, size_t size_bytes) override;
+  int64_t matrix_bytes(std::string_view format,
+                       DType dtype,
+                       int64_t rows,
+                       int64_t cols) const override;
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) override;
+
+  int32_t add_rope(const RopeSpec& rope) override;
+  int64_t kv_bytes(const KvLayout& layout) const override;
+  int64_t slot_bytes(const SlotLayout& layout) const override;
+  void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
+
+  Ticket submit(const Batch& batch, Forward& forward) override;
+  const StepResult& wait(Ticket ticket) override;
+
+  void embed(const EmbedArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void matmul(const MatmulArgs& args) override;
+  void qk_norm_rope_store_kv(const QkvArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void activation(const ActivationArgs& args) override;
+  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void add(const Tensor& x, const Tensor& y, const Tensor& out) override;
+  void sample(const SampleArgs& args) override;
+
+ private:
+  // A token row of the step.
+  struct TokenPlace {
+    int32_t sequence = 0;
+    int32_t context_index = 0;  // where in the sequence its key and value go
+  };
+
+  struct Rope {
+    RopeSpec spec;
+    int32_t first_column = 0;  // of cos_sin_: its table follows those of the ropes before it
+    uint64_t filled_for = 0;   // step whose positions are in the table
+  };
+
+  // Workspace of one thread.
+  struct Scratch {
+    explicit Scratch(int32_t vocab_size) : sampler(vocab_size) {}
+    SamplerScratch sampler;
+    Buffer attention;
+  };
+
+  // Runs fn(row) for all rows, on the calling thread alone when there is too little to share.
+  template <typename Fn>
+  void for_rows(int64_t num_rows, int64_t work_per_row, Fn fn);
+
+  // (num_tokens, rotary_dim) of this step; null for rope -1.
+  const float* cos_sin(int32_t rope);
+  void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
+  void run_matmul(const MatmulArgs& args);
+  void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
+
+  const KernelTable& kernels_;
+  ThreadPool pool_;
+  DeviceInfo info_;
+
+  std::optional<SlotLayout> slot_layout_;
+  std::unique_ptr<PanelKvCache> kv_;
+  std::unique_ptr<SlotTable> slots_;
+  std::vector<Rope> ropes_;
+  Buffer cos_sin_;                        // (kMaxRotaryColumns, max_batch_tokens)
+  std::vector<Scratch> scratch_;          // (num_threads)
+  Buffer logits_;                         // (kLogitTileRows, padded vocab)
+  std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
+  std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
+
+  const Batch* batch_ = nullptr;  // of the step being run
+  uint64_t step_ = 0;
+  StepResult result_;
+};
+
+}  // namespace tgi

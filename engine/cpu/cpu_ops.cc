@@ -1,0 +1,289 @@
+// The ops of CpuDevice but sampling: each cuts its rows or panels into tasks for the pool.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/cpu/cpu_device.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/panel_matrix.h"
+#include "engine/cpu/rope_table.h"
+
+namespace tgi {
+namespace {
+
+// Below this many element operations the calling thread is done before another would have begun.
+constexpr int64_t kMinSharedWork = 16384;
+
+const float* data_or_null(const Tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->as<const float>();
+}
+
+// How a matmul is cut: by panels first, by rows too when there are few panels.
+struct MatmulCut {
+  int64_t panels_per_task = 4;
+  int64_t num_panel_tasks = 1;
+  int64_t num_row_tasks = 1;
+};
+
+MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) {
+  MatmulCut cut;
+  if (num_threads == 1) {
+    cut.num_panel_tasks = (num_panels + 3) / 4;
+    return cut;
+  }
+  // At least two tasks per thread, so that the last one to finish is not far behind.
+  const auto tasks = [&](int64_t panels) { return (num_panels + panels - 1) / panels; };
+  const int64_t max_row_tasks = (num_rows + 23) / 24;
+  cut.num_row_tasks = std::clamp(2 * num_threads / tasks(4), int64_t{1}, max_row_tasks);
+  while (cut.panels_per_task > 1 &&
+         tasks(cut.panels_per_task) * cut.num_row_tasks < 2 * num_threads) {
+    cut.panels_per_task /= 2;
+  }
+  cut.num_panel_tasks = tasks(cut.panels_per_task);
+  return cut;
+}
+
+}  // namespace
+
+template <typename Fn>
+void CpuDevice::for_rows(int64_t num_rows, int64_t work_per_row, Fn fn) {
+  const int64_t num_tasks = std::min(num_rows, int64_t{4} * pool_.num_threads());
+  if (pool_.num_threads() == 1 || num_rows * work_per_row < kMinSharedWork) {
+    for (int64_t row = 0; row < num_rows; ++row) fn(row);
+    return;
+  }
+  pool_.parallel_for(num_tasks, [&](int64_t task, int /*thread*/) {
+    const int64_t end = (task + 1) * num_rows / num_tasks;
+    for (int64_t row = task * num_rows / num_tasks; row < end; ++row) fn(row);
+  });
+}
+
+void CpuDevice::embed(const EmbedArgs& args) {
+  const auto& table = static_cast<const PanelMatrix&>(*args.table);
+  const auto* positions = static_cast<const PanelMatrix*>(args.position_table);
+  const int64_t cols = table.cols;
+  for_rows(args.out.rows, cols * 4, [&](int64_t row) {
+    const auto i = static_cast<size_t>(row);
+    float* out = mutable_row_of(args.out, row);
+    if (positions != nullptr) {
+      positions->copy_row(batch_->positions[i], out);
+    } else {
+      std::fill(out, out + cols, 0.0F);
+    }
+    table.add_row(slots_->resolve(batch_->token_ids[i]), args.multiplier, out);
+  });
+}
+
+void CpuDevice::norm(const NormArgs& args) {
+  const auto run = args.kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
+  for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
+    run({.eps = args.eps,
+         .weight_offset = args.weight_offset,
+         .weight = args.weight->as<const float>(),
+         .bias = data_or_null(args.bias),
+         .x = row_of(args.x, row),
+         .residual = args.residual.data == nullptr ? nullptr : mutable_row_of(args.residual, row),
+         .out = mutable_row_of(args.out, row),
+         .cols = args.x.cols});
+  });
+}
+
+void CpuDevice::matmul(const MatmulArgs& args) {
+  run_matmul(args);
+}
+
+void CpuDevice::run_matmul(const MatmulArgs& args) {
+  const auto& w = static_cast<const PanelMatrix&>(*args.w);
+  const auto kernel = kernels_.matmul[static_cast<size_t>(w.dtype)];
+  const float* bias = data_or_null(args.bias);
+  const int64_t num_rows = args.x.rows;
+  const MatmulCut cut = cut_matmul(w.num_panels(), num_rows, pool_.num_threads());
+  pool_.parallel_for(cut.num_panel_tasks * cut.num_row_tasks, [&](int64_t task, int /*thread*/) {
+    const int64_t panel = task / cut.num_row_tasks * cut.panels_per_task;
+    const int64_t row_task = task % cut.num_row_tasks;
+    const int64_t row = row_task * num_rows / cut.num_row_tasks;
+    const int64_t column = panel * kPanelRows;
+    kernel({.x = row_of(args.x, row),
+            .x_stride = args.x.stride,
+            .num_rows = (row_task + 1) * num_rows / cut.num_row_tasks - row,
+            .k = w.cols,
+            .panels = w.panel(panel),
+            .panel_bytes = w.panel_bytes,
+            .num_panels = std::min(cut.panels_per_task, w.num_panels() - panel),
+            .bias = bias == nullptr ? nullptr : bias + column,
+            .out = mutable_row_of(args.out, row) + column,
+            .out_stride = args.out.stride,
+            .num_outputs = std::min(cut.panels_per_task * kPanelRows, w.rows - column)});
+  });
+}
+
+const float* CpuDevice::cos_sin(int32_t rope_index) {
+  if (rope_index < 0) return nullptr;
+  Rope& rope = ropes_[static_cast<size_t>(rope_index)];
+  const int64_t dim = rope.spec.rotary_dim;
+  float* const table = static_cast<float*>(cos_sin_.data()) +
+                       int64_t{rope.first_column} * slot_layout_->max_batch_tokens;
+  if (rope.filled_for != step_) {
+    for_rows(batch_->num_tokens(), dim * 64, [&](int64_t token) {
+      const int32_t position = batch_->positions[static_cast<size_t>(token)];
+      fill_cos_sin(rope.spec, position, table + token * dim);
+    });
+    rope.filled_for = step_;
+  }
+  return table;
+}
+
+void CpuDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
+  const float* table = cos_sin(args.rope);
+  const int64_t width = int64_t{args.num_heads} + 2 * args.num_kv_heads;
+  for_rows(args.qkv.rows, width * args.head_dim * 4,
+           [&](int64_t token) { store_token(args, table, token); });
+}
+
+void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t token) {
+  float* const row = mutable_row_of(args.qkv, token);
+  const int64_t head_dim = args.head_dim;
+  const RopeSpec* rope = args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
+  const int32_t num_rotated = args.num_heads + args.num_kv_heads;
+  for (int32_t h = 0; h < num_rotated; ++h) {
+    float* const head = row + h * head_dim;
+    const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
+    if (weight != nullptr) {
+      kernels_.rms_norm({.eps = args.norm_eps,
+                         .weight = weight->as<const float>(),
+                         .x = head,
+                         .out = head,
+                         .cols = head_dim});
+    }
+    if (rope != nullptr) {
+      const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
+      rotate(head, table + token * rope->rotary_dim, rope->rotary_dim);
+    }
+  }
+  const TokenPlace place = token_places_[static_cast<size_t>(token)];
+  const int32_t* blocks = slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)]);
+  const int32_t block_size = kv_->layout().block_size;
+  const float* const keys = row + args.num_heads * head_dim;
+  const float* const values = keys + args.num_kv_heads * head_dim;
+  for (int32_t h = 0; h < args.num_kv_heads; ++h) {
+    kv_->store(args.layer, h, blocks[place.context_index / block_size],
+               place.context_index % block_size, keys + h * head_dim, values + h * head_dim);
+  }
+}
+
+void CpuDevice::attention(const AttentionArgs& args) {
+  const int32_t group_size = args.num_heads / args.num_kv_heads;
+  const auto tasks_of = [&](size_t sequence) {
+    const int64_t queries = batch_->cu_seqlens_q[sequence + 1] - batch_->cu_seqlens_q[sequence];
+    return (queries * group_size + kMaxAttentionRows - 1) / kMaxAttentionRows;
+  };
+  const auto num_sequences = static_cast<size_t>(batch_->num_sequences());
+  first_task_[0] = 0;
+  for (size_t i = 0; i < num_sequences; ++i) {
+    first_task_[i + 1] = first_task_[i] + tasks_of(i) * args.num_kv_heads;
+  }
+  const auto kernel = kernels_.attention[static_cast<size_t>(kv_->layout().dtype)];
+  pool_.parallel_for(first_task_[num_sequences], [&](int64_t task, int thread) {
+    const auto after = std::upper_bound(
+        first_task_.begin(), first_task_.begin() + static_cast<int64_t>(num_sequences), task);
+    const auto sequence = static_cast<size_t>(after - first_task_.begin()) - 1;
+    const int64_t begin = batch_->cu_seqlens_q[sequence];
+    const int64_t num_rows = (batch_->cu_seqlens_q[sequence + 1] - begin) * group_size;
+    const int64_t in_sequence = task - first_task_[sequence];
+    const auto kv_head = static_cast<int32_t>(in_sequence % args.num_kv_heads);
+    // The last queries first: they see most, and a long task should not begin late.
+    const int64_t tile = tasks_of(sequence) - 1 - in_sequence / args.num_kv_heads;
+    const int64_t first_row = tile * kMaxAttentionRows;
+    const int64_t first_column = int64_t{kv_head} * group_size * args.head_dim;
+
+    AttentionBlock block;
+    kv_->describe(args.layer, kv_head, block);
+    block.q = row_of(args.q, begin) + first_column;
+    block.q_stride = args.q.stride;
+    block.out = mutable_row_of(args.out, begin) + first_column;
+    block.out_stride = args.out.stride;
+    block.group_size = group_size;
+    block.head_dim = args.head_dim;
+    block.first_row = static_cast<int32_t>(first_row);
+    block.num_rows = static_cast<int32_t>(std::min(kMaxAttentionRows, num_rows - first_row));
+    block.first_position = token_places_[static_cast<size_t>(begin)].context_index;
+    block.block_table = slots_->block_table(batch_->slots[sequence]);
+    block.scale = args.scale;
+    block.softcap = args.softcap;
+    block.sliding_window = args.sliding_window;
+    block.scratch = static_cast<float*>(scratch_[static_cast<size_t>(thread)].attention.data());
+    kernel(block);
+  });
+}
+
+void CpuDevice::activation(const ActivationArgs& args) {
+  const auto kind = static_cast<size_t>(args.kind);
+  const auto run = args.gated ? kernels_.gated_activation[kind] : kernels_.activation[kind];
+  for_rows(args.out.rows, args.out.cols * 4, [&](int64_t row) {
+    run(row_of(args.in, row), mutable_row_of(args.out, row), args.out.cols);
+  });
+}
+
+void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+  const auto bytes = static_cast<size_t>(x.cols) * sizeof(float);
+  int64_t to = 0;
+  for (const SampleRow& row : batch_->sample_rows) {
+    std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
+  }
+  for (const ScoreRow& row : batch_->score_rows) {
+    std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
+  }
+}
+
+void CpuDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
+  for_rows(x.rows, x.cols, [&](int64_t row) {
+    kernels_.add(row_of(x, row), row_of(y, row), mutable_row_of(out, row), x.cols);
+  });
+}
+
+// The rows of logits are made a tile at a time, so that their workspace stays small however many
+// are scored.
+void CpuDevice::sample(const SampleArgs& args) {
+  const auto num_rows =
+      static_cast<int64_t>(batch_->sample_rows.size() + batch_->score_rows.size());
+  for (int64_t begin = 0; begin < num_rows; begin += kLogitTileRows) {
+    pick_rows(args, begin, std::min(kLogitTileRows, num_rows - begin));
+  }
+}
+
+void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) {
+  const int64_t vocab_size = args.lm_head->rows;
+  Tensor logits{.data = logits_.data(),
+                .dtype = DType::kF32,
+                .rows = count,
+                .cols = vocab_size,
+                .stride = round_up(vocab_size, 16)};
+  Tensor hidden = args.hidden.first_rows(count);
+  hidden.data = mutable_row_of(args.hidden, begin);
+  run_matmul({.x = hidden, .w = args.lm_head, .bias = args.bias, .out = logits});
+
+  const bool adjusted = args.logit_scale != 1.0F || args.logit_softcap != 0.0F;
+  const auto num_samples = static_cast<int64_t>(batch_->sample_rows.size());
+  pool_.parallel_for(count, [&](int64_t i, int thread) {
+    float* const row = mutable_row_of(logits, i);
+    if (adjusted) kernels_.scale_and_cap(row, vocab_size, args.logit_scale, args.logit_softcap);
+    const int64_t index = begin + i;
+    if (index >= num_samples) {
+      const auto score = static_cast<size_t>(index - num_samples);
+      result_.scores[score] = score_row(row, static_cast<int32_t>(vocab_size),
+                                        batch_->score_rows[score].target_id, kernels_.sampler_math);
+      return;
+    }
+    const SampleRow& sample = batch_->sample_rows[static_cast<size_t>(index)];
+    SampledToken& out = result_.sampled[static_cast<size_t>(index)];
+    sample_row({.logits = row,
+                .vocab_size = static_cast<int32_t>(vocab_size),
+                .params = &slots_->sampling(sample.slot),
+                .history = slots_->history(sample.slot),
+                .previous_id = slots_->last_token(sample.slot),
+                .position = sample.position},
+               kernels_.sampler_math, scratch_[static_cast<size_t>(thread)].sampler, out);
+    slots_->record(sample.slot, out.token.id);
+  });
+}
+
+}  // namespace tgi

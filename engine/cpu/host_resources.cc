@@ -1,0 +1,179 @@
+// See host_resources.h. Formats: proc(5), cgroups(7), the kernel's cgroup-v1 memory and cpu pages.
+#include "engine/cpu/host_resources.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+constexpr size_t kPageBytes = 4096;
+
+std::optional<std::string> read_word(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  if (!(file >> word)) return std::nullopt;
+  return word;
+}
+
+std::optional<int64_t> read_integer(const std::string& path) {
+  const auto word = read_word(path);
+  if (!word || word->find_first_not_of("-0123456789") != std::string::npos) return std::nullopt;
+  try {
+    return std::stoll(*word);
+  } catch (const std::exception&) {
+    return std::nullopt;  // larger than any machine: no limit
+  }
+}
+
+struct CgroupFolder {
+  std::string path;
+  bool version2 = false;
+};
+
+// The folders of this process's cgroup for a controller, from its own up to the root: each may
+// limit.
+std::vector<CgroupFolder> cgroup_folders(const std::string& root, std::string_view controller) {
+  std::vector<CgroupFolder> folders;
+  std::ifstream file(root + "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool version2 = controllers == ",,";
+    if (!version2 && controllers.find(fmt::format(",{},", controller)) == std::string::npos) {
+      continue;
+    }
+    const std::string base =
+        root + "sys/fs/cgroup" + (version2 ? std::string() : fmt::format("/{}", controller));
+    std::string path = line.substr(second + 1);
+    while (true) {
+      folders.push_back({base + (path == "/" ? "" : path), version2});
+      if (path.empty() || path == "/") break;
+      path.resize(path.rfind('/'));
+    }
+  }
+  return folders;
+}
+
+int64_t mem_available_bytes(const std::string& root) {
+  std::ifstream file(root + "proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("MemAvailable:")) continue;
+    std::istringstream rest(line.substr(13));
+    int64_t kilobytes = 0;
+    rest >> kilobytes;
+    return kilobytes * 1024;
+  }
+  return std::numeric_limits<int64_t>::max();
+}
+
+// Of the group's usage, pages of files give way when memory is needed.
+int64_t reclaimable_bytes(const CgroupFolder& folder) {
+  std::ifstream file(folder.path + "/memory.stat");
+  const std::string_view wanted = folder.version2 ? "inactive_file" : "total_inactive_file";
+  std::string key;
+  int64_t value = 0;
+  while (file >> key >> value) {
+    if (key == wanted) return value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int affinity_num_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::thread::hardware_concurrency());  // more than 1024 processors
+}
+
+double cgroup_cpu_quota(const std::string& root) {
+  double lowest = 0;
+  const auto take = [&](double quota) {
+    if (quota > 0 && (lowest == 0 || quota < lowest)) lowest = quota;
+  };
+  for (const CgroupFolder& folder : cgroup_folders(root, "cpu")) {
+    if (folder.version2) {
+      std::ifstream file(folder.path + "/cpu.max");
+      std::string quota;
+      double period = 0;
+      if (file >> quota >> period && quota != "max" && period > 0) {
+        take(std::strtod(quota.c_str(), nullptr) / period);
+      }
+    } else {
+      const auto quota = read_integer(folder.path + "/cpu.cfs_quota_us");
+      const auto period = read_integer(folder.path + "/cpu.cfs_period_us");
+      if (quota && period && *quota > 0 && *period > 0) {
+        take(static_cast<double>(*quota) / static_cast<double>(*period));
+      }
+    }
+  }
+  return lowest;
+}
+
+int64_t available_memory_bytes(const std::string& root) {
+  int64_t available = mem_available_bytes(root);
+  for (const CgroupFolder& folder : cgroup_folders(root, "memory")) {
+    const bool v2 = folder.version2;
+    const auto limit = read_integer(folder.path + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+    if (!limit) continue;
+    const auto usage =
+        read_integer(folder.path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+    const int64_t used = usage ? std::max<int64_t>(*usage - reclaimable_bytes(folder), 0) : 0;
+    available = std::min(available, std::max<int64_t>(*limit - used, 0));
+  }
+  return available;
+}
+
+std::string cpu_description(const std::string& root) {
+  std::ifstream file(root + "proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+Buffer map_memory(size_t size_bytes, std::string_view purpose) {
+  if (size_bytes == 0) return {};
+  const size_t alignment = size_bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
+  const size_t size = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const int64_t available = available_memory_bytes();
+  const auto refuse = [&](std::string_view why) {
+    return Error(Code::kOutOfMemory,
+                 fmt::format("{}: needs {} bytes of memory, {} are available ({})", purpose,
+                             size_bytes, available, why));
+  };
+  if (size_bytes > static_cast<size_t>(available)) throw refuse("not enough");
+  void* const mapped = ::mmap(nullptr, size + alignment, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw refuse(std::strerror(errno));
+  // Cut to the aligned part.
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const size_t past = reinterpret_cast<uintptr_t>(mapped) % alignment;
+  const size_t before = past == 0 ? 0 : alignment - past;
+  if (before > 0) ::munmap(begin, before);
+  ::munmap(begin + before + size, alignment - before);
+  if (alignment == kHugePageBytes) ::madvise(begin + before, size, MADV_HUGEPAGE);
+  return {begin + before, size_bytes, [](void* data, size_t bytes) { ::munmap(data, bytes); }};
+}
+
+}  // namespace tgi

@@ -1,0 +1,28 @@
+// What of the machine this process may use, from the kernel and from its cgroup (version 1 or 2),
+// and memory from it. `root` is where /proc and /sys are looked for: "/" but in tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/tensor/tensor.h"
+
+namespace tgi {
+
+int affinity_num_cpus();
+
+// Processors' worth of time per unit of time; 0: no quota.
+double cgroup_cpu_quota(const std::string& root);
+
+// What can still be had without swapping: MemAvailable, bounded by what the cgroup leaves.
+int64_t available_memory_bytes(const std::string& root = "/");
+
+// Model name of the processor, for people.
+std::string cpu_description(const std::string& root = "/");
+
+// Zeroed, aligned to 2 MiB and on huge pages where the kernel grants them when it is large, else
+// aligned to a page. Physical pages are taken at first touch. Throws kOutOfMemory with the numbers.
+Buffer map_memory(size_t size_bytes, std::string_view purpose);
+
+}  // namespace tgi

@@ -1,0 +1,216 @@
+// Attention of some query rows over the paged cache, one tile of 64 positions after another with a
+// running softmax (Milakov and Gimelshein, 2018; Dao et al., 2022). Tiles begin at multiples of 64
+// from position 0 and a row takes part in each tile the same way whatever rows are beside it, so
+// its bits do not depend on how the prompt was cut.
+#pragma once
+
+#include <limits>
+
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/kernels/vector_math.h"
+#include "engine/cpu/panel_layout.h"
+
+namespace tgi {
+
+inline constexpr int64_t kChunk = 16;  // positions of one panel of keys
+inline constexpr int kChunksPerTile = kAttentionTile / kChunk;
+
+template <typename V, typename Line, DType kDType>
+class AttentionRun {
+ public:
+  explicit AttentionRun(const AttentionBlock& block)
+      : block_(block),
+        width_(round_up(block.head_dim, 16)),
+        q_(block.scratch),
+        sums_(q_ + kMaxAttentionRows * width_),
+        scores_(sums_ + kMaxAttentionRows * width_),
+        totals_(scores_ + kMaxAttentionRows * kAttentionTile),
+        key_panel_bytes_(panel_bytes(kDType, block.head_dim)),
+        value_panel_bytes_(panel_bytes(kDType, kChunk)) {}
+
+  void run() {
+    begin();
+    const int64_t last = position(block_.num_rows - 1);
+    const int64_t first_tile = first_visible(0) / kAttentionTile;
+    for (int64_t tile = first_tile; tile <= last / kAttentionTile; ++tile) {
+      const int64_t begin = tile * kAttentionTile;
+      // Positions that this call may look at; what lies behind was never written.
+      const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
+      score(begin, count);
+      for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin);
+      weigh(begin, count);
+    }
+    finish();
+  }
+
+ private:
+  int64_t query(int64_t r) const { return (block_.first_row + r) / block_.group_size; }
+  int64_t head(int64_t r) const { return (block_.first_row + r) % block_.group_size; }
+  int64_t position(int64_t r) const { return block_.first_position + query(r); }
+  int64_t first_visible(int64_t r) const {
+    if (block_.sliding_window == 0) return 0;
+    const int64_t first = position(r) - block_.sliding_window + 1;
+    return first > 0 ? first : 0;
+  }
+  const std::byte* chunk(const std::byte* base,
+                         int64_t position,
+                         int64_t stride_bytes,
+                         int64_t chunk_bytes) const {
+    const int64_t block = block_.block_table[position / block_.block_size];
+    return base + block * stride_bytes + position % block_.block_size / kChunk * chunk_bytes;
+  }
+
+  void begin() {
+    for (int64_t r = 0; r < block_.num_rows; ++r) {
+      const float* from = block_.q + query(r) * block_.q_stride + head(r) * block_.head_dim;
+      for (int64_t d = 0; d < width_; d += 16) {
+        V::load_first(from + d, block_.head_dim - d).store(q_ + r * width_ + d);
+        V::zero().store(sums_ + r * width_ + d);
+      }
+      V::zero().store(totals_ + r * 16);
+      max_[r] = -std::numeric_limits<float>::infinity();
+    }
+  }
+
+  // scores (num_rows, 64) = q k^T for the chunks that hold the first `count` positions.
+  void score(int64_t begin, int64_t count) {
+    const std::byte* keys[kChunksPerTile] = {};
+    const int64_t num_chunks = (count + kChunk - 1) / kChunk;
+    for (int64_t c = 0; c < num_chunks; ++c) {
+      keys[c] = chunk(block_.k, begin + c * kChunk, block_.k_block_stride_bytes, key_panel_bytes_);
+    }
+    constexpr int kPanels = V::panels_for(kMaxTileRows);
+    int64_t c = 0;
+    for (; c + kPanels <= num_chunks; c += kPanels) score_chunks<kPanels>(keys, c);
+    for (; c < num_chunks; ++c) score_chunks<1>(keys, c);
+  }
+
+  template <int NP>
+  void score_chunks(const std::byte* const* keys, int64_t first) {
+    const std::byte* panels[NP];
+    for (int j = 0; j < NP; ++j) panels[j] = keys[first + j];
+    const RowTiles tiles(block_.num_rows);
+    for (int64_t t = 0; t < tiles.num_tiles; ++t) {
+      const int64_t row = tiles.begin(t);
+      with_rows(tiles.size(t), [&]<int MR>() {
+        V sums[MR][NP];
+        for (int r = 0; r < MR; ++r) {
+          for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
+        }
+        accumulate<V, Line, MR, NP, 0>(q_ + row * width_, width_, block_.head_dim, panels, sums);
+        float* out = scores_ + row * kAttentionTile + first * kChunk;
+        for (int r = 0; r < MR; ++r) {
+          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * kAttentionTile + j * kChunk);
+        }
+      });
+    }
+  }
+
+  // Row r of the scores becomes weights exp(score - max); rescale_[r] is what all before must be
+  // multiplied by.
+  void soften(int64_t r, int64_t begin) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    float* const row = scores_ + r * kAttentionTile;
+    const int64_t num_seen = position(r) + 1 - begin;   // of the tile; may be <= 0 or > 64
+    const int64_t num_gone = first_visible(r) - begin;  // left the window; may be < 0
+    const V hidden = V::set1(-infinity);
+    V x[kChunksPerTile];
+    V highest = hidden;
+    for (int c = 0; c < kChunksPerTile; ++c) {
+      // Chunks that were never scored hold old numbers; no lane of them is seen.
+      x[c] = V::load(row + c * kChunk) * V::set1(block_.scale);
+      if (block_.softcap != 0.0F) {
+        x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
+      }
+      const auto seen =
+          V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
+      x[c] = V::select(seen, x[c], hidden);
+      highest = V::max(x[c], highest);
+    }
+    const float tile_max = highest.max_lane();
+    const float new_max = tile_max > max_[r] ? tile_max : max_[r];
+    const V base = V::set1(new_max == -infinity ? 0.0F : new_max);
+    V total = V::zero();
+    for (int c = 0; c < kChunksPerTile; ++c) {
+      const V weight = vector_exp(x[c] - base);
+      weight.store(row + c * kChunk);
+      total = total + weight;
+    }
+    const V rescale = vector_exp(V::set1(max_[r]) - base);
+    V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
+    rescale.store_first(rescale_ + r, 1);
+    max_[r] = new_max;
+  }
+
+  // sums (num_rows, head_dim) = sums * rescale + weights v.
+  void weigh(int64_t begin, int64_t count) {
+    constexpr int kPanels = V::panels_for(kMaxTileRows);
+    const int64_t num_panels = width_ / 16;
+    int64_t panel = 0;
+    for (; panel + kPanels <= num_panels; panel += kPanels) {
+      weigh_panels<kPanels>(begin, count, panel);
+    }
+    for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, panel);
+  }
+
+  template <int NP>
+  void weigh_panels(int64_t begin, int64_t count, int64_t panel) {
+    const int64_t chunk_bytes = width_ / 16 * value_panel_bytes_;
+    const RowTiles tiles(block_.num_rows);
+    for (int64_t t = 0; t < tiles.num_tiles; ++t) {
+      const int64_t row = tiles.begin(t);
+      with_rows(tiles.size(t), [&]<int MR>() {
+        V sums[MR][NP];
+        float* const out = sums_ + row * width_ + panel * 16;
+        for (int r = 0; r < MR; ++r) {
+          const V rescale = V::set1(rescale_[row + r]);
+          for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+        }
+        for (int64_t i = 0; i < count; i += kChunk) {
+          const std::byte* values =
+              chunk(block_.v, begin + i, block_.v_block_stride_bytes, chunk_bytes);
+          const std::byte* panels[NP];
+          for (int j = 0; j < NP; ++j) panels[j] = values + (panel + j) * value_panel_bytes_;
+          const int64_t length = count - i < kChunk ? count - i : kChunk;
+          accumulate<V, Line, MR, NP, 0>(scores_ + row * kAttentionTile + i, kAttentionTile, length,
+                                         panels, sums);
+        }
+        for (int r = 0; r < MR; ++r) {
+          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
+        }
+      });
+    }
+  }
+
+  void finish() {
+    for (int64_t r = 0; r < block_.num_rows; ++r) {
+      const V total = V::set1(V::load(totals_ + r * 16).sum());
+      float* to = block_.out + query(r) * block_.out_stride + head(r) * block_.head_dim;
+      for (int64_t d = 0; d < block_.head_dim; d += 16) {
+        // + 0 makes one zero of both, as the sign of a zero may depend on how many hidden positions
+        // were weighed with 0.
+        const V mean = V::load(sums_ + r * width_ + d) / total + V::zero();
+        mean.store_first(to + d, block_.head_dim - d);
+      }
+    }
+  }
+
+  const AttentionBlock& block_;
+  const int64_t width_;  // head_dim rounded up to 16
+  float* const q_;       // (num_rows, width)
+  float* const sums_;    // (num_rows, width)
+  float* const scores_;  // (num_rows, 64)
+  float* const totals_;  // (num_rows, 16)
+  const int64_t key_panel_bytes_;
+  const int64_t value_panel_bytes_;
+  float max_[kMaxAttentionRows];
+  float rescale_[kMaxAttentionRows];
+};
+
+template <typename V, typename Line, DType kDType>
+void attention_block(const AttentionBlock& block) {
+  AttentionRun<V, Line, kDType>(block).run();
+}
+
+}  // namespace tgi

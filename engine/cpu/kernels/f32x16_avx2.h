@@ -1,0 +1,231 @@
+// Sixteen float lanes as two AVX2 registers; the meaning of each operation is in f32x16_generic.h.
+// Only for sources compiled with -mavx2 -mfma -mf16c.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tgi {
+
+struct F32x16Avx2 {
+  struct Mask {
+    __m256 low, high;  // all bits of a lane set or clear
+  };
+
+  static constexpr int kMaxAccumulators = 6;  // twelve of the sixteen registers
+  static constexpr int panels_for(int num_rows) {
+    return num_rows == 1 ? 4 : num_rows <= 3 ? 2 : 1;
+  }
+
+  __m256 low, high;
+
+  static F32x16Avx2 set1(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
+  static F32x16Avx2 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+  static F32x16Avx2 load(const float* from) {
+    return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
+  }
+  void store(float* to) const {
+    _mm256_storeu_ps(to, low);
+    _mm256_storeu_ps(to + 8, high);
+  }
+  static F32x16Avx2 load_first(const float* from, int64_t count) {
+    const Mask mask = first_lanes(count);
+    return {_mm256_maskload_ps(from, _mm256_castps_si256(mask.low)),
+            _mm256_maskload_ps(from + 8, _mm256_castps_si256(mask.high))};
+  }
+  void store_first(float* to, int64_t count) const {
+    const Mask mask = first_lanes(count);
+    _mm256_maskstore_ps(to, _mm256_castps_si256(mask.low), low);
+    _mm256_maskstore_ps(to + 8, _mm256_castps_si256(mask.high), high);
+  }
+
+  static F32x16Avx2 load_even_bf16(const std::byte* from) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(load_ints(from), 16)),
+            _mm256_castsi256_ps(_mm256_slli_epi32(load_ints(from + 32), 16))};
+  }
+  static F32x16Avx2 load_odd_bf16(const std::byte* from) {
+    const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xFFFF0000U));
+    return {_mm256_castsi256_ps(_mm256_and_si256(load_ints(from), upper)),
+            _mm256_castsi256_ps(_mm256_and_si256(load_ints(from + 32), upper))};
+  }
+  static F32x16Avx2 load_f16(const std::byte* from) {
+    return {_mm256_cvtph_ps(load_halves(from)), _mm256_cvtph_ps(load_halves(from + 16))};
+  }
+  static F32x16Avx2 load_bf16(const std::byte* from) {
+    const auto widen = [](__m128i bits) {
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+    };
+    return {widen(load_halves(from)), widen(load_halves(from + 16))};
+  }
+  void store_f16(std::byte* to) const {
+    store_halves(to, _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    store_halves(to + 16, _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  void store_bf16(std::byte* to) const {
+    const __m256i packed = _mm256_packus_epi32(bf16_bits(low), bf16_bits(high));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xD8));
+  }
+
+  static void transpose_words(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+    for (int half = 0; half < 2; ++half) {
+      transpose_eight(rows + half * 8 * row_bytes, row_bytes, out + half * 32);
+      transpose_eight(rows + half * 8 * row_bytes + 32, row_bytes, out + 8 * 64 + half * 32);
+    }
+  }
+  static void split_pairs(std::byte* line) {
+    const __m256i a = load_ints(line);
+    const __m256i b = load_ints(line + 32);
+    const __m256i low = _mm256_set1_epi32(0xFFFF);
+    const __m256i first = _mm256_packus_epi32(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
+    const __m256i second = _mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16));
+    store_ints(line, _mm256_permute4x64_epi64(first, 0xD8));
+    store_ints(line + 32, _mm256_permute4x64_epi64(second, 0xD8));
+  }
+
+  friend F32x16Avx2 operator+(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+  }
+  friend F32x16Avx2 operator-(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+  }
+  friend F32x16Avx2 operator*(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+  }
+  friend F32x16Avx2 operator/(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+  }
+  static F32x16Avx2 fma(const F32x16Avx2& a, const F32x16Avx2& b, const F32x16Avx2& c) {
+    return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+  }
+  static F32x16Avx2 max(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+  }
+  static F32x16Avx2 min(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+  }
+  F32x16Avx2 abs() const {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    return {_mm256_andnot_ps(sign, low), _mm256_andnot_ps(sign, high)};
+  }
+  F32x16Avx2 operator-() const {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    return {_mm256_xor_ps(sign, low), _mm256_xor_ps(sign, high)};
+  }
+  F32x16Avx2 with_sign_of(const F32x16Avx2& other) const {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    return {_mm256_or_ps(low, _mm256_and_ps(sign, other.low)),
+            _mm256_or_ps(high, _mm256_and_ps(sign, other.high))};
+  }
+  F32x16Avx2 add_exponent(const F32x16Avx2& shifted) const {
+    const auto add = [](__m256 value, __m256 bits) {
+      return _mm256_castsi256_ps(_mm256_add_epi32(
+          _mm256_castps_si256(value), _mm256_slli_epi32(_mm256_castps_si256(bits), 23)));
+    };
+    return {add(low, shifted.low), add(high, shifted.high)};
+  }
+  void split(F32x16Avx2& mantissa, F32x16Avx2& exponent) const {
+    split_half(low, mantissa.low, exponent.low);
+    split_half(high, mantissa.high, exponent.high);
+  }
+  static F32x16Avx2 from_ints(const int32_t* from) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(from);
+    return {_mm256_cvtepi32_ps(load_ints(bytes)), _mm256_cvtepi32_ps(load_ints(bytes + 32))};
+  }
+
+  static Mask first_lanes(int64_t count) {
+    const int clamped = static_cast<int>(count < 0 ? 0 : count > 16 ? 16 : count);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return {
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(clamped), lane)),
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(clamped - 8), lane)),
+    };
+  }
+  static Mask less(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ), _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ)};
+  }
+  static Mask is_nan(const F32x16Avx2& a) {
+    return {_mm256_cmp_ps(a.low, a.low, _CMP_UNORD_Q), _mm256_cmp_ps(a.high, a.high, _CMP_UNORD_Q)};
+  }
+  static Mask equal(const F32x16Avx2& a, const F32x16Avx2& b) {
+    return {_mm256_cmp_ps(a.low, b.low, _CMP_EQ_OQ), _mm256_cmp_ps(a.high, b.high, _CMP_EQ_OQ)};
+  }
+  static uint32_t mask_bits(const Mask& mask) {
+    return static_cast<uint32_t>(_mm256_movemask_ps(mask.low)) |
+           static_cast<uint32_t>(_mm256_movemask_ps(mask.high)) << 8;
+  }
+  static Mask and_not(const Mask& a, const Mask& b) {
+    return {_mm256_andnot_ps(b.low, a.low), _mm256_andnot_ps(b.high, a.high)};
+  }
+  static F32x16Avx2 select(const Mask& mask, const F32x16Avx2& yes, const F32x16Avx2& no) {
+    return {_mm256_blendv_ps(no.low, yes.low, mask.low),
+            _mm256_blendv_ps(no.high, yes.high, mask.high)};
+  }
+
+  float sum() const {
+    const __m256 eight = _mm256_add_ps(low, high);
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+  }
+  float max_lane() const {
+    const __m256 eight = _mm256_max_ps(low, high);
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+  }
+
+ private:
+  static __m256i load_ints(const std::byte* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  }
+  static void store_ints(std::byte* to, __m256i value) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
+  }
+  // 8 x 8 words; output rows are 64 bytes apart.
+  static void transpose_eight(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+    __m256i t[8];
+    for (int i = 0; i < 4; ++i) {
+      const __m256i a = load_ints(rows + 2 * i * row_bytes);
+      const __m256i b = load_ints(rows + (2 * i + 1) * row_bytes);
+      t[2 * i] = _mm256_unpacklo_epi32(a, b);
+      t[2 * i + 1] = _mm256_unpackhi_epi32(a, b);
+    }
+    for (int j = 0; j < 4; ++j) {  // columns j and j + 4
+      const auto four = [&](int i) {
+        const __m256i a = t[i + j / 2];
+        const __m256i b = t[i + 2 + j / 2];
+        return j % 2 == 0 ? _mm256_unpacklo_epi64(a, b) : _mm256_unpackhi_epi64(a, b);
+      };
+      const __m256i upper_rows = four(0);
+      const __m256i lower_rows = four(4);
+      store_ints(out + j * 64, _mm256_permute2x128_si256(upper_rows, lower_rows, 0x20));
+      store_ints(out + (j + 4) * 64, _mm256_permute2x128_si256(upper_rows, lower_rows, 0x31));
+    }
+  }
+  static __m128i load_halves(const std::byte* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  }
+  static void store_halves(std::byte* to, __m128i value) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
+  }
+  // In the low half of each 32-bit lane.
+  static __m256i bf16_bits(__m256 value) {
+    const __m256i bits = _mm256_castps_si256(value);
+    const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i bias = _mm256_add_epi32(tie, _mm256_set1_epi32(0x7FFF));
+    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, bias), 16);
+    const __m256i quiet = _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(0x40));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    return _mm256_blendv_epi8(rounded, quiet, nan);
+  }
+  static void split_half(__m256 value, __m256& mantissa, __m256& exponent) {
+    const __m256i bits = _mm256_castps_si256(value);
+    const __m256i e = _mm256_srai_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(0x3F3504F3)), 23);
+    mantissa = _mm256_castsi256_ps(_mm256_sub_epi32(bits, _mm256_slli_epi32(e, 23)));
+    exponent = _mm256_cvtepi32_ps(e);
+  }
+};
+
+}  // namespace tgi

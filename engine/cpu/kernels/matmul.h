@@ -1,0 +1,76 @@
+// y = x W^T over panels. For few rows the weights stream from memory once; for many, k is cut so
+// that a group of panels stays in the second-level cache while all rows pass it. Partial sums wait
+// in `out` meanwhile: storing a float changes no bits.
+#pragma once
+
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/kernels/tile.h"
+
+namespace tgi {
+
+inline constexpr int64_t kMatmulKBlock = 1024;
+inline constexpr int kMatmulPrefetchBytes = 1536;
+
+template <typename V, typename Line, int MR, int NP, bool Stream>
+void matmul_tile(
+    const MatmulBlock& block, int64_t row, int64_t panel, int64_t k_begin, int64_t k_end) {
+  const std::byte* panels[NP];
+  for (int j = 0; j < NP; ++j) {
+    panels[j] = block.panels + (panel + j) * block.panel_bytes + k_begin / 2 * Line::kBytes;
+  }
+  const int64_t column = panel * 16;
+  float* const out = block.out + row * block.out_stride + column;
+  const auto width = [&](int j) { return block.num_outputs - column - j * 16; };
+
+  V sums[MR][NP];
+  for (int r = 0; r < MR; ++r) {
+    for (int j = 0; j < NP; ++j) {
+      sums[r][j] =
+          k_begin == 0 ? V::zero() : V::load_first(out + r * block.out_stride + j * 16, width(j));
+    }
+  }
+  accumulate<V, Line, MR, NP, Stream ? kMatmulPrefetchBytes : 0>(
+      block.x + row * block.x_stride + k_begin, block.x_stride, k_end - k_begin, panels, sums);
+  const bool add_bias = block.bias != nullptr && k_end == block.k;
+  for (int r = 0; r < MR; ++r) {
+    for (int j = 0; j < NP; ++j) {
+      if (add_bias) sums[r][j] = sums[r][j] + V::load_first(block.bias + column + j * 16, width(j));
+      sums[r][j].store_first(out + r * block.out_stride + j * 16, width(j));
+    }
+  }
+}
+
+// All rows times `NP` panels at a time, the panels that are left over one by one.
+template <typename V, typename Line, int NP, bool Stream>
+void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
+  const RowTiles tiles(block.num_rows);
+  int64_t panel = 0;
+  const auto run = [&]<int Panels>() {
+    for (int64_t t = 0; t < tiles.num_tiles; ++t) {
+      with_rows(tiles.size(t), [&]<int MR>() {
+        if constexpr (MR * Panels <= V::kMaxAccumulators) {
+          matmul_tile<V, Line, MR, Panels, Stream>(block, tiles.begin(t), panel, k_begin, k_end);
+        }
+      });
+    }
+  };
+  for (; panel + NP <= block.num_panels; panel += NP) run.template operator()<NP>();
+  for (; panel < block.num_panels; ++panel) run.template operator()<1>();
+}
+
+template <typename V, typename Line>
+void matmul_block(const MatmulBlock& block) {
+  if (block.num_rows <= kMaxTileRows) {
+    with_rows(block.num_rows, [&]<int MR>() {
+      matmul_panels<V, Line, V::panels_for(MR), true>(block, 0, block.k);
+    });
+    return;
+  }
+  // A tile of more than one height needs panels that suit the higher.
+  for (int64_t k = 0; k < block.k; k += kMatmulKBlock) {
+    const int64_t k_end = k + kMatmulKBlock < block.k ? k + kMatmulKBlock : block.k;
+    matmul_panels<V, Line, V::panels_for(kMaxTileRows), false>(block, k, k_end);
+  }
+}
+
+}  // namespace tgi

@@ -1,0 +1,100 @@
+// See panel_kv_cache.h.
+#include "engine/cpu/panel_kv_cache.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "engine/cpu/half.h"
+#include "engine/cpu/host_resources.h"
+
+namespace tgi {
+
+int64_t PanelKvCache::key_bytes(const KvLayout& layout) {
+  return layout.block_size / kPanelRows * panel_bytes(layout.dtype, layout.head_dim);
+}
+
+int64_t PanelKvCache::value_bytes(const KvLayout& layout) {
+  const int64_t num_panels = round_up(layout.head_dim, kPanelRows) / kPanelRows;
+  return layout.block_size / kPanelRows * num_panels * panel_bytes(layout.dtype, kPanelRows);
+}
+
+int64_t PanelKvCache::bytes(const KvLayout& layout) {
+  return int64_t{layout.num_layers} * layout.num_blocks * layout.num_kv_heads *
+         (key_bytes(layout) + value_bytes(layout));
+}
+
+PanelKvCache::PanelKvCache(const KvLayout& layout) : layout_(layout) {
+  if (layout.block_size <= 0 || layout.block_size % kPanelRows != 0) {
+    throw Error(Code::kUnsupported,
+                fmt::format("kv block size {}: the cpu backend needs a multiple of {}",
+                            layout.block_size, kPanelRows));
+  }
+  data_ = map_memory(static_cast<size_t>(bytes(layout)), "kv cache");
+}
+
+std::byte* PanelKvCache::keys(int32_t layer, int32_t kv_head, int64_t block) const {
+  const int64_t index =
+      (int64_t{layer} * layout_.num_blocks + block) * layout_.num_kv_heads + kv_head;
+  return static_cast<std::byte*>(data_.data()) + index * key_bytes(layout_);
+}
+
+std::byte* PanelKvCache::values(int32_t layer, int32_t kv_head, int64_t block) const {
+  const int64_t all = int64_t{layout_.num_layers} * layout_.num_blocks * layout_.num_kv_heads;
+  const int64_t index =
+      (int64_t{layer} * layout_.num_blocks + block) * layout_.num_kv_heads + kv_head;
+  return static_cast<std::byte*>(data_.data()) + all * key_bytes(layout_) +
+         index * value_bytes(layout_);
+}
+
+void PanelKvCache::describe(int32_t layer, int32_t kv_head, AttentionBlock& out) const {
+  out.k = keys(layer, kv_head, 0);
+  out.v = values(layer, kv_head, 0);
+  out.k_block_stride_bytes = layout_.num_kv_heads * key_bytes(layout_);
+  out.v_block_stride_bytes = layout_.num_kv_heads * value_bytes(layout_);
+  out.block_size = layout_.block_size;
+}
+
+template <typename Element, DType kDType, typename Convert>
+void PanelKvCache::store_as(std::byte* keys,
+                            std::byte* values,
+                            int32_t offset,
+                            const float* k,
+                            const float* v,
+                            Convert convert) {
+  const auto put = [&](std::byte* to, float value) {
+    const Element element = convert(value);
+    std::memcpy(to, &element, sizeof element);
+  };
+  const int32_t lane = offset % kPanelRows;
+  for (int64_t d = 0; d < layout_.head_dim; ++d) {
+    put(keys + panel_offset_bytes(kDType, lane, d), k[d]);
+    std::byte* panel = values + d / kPanelRows * panel_bytes(kDType, kPanelRows);
+    put(panel + panel_offset_bytes(kDType, d % kPanelRows, lane), v[d]);
+  }
+}
+
+void PanelKvCache::store(int32_t layer,
+                         int32_t kv_head,
+                         int32_t block,
+                         int32_t offset_in_block,
+                         const float* k,
+                         const float* v) {
+  const int64_t chunk = offset_in_block / kPanelRows;
+  const int64_t num_chunks = layout_.block_size / kPanelRows;
+  std::byte* const to_k = keys(layer, kv_head, block) + chunk * (key_bytes(layout_) / num_chunks);
+  std::byte* const to_v =
+      values(layer, kv_head, block) + chunk * (value_bytes(layout_) / num_chunks);
+  switch (layout_.dtype) {
+    case DType::kF32:
+      return store_as<float, DType::kF32>(to_k, to_v, offset_in_block, k, v,
+                                          [](float x) { return x; });
+    case DType::kF16:
+      return store_as<uint16_t, DType::kF16>(to_k, to_v, offset_in_block, k, v, f32_to_f16);
+    case DType::kBF16:
+      return store_as<uint16_t, DType::kBF16>(to_k, to_v, offset_in_block, k, v, f32_to_bf16);
+  }
+}
+
+}  // namespace tgi

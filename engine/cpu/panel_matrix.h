@@ -1,0 +1,49 @@
+// A dense matrix packed into panels (panel_layout.h), made once at load by all threads. Serves both
+// matmul and row lookup, so that a tied embedding is stored once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/panel_layout.h"
+#include "engine/cpu/thread_pool.h"
+#include "engine/tensor/tensor.h"
+#include "engine/tensor/weight.h"
+
+namespace tgi {
+
+class PanelMatrix final : public Matrix {
+ public:
+  static int64_t bytes(DType dtype, int64_t rows, int64_t cols);
+
+  // Stacks the pieces by rows. Throws kUnsupported naming the format of a piece that is not dense,
+  // kInvalidArgument when its parts do not fit its shape, kOutOfMemory.
+  PanelMatrix(std::span<const HostWeight> pieces,
+              DType dtype,
+              const KernelTable& kernels,
+              ThreadPool& pool);
+
+  int64_t num_panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
+  const std::byte* panel(int64_t index) const {
+    return static_cast<const std::byte*>(data_.data()) + index * panel_bytes;
+  }
+  // out (cols) = row, or += multiplier * row.
+  void copy_row(int64_t row, float* out) const;
+  void add_row(int64_t row, float multiplier, float* out) const;
+
+  DType dtype;
+  int64_t panel_bytes = 0;
+
+ private:
+  Buffer data_;
+};
+
+// The one part of a dense piece, checked against its shape; shared with the reference device.
+const WeightPart& dense_part(const HostWeight& piece);
+
+// Throws kUnsupported unless the format is "dense".
+void require_dense(std::string_view format, std::string_view name);
+
+}  // namespace tgi

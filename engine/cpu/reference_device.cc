@@ -1,0 +1,406 @@
+// See reference_device.h.
+#include "engine/cpu/reference_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "engine/cpu/cpu_backend.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/half.h"
+#include "engine/cpu/host_resources.h"
+#include "engine/cpu/panel_matrix.h"
+#include "engine/cpu/rope_table.h"
+
+namespace tgi {
+namespace {
+
+float round_to(DType dtype, float value) {
+  if (dtype == DType::kBF16) return bf16_to_f32(f32_to_bf16(value));
+  if (dtype == DType::kF16) return f16_to_f32(f32_to_f16(value));
+  return value;
+}
+
+class PlainMatrix final : public Matrix {
+ public:
+  PlainMatrix(std::span<const HostWeight> pieces, DType dtype) {
+    cols = pieces[0].cols;
+    for (const HostWeight& piece : pieces) {
+      const WeightPart& part = dense_part(piece);
+      TGI_CHECK(piece.cols == cols);
+      for (int64_t row = 0; row < piece.rows; ++row) {
+        for (int64_t col = 0; col < cols; ++col) {
+          values_.push_back(round_to(dtype, read(part, row, col)));
+        }
+      }
+      rows += piece.rows;
+    }
+    size_bytes = static_cast<int64_t>(values_.size() * sizeof(float));
+  }
+
+  double at(int64_t row, int64_t col) const {
+    return values_[static_cast<size_t>(row * cols + col)];
+  }
+
+ private:
+  static float read(const WeightPart& part, int64_t row, int64_t col) {
+    const auto index = static_cast<size_t>(row * part.row_stride + col * part.col_stride);
+    const std::byte* from = part.data + index * dtype_size(part.dtype);
+    if (part.dtype == DType::kF32) {
+      float value = 0;
+      std::memcpy(&value, from, sizeof value);
+      return value;
+    }
+    uint16_t bits = 0;
+    std::memcpy(&bits, from, sizeof bits);
+    return part.dtype == DType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+  }
+
+  std::vector<float> values_;  // (rows, cols)
+};
+
+double at(const Tensor& tensor, int64_t row, int64_t col) {
+  return row_of(tensor, row)[col];
+}
+
+void put(const Tensor& tensor, int64_t row, int64_t col, double value) {
+  mutable_row_of(tensor, row)[col] = static_cast<float>(value);
+}
+
+double dot(const Tensor& x, int64_t row, const PlainMatrix& w, int64_t w_row) {
+  double sum = 0.0;
+  for (int64_t k = 0; k < w.cols; ++k) sum += at(x, row, k) * w.at(w_row, k);
+  return sum;
+}
+
+double activate(Activation kind, double x) {
+  switch (kind) {
+    case Activation::kSilu:
+      return x / (1.0 + std::exp(-x));
+    case Activation::kGelu:
+      return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0)));
+    case Activation::kGeluTanh:
+      return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kReluSquared:
+      return std::max(x, 0.0) * std::max(x, 0.0);
+  }
+  return x;
+}
+
+double cap(double x, double softcap) {
+  return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
+}
+
+void norm_head(float* head, const float* weight, double eps, int64_t count) {
+  double squares = 0.0;
+  for (int64_t i = 0; i < count; ++i) squares += static_cast<double>(head[i]) * head[i];
+  const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(count) + eps);
+  for (int64_t i = 0; i < count; ++i) {
+    head[i] = static_cast<float>(head[i] * inverse * weight[i]);
+  }
+}
+
+void rotate_head(float* head, const RopeSpec& rope, const std::vector<float>& cos_sin) {
+  const auto half = static_cast<size_t>(rope.rotary_dim) / 2;
+  for (size_t i = 0; i < half; ++i) {
+    float& a = head[rope.interleaved ? 2 * i : i];
+    float& b = head[rope.interleaved ? 2 * i + 1 : i + half];
+    const double cosine = cos_sin[i];
+    const double sine = cos_sin[half + i];
+    const double x = a;
+    const double y = b;
+    a = static_cast<float>(x * cosine - y * sine);
+    b = static_cast<float>(y * cosine + x * sine);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_reference_device() {
+  return std::make_unique<ReferenceDevice>();
+}
+
+ReferenceDevice::ReferenceDevice() {
+  info_ = {.backend = "reference",
+           .isa = "reference",
+           .description = cpu_description(),
+           .num_threads = 1,
+           .memory_bytes = available_memory_bytes(),
+           .activation_dtype = DType::kF32};
+}
+
+Buffer ReferenceDevice::allocate(size_t size_bytes, std::string_view purpose) {
+  return map_memory(size_bytes, purpose);
+}
+
+void ReferenceDevice::copy_to_device(void* to, const void* from, size_t size_bytes) {
+  std::memcpy(to, from, size_bytes);
+}
+
+void ReferenceDevice::copy_to_host(void* to, const void* from, size_t size_bytes) {
+  std::memcpy(to, from, size_bytes);
+}
+
+int64_t ReferenceDevice::matrix_bytes(std::string_view format,
+                                      DType /*dtype*/,
+                                      int64_t rows,
+                                      int64_t cols) const {
+  require_dense(format, "matrix");
+  return rows * cols * int64_t{sizeof(float)};
+}
+
+std::unique_ptr<Matrix> ReferenceDevice::make_matrix(std::span<const HostWeight> pieces,
+                                                     DType dtype) {
+  return std::make_unique<PlainMatrix>(pieces, dtype);
+}
+
+int32_t ReferenceDevice::add_rope(const RopeSpec& rope) {
+  ropes_.push_back(rope);
+  return static_cast<int32_t>(ropes_.size()) - 1;
+}
+
+int64_t ReferenceDevice::kv_bytes(const KvLayout& layout) const {
+  return int64_t{2} * layout.num_layers * layout.num_blocks * layout.num_kv_heads *
+         layout.block_size * layout.head_dim * int64_t{sizeof(float)};
+}
+
+int64_t ReferenceDevice::slot_bytes(const SlotLayout& layout) const {
+  return SlotTable::bytes(layout) + SamplerScratch::bytes(layout.vocab_size) +
+         int64_t{layout.vocab_size} * int64_t{sizeof(float)};
+}
+
+void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
+  TGI_CHECK(slots.block_size == kv.block_size);
+  kv_ = kv;
+  slots_.emplace(slots);
+  keys_.assign(static_cast<size_t>(kv_bytes(kv)) / sizeof(float) / 2, 0.0F);
+  values_.assign(keys_.size(), 0.0F);
+}
+
+Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
+  ++step_;
+  batch_ = &batch;
+  slots_->apply(batch);
+  result_.sampled.resize(batch.sample_rows.size());
+  result_.scores.resize(batch.score_rows.size());
+  forward.run(batch.num_tokens(),
+              static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size()));
+  batch_ = nullptr;
+  return step_;
+}
+
+const StepResult& ReferenceDevice::wait(Ticket ticket) {
+  TGI_CHECK(ticket == step_);
+  return result_;
+}
+
+template <typename Use>
+void ReferenceDevice::for_tokens(Use use) const {
+  for (size_t i = 0; i < batch_->slots.size(); ++i) {
+    const int32_t begin = batch_->cu_seqlens_q[i];
+    const int32_t end = batch_->cu_seqlens_q[i + 1];
+    for (int32_t row = begin; row < end; ++row) {
+      use(i, row, int64_t{batch_->context_lens[i]} - (end - row));
+    }
+  }
+}
+
+float* ReferenceDevice::cached(std::vector<float>& cache,
+                               int32_t layer,
+                               int32_t kv_head,
+                               size_t sequence,
+                               int64_t position) const {
+  const int64_t block = slots_->block_table(batch_->slots[sequence])[position / kv_.block_size];
+  const int64_t index =
+      (((int64_t{layer} * kv_.num_blocks + block) * kv_.num_kv_heads + kv_head) * kv_.block_size +
+       position % kv_.block_size) *
+      kv_.head_dim;
+  return cache.data() + index;
+}
+
+void ReferenceDevice::embed(const EmbedArgs& args) {
+  const auto& table = static_cast<const PlainMatrix&>(*args.table);
+  const auto* positions = static_cast<const PlainMatrix*>(args.position_table);
+  for (int64_t row = 0; row < args.out.rows; ++row) {
+    const auto i = static_cast<size_t>(row);
+    const int32_t id = slots_->resolve(batch_->token_ids[i]);
+    for (int64_t col = 0; col < table.cols; ++col) {
+      double value = table.at(id, col) * static_cast<double>(args.multiplier);
+      if (positions != nullptr) value += positions->at(batch_->positions[i], col);
+      put(args.out, row, col, value);
+    }
+  }
+}
+
+void ReferenceDevice::norm(const NormArgs& args) {
+  const bool layer = args.kind == NormKind::kLayer;
+  const auto count = static_cast<double>(args.x.cols);
+  std::vector<double> x(static_cast<size_t>(args.x.cols));
+  for (int64_t row = 0; row < args.x.rows; ++row) {
+    double sum = 0.0;
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      double value = at(args.x, row, col);
+      if (args.residual.data != nullptr) {
+        put(args.residual, row, col, at(args.residual, row, col) + value);
+        value = at(args.residual, row, col);
+      }
+      x[static_cast<size_t>(col)] = value;
+      sum += value;
+    }
+    const double mean = layer ? sum / count : 0.0;
+    double squares = 0.0;
+    for (const double value : x) squares += (value - mean) * (value - mean);
+    const double inverse = 1.0 / std::sqrt(squares / count + static_cast<double>(args.eps));
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      const double weight = at(*args.weight, 0, col) + static_cast<double>(args.weight_offset);
+      const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, col);
+      put(args.out, row, col, (x[static_cast<size_t>(col)] - mean) * inverse * weight + bias);
+    }
+  }
+}
+
+void ReferenceDevice::matmul(const MatmulArgs& args) {
+  const auto& w = static_cast<const PlainMatrix&>(*args.w);
+  for (int64_t row = 0; row < args.x.rows; ++row) {
+    for (int64_t n = 0; n < w.rows; ++n) {
+      const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, n);
+      put(args.out, row, n, dot(args.x, row, w, n) + bias);
+    }
+  }
+}
+
+void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
+  const int64_t dim = args.head_dim;
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    float* const heads = mutable_row_of(args.qkv, row);
+    std::vector<float> cos_sin;
+    if (args.rope >= 0) {
+      const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
+      cos_sin.resize(static_cast<size_t>(rope.rotary_dim));
+      fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
+    }
+    for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
+      const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
+      if (weight != nullptr) {
+        norm_head(heads + h * dim, weight->as<const float>(), static_cast<double>(args.norm_eps),
+                  dim);
+      }
+      if (args.rope >= 0) {
+        rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
+      }
+    }
+    const float* const k = heads + args.num_heads * dim;
+    const float* const v = k + args.num_kv_heads * dim;
+    for (int32_t h = 0; h < args.num_kv_heads; ++h) {
+      for (int64_t d = 0; d < dim; ++d) {
+        cached(keys_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);
+        cached(values_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, v[h * dim + d]);
+      }
+    }
+  });
+}
+
+void ReferenceDevice::attend(
+    const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
+  const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
+  const int64_t first =
+      args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
+  std::vector<double> weights;
+  double highest = -std::numeric_limits<double>::infinity();
+  for (int64_t j = first; j <= position; ++j) {
+    const float* k = cached(keys_, args.layer, kv_head, sequence, j);
+    double score = 0.0;
+    for (int64_t d = 0; d < args.head_dim; ++d) {
+      score += at(args.q, row, head * args.head_dim + d) * static_cast<double>(k[d]);
+    }
+    score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
+    highest = std::max(highest, score);
+    weights.push_back(score);
+  }
+  double total = 0.0;
+  for (double& weight : weights) {
+    weight = std::exp(weight - highest);
+    total += weight;
+  }
+  for (int64_t d = 0; d < args.head_dim; ++d) {
+    double sum = 0.0;
+    for (int64_t j = first; j <= position; ++j) {
+      sum += weights[static_cast<size_t>(j - first)] *
+             static_cast<double>(cached(values_, args.layer, kv_head, sequence, j)[d]);
+    }
+    put(args.out, row, head * args.head_dim + d, sum / total);
+  }
+}
+
+void ReferenceDevice::attention(const AttentionArgs& args) {
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    for (int32_t head = 0; head < args.num_heads; ++head) {
+      attend(args, sequence, row, position, head);
+    }
+  });
+}
+
+void ReferenceDevice::activation(const ActivationArgs& args) {
+  for (int64_t row = 0; row < args.out.rows; ++row) {
+    for (int64_t col = 0; col < args.out.cols; ++col) {
+      const double up = args.gated ? at(args.in, row, args.out.cols + col) : 1.0;
+      put(args.out, row, col, activate(args.kind, at(args.in, row, col)) * up);
+    }
+  }
+}
+
+void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+  int64_t to = 0;
+  const auto copy = [&](int32_t row) {
+    std::copy_n(row_of(x, row), x.cols, mutable_row_of(out, to++));
+  };
+  for (const SampleRow& row : batch_->sample_rows) copy(row.row);
+  for (const ScoreRow& row : batch_->score_rows) copy(row.row);
+}
+
+void ReferenceDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
+  for (int64_t row = 0; row < x.rows; ++row) {
+    for (int64_t col = 0; col < x.cols; ++col) {
+      put(out, row, col, at(x, row, col) + at(y, row, col));
+    }
+  }
+}
+
+void ReferenceDevice::sample(const SampleArgs& args) {
+  const auto& head = static_cast<const PlainMatrix&>(*args.lm_head);
+  const auto vocab_size = static_cast<int32_t>(head.rows);
+  SamplerScratch scratch(vocab_size);
+  std::vector<float> logits(static_cast<size_t>(vocab_size));
+  const auto fill_logits = [&](size_t row) {
+    for (int32_t id = 0; id < vocab_size; ++id) {
+      const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, id);
+      const double logit = dot(args.hidden, static_cast<int64_t>(row), head, id) + bias;
+      logits[static_cast<size_t>(id)] = static_cast<float>(cap(
+          logit * static_cast<double>(args.logit_scale), static_cast<double>(args.logit_softcap)));
+    }
+  };
+  const SamplerMath& math = plain_sampler_math();
+  const size_t num_samples = batch_->sample_rows.size();
+  for (size_t i = 0; i < num_samples; ++i) {
+    fill_logits(i);
+    const SampleRow& row = batch_->sample_rows[i];
+    sample_row({.logits = logits.data(),
+                .vocab_size = vocab_size,
+                .params = &slots_->sampling(row.slot),
+                .history = slots_->history(row.slot),
+                .previous_id = slots_->last_token(row.slot),
+                .position = row.position},
+               math, scratch, result_.sampled[i]);
+    slots_->record(row.slot, result_.sampled[i].token.id);
+  }
+  for (size_t i = 0; i < batch_->score_rows.size(); ++i) {
+    fill_logits(num_samples + i);
+    result_.scores[i] = score_row(logits.data(), vocab_size, batch_->score_rows[i].target_id, math);
+  }
+}
+
+}  // namespace tgi

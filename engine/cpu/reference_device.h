@@ -1,0 +1,72 @@
+// Every op of Device in plain loops in double precision: what the ops mean. One thread, no packing,
+// no blocking; activations and the KV cache are rounded only where they are stored.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/cpu/slot_table.h"
+#include "engine/device/backend.h"
+
+namespace tgi {
+
+class ReferenceDevice final : public Device {
+ public:
+  ReferenceDevice();
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Buffer allocate(size_t size_bytes, std::string_view purpose) override;
+  void copy_to_device(void* to, const void* from, size_t size_bytes) override;
+  void copy_to_host(void* to, const void* from, size_t size_bytes) override;
+  int64_t matrix_bytes(std::string_view format,
+                       DType dtype,
+                       int64_t rows,
+                       int64_t cols) const override;
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) override;
+
+  int32_t add_rope(const RopeSpec& rope) override;
+  int64_t kv_bytes(const KvLayout& layout) const override;
+  int64_t slot_bytes(const SlotLayout& layout) const override;
+  void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
+
+  Ticket submit(const Batch& batch, Forward& forward) override;
+  const StepResult& wait(Ticket ticket) override;
+
+  void embed(const EmbedArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void matmul(const MatmulArgs& args) override;
+  void qk_norm_rope_store_kv(const QkvArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void activation(const ActivationArgs& args) override;
+  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void add(const Tensor& x, const Tensor& y, const Tensor& out) override;
+  void sample(const SampleArgs& args) override;
+
+ private:
+  // Calls use(sequence, token_row, context_index) for each token row of the step.
+  template <typename Use>
+  void for_tokens(Use use) const;
+
+  // One position's key or value, (head_dim).
+  float* cached(std::vector<float>& cache,
+                int32_t layer,
+                int32_t kv_head,
+                size_t sequence,
+                int64_t position) const;
+  void attend(
+      const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
+
+  DeviceInfo info_;
+  KvLayout kv_;
+  std::optional<SlotTable> slots_;
+  std::vector<RopeSpec> ropes_;
+  std::vector<float> keys_;  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype
+  std::vector<float> values_;  // as keys_
+  const Batch* batch_ = nullptr;
+  uint64_t step_ = 0;
+  StepResult result_;
+};
+
+}  // namespace tgi

@@ -1,0 +1,191 @@
+// See sampler.h.
+#include "engine/sample/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/sample/candidates.h"
+
+namespace tgi {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// log_softmax of a row.
+struct Distribution {
+  float highest = -kInfinity;
+  double log_total = 0.0;
+
+  Distribution(const float* logits, int32_t vocab_size, const SamplerMath& math)
+      : highest(math.max_value(logits, vocab_size)) {
+    if (highest == -kInfinity) return;
+    const double total = highest == kInfinity
+                             ? static_cast<double>(std::count(logits, logits + vocab_size, highest))
+                             : static_cast<double>(math.sum_exp(logits, vocab_size, highest));
+    log_total = std::log(total);
+  }
+
+  float logprob(float x) const {
+    if (!(x > -kInfinity) || (highest == kInfinity && x != highest)) return -kInfinity;
+    const double distance =
+        x == highest ? 0.0 : static_cast<double>(x) - static_cast<double>(highest);
+    return static_cast<float>(distance - log_total);
+  }
+};
+
+bool is_allowed(const SamplerRow& row, int32_t id) {
+  const auto bit = static_cast<uint32_t>(id);
+  return row.allowed == nullptr || ((row.allowed[bit / 32] >> (bit % 32)) & 1U) != 0;
+}
+
+int32_t lowest_allowed(const SamplerRow& row) {
+  for (int32_t id = 0; id < row.vocab_size; ++id) {
+    if (is_allowed(row, id)) return id;
+  }
+  return 0;  // a mask that allows nothing is a mistake of whoever made it
+}
+
+// The lowest id of the highest logit.
+int32_t argmax(const SamplerRow& row, const float* logits, const SamplerMath& math) {
+  const float highest = math.max_value(logits, row.vocab_size);
+  if (highest == -kInfinity) return lowest_allowed(row);
+  return static_cast<int32_t>(std::find(logits, logits + row.vocab_size, highest) - logits);
+}
+
+void apply_watermark(const SamplerRow& row, std::vector<float>& logits) {
+  for (int32_t id = 0; id < row.vocab_size; ++id) {
+    if (is_green(row.previous_id, id)) logits[static_cast<size_t>(id)] += kWatermarkDelta;
+  }
+}
+
+void apply_penalties(const SamplerRow& row, std::vector<float>& logits) {
+  const SamplingParams& params = *row.params;
+  for (const TokenCount& seen : row.history) {
+    float& x = logits[static_cast<size_t>(seen.id)];
+    x = x < 0.0F ? x * params.repetition_penalty : x / params.repetition_penalty;
+    if (seen.output_count == 0) continue;
+    x -= params.frequency_penalty * static_cast<float>(seen.output_count);
+    x -= params.presence_penalty;
+  }
+}
+
+void apply_mask(const SamplerRow& row, std::vector<float>& logits) {
+  for (int32_t id = 0; id < row.vocab_size; ++id) {
+    if (!is_allowed(row, id)) logits[static_cast<size_t>(id)] = -kInfinity;
+  }
+}
+
+bool has_filters(const SamplingParams& params) {
+  return params.top_k > 0 || params.top_p < 1.0F || params.typical_p < 1.0F || params.min_p > 0.0F;
+}
+
+int32_t draw(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scratch) {
+  const SamplingParams& params = *row.params;
+  for (float& x : scratch.logits) {
+    x = std::min(x / params.temperature, std::numeric_limits<float>::max());
+  }
+  const float highest = math.max_value(scratch.logits.data(), row.vocab_size);
+  if (highest == -kInfinity) return lowest_allowed(row);
+  const DrawKey key{.seed = params.seed,
+                    .position = static_cast<uint32_t>(row.position),
+                    .sequence_index = params.sequence_index};
+  if (!has_filters(params)) {
+    return math.draw(scratch.logits.data(), nullptr, row.vocab_size, highest, key);
+  }
+  Candidates candidates(scratch, math, highest, params.top_k);
+  if (params.top_p < 1.0F) candidates.keep_top_p(params.top_p);
+  if (params.typical_p < 1.0F) candidates.keep_typical(params.typical_p);
+  if (params.min_p > 0.0F) candidates.keep_min_p(params.min_p);
+  return math.draw(candidates.values(), candidates.ids(), candidates.count(), candidates.highest(),
+                   key);
+}
+
+int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scratch) {
+  const SamplingParams& params = *row.params;
+  const bool penalised = params.has_penalties() && !row.history.empty();
+  const bool watermarked = params.watermark && row.previous_id >= 0;
+  const bool changed = penalised || watermarked || row.allowed != nullptr;
+  if (!params.do_sample && !changed) return argmax(row, row.logits, math);
+
+  for (size_t id = 0; id < scratch.logits.size(); ++id) {
+    const float x = row.logits[id];
+    scratch.logits[id] = std::isnan(x) ? -kInfinity : x;
+  }
+  if (watermarked) apply_watermark(row, scratch.logits);
+  if (penalised) apply_penalties(row, scratch.logits);
+  if (row.allowed != nullptr) apply_mask(row, scratch.logits);
+  if (!params.do_sample) return argmax(row, scratch.logits.data(), math);
+  return draw(row, math, scratch);
+}
+
+// All logits that are not below the n-th highest.
+void list_top(const SamplerRow& row,
+              const Distribution& distribution,
+              SamplerScratch& scratch,
+              std::vector<TokenScore>& out) {
+  out.clear();
+  const auto wanted = static_cast<size_t>(std::clamp(row.params->top_n_tokens, 0, row.vocab_size));
+  if (wanted == 0) return;
+  // A heap of the highest so far, the lowest of them in front.
+  float* const heap = scratch.keys.data();
+  size_t size = 0;
+  for (int32_t id = 0; id < row.vocab_size; ++id) {
+    const float x = row.logits[id];
+    if (!(x > (size < wanted ? -kInfinity : heap[0]))) continue;
+    if (size == wanted) std::pop_heap(heap, heap + size--, std::greater<>());
+    heap[size++] = x;
+    std::push_heap(heap, heap + size, std::greater<>());
+  }
+  if (size == 0) return;
+  const float lowest = heap[0];
+  // The value waits in the place of the log-probability until the order is made.
+  for (int32_t id = 0; id < row.vocab_size; ++id) {
+    if (row.logits[id] >= lowest) out.push_back({.id = id, .logprob = row.logits[id]});
+  }
+  std::sort(out.begin(), out.end(), [](const TokenScore& a, const TokenScore& b) {
+    return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
+  });
+  for (TokenScore& token : out) token.logprob = distribution.logprob(token.logprob);
+}
+
+}  // namespace
+
+SamplerScratch::SamplerScratch(int32_t vocab_size)
+    : logits(static_cast<size_t>(vocab_size)),
+      ids(static_cast<size_t>(vocab_size)),
+      values(static_cast<size_t>(vocab_size)),
+      weights(static_cast<size_t>(vocab_size)),
+      keys(static_cast<size_t>(vocab_size)),
+      order(static_cast<size_t>(vocab_size)) {}
+
+int64_t SamplerScratch::bytes(int32_t vocab_size) {
+  return int64_t{vocab_size} * int64_t{4 * sizeof(float) + 2 * sizeof(int32_t)};
+}
+
+void sample_row(const SamplerRow& row,
+                const SamplerMath& math,
+                SamplerScratch& scratch,
+                SampledToken& out) {
+  const Distribution distribution(row.logits, row.vocab_size, math);
+  out.token.id = pick(row, math, scratch);
+  out.token.logprob = distribution.logprob(row.logits[out.token.id]);
+  list_top(row, distribution, scratch, out.top_tokens);
+}
+
+float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math) {
+  return Distribution(logits, vocab_size, math).logprob(logits[id]);
+}
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) as the hash.
+bool is_green(int32_t previous_id, int32_t id) {
+  uint64_t z = static_cast<uint64_t>(static_cast<uint32_t>(previous_id)) << 32 |
+               static_cast<uint64_t>(static_cast<uint32_t>(id));
+  z += 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  z ^= z >> 31;
+  return static_cast<double>(z >> 11) * 0x1p-53 < kWatermarkGamma;
+}
+
+}  // namespace tgi

@@ -1,0 +1,67 @@
+// Picks the next token of one sequence from its row of logits; the definition for every device.
+//
+// Order of work: watermark, repetition, frequency and presence penalty, mask, temperature, top-k,
+// top-p, typical-p, min-p, draw. Each filter works on the distribution that the one before it left,
+// renormalised. Reported log-probabilities are those of the logits as they came in.
+//
+// A NaN logit counts as -infinity, +infinity as the largest float. When nothing can be picked (all
+// -infinity) the lowest allowed id is, with log-probability -infinity.
+//
+// No state and no allocation: what a call needs is in SamplerScratch, one per thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/sample/sampler_math.h"
+#include "engine/tensor/batch.h"
+#include "engine/tensor/sampling_params.h"
+
+namespace tgi {
+
+// A distinct id of prompt and output.
+struct TokenCount {
+  int32_t id = 0;
+  int32_t output_count = 0;  // 0: only in the prompt
+};
+
+struct SamplerRow {
+  const float* logits = nullptr;  // (vocab_size)
+  int32_t vocab_size = 0;
+  const SamplingParams* params = nullptr;
+  std::span<const TokenCount> history;  // each id once, any order; empty without penalties
+  int32_t previous_id = -1;             // the last token of the context, for the watermark
+  int32_t position = 0;                 // of the token to be drawn
+  const uint32_t* allowed = nullptr;    // (optional) bit id % 32 of word id / 32; null: all
+};
+
+class SamplerScratch {
+ public:
+  explicit SamplerScratch(int32_t vocab_size);
+  static int64_t bytes(int32_t vocab_size);
+
+  std::vector<float> logits;   // (vocab_size) after penalties, mask and temperature
+  std::vector<int32_t> ids;    // (vocab_size) the first so many are candidates
+  std::vector<float> values;   // (vocab_size) their logits
+  std::vector<float> weights;  // (vocab_size) exp(value - highest)
+  std::vector<float> keys;     // (vocab_size) what the filter at work orders by, best lowest
+  std::vector<int32_t> order;  // (vocab_size) indices of candidates, being sorted
+};
+
+void sample_row(const SamplerRow& row,
+                const SamplerMath& math,
+                SamplerScratch& scratch,
+                SampledToken& out);
+
+// log_softmax(logits)[id]
+float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math);
+
+// Watermark of Kirchenbauer et al., 2023: whether `id` is on the green list that `previous_id`
+// opens. Each id is green with probability kWatermarkGamma, independently; green ids get
+// kWatermarkDelta.
+inline constexpr double kWatermarkGamma = 0.5;
+inline constexpr float kWatermarkDelta = 2.0F;
+bool is_green(int32_t previous_id, int32_t id);
+
+}  // namespace tgi
