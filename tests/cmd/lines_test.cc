@@ -1,0 +1,160 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "ipc/protocol.h"
+#include "tests/cmd/run_tgi.h"
+
+namespace tgi {
+namespace {
+
+std::string prompt_of(FakeSession& session) {
+  return session.request().params["prompt"].get<std::string>();
+}
+
+void echo(FakeSession& session) {
+  ipc::DoneEvent done;
+  done.best.text = "<" + prompt_of(session) + ">";
+  session.send_done(done);
+}
+
+std::string numbered(int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += std::to_string(i) + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("answers to lines come in the order of the lines, whichever is ready first") {
+  const Home home;
+  std::atomic<int> num_open = 0;
+  std::atomic<int> most_open = 0;
+  const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
+                            const int open = ++num_open;
+                            int most = most_open;
+                            while (open > most && !most_open.compare_exchange_weak(most, open)) {
+                            }
+                            const int number = std::stoi(prompt_of(session));
+                            std::this_thread::sleep_for(std::chrono::milliseconds(number % 7 * 5));
+                            echo(session);
+                            --num_open;
+                          }));
+  const Ran ran = home.run({"generate", "--lines", "--parallel", "8"}, numbered(100));
+  CHECK(ran.exit_status == 0);
+  std::string expected;
+  for (int i = 0; i < 100; ++i) expected += "<" + std::to_string(i) + ">\n";
+  CHECK(ran.out == expected);
+  CHECK(most_open <= 8);
+  CHECK(most_open >= 4);
+}
+
+TEST_CASE("with json every object has the index of its line") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const Ran ran = home.run({"generate", "--lines", "--json"}, "a\n\nb");
+  std::istringstream lines(ran.out);
+  int index = 0;
+  for (std::string line; std::getline(lines, line); ++index) {
+    const auto json = ipc::OrderedJson::parse(line);
+    CHECK(json["index"] == index);
+    CHECK(json["text"] == (index == 0 ? "<a>" : index == 1 ? "<>" : "<b>"));
+  }
+  CHECK(index == 3);
+}
+
+TEST_CASE("lines that fail are reported with their number and the others go on") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            if (prompt_of(session) == "bad") {
+                              session.send_error(Code::kOutOfMemory, "too long");
+                            } else {
+                              echo(session);
+                            }
+                          }));
+  const Ran ran = home.run({"generate", "--lines"}, "a\nbad\nb\n\xFF\xFE\nc\n");
+  CHECK(ran.out == "<a>\n<b>\n<c>\n");
+  CHECK_THAT(ran.err, Catch::Contains("error: line 2: too long\n") &&
+                          Catch::Contains("error: line 4: the prompt is not valid UTF-8"));
+  CHECK(ran.exit_status == 6);  // of the first
+}
+
+TEST_CASE("a full queue in the daemon makes lines wait instead of fail") {
+  const Home home;
+  std::atomic<int> num_refused = 0;
+  const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
+                            if (num_refused < 20) {
+                              ++num_refused;
+                              session.send_error(Code::kOverloaded, "queue full");
+                            } else {
+                              echo(session);
+                            }
+                          }));
+  const Ran ran = home.run({"generate", "--lines"}, numbered(10));
+  CHECK(ran.exit_status == 0);
+  CHECK(ran.err.empty());
+  CHECK(num_refused == 20);
+}
+
+TEST_CASE("a daemon that goes away ends all lines with one report") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            if (prompt_of(session) == "0") {
+                              echo(session);
+                            } else {
+                              session.close();
+                            }
+                          }));
+  const Ran ran = home.run({"generate", "--lines", "--parallel", "1"}, numbered(50));
+  CHECK(ran.exit_status == 8);
+  CHECK(ran.out == "<0>\n");
+  CHECK_THAT(ran.err, Catch::Contains("error: line 2: ") &&
+                          Catch::EndsWith("48 lines after it are given up\n"));
+}
+
+TEST_CASE("Ctrl-C stops all lines") {
+  const Home home;
+  std::atomic<int> num_left = 0;
+  std::atomic<int> num_waiting = 0;
+  const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
+                            if (prompt_of(session) == "0") {
+                              echo(session);
+                              return;
+                            }
+                            ++num_waiting;
+                            if (session.client_leaves_within(5000)) ++num_left;
+                          }));
+  Process process(home,
+                  {.arguments = {"generate", "--lines", "--parallel", "4"},
+                   .input = {},
+                   .environment = {},
+                   .output_file = {}},
+                  Process::Kind::kPipes);
+  process.write(numbered(20));
+  process.close_input();
+  REQUIRE(process.wait_for_output("<0>\n"));
+  for (int i = 0; i < 500 && num_waiting < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  process.interrupt();
+  CHECK(process.read_to_end() == "<0>\n");
+  CHECK(process.wait() == 130);
+  for (int i = 0; i < 500 && num_left < 4; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(num_left == 4);
+}
+
+TEST_CASE("no lines are no answers") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(echo));
+  const Ran ran = home.run({"generate", "--lines"}, "");
+  CHECK(ran.exit_status == 0);
+  CHECK(ran.out.empty());
+}
+
+}  // namespace tgi
