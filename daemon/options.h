@@ -20,7 +20,7 @@ struct Options {
   int32_t num_intake_threads = 2;
   std::chrono::milliseconds drain_timeout{30000};
   bool no_model = false;  // start without loading one
-  ModelOptions model{.model = "demo"};
+  ModelOptions model;
 };
 
 struct OptionRow {

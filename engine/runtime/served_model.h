@@ -16,7 +16,7 @@
 namespace tgi {
 
 struct ModelOptions {
-  std::string model;                 // a folder, or "demo" for the one inside the executable
+  std::string model = "demo";        // a folder, or "demo" for the one inside the executable
   std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
   std::string dtype =
       "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"

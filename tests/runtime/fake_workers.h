@@ -11,10 +11,14 @@
 #include <mutex>
 #include <thread>
 
+#include "base/log.h"
 #include "engine/runtime/engine.h"
 #include "engine/text/byte_tokenizer.h"
 
 namespace tgi {
+
+// The engine logs a line a request; thousands of them hide what a test says.
+inline const bool kQuiet = (set_log_level(LogLevel::kOff), true);
 
 inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab) {
   uint32_t hash = 2166136261U;
