@@ -1,0 +1,317 @@
+// qk_norm_rope_store_kv and attention together, over a paged cache with shuffled block tables:
+// against the reference, and bit for bit however the same tokens are cut into steps.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "engine/cpu/cpu_backend.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+struct Setup {
+  std::string name;
+  int32_t num_heads = 4;
+  int32_t num_kv_heads = 2;
+  int32_t head_dim = 16;
+  DType dtype = DType::kF32;
+  int32_t block_size = 16;
+  int32_t window = 0;
+  float softcap = 0.0F;
+  bool norms = false;
+  RopeSpec rope = {};  // rotary_dim 0: none
+  std::vector<int32_t> lengths = {70, 5, 130};
+
+  int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
+  int64_t total_tokens() const {
+    int64_t total = 0;
+    for (const int32_t length : lengths) total += length;
+    return total;
+  }
+};
+
+RopeSpec make_rope(int32_t rotary_dim, bool interleaved = false) {
+  RopeSpec rope;
+  rope.rotary_dim = rotary_dim;
+  rope.interleaved = interleaved;
+  for (int32_t i = 0; i < rotary_dim / 2; ++i) {
+    rope.inv_freq.push_back(
+        std::pow(10000.0F, -2.0F * static_cast<float>(i) / static_cast<float>(rotary_dim)));
+  }
+  return rope;
+}
+
+RopeSpec dynamic_rope() {
+  RopeSpec rope = make_rope(16);
+  rope.dynamic_original_positions = 40;
+  rope.dynamic_factor = 4.0F;
+  rope.attention_factor = 1.25F;
+  return rope;
+}
+
+std::vector<Setup> setups() {
+  std::vector<Setup> out = {
+      {.name = "plain"},
+      {.name = "f16 cache", .dtype = DType::kF16},
+      {.name = "bf16 cache", .dtype = DType::kBF16},
+      {.name = "one kv head, head_dim 8", .num_heads = 5, .num_kv_heads = 1, .head_dim = 8},
+      {.name = "head_dim 24, bf16",
+       .num_heads = 3,
+       .num_kv_heads = 3,
+       .head_dim = 24,
+       .dtype = DType::kBF16},
+      {.name = "head_dim 40, blocks of 32",
+       .num_heads = 6,
+       .num_kv_heads = 2,
+       .head_dim = 40,
+       .dtype = DType::kF16,
+       .block_size = 32},
+      {.name = "head_dim 80, window",
+       .num_heads = 2,
+       .num_kv_heads = 1,
+       .head_dim = 80,
+       .window = 20},
+      {.name = "window of one", .window = 1},
+      {.name = "window past a tile, softcap", .window = 70, .softcap = 3.0F},
+      {.name = "thirty heads to one",
+       .num_heads = 30,
+       .num_kv_heads = 1,
+       .head_dim = 32,
+       .dtype = DType::kBF16,
+       .softcap = 20.0F},
+      {.name = "head_dim 128",
+       .num_heads = 8,
+       .num_kv_heads = 2,
+       .head_dim = 128,
+       .lengths = {33, 65}},
+      {.name = "rope", .rope = make_rope(16)},
+      {.name = "rope on a part, interleaved", .head_dim = 40, .rope = make_rope(20, true)},
+      {.name = "rope with norms", .norms = true, .rope = make_rope(16)},
+      {.name = "dynamic rope", .rope = dynamic_rope()},
+      {.name = "rope with norms, bf16 cache",
+       .dtype = DType::kBF16,
+       .norms = true,
+       .rope = make_rope(16)},
+  };
+  Random random(31);
+  for (int i = 0; i < 6; ++i) {
+    const int32_t num_kv_heads = random.integer(1, 3);
+    out.push_back({.name = fmt::format("random {}", i),
+                   .num_heads = num_kv_heads * random.integer(1, 7),
+                   .num_kv_heads = num_kv_heads,
+                   .head_dim = 2 * random.integer(1, 50),
+                   .dtype = static_cast<DType>(random.integer(0, 2)),
+                   .block_size = 16 * random.integer(1, 3),
+                   .window = random.integer(0, 1) * random.integer(1, 100),
+                   .softcap = random.integer(0, 1) == 0 ? 0.0F : 5.0F,
+                   .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
+  }
+  return out;
+}
+
+// One step: how many tokens of each sequence it takes on, from where the last one stopped.
+using Plan = std::vector<std::vector<int32_t>>;
+
+Plan whole(const Setup& setup) {
+  return {setup.lengths};
+}
+
+Plan token_by_token(const Setup& setup) {
+  Plan plan;
+  const int32_t longest = *std::max_element(setup.lengths.begin(), setup.lengths.end());
+  for (int32_t i = 0; i < longest; ++i) {
+    std::vector<int32_t> step;
+    for (const int32_t length : setup.lengths) step.push_back(i < length ? 1 : 0);
+    plan.push_back(step);
+  }
+  return plan;
+}
+
+Plan random_chunks(const Setup& setup, uint32_t seed) {
+  Random random(seed);
+  std::vector<int32_t> left = setup.lengths;
+  Plan plan;
+  while (*std::max_element(left.begin(), left.end()) > 0) {
+    std::vector<int32_t> step;
+    for (int32_t& remaining : left) {
+      const int32_t most = random.integer(0, 2) == 0 ? 1 : random.integer(0, 50);
+      step.push_back(std::min(remaining, most));
+      remaining -= step.back();
+    }
+    plan.push_back(step);
+  }
+  return plan;
+}
+
+// Everything that differs between steps, kept across them.
+class Run {
+ public:
+  Run(Device& device, const Setup& setup) : device_(device), setup_(setup) {
+    Random random(static_cast<uint32_t>(setup.width()));
+    input_ = random.values(setup.total_tokens() * setup.width());
+    for (float& x : input_) x *= 2.0F;
+    q_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
+    k_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
+    if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
+    const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
+    const int32_t blocks_per_slot = 160 / setup.block_size + 1;
+    const int32_t num_blocks = num_slots * blocks_per_slot;
+    device.allocate_state({.num_layers = 2,
+                           .num_kv_heads = setup.num_kv_heads,
+                           .head_dim = setup.head_dim,
+                           .block_size = setup.block_size,
+                           .num_blocks = num_blocks,
+                           .dtype = setup.dtype},
+                          {.num_slots = num_slots,
+                           .max_blocks_per_slot = blocks_per_slot,
+                           .max_batch_tokens = 512,
+                           .vocab_size = 32,
+                           .block_size = setup.block_size});
+    for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
+    random.shuffle(free_blocks_);
+    output_.resize(static_cast<size_t>(setup.total_tokens() * output_width()));
+    done_.resize(setup.lengths.size());
+  }
+
+  Floats run(const Plan& plan) {
+    for (const std::vector<int32_t>& step : plan) run_step_of(step);
+    return output_;
+  }
+
+ private:
+  int64_t output_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
+  int64_t first_row(size_t sequence) const {
+    int64_t row = 0;
+    for (size_t i = 0; i < sequence; ++i) row += setup_.lengths[i];
+    return row;
+  }
+
+  // Sequence i sits in slot i + 1; slot 0 stays empty.
+  void add_sequence(size_t sequence, int32_t count, Batch& batch, Floats& rows) {
+    const auto slot = static_cast<int32_t>(sequence) + 1;
+    if (done_[sequence] == 0) batch.slot_starts.emplace_back().slot = slot;
+    for (int32_t i = 0; i < count; ++i) {
+      const int32_t position = done_[sequence] + i;
+      if (position % setup_.block_size == 0) {
+        batch.block_appends.push_back(
+            {.slot = slot, .index = position / setup_.block_size, .block = free_blocks_.back()});
+        free_blocks_.pop_back();
+      }
+      batch.token_ids.push_back(0);
+      batch.positions.push_back(position);
+      const auto begin = input_.begin() + (first_row(sequence) + position) * setup_.width();
+      rows.insert(rows.end(), begin, begin + setup_.width());
+    }
+    batch.slots.push_back(slot);
+    batch.cu_seqlens_q.push_back(batch.num_tokens());
+    batch.context_lens.push_back(done_[sequence] + count);
+  }
+
+  void run_step_of(const std::vector<int32_t>& step) {
+    Batch batch;
+    batch.clear();
+    Floats rows;
+    // Backwards, so that the order in the batch is not that of the slots.
+    for (size_t i = step.size(); i-- > 0;) {
+      if (step[i] > 0) add_sequence(i, step[i], batch, rows);
+    }
+    if (batch.num_tokens() == 0) return;
+    DeviceTensor qkv(device_, batch.num_tokens(), setup_.width(), rows);
+    DeviceTensor out(device_, batch.num_tokens(), output_width(), device_.info().activation_dtype,
+                     output_width() + 7);
+    run_step(device_, batch, [&] { run_layers(qkv, out); });
+    const Floats got = out.read();
+    for (size_t i = 0; i < batch.slots.size(); ++i) {
+      const auto sequence = static_cast<size_t>(batch.slots[i]) - 1;
+      const int64_t to = (first_row(sequence) + done_[sequence]) * output_width();
+      std::copy(got.begin() + batch.cu_seqlens_q[i] * output_width(),
+                got.begin() + batch.cu_seqlens_q[i + 1] * output_width(), output_.begin() + to);
+      done_[sequence] += step[sequence];
+    }
+  }
+
+  // The same rows go to both layers; layer 1 is what is looked at, so that a mix-up shows.
+  void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
+    const Floats before = qkv.read();
+    for (const int32_t layer : {0, 1}) {
+      if (layer == 1) const_cast<DeviceTensor&>(qkv).write(before);
+      device_.qk_norm_rope_store_kv({.layer = layer,
+                                     .num_heads = setup_.num_heads,
+                                     .num_kv_heads = setup_.num_kv_heads,
+                                     .head_dim = setup_.head_dim,
+                                     .rope = rope_,
+                                     .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
+                                     .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
+                                     .norm_eps = 1e-6F,
+                                     .qkv = qkv.view()});
+    }
+    device_.attention({.layer = 1,
+                       .num_heads = setup_.num_heads,
+                       .num_kv_heads = setup_.num_kv_heads,
+                       .head_dim = setup_.head_dim,
+                       .scale = 1.0F / std::sqrt(static_cast<float>(setup_.head_dim)),
+                       .softcap = setup_.softcap,
+                       .sliding_window = setup_.window,
+                       .q = qkv.view().columns(0, output_width()),
+                       .out = out.view()});
+  }
+
+  Device& device_;
+  const Setup& setup_;
+  Floats input_, output_;
+  std::optional<DeviceTensor> q_norm_, k_norm_;
+  int32_t rope_ = -1;
+  std::vector<int32_t> free_blocks_;
+  std::vector<int32_t> done_;
+};
+
+Floats run_plan(Device& device, const Setup& setup, const Plan& plan) {
+  return Run(device, setup).run(plan);
+}
+
+// Without rope and norms the cache holds the very same numbers on both sides and only the sums
+// differ: scores below 2 * 2 * sqrt(head_dim), softmax and means of values below 2. With them, keys
+// differ by a rounding, and in a 16-bit cache now and then by a whole step of it.
+double tolerance(const Setup& setup, DType activation) {
+  double allowed = 2e-5;
+  const bool changed = setup.norms || setup.rope.rotary_dim > 0;
+  if (changed && setup.dtype != DType::kF32) allowed += 4.0 * roundoff(setup.dtype);
+  return allowed + 8.0 * roundoff(activation);
+}
+
+}  // namespace
+
+TEST_CASE("attention over a paged cache agrees with the reference") {
+  for (const Setup& setup : setups()) {
+    const Plan plan = random_chunks(setup, 5);
+    const Floats wanted = run_plan(*make_reference_device(), setup, plan);
+    for (const DeviceCase& device_case : device_cases()) {
+      INFO(device_case.name << ": " << setup.name);
+      const auto device = device_case.make();
+      const Floats got = run_plan(*device, setup, plan);
+      CHECK(worst_error(got, wanted, tolerance(setup, device->info().activation_dtype), 0.0) <=
+            1.0);
+    }
+  }
+}
+
+TEST_CASE(
+    "attention gives a token the same bits however the prompt was cut, on every device of its "
+    "group") {
+  for (const Setup& setup : setups()) {
+    std::map<std::string, Floats> by_group;
+    for (const DeviceCase& device_case : device_cases()) {
+      for (const Plan& plan : {whole(setup), token_by_token(setup), random_chunks(setup, 1),
+                               random_chunks(setup, 2)}) {
+        INFO(device_case.name << ": " << setup.name << ", " << plan.size() << " steps");
+        const Floats got = run_plan(*device_case.make(), setup, plan);
+        CHECK(same_bits(got, by_group.try_emplace(device_case.bit_group, got).first->second));
+      }
+    }
+  }
+}
+
+}  // namespace tgi

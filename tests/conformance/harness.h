@@ -1,0 +1,236 @@
+// What the conformance tests share: random host arrays, tensors and matrices on a device, and
+// running some ops as one step.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/cpu/half.h"
+#include "engine/device/backend.h"
+
+namespace tgi {
+
+using Floats = std::vector<float>;
+
+// Same numbers on every machine: std::uniform_real_distribution promises no such thing.
+class Random {
+ public:
+  explicit Random(uint32_t seed) : engine_(seed) {}
+  // In [-1, 1).
+  float value() { return static_cast<float>(engine_() >> 8) * 0x1p-23F - 1.0F; }
+  // In [low, high].
+  int32_t integer(int32_t low, int32_t high) {
+    return low + static_cast<int32_t>(engine_() % static_cast<uint32_t>(high - low + 1));
+  }
+  Floats values(int64_t count) {
+    Floats out(static_cast<size_t>(count));
+    for (float& x : out) x = value();
+    return out;
+  }
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (size_t i = items.size(); i > 1; --i) {
+      std::swap(items[i - 1], items[static_cast<size_t>(integer(0, static_cast<int32_t>(i) - 1))]);
+    }
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Relative error of one rounding.
+inline double roundoff(DType dtype) {
+  return dtype == DType::kF32 ? 0x1p-24 : dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+}
+
+// The bytes of `values` rounded to `dtype`.
+inline std::vector<std::byte> encode(const Floats& values, DType dtype) {
+  std::vector<std::byte> bytes(values.size() * dtype_size(dtype));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype == DType::kF32) {
+      std::memcpy(bytes.data() + 4 * i, &values[i], 4);
+    } else {
+      const uint16_t half = dtype == DType::kF16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
+      std::memcpy(bytes.data() + 2 * i, &half, 2);
+    }
+  }
+  return bytes;
+}
+
+inline Floats decode(const std::vector<std::byte>& bytes, DType dtype) {
+  Floats values(bytes.size() / dtype_size(dtype));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype == DType::kF32) {
+      std::memcpy(&values[i], bytes.data() + 4 * i, 4);
+    } else {
+      uint16_t half = 0;
+      std::memcpy(&half, bytes.data() + 2 * i, 2);
+      values[i] = dtype == DType::kF16 ? f16_to_f32(half) : bf16_to_f32(half);
+    }
+  }
+  return values;
+}
+
+// A tensor that owns its device memory. Rows may lie further apart than they are long.
+class DeviceTensor {
+ public:
+  DeviceTensor(Device& device, int64_t rows, int64_t cols, DType dtype, int64_t stride = 0)
+      : device_(&device), stride_(stride == 0 ? cols : stride) {
+    const auto bytes = static_cast<size_t>(rows * stride_) * dtype_size(dtype);
+    memory_ = device.allocate(bytes, "test tensor");
+    view_ = {.data = memory_.data(), .dtype = dtype, .rows = rows, .cols = cols, .stride = stride_};
+  }
+  // In the device's activation type.
+  DeviceTensor(Device& device, int64_t rows, int64_t cols, const Floats& values)
+      : DeviceTensor(device, rows, cols, device.info().activation_dtype) {
+    write(values);
+  }
+  static DeviceTensor vector(Device& device, const Floats& values) {
+    DeviceTensor out(device, 1, static_cast<int64_t>(values.size()), DType::kF32);
+    out.write(values);
+    return out;
+  }
+
+  const Tensor& view() const { return view_; }
+
+  void write(const Floats& values) {
+    for (int64_t row = 0; row < view_.rows; ++row) {
+      const auto begin = values.begin() + row * view_.cols;
+      const auto bytes = encode(Floats(begin, begin + view_.cols), view_.dtype);
+      device_->copy_to_device(address(row), bytes.data(), bytes.size());
+    }
+  }
+  Floats read() const {
+    Floats out;
+    for (int64_t row = 0; row < view_.rows; ++row) {
+      std::vector<std::byte> bytes(static_cast<size_t>(view_.cols) * dtype_size(view_.dtype));
+      device_->copy_to_host(bytes.data(), address(row), bytes.size());
+      const Floats values = decode(bytes, view_.dtype);
+      out.insert(out.end(), values.begin(), values.end());
+    }
+    return out;
+  }
+
+ private:
+  void* address(int64_t row) const {
+    return static_cast<std::byte*>(view_.data) +
+           static_cast<size_t>(row * stride_) * dtype_size(view_.dtype);
+  }
+
+  Device* device_;
+  int64_t stride_;
+  Buffer memory_;
+  Tensor view_;
+};
+
+// A dense weight in the bytes of a checkpoint.
+struct StoredMatrix {
+  std::vector<std::byte> bytes;
+  HostWeight weight;
+
+  StoredMatrix(
+      const Floats& values, int64_t rows, int64_t cols, DType dtype, bool transposed = false)
+      : bytes(encode(transposed ? transpose(values, rows, cols) : values, dtype)) {
+    weight = {.name = "test.weight", .format = "dense", .rows = rows, .cols = cols, .parts = {}};
+    weight.parts.push_back({.role = "weight",
+                            .data = bytes.data(),
+                            .dtype = dtype,
+                            .rows = rows,
+                            .cols = cols,
+                            .row_stride = transposed ? 1 : cols,
+                            .col_stride = transposed ? rows : 1});
+  }
+
+  static Floats transpose(const Floats& values, int64_t rows, int64_t cols) {
+    Floats out(values.size());
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t col = 0; col < cols; ++col) {
+        out[static_cast<size_t>(col * rows + row)] = values[static_cast<size_t>(row * cols + col)];
+      }
+    }
+    return out;
+  }
+};
+
+inline std::unique_ptr<Matrix> make_matrix(
+    Device& device, const Floats& values, int64_t rows, int64_t cols, DType dtype) {
+  const StoredMatrix stored(values, rows, cols, dtype);
+  return device.make_matrix(std::span(&stored.weight, 1), dtype);
+}
+
+class FunctionForward final : public Forward {
+ public:
+  explicit FunctionForward(std::function<void()> function) : function_(std::move(function)) {}
+  void run(int32_t /*num_tokens*/, int32_t /*num_logit_rows*/) override { function_(); }
+
+ private:
+  std::function<void()> function_;
+};
+
+inline const StepResult& run_step(Device& device,
+                                  const Batch& batch,
+                                  std::function<void()> function) {
+  FunctionForward forward(std::move(function));
+  return device.wait(device.submit(batch, forward));
+}
+
+// Small state for tests of ops that need none of their own.
+inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
+  device.allocate_state({.num_layers = 1,
+                         .num_kv_heads = 1,
+                         .head_dim = 16,
+                         .block_size = 16,
+                         .num_blocks = 4,
+                         .dtype = DType::kF32},
+                        {.num_slots = 4,
+                         .max_blocks_per_slot = 4,
+                         .max_batch_tokens = 64,
+                         .vocab_size = vocab_size,
+                         .block_size = 16});
+}
+
+// One sequence in slot 0 with these tokens, at positions from 0.
+inline Batch one_sequence(std::vector<int32_t> token_ids) {
+  Batch batch;
+  batch.clear();
+  batch.token_ids = std::move(token_ids);
+  for (int32_t i = 0; i < batch.num_tokens(); ++i) batch.positions.push_back(i);
+  batch.slots = {0};
+  batch.cu_seqlens_q = {0, batch.num_tokens()};
+  batch.context_lens = {batch.num_tokens()};
+  batch.slot_starts.emplace_back();  // slot 0
+  for (int32_t i = 0; i < 4; ++i)
+    batch.block_appends.push_back({.slot = 0, .index = i, .block = i});
+  return batch;
+}
+
+inline bool same_bits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
+           return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+         });
+}
+
+// The largest |a - b| / (absolute + relative * |b|); NaN counts as infinite. At most 1 is a pass.
+inline double worst_error(const Floats& a, const Floats& b, double absolute, double relative) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double worst = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double allowed = absolute + relative * std::abs(static_cast<double>(b[i]));
+    if (!(difference <= allowed)) worst = std::max(worst, difference / allowed);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    worst = std::max(worst, difference / allowed);
+  }
+  return worst;
+}
+
+}  // namespace tgi

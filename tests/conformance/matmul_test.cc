@@ -1,0 +1,184 @@
+// matmul against the reference in every weight type and odd shapes, and its promise that a row's
+// bits depend on nothing but the row.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "engine/cpu/cpu_backend.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+struct Shape {
+  int64_t rows;     // of x
+  int64_t outputs;  // of w
+  int64_t k;
+  bool bias;
+};
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> out = {
+      {1, 1, 1, false},      {1, 16, 2, true},     {2, 17, 3, true},
+      {6, 64, 64, false},    {7, 65, 65, true},    {12, 130, 31, false},
+      {31, 33, 257, true},   {64, 80, 100, false}, {9, 50, 1030, true},  // past one block of k
+      {1, 200, 2049, false},
+  };
+  Random random(7);
+  for (int i = 0; i < 12; ++i) {
+    out.push_back({random.integer(1, 40), random.integer(1, 150), random.integer(1, 300),
+                   random.integer(0, 1) == 1});
+  }
+  return out;
+}
+
+struct Problem {
+  Shape shape;
+  Floats x, w, bias;
+
+  explicit Problem(const Shape& s) : shape(s) {
+    Random random(static_cast<uint32_t>(s.rows * 1000003 + s.outputs * 1009 + s.k));
+    x = random.values(s.rows * s.k);
+    w = random.values(s.outputs * s.k);
+    bias = random.values(s.outputs);
+  }
+};
+
+Floats run(
+    Device& device, const Problem& problem, const Matrix& w, int64_t first_row, int64_t num_rows) {
+  const Shape& shape = problem.shape;
+  // Rows further apart than they are long, as parts of a fused row are.
+  DeviceTensor x(device, num_rows, shape.k, device.info().activation_dtype, shape.k + 3);
+  const auto begin = problem.x.begin() + first_row * shape.k;
+  x.write(Floats(begin, begin + num_rows * shape.k));
+  DeviceTensor out(device, num_rows, shape.outputs, device.info().activation_dtype,
+                   shape.outputs + 5);
+  const DeviceTensor bias = DeviceTensor::vector(device, problem.bias);
+  run_step(device, one_sequence({0}), [&] {
+    device.matmul(
+        {.x = x.view(), .w = &w, .bias = shape.bias ? &bias.view() : nullptr, .out = out.view()});
+  });
+  return out.read();
+}
+
+Floats run(Device& device, const Problem& problem, DType dtype) {
+  const auto w = make_matrix(device, problem.w, problem.shape.outputs, problem.shape.k, dtype);
+  return run(device, problem, *w, 0, problem.shape.rows);
+}
+
+// Values are below 1, so a sum of k products wanders by about sqrt(k) / 3 and each of k roundings
+// adds at most half a unit of it: 8 times the expected error.
+double tolerance(const Shape& shape, DType activation) {
+  const auto k = static_cast<double>(shape.k);
+  return (k + 8.0) * 0x1p-23 + 2.0 * roundoff(activation) * std::sqrt(k);
+}
+
+constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+
+}  // namespace
+
+TEST_CASE("matmul agrees with the reference in every weight type and shape") {
+  const auto reference = make_reference_device();
+  allocate_small_state(*reference);
+  std::vector<Problem> problems;
+  for (const Shape& shape : shapes()) problems.emplace_back(shape);
+  std::map<std::pair<size_t, DType>, Floats> wanted;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    for (const DType dtype : kDTypes) wanted[{i, dtype}] = run(*reference, problems[i], dtype);
+  }
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    for (size_t i = 0; i < problems.size(); ++i) {
+      const Shape& shape = problems[i].shape;
+      for (const DType dtype : kDTypes) {
+        INFO(fmt::format("{}: ({}, {}) x ({}, {}) {} bias {}", device_case.name, shape.rows,
+                         shape.k, shape.outputs, shape.k, dtype_name(dtype), shape.bias));
+        const Floats got = run(*device, problems[i], dtype);
+        CHECK(worst_error(got, wanted[{i, dtype}],
+                          tolerance(shape, device->info().activation_dtype), 0.0) <= 1.0);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "a row of matmul has the same bits alone, in any batch and on every device of its group") {
+  std::map<std::string, std::vector<Floats>> by_group;
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    size_t index = 0;
+    for (const Shape& shape : shapes()) {
+      const Problem problem(shape);
+      for (const DType dtype : kDTypes) {
+        INFO(device_case.name << " rows " << shape.rows << " outputs " << shape.outputs << " k "
+                              << shape.k << " " << dtype_name(dtype));
+        const auto w = make_matrix(*device, problem.w, shape.outputs, shape.k, dtype);
+        const Floats whole = run(*device, problem, *w, 0, shape.rows);
+        Floats alone;
+        for (int64_t row = 0; row < shape.rows; ++row) {
+          const Floats one = run(*device, problem, *w, row, 1);
+          alone.insert(alone.end(), one.begin(), one.end());
+        }
+        CHECK(same_bits(whole, alone));
+        auto& seen = by_group[device_case.bit_group];
+        if (index == seen.size()) seen.push_back(whole);
+        CHECK(same_bits(whole, seen[index++]));
+      }
+    }
+  }
+}
+
+TEST_CASE("make_matrix takes any stored type, transposed or not, and stacks pieces") {
+  const auto reference = make_reference_device();
+  allocate_small_state(*reference);
+  Random random(11);
+  const int64_t k = 37;
+  const int64_t sizes[] = {5, 20, 9};
+  std::vector<StoredMatrix> stored;
+  stored.reserve(27);
+  for (const DType dtype : kDTypes) {
+    for (const bool transposed : {false, true}) {
+      for (const int64_t rows : sizes) {
+        stored.emplace_back(random.values(rows * k), rows, k, dtype, transposed);
+      }
+    }
+  }
+  std::vector<HostWeight> pieces;
+  for (const StoredMatrix& matrix : stored) pieces.push_back(matrix.weight);
+  const int64_t outputs = 6 * (5 + 20 + 9);
+  Problem problem({.rows = 3, .outputs = outputs, .k = k, .bias = false});
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    for (const DType dtype : kDTypes) {
+      INFO(device_case.name << " " << dtype_name(dtype));
+      const auto w = device->make_matrix(pieces, dtype);
+      const auto reference_w = reference->make_matrix(pieces, dtype);
+      CHECK(w->rows == outputs);
+      CHECK(w->cols == k);
+      CHECK(w->size_bytes == device->matrix_bytes("dense", dtype, outputs, k));
+      const Floats got = run(*device, problem, *w, 0, 3);
+      const Floats wanted = run(*reference, problem, *reference_w, 0, 3);
+      CHECK(worst_error(got, wanted, tolerance(problem.shape, device->info().activation_dtype),
+                        0.0) <= 1.0);
+    }
+  }
+}
+
+TEST_CASE("a weight format without a kernel is refused by name") {
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    StoredMatrix stored(Floats(4, 1.0F), 2, 2, DType::kF32);
+    stored.weight.format = "ternary";
+    CHECK_THROWS_WITH(device->make_matrix(std::span(&stored.weight, 1), DType::kF32),
+                      Catch::Contains("ternary"));
+    CHECK_THROWS_WITH(device->matrix_bytes("ternary", DType::kF32, 2, 2),
+                      Catch::Contains("ternary"));
+  }
+}
+
+}  // namespace tgi

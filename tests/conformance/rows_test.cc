@@ -1,0 +1,158 @@
+// The ops that work on rows by themselves: embed, norm, activation, add, gather_logit_rows.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "engine/cpu/cpu_backend.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+using Run = std::function<std::vector<Floats>(Device&)>;
+
+// Runs on the reference and on every device; checks closeness, and bits within a group.
+void conform(const std::string& what, double absolute, double relative, const Run& run) {
+  const auto reference = make_reference_device();
+  allocate_small_state(*reference);
+  const std::vector<Floats> wanted = run(*reference);
+  std::map<std::string, std::vector<Floats>> by_group;
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    const std::vector<Floats> got = run(*device);
+    const double extra = 4.0 * roundoff(device->info().activation_dtype);
+    const auto& same = by_group.try_emplace(device_case.bit_group, got).first->second;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      INFO(device_case.name << ": " << what << ", output " << i);
+      CHECK(worst_error(got[i], wanted[i], absolute, relative + extra) <= 1.0);
+      CHECK(same_bits(got[i], same[i]));
+    }
+  }
+}
+
+constexpr int64_t kWidths[] = {1, 15, 16, 17, 96, 130, 1037};
+
+}  // namespace
+
+TEST_CASE("embed looks up tokens and positions in every type") {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const bool with_positions : {false, true}) {
+      conform("embed", 1e-7, 0.0, [&](Device& device) {
+        Random random(3);
+        const int64_t cols = 45;
+        const auto table = make_matrix(device, random.values(50 * cols), 50, cols, dtype);
+        const auto positions = make_matrix(device, random.values(10 * cols), 10, cols, dtype);
+        DeviceTensor out(device, 5, cols, device.info().activation_dtype, cols + 2);
+        run_step(device, one_sequence({49, 0, 17, 17, 31}), [&] {
+          device.embed({.table = table.get(),
+                        .position_table = with_positions ? positions.get() : nullptr,
+                        .multiplier = 1.5F,
+                        .out = out.view()});
+        });
+        return std::vector<Floats>{out.read()};
+      });
+    }
+  }
+}
+
+TEST_CASE("norms agree with the reference, with and without residual and bias") {
+  for (const int64_t cols : kWidths) {
+    for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
+      for (const bool extras : {false, true}) {
+        // A layer norm of one column is 0 / 0 but for eps: no meaning to agree on.
+        if (kind == NormKind::kLayer && cols == 1) continue;
+        conform("norm of " + std::to_string(cols), 2e-6, 2e-6, [&](Device& device) {
+          Random random(static_cast<uint32_t>(cols));
+          const int64_t rows = 7;
+          DeviceTensor x(device, rows, cols, random.values(rows * cols));
+          DeviceTensor residual(device, rows, cols, random.values(rows * cols));
+          DeviceTensor out(device, rows, cols, device.info().activation_dtype, cols + 1);
+          const DeviceTensor weight = DeviceTensor::vector(device, random.values(cols));
+          const DeviceTensor bias = DeviceTensor::vector(device, random.values(cols));
+          run_step(device, one_sequence({0}), [&] {
+            device.norm({.kind = kind,
+                         .eps = 1e-5F,
+                         .weight_offset = extras ? 1.0F : 0.0F,
+                         .weight = &weight.view(),
+                         .bias = extras ? &bias.view() : nullptr,
+                         .x = x.view(),
+                         .residual = extras ? residual.view() : Tensor{},
+                         .out = out.view()});
+          });
+          return std::vector<Floats>{out.read(), residual.read()};
+        });
+      }
+    }
+  }
+}
+
+TEST_CASE("norm may write over its input") {
+  conform("norm in place", 2e-6, 2e-6, [&](Device& device) {
+    Random random(5);
+    DeviceTensor x(device, 3, 33, random.values(3 * 33));
+    const DeviceTensor weight = DeviceTensor::vector(device, random.values(33));
+    run_step(device, one_sequence({0}), [&] {
+      device.norm({.eps = 1e-6F,
+                   .weight = &weight.view(),
+                   .x = x.view(),
+                   .residual = Tensor{},
+                   .out = x.view()});
+    });
+    return std::vector<Floats>{x.read()};
+  });
+}
+
+TEST_CASE("activations agree with the reference over a wide range") {
+  for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
+                                Activation::kRelu, Activation::kReluSquared}) {
+    for (const bool gated : {false, true}) {
+      // gelu of a far negative number is x times a difference of two numbers near 1
+      conform("activation", 3e-6, 2e-6, [&](Device& device) {
+        Random random(static_cast<uint32_t>(kind) + 9);
+        const int64_t rows = 40;
+        const int64_t cols = 53;
+        Floats values = random.values(rows * cols * (gated ? 2 : 1));
+        for (float& x : values) x *= 12.0F;
+        DeviceTensor in(device, rows, cols * (gated ? 2 : 1), values);
+        DeviceTensor out(device, rows, cols, device.info().activation_dtype, cols + 4);
+        run_step(device, one_sequence({0}), [&] {
+          device.activation({.kind = kind, .gated = gated, .in = in.view(), .out = out.view()});
+        });
+        return std::vector<Floats>{out.read()};
+      });
+    }
+  }
+}
+
+TEST_CASE("add adds, also onto its own input") {
+  for (const int64_t cols : kWidths) {
+    conform("add", 1e-7, 0.0, [&](Device& device) {
+      Random random(static_cast<uint32_t>(cols) + 1);
+      DeviceTensor x(device, 9, cols, random.values(9 * cols));
+      DeviceTensor y(device, 9, cols, random.values(9 * cols));
+      DeviceTensor out(device, 9, cols, device.info().activation_dtype);
+      run_step(device, one_sequence({0}), [&] {
+        device.add(x.view(), y.view(), out.view());
+        device.add(x.view(), out.view(), x.view());
+      });
+      return std::vector<Floats>{out.read(), x.read()};
+    });
+  }
+}
+
+TEST_CASE("gather_logit_rows takes sample rows, then score rows") {
+  conform("gather", 0.0, 0.0, [&](Device& device) {
+    Random random(21);
+    DeviceTensor x(device, 6, 19, random.values(6 * 19));
+    DeviceTensor out(device, 4, 19, device.info().activation_dtype);
+    Batch batch = one_sequence({1, 2, 3, 4, 5, 6});
+    batch.sample_rows = {{.row = 5, .slot = 0, .position = 6}};
+    batch.score_rows = {
+        {.row = 0, .target_id = 1}, {.row = 3, .target_id = 1}, {.row = 1, .target_id = 1}};
+    run_step(device, batch, [&] { device.gather_logit_rows(x.view(), out.view()); });
+    return std::vector<Floats>{out.read()};
+  });
+}
+
+}  // namespace tgi
