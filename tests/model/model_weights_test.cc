@@ -1,6 +1,8 @@
 #include "engine/model/model_weights.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "tests/model/fake_device.h"
@@ -146,6 +148,33 @@ TEST_CASE("an element type matters only where it is needed") {
   norm.data = std::string(80, 'x');
   CHECK_THAT(refusal(model, tensors, Code::kUnsupported),
              Catch::Contains("model.norm.weight: element type F64"));
+}
+
+TEST_CASE("vectors of any stored type arrive as the same floats") {
+  const LoadedConfig model = load_config(small_llama());
+  auto tensors = small_tensors(model);
+  TestTensor& norm = named(tensors, "model.norm.weight");
+  const auto load_norm = [&](const std::string& dtype, const std::vector<uint16_t>& bits) {
+    norm.dtype = dtype;
+    norm.data.assign(reinterpret_cast<const char*>(bits.data()), bits.size() * 2);
+    return vector_values(load(model, tensors).final_norm);
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> half = load_norm(
+      "F16", {0x3c00, 0xc000, 0x0001, 0x83ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x8000, 0x7e00});
+  const std::vector<float> expected = {
+      1.0F, -2.0F, 0x1p-24F, -1023 * 0x1p-24F, 0x1p-14F, 65504.0F, kInfinity, -kInfinity, -0.0F};
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(half[i] == expected[i]);
+  CHECK(std::signbit(half[8]));
+  CHECK(std::isnan(half[9]));
+  const std::vector<float> brain =
+      load_norm("BF16", {0x3f80, 0xc000, 0x0001, 0x7f80, 0xff80, 0x8000, 0x3fc0, 0, 0, 0});
+  CHECK(brain[0] == 1.0F);
+  CHECK(brain[1] == -2.0F);
+  CHECK(brain[2] == 0x1p-133F);
+  CHECK(brain[3] == kInfinity);
+  CHECK(brain[4] == -kInfinity);
+  CHECK(brain[6] == 1.5F);
 }
 
 TEST_CASE("a tied head may be missing or a copy, not another matrix") {
