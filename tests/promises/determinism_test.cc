@@ -1,0 +1,100 @@
+// Promises 1 and 2: a request's answer has the same bits alone, in any batch, with any chunking, on
+// a warm or cold cache, with any number of threads and on any instruction set; a seed gives the
+// same text under any load.
+#include <random>
+
+#include "engine/runtime/demo_model.h"
+#include "tests/promises/engine_fixture.h"
+
+namespace tgi {
+namespace {
+
+std::vector<Asked> mixed_requests(int32_t vocab_size, bool sampled) {
+  std::mt19937 random(11);
+  std::vector<int32_t> shared;
+  for (int i = 0; i < 70; ++i)
+    shared.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(vocab_size)));
+  std::vector<Asked> out;
+  for (uint32_t i = 0; i < 32; ++i) {
+    Asked asked;
+    // A third have a common beginning, so that prefixes are shared.
+    if (i % 3 == 0) asked.prompt_ids.assign(shared.begin(), shared.begin() + 20 + i);
+    for (auto length = random() % 80 + 1; length > 0; --length) {
+      asked.prompt_ids.push_back(
+          static_cast<int32_t>(random() % static_cast<uint32_t>(vocab_size)));
+    }
+    asked.max_new_tokens = static_cast<int32_t>(random() % 24 + 4);
+    if (sampled) {
+      asked.sampling.do_sample = true;
+      asked.sampling.temperature = 0.9F;
+      asked.sampling.top_k = i % 4 == 0 ? 20 : 0;
+      asked.sampling.top_p = i % 4 == 1 ? 0.8F : 1.0F;
+      asked.sampling.repetition_penalty = i % 5 == 0 ? 1.2F : 1.0F;
+      asked.sampling.frequency_penalty = i % 5 == 1 ? 0.5F : 0.0F;
+      asked.sampling.seed = 1000 + i;
+    }
+    out.push_back(std::move(asked));
+  }
+  return out;
+}
+
+void check_invariance(DType dtype, bool sampled) {
+  const auto files = open_demo_model();
+  const auto asked = mixed_requests(2048, sampled);
+  std::vector<Generated> expected;
+  {
+    EngineFixture alone(*files, {.dtype = dtype, .num_threads = 1});
+    for (const Asked& one : asked) expected.push_back(alone.generate_one(one, false));
+  }
+  struct Way {
+    const char* name;
+    FixtureOptions options;
+    int num_rounds = 1;  // the second one finds a warm cache
+  };
+  const std::vector<Way> ways = {
+      {"one thread, cold then warm cache", {.dtype = dtype, .num_threads = 1}, 2},
+      {"two threads", {.dtype = dtype, .num_threads = 2}},
+      {"chunks of 7 tokens, three threads",
+       {.dtype = dtype, .num_threads = 3, .max_batch_tokens = 33, .max_running = 26},
+       2},
+      {"so few blocks that sequences are preempted",
+       {.dtype = dtype, .max_batch_tokens = 64, .num_blocks = 24},
+       2},
+      {"avx2", {.dtype = dtype, .isa = "avx2"}},
+  };
+  const auto isas = available_isas();
+  for (const Way& way : ways) {
+    if (way.options.isa != "auto" &&
+        std::find(isas.begin(), isas.end(), way.options.isa) == isas.end()) {
+      WARN("skipped: this processor has no " << way.options.isa);
+      continue;
+    }
+    EngineFixture fixture(*files, way.options);
+    for (int round = 0; round < way.num_rounds; ++round) {
+      const auto answers = fixture.generate(asked);
+      for (size_t i = 0; i < asked.size(); ++i) {
+        INFO(way.name << ", round " << round << ", request " << i);
+        CHECK(answers[i] == expected[i]);
+        if (round == 1 && way.options.num_blocks > 100 && asked[i].prompt_ids.size() > 16) {
+          CHECK(answers[i].num_cached >= 16);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("greedy answers of 32 mixed requests are bit-identical however they are run, in bf16") {
+  check_invariance(DType::kBF16, false);
+}
+
+TEST_CASE("greedy answers of 32 mixed requests are bit-identical however they are run, in f32") {
+  check_invariance(DType::kF32, false);
+}
+
+TEST_CASE("seeded answers of 32 mixed requests are bit-identical however they are run") {
+  check_invariance(DType::kBF16, true);
+}
+
+}  // namespace tgi

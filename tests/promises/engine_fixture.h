@@ -1,0 +1,143 @@
+// A real model on a real device behind an engine, without a tokenizer: prompts and answers are
+// token ids.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_source.h"
+#include "base/log.h"
+#include "engine/cpu/cpu_backend.h"
+#include "engine/model/architecture.h"
+#include "engine/model/model_weights.h"
+#include "engine/runtime/engine.h"
+#include "engine/text/byte_tokenizer.h"
+#include "engine/weights/checkpoint.h"
+#include "tests/runtime/fake_workers.h"
+
+namespace tgi {
+
+struct FixtureOptions {
+  DType dtype = DType::kF32;
+  std::string isa = "auto";
+  int num_threads = 2;
+  int32_t max_batch_tokens = 512;
+  int32_t max_running = 32;
+  int32_t num_blocks = 512;
+};
+
+struct LoadedFixture {
+  LoadedConfig model;
+  std::unique_ptr<Worker> worker;
+};
+
+inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& options) {
+  LoadedFixture out;
+  out.model = load_model_config(files);
+  const ModelConfig& config = out.model.config;
+  auto device = make_cpu_device({.isa = options.isa, .num_threads = options.num_threads});
+  const auto checkpoint = open_checkpoint(files);
+  ModelWeights weights = load_weights(out.model, *checkpoint, *device, {.dtype = options.dtype});
+  device->allocate_state({.num_layers = config.num_layers,
+                          .num_kv_heads = config.num_kv_heads,
+                          .head_dim = config.head_dim,
+                          .block_size = 16,
+                          .num_blocks = options.num_blocks,
+                          .dtype = options.dtype},
+                         {.num_slots = options.max_running,
+                          .max_blocks_per_slot = options.num_blocks,
+                          .max_batch_tokens = options.max_batch_tokens,
+                          .vocab_size = config.vocab_size});
+  out.worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                                        options.max_batch_tokens);
+  return out;
+}
+
+// Token ids and the bits of their log-probabilities: equal only when every bit of the computation
+// was.
+struct Generated {
+  std::vector<int32_t> ids;
+  std::vector<double> logprobs;
+  int64_t num_cached = 0;
+  bool operator==(const Generated& other) const {
+    return ids == other.ids && logprobs == other.logprobs;
+  }
+};
+
+struct Asked {
+  std::vector<int32_t> prompt_ids;
+  int32_t max_new_tokens = 16;
+  SamplingParams sampling;
+};
+
+class EngineFixture {
+ public:
+  EngineFixture(const FileSource& files, const FixtureOptions& options) {
+    LoadedFixture loaded = load_worker(files, options);
+    tokenizer_ = std::make_unique<ByteTokenizer>(loaded.model.config.vocab_size);
+    EngineOptions engine;
+    engine.scheduler = {.max_running = options.max_running,
+                        .max_batch_tokens = options.max_batch_tokens};
+    engine.num_blocks = options.num_blocks;
+    engine_ = std::make_unique<Engine>(engine, std::move(loaded.worker), *tokenizer_);
+  }
+
+  // All at once; the answers in the order asked.
+  std::vector<Generated> generate(const std::vector<Asked>& asked, bool use_prefix_cache = true) {
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (const Asked& each : asked) {
+      auto request = std::make_unique<Request>();
+      request->id = ++last_id_;
+      request->prompt_ids = each.prompt_ids;
+      request->max_new_tokens = each.max_new_tokens;
+      request->sampling = each.sampling;
+      request->ignore_eos = true;
+      request->details = true;
+      request->use_prefix_cache = use_prefix_cache;
+      request->accepted_at = Clock::now();
+      answers.push_back(std::make_unique<Answer>());
+      engine_->submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+    }
+    std::vector<Generated> out;
+    for (const auto& answer : answers) {
+      REQUIRE(answer->wait_for_end(120000));
+      REQUIRE(answer->done);
+      Generated generated;
+      for (const ipc::TokenInfo& token : answer->done->best.tokens) {
+        generated.ids.push_back(token.id);
+        generated.logprobs.push_back(token.logprob.value_or(1.0));
+      }
+      generated.num_cached = answer->done->num_cached_tokens;
+      out.push_back(std::move(generated));
+    }
+    return out;
+  }
+
+  Generated generate_one(const Asked& asked, bool use_prefix_cache = true) {
+    return generate({asked}, use_prefix_cache).front();
+  }
+
+  Engine& engine() { return *engine_; }
+
+ private:
+  std::unique_ptr<ByteTokenizer> tokenizer_;
+  std::unique_ptr<Engine> engine_;
+  uint64_t last_id_ = 0;
+};
+
+inline std::vector<std::string> golden_model_folders() {
+  std::vector<std::string> out;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(TGI_SOURCE_DIR "/tests/golden/models")) {
+    if (entry.is_directory()) out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  REQUIRE(out.size() >= 19);
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,143 @@
+// The whole forward pass against transformers (scripts/make_model_goldens): logits to 1e-4, greedy
+// tokens exactly, alone and in a mixed batch with chunked prefill. f32 throughout.
+#include <cmath>
+
+#include "base/json.h"
+#include "tests/promises/engine_fixture.h"
+#include "tests/shared_data.h"
+
+namespace tgi {
+namespace {
+
+Json read_golden(const FileSource& files) {
+  return parse_json(files.require_text("golden.json"), 16);
+}
+
+// Log-probabilities of the whole vocabulary after each of the wanted positions, from one step over
+// all tokens.
+std::vector<std::vector<double>> all_logprobs(Worker& worker,
+                                              const std::vector<int32_t>& token_ids,
+                                              const std::vector<int32_t>& positions,
+                                              int32_t vocab_size) {
+  Batch batch;
+  batch.clear();
+  const auto count = static_cast<int32_t>(token_ids.size());
+  SamplingParams sampling;
+  sampling.top_n_tokens = vocab_size;
+  batch.slot_starts.push_back(
+      {.slot = 0, .sampling = sampling, .token_ids = token_ids, .num_prompt_tokens = count});
+  for (int32_t i = 0; i < count; ++i) {
+    batch.token_ids.push_back(token_ids[static_cast<size_t>(i)]);
+    batch.positions.push_back(i);
+  }
+  // Not the identity: a block table that is ignored would show.
+  for (int32_t i = 0; i <= count / 16; ++i)
+    batch.block_appends.push_back({.slot = 0, .index = i, .block = 40 - i});
+  batch.slots.push_back(0);
+  batch.cu_seqlens_q.push_back(count);
+  batch.context_lens.push_back(count);
+  for (const int32_t position : positions) {
+    batch.sample_rows.push_back({.row = position, .slot = 0, .position = position + 1});
+  }
+  const StepResult& result = worker.wait(worker.submit(batch));
+  std::vector<std::vector<double>> out;
+  for (const SampledToken& sampled : result.sampled) {
+    REQUIRE(sampled.top_tokens.size() == static_cast<size_t>(vocab_size));
+    std::vector<double> row(static_cast<size_t>(vocab_size));
+    for (const TokenScore& token : sampled.top_tokens)
+      row[static_cast<size_t>(token.id)] = token.logprob;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+double log_sum_exp(const std::vector<double>& logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit - largest);
+  return largest + std::log(sum);
+}
+
+void check_logits(Worker& worker, const Json& golden, int32_t vocab_size) {
+  auto token_ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
+  const auto greedy_ids = golden.at("greedy_ids").get<std::vector<int32_t>>();
+  token_ids.insert(token_ids.end(), greedy_ids.begin(), greedy_ids.end() - 1);
+  std::vector<int32_t> positions;
+  for (const Json& row : golden.at("rows")) positions.push_back(row.at("position").get<int32_t>());
+  const auto logprobs = all_logprobs(worker, token_ids, positions, vocab_size);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const auto expected = golden.at("rows")[i].at("logits").get<std::vector<double>>();
+    const double norm = log_sum_exp(expected);
+    double scale = 0;
+    double difference = 0;
+    for (size_t id = 0; id < expected.size(); ++id) {
+      scale = std::max(scale, std::abs(expected[id]));
+      difference = std::max(difference, std::abs(expected[id] - norm - logprobs[i][id]));
+    }
+    INFO("position " << positions[i]);
+    CHECK(difference < 1e-4 * scale);
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "logits and greedy tokens of every family are those of transformers, alone and in a mixed "
+    "batch of 16") {
+  for (const std::string& folder : golden_model_folders()) {
+    INFO(folder);
+    const auto files = open_folder(folder);
+    const Json golden = read_golden(*files);
+    {
+      LoadedFixture loaded = load_worker(*files, {});
+      for (const Json& one : golden.at("cases")) {
+        check_logits(*loaded.worker, one, loaded.model.config.vocab_size);
+      }
+    }
+    std::vector<Asked> asked;
+    std::vector<std::vector<int32_t>> expected;
+    for (int repeat = 0; asked.size() < 16; ++repeat) {
+      for (const Json& one : golden.at("cases")) {
+        expected.push_back(one.at("greedy_ids").get<std::vector<int32_t>>());
+        // Different lengths, so that the batch changes while it runs.
+        const auto count = static_cast<int32_t>(expected.back().size()) - repeat;
+        expected.back().resize(static_cast<size_t>(count));
+        asked.push_back({.prompt_ids = one.at("prompt_ids").get<std::vector<int32_t>>(),
+                         .max_new_tokens = count,
+                         .sampling = {}});
+      }
+    }
+    EngineFixture alone(*files, {});
+    EngineFixture mixed(*files, {.max_batch_tokens = 23});
+    for (size_t i = 0; i < golden.at("cases").size(); ++i)
+      CHECK(alone.generate_one(asked[i], false).ids == expected[i]);
+    for (const bool use_prefix_cache : {false, true}) {
+      const auto answers = mixed.generate(asked, use_prefix_cache);
+      for (size_t i = 0; i < answers.size(); ++i) {
+        INFO("request " << i);
+        CHECK(answers[i].ids == expected[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("stories260K tells its published stories") {
+  if (!has_shared_data("weights/stories260K")) return;
+  const std::string folder = shared_data_dir() + "/weights/stories260K";
+  const auto goldens = open_folder(folder);
+  const Json golden = parse_json(goldens->require_text("golden_greedy.json"), 16);
+  const auto files = open_folder(folder + "/hf");
+  EngineFixture fixture(*files, {});
+  std::vector<Asked> asked;
+  for (const Json& one : golden.at("cases")) {
+    asked.push_back({.prompt_ids = one.at("prompt_ids").get<std::vector<int32_t>>(),
+                     .max_new_tokens = 64,
+                     .sampling = {}});
+  }
+  const auto answers = fixture.generate(asked);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    CHECK(answers[i].ids == golden.at("cases")[i].at("greedy_ids").get<std::vector<int32_t>>());
+  }
+}
+
+}  // namespace tgi
