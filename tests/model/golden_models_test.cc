@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file_source.h"
+#include "engine/cpu/cpu_backend.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/fake_device.h"
 #include "tests/model/plain_forward.h"
@@ -65,6 +66,25 @@ TEST_CASE("tiny checkpoints of every family mean what transformers says") {
     CHECK(weights.size_bytes == device.allocated_bytes);
     const Json golden = parse_json(files->require_text("golden.json"));
     for (const Json& item : golden.at("cases")) check_case(model.config, weights, item);
+  }
+}
+
+TEST_CASE("real devices hold as many bytes of the tiny checkpoints as planned") {
+  for (const std::string& folder : golden_folders()) {
+    INFO(folder);
+    const auto files = open_folder(folder);
+    const LoadedConfig model = load_model_config(*files);
+    const auto checkpoint = open_checkpoint(*files);
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      for (const bool reference : {true, false}) {
+        const auto device =
+            reference ? make_reference_device() : make_cpu_device({.num_threads = 1});
+        const LoadWeightsOptions options{.dtype = dtype};
+        const ModelWeights weights = load_weights(model, *checkpoint, *device, options);
+        CHECK(weights.size_bytes == plan_weight_bytes(model, *device, options));
+        CHECK(weights.layers.size() == static_cast<size_t>(model.config.num_layers));
+      }
+    }
   }
 }
 
