@@ -18,42 +18,53 @@ int bin_of(float distance) {
   return static_cast<int>(std::min(distance * kBinsPerUnit, static_cast<float>(kNumBins - 1)));
 }
 
-// The bin that holds the k-th highest of the logits; the last one when there are fewer.
-int bin_of_kth(const std::vector<float>& logits, float highest, int32_t k) {
-  std::array<int32_t, kNumBins> counts{};
-  for (const float x : logits) {
-    if (x > -std::numeric_limits<float>::infinity()) {
-      ++counts[static_cast<size_t>(bin_of(highest - x))];
-    }
-  }
-  int64_t seen = 0;
-  for (int bin = 0; bin < kNumBins; ++bin) {
-    seen += counts[static_cast<size_t>(bin)];
-    if (seen >= k) return bin;
-  }
-  return kNumBins - 1;
-}
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-Candidates::Candidates(SamplerScratch& scratch,
-                       const SamplerMath& math,
+Candidates::Candidates(const SamplingParams& params,
                        float highest,
-                       int32_t top_k)
+                       const SamplerMath& math,
+                       SamplerScratch& scratch)
     : scratch_(scratch), math_(math), highest_(highest) {
-  const int last_bin = top_k > 0 ? bin_of_kth(scratch.logits, highest, top_k) : kNumBins;
-  for (size_t id = 0; id < scratch.logits.size(); ++id) {
-    const float x = scratch.logits[id];
-    if (!(x > -std::numeric_limits<float>::infinity()) || bin_of(highest - x) > last_bin) continue;
-    scratch.ids[static_cast<size_t>(count_)] = static_cast<int32_t>(id);
-    scratch.values[static_cast<size_t>(count_++)] = x;
+  if (params.top_k > 0) {
+    list_top_k(params.top_k);
+  } else if (params.top_p < 1.0F) {
+    list_top_p(params.top_p);
+  } else if (params.typical_p < 1.0F) {
+    list_within(kInfinity);
+  } else {
+    list_within(0.01F - std::log(params.min_p));  // a hair more than min-p will keep
   }
-  if (top_k <= 0 || count_ <= top_k) return;
-  std::copy_n(scratch.values.begin(), count_, scratch.keys.begin());
-  const auto kth = scratch.keys.begin() + top_k - 1;
-  std::nth_element(scratch.keys.begin(), kth, scratch.keys.begin() + count_, std::greater<>());
+}
+
+void Candidates::list_within(float distance) {
+  const float least = std::max(highest_ - distance, std::numeric_limits<float>::lowest());
+  count_ = math_.list_from(scratch_.logits.data(), static_cast<int64_t>(scratch_.logits.size()),
+                           least, scratch_.ids.data(), scratch_.values.data());
+}
+
+// Most rows have what is asked for near the top; the others are passed over again.
+void Candidates::list_top_k(int32_t k) {
+  for (const float distance : {4.0F, 12.0F, kInfinity}) {
+    list_within(distance);
+    if (count_ >= k) break;
+  }
+  if (count_ <= k) return;
+  std::copy_n(scratch_.values.begin(), count_, scratch_.keys.begin());
+  const auto kth = scratch_.keys.begin() + k - 1;
+  std::nth_element(scratch_.keys.begin(), kth, scratch_.keys.begin() + count_, std::greater<>());
   const float lowest = *kth;
-  thin([&](size_t i) { return scratch.values[i] >= lowest; });
+  thin([&](size_t i) { return scratch_.values[i] >= lowest; });
+}
+
+void Candidates::list_top_p(float mass) {
+  total_ = static_cast<double>(math_.sum_exp(
+      scratch_.logits.data(), static_cast<int64_t>(scratch_.logits.size()), highest_));
+  for (const float distance : {2.0F, 5.0F, 12.0F, kInfinity}) {
+    list_within(distance);
+    if (weigh() >= static_cast<double>(mass) * total_) break;
+  }
 }
 
 template <typename Keep>
@@ -119,7 +130,8 @@ Candidates::Cut Candidates::find_cut(double mass) {
 }
 
 void Candidates::keep_top_p(float mass) {
-  const double total = weigh();
+  const double listed = weigh();
+  const double total = total_ > 0.0 ? total_ : listed;
   for (size_t i = 0; i < static_cast<size_t>(count_); ++i) scratch_.keys[i] = -scratch_.values[i];
   const Cut cut = find_cut(static_cast<double>(mass) * total);
   thin([&](size_t i) {

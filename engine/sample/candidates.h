@@ -10,9 +10,12 @@ namespace tgi {
 
 class Candidates {
  public:
-  // Takes the ids of scratch.logits that are above -infinity, and of these, with top_k > 0, those
-  // that are not below the k-th highest.
-  Candidates(SamplerScratch& scratch, const SamplerMath& math, float highest, int32_t top_k);
+  // Of scratch.logits, whose highest is `highest`. Lists as many ids as the first filter of
+  // `params` can leave, and applies top-k.
+  Candidates(const SamplingParams& params,
+             float highest,
+             const SamplerMath& math,
+             SamplerScratch& scratch);
 
   void keep_top_p(float mass);
   void keep_typical(float mass);
@@ -31,6 +34,10 @@ class Candidates {
     int32_t id;
   };
 
+  // Lists the ids whose logit is at most `distance` below the highest.
+  void list_within(float distance);
+  void list_top_k(int32_t k);
+  void list_top_p(float mass);
   // Fills weights with exp(value - highest); returns their sum.
   double weigh();
   Cut find_cut(double mass);
@@ -42,6 +49,7 @@ class Candidates {
   const SamplerMath& math_;
   float highest_;
   int64_t count_ = 0;
+  double total_ = 0.0;  // of the weights of all ids, when the list holds only the heaviest; else 0
 };
 
 }  // namespace tgi

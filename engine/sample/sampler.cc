@@ -80,11 +80,13 @@ bool has_filters(const SamplingParams& params) {
   return params.top_k > 0 || params.top_p < 1.0F || params.typical_p < 1.0F || params.min_p > 0.0F;
 }
 
-int32_t draw(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scratch) {
+// `logits` may be those of the scratch.
+int32_t draw(const SamplerRow& row,
+             const float* logits,
+             const SamplerMath& math,
+             SamplerScratch& scratch) {
   const SamplingParams& params = *row.params;
-  for (float& x : scratch.logits) {
-    x = std::min(x / params.temperature, std::numeric_limits<float>::max());
-  }
+  math.temper(logits, scratch.logits.data(), row.vocab_size, params.temperature);
   const float highest = math.max_value(scratch.logits.data(), row.vocab_size);
   if (highest == -kInfinity) return lowest_allowed(row);
   const DrawKey key{.seed = params.seed,
@@ -93,7 +95,7 @@ int32_t draw(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scr
   if (!has_filters(params)) {
     return math.draw(scratch.logits.data(), nullptr, row.vocab_size, highest, key);
   }
-  Candidates candidates(scratch, math, highest, params.top_k);
+  Candidates candidates(params, highest, math, scratch);
   if (params.top_p < 1.0F) candidates.keep_top_p(params.top_p);
   if (params.typical_p < 1.0F) candidates.keep_typical(params.typical_p);
   if (params.min_p > 0.0F) candidates.keep_min_p(params.min_p);
@@ -105,18 +107,15 @@ int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scr
   const SamplingParams& params = *row.params;
   const bool penalised = params.has_penalties() && !row.history.empty();
   const bool watermarked = params.watermark && row.previous_id >= 0;
-  const bool changed = penalised || watermarked || row.allowed != nullptr;
-  if (!params.do_sample && !changed) return argmax(row, row.logits, math);
-
-  for (size_t id = 0; id < scratch.logits.size(); ++id) {
-    const float x = row.logits[id];
-    scratch.logits[id] = std::isnan(x) ? -kInfinity : x;
+  const float* logits = row.logits;
+  if (penalised || watermarked || row.allowed != nullptr) {
+    std::copy_n(row.logits, row.vocab_size, scratch.logits.begin());
+    if (watermarked) apply_watermark(row, scratch.logits);
+    if (penalised) apply_penalties(row, scratch.logits);
+    if (row.allowed != nullptr) apply_mask(row, scratch.logits);
+    logits = scratch.logits.data();
   }
-  if (watermarked) apply_watermark(row, scratch.logits);
-  if (penalised) apply_penalties(row, scratch.logits);
-  if (row.allowed != nullptr) apply_mask(row, scratch.logits);
-  if (!params.do_sample) return argmax(row, scratch.logits.data(), math);
-  return draw(row, math, scratch);
+  return params.do_sample ? draw(row, logits, math, scratch) : argmax(row, logits, math);
 }
 
 // All logits that are not below the n-th highest.
@@ -185,7 +184,7 @@ bool is_green(int32_t previous_id, int32_t id) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
   z ^= z >> 31;
-  return static_cast<double>(z >> 11) * 0x1p-53 < kWatermarkGamma;
+  return (z >> 11) < static_cast<uint64_t>(kWatermarkGamma * 0x1p53);
 }
 
 }  // namespace tgi

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/tile.h"
@@ -37,9 +38,9 @@ class AttentionRun {
       const int64_t begin = tile * kAttentionTile;
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
-      score(begin, count);
+      score(begin, count, last);
       for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin);
-      weigh(begin, count);
+      weigh(begin, count, last);
     }
     finish();
   }
@@ -53,12 +54,19 @@ class AttentionRun {
     const int64_t first = position(r) - block_.sliding_window + 1;
     return first > 0 ? first : 0;
   }
-  const std::byte* chunk(const std::byte* base,
-                         int64_t position,
-                         int64_t stride_bytes,
-                         int64_t chunk_bytes) const {
+  // Of the 16 positions from `position` on.
+  const std::byte* key_chunk(int64_t position) const {
     const int64_t block = block_.block_table[position / block_.block_size];
-    return base + block * stride_bytes + position % block_.block_size / kChunk * chunk_bytes;
+    return block_.k + block * block_.k_block_stride_bytes +
+           position % block_.block_size / kChunk * key_panel_bytes_;
+  }
+  template <int NP>
+  void value_panels(int64_t position, int64_t panel, const std::byte* (&out)[NP]) const {
+    const int64_t block = block_.block_table[position / block_.block_size];
+    const int64_t chunk_bytes = width_ / 16 * value_panel_bytes_;
+    const std::byte* values = block_.v + block * block_.v_block_stride_bytes +
+                              position % block_.block_size / kChunk * chunk_bytes;
+    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * value_panel_bytes_;
   }
 
   void begin() {
@@ -73,38 +81,62 @@ class AttentionRun {
     }
   }
 
-  // scores (num_rows, 64) = q k^T for the chunks that hold the first `count` positions.
-  void score(int64_t begin, int64_t count) {
-    const std::byte* keys[kChunksPerTile] = {};
-    const int64_t num_chunks = (count + kChunk - 1) / kChunk;
-    for (int64_t c = 0; c < num_chunks; ++c) {
-      keys[c] = chunk(block_.k, begin + c * kChunk, block_.k_block_stride_bytes, key_panel_bytes_);
-    }
-    constexpr int kPanels = V::panels_for(kMaxTileRows);
-    int64_t c = 0;
-    for (; c + kPanels <= num_chunks; c += kPanels) score_chunks<kPanels>(keys, c);
-    for (; c < num_chunks; ++c) score_chunks<1>(keys, c);
-  }
-
-  template <int NP>
-  void score_chunks(const std::byte* const* keys, int64_t first) {
-    const std::byte* panels[NP];
-    for (int j = 0; j < NP; ++j) panels[j] = keys[first + j];
+  // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of
+  // the next tile of positions, because blocks lie anywhere and the processor can't guess them.
+  template <typename Prefetch, typename Run>
+  void for_row_tiles(const Prefetch& next, bool has_next, Run run) const {
     const RowTiles tiles(block_.num_rows);
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
-      const int64_t row = tiles.begin(t);
       with_rows(tiles.size(t), [&]<int MR>() {
-        V sums[MR][NP];
-        for (int r = 0; r < MR; ++r) {
-          for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
-        }
-        accumulate<V, Line, MR, NP, 0>(q_ + row * width_, width_, block_.head_dim, panels, sums);
-        float* out = scores_ + row * kAttentionTile + first * kChunk;
-        for (int r = 0; r < MR; ++r) {
-          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * kAttentionTile + j * kChunk);
+        if (t == 0 && has_next) {
+          run.template operator()<MR>(next, tiles.begin(t));
+        } else {
+          run.template operator()<MR>(NoPrefetch{}, tiles.begin(t));
         }
       });
     }
+  }
+
+  // scores (num_rows, 64) = q k^T for the chunks that hold the first `count` positions.
+  void score(int64_t begin, int64_t count, int64_t last) {
+    const std::byte* keys[kChunksPerTile] = {};
+    const std::byte* next[kChunksPerTile] = {};
+    const int64_t num_chunks = (count + kChunk - 1) / kChunk;
+    for (int64_t c = 0; c < num_chunks; ++c) {
+      keys[c] = key_chunk(begin + c * kChunk);
+      const int64_t later = begin + kAttentionTile + c * kChunk;
+      next[c] = later <= last ? key_chunk(later) : keys[c];
+    }
+    constexpr int kPanels = V::panels_for(kMaxTileRows);
+    int64_t c = 0;
+    const bool has_next = begin + kAttentionTile <= last;
+    for (; c + kPanels <= num_chunks; c += kPanels) score_chunks<kPanels>(keys, next, has_next, c);
+    for (; c < num_chunks; ++c) score_chunks<1>(keys, next, has_next, c);
+  }
+
+  template <int NP>
+  void score_chunks(const std::byte* const* keys,
+                    const std::byte* const* next,
+                    bool has_next,
+                    int64_t first) {
+    const std::byte* panels[NP];
+    PrefetchOther<NP> ahead;
+    for (int j = 0; j < NP; ++j) {
+      panels[j] = keys[first + j];
+      ahead.panels[j] = next[first + j];
+    }
+    for_row_tiles(ahead, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
+      V sums[MR][NP];
+      for (int r = 0; r < MR; ++r) {
+        for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
+      }
+      accumulate<V, Line, MR, NP>(q_ + row * width_, width_, block_.head_dim, panels, sums,
+                                  prefetch);
+      float* out = scores_ + row * kAttentionTile + first * kChunk;
+      for (int r = 0; r < MR; ++r) {
+        for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * kAttentionTile + j * kChunk);
+      }
+    });
   }
 
   // Row r of the scores becomes weights exp(score - max); rescale_[r] is what all before must be
@@ -144,43 +176,42 @@ class AttentionRun {
   }
 
   // sums (num_rows, head_dim) = sums * rescale + weights v.
-  void weigh(int64_t begin, int64_t count) {
+  void weigh(int64_t begin, int64_t count, int64_t last) {
     constexpr int kPanels = V::panels_for(kMaxTileRows);
     const int64_t num_panels = width_ / 16;
     int64_t panel = 0;
     for (; panel + kPanels <= num_panels; panel += kPanels) {
-      weigh_panels<kPanels>(begin, count, panel);
+      weigh_panels<kPanels>(begin, count, last, panel);
     }
-    for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, panel);
+    for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, last, panel);
   }
 
   template <int NP>
-  void weigh_panels(int64_t begin, int64_t count, int64_t panel) {
-    const int64_t chunk_bytes = width_ / 16 * value_panel_bytes_;
-    const RowTiles tiles(block_.num_rows);
-    for (int64_t t = 0; t < tiles.num_tiles; ++t) {
-      const int64_t row = tiles.begin(t);
-      with_rows(tiles.size(t), [&]<int MR>() {
-        V sums[MR][NP];
-        float* const out = sums_ + row * width_ + panel * 16;
-        for (int r = 0; r < MR; ++r) {
-          const V rescale = V::set1(rescale_[row + r]);
-          for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+  void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
+    // The next tile is fetched only where it is whole: then each chunk here has one there.
+    const bool has_next = begin + 2 * kAttentionTile <= last + 1;
+    for_row_tiles(PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
+      V sums[MR][NP];
+      float* const out = sums_ + row * width_ + panel * 16;
+      for (int r = 0; r < MR; ++r) {
+        const V rescale = V::set1(rescale_[row + r]);
+        for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+      }
+      for (int64_t i = 0; i < count; i += kChunk) {
+        const std::byte* panels[NP];
+        value_panels(begin + i, panel, panels);
+        auto ahead = prefetch;
+        if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
+          value_panels(begin + kAttentionTile + i, panel, ahead.panels);
         }
-        for (int64_t i = 0; i < count; i += kChunk) {
-          const std::byte* values =
-              chunk(block_.v, begin + i, block_.v_block_stride_bytes, chunk_bytes);
-          const std::byte* panels[NP];
-          for (int j = 0; j < NP; ++j) panels[j] = values + (panel + j) * value_panel_bytes_;
-          const int64_t length = count - i < kChunk ? count - i : kChunk;
-          accumulate<V, Line, MR, NP, 0>(scores_ + row * kAttentionTile + i, kAttentionTile, length,
-                                         panels, sums);
-        }
-        for (int r = 0; r < MR; ++r) {
-          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
-        }
-      });
-    }
+        const int64_t length = count - i < kChunk ? count - i : kChunk;
+        accumulate<V, Line, MR, NP>(scores_ + row * kAttentionTile + i, kAttentionTile, length,
+                                    panels, sums, ahead);
+      }
+      for (int r = 0; r < MR; ++r) {
+        for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
+      }
+    });
   }
 
   void finish() {

@@ -68,10 +68,10 @@ struct F32x16Avx2 {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xD8));
   }
 
-  static void transpose_words(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+  static void transpose_words(const std::byte* const* rows, std::byte* out) {
     for (int half = 0; half < 2; ++half) {
-      transpose_eight(rows + half * 8 * row_bytes, row_bytes, out + half * 32);
-      transpose_eight(rows + half * 8 * row_bytes + 32, row_bytes, out + 8 * 64 + half * 32);
+      transpose_eight(rows + half * 8, 0, out + half * 32);
+      transpose_eight(rows + half * 8, 32, out + 8 * 64 + half * 32);
     }
   }
   static void split_pairs(std::byte* line) {
@@ -183,12 +183,12 @@ struct F32x16Avx2 {
   static void store_ints(std::byte* to, __m256i value) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
   }
-  // 8 x 8 words; output rows are 64 bytes apart.
-  static void transpose_eight(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+  // 8 x 8 words from `offset` bytes on; output rows are 64 bytes apart.
+  static void transpose_eight(const std::byte* const* rows, int64_t offset, std::byte* out) {
     __m256i t[8];
     for (int i = 0; i < 4; ++i) {
-      const __m256i a = load_ints(rows + 2 * i * row_bytes);
-      const __m256i b = load_ints(rows + (2 * i + 1) * row_bytes);
+      const __m256i a = load_ints(rows[2 * i] + offset);
+      const __m256i b = load_ints(rows[2 * i + 1] + offset);
       t[2 * i] = _mm256_unpacklo_epi32(a, b);
       t[2 * i + 1] = _mm256_unpackhi_epi32(a, b);
     }

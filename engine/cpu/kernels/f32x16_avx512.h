@@ -54,11 +54,11 @@ struct F32x16Avx512 {
     store_halves(to, _mm512_cvtepi32_epi16(_mm512_mask_mov_epi32(rounded, is_nan(*this), quiet)));
   }
 
-  static void transpose_words(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+  static void transpose_words(const std::byte* const* rows, std::byte* out) {
     __m512i t[16];
     for (int i = 0; i < 8; ++i) {
-      const __m512i a = _mm512_loadu_si512(rows + 2 * i * row_bytes);
-      const __m512i b = _mm512_loadu_si512(rows + (2 * i + 1) * row_bytes);
+      const __m512i a = _mm512_loadu_si512(rows[2 * i]);
+      const __m512i b = _mm512_loadu_si512(rows[2 * i + 1]);
       t[2 * i] = _mm512_unpacklo_epi32(a, b);
       t[2 * i + 1] = _mm512_unpackhi_epi32(a, b);
     }

@@ -88,10 +88,10 @@ struct F32x16Generic {
   }
 
   // out (16 x 16 words) = the transpose of 16 words of each of 16 rows.
-  static void transpose_words(const std::byte* rows, int64_t row_bytes, std::byte* out) {
+  static void transpose_words(const std::byte* const* rows, std::byte* out) {
     for (int64_t row = 0; row < 16; ++row) {
       for (int64_t col = 0; col < 16; ++col) {
-        std::memcpy(out + (col * 16 + row) * 4, rows + row * row_bytes + col * 4, 4);
+        std::memcpy(out + (col * 16 + row) * 4, rows[row] + col * 4, 4);
       }
     }
   }

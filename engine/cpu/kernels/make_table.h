@@ -41,6 +41,8 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
       .sampler_math = {.max_value = max_value<V>,
                        .sum_exp = sum_exp<V>,
                        .exp_shifted = exp_shifted<V>,
+                       .temper = temper<V>,
+                       .list_from = list_from<V>,
                        .draw = draw<V>},
       .math = {.exp = map_array<V, vector_exp<V>>,
                .tanh = map_array<V, vector_tanh<V>>,

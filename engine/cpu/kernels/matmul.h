@@ -11,7 +11,7 @@ namespace tgi {
 inline constexpr int64_t kMatmulKBlock = 1024;
 inline constexpr int kMatmulPrefetchBytes = 1536;
 
-template <typename V, typename Line, int MR, int NP, bool Stream>
+template <typename V, typename Line, int MR, int NP>
 void matmul_tile(
     const MatmulBlock& block, int64_t row, int64_t panel, int64_t k_begin, int64_t k_end) {
   const std::byte* panels[NP];
@@ -29,8 +29,8 @@ void matmul_tile(
           k_begin == 0 ? V::zero() : V::load_first(out + r * block.out_stride + j * 16, width(j));
     }
   }
-  accumulate<V, Line, MR, NP, Stream ? kMatmulPrefetchBytes : 0>(
-      block.x + row * block.x_stride + k_begin, block.x_stride, k_end - k_begin, panels, sums);
+  accumulate<V, Line, MR, NP>(block.x + row * block.x_stride + k_begin, block.x_stride,
+                              k_end - k_begin, panels, sums, PrefetchSame<kMatmulPrefetchBytes>{});
   const bool add_bias = block.bias != nullptr && k_end == block.k;
   for (int r = 0; r < MR; ++r) {
     for (int j = 0; j < NP; ++j) {
@@ -41,7 +41,7 @@ void matmul_tile(
 }
 
 // All rows times `NP` panels at a time, the panels that are left over one by one.
-template <typename V, typename Line, int NP, bool Stream>
+template <typename V, typename Line, int NP>
 void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
   const RowTiles tiles(block.num_rows);
   int64_t panel = 0;
@@ -49,7 +49,7 @@ void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
       with_rows(tiles.size(t), [&]<int MR>() {
         if constexpr (MR * Panels <= V::kMaxAccumulators) {
-          matmul_tile<V, Line, MR, Panels, Stream>(block, tiles.begin(t), panel, k_begin, k_end);
+          matmul_tile<V, Line, MR, Panels>(block, tiles.begin(t), panel, k_begin, k_end);
         }
       });
     }
@@ -61,15 +61,14 @@ void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
 template <typename V, typename Line>
 void matmul_block(const MatmulBlock& block) {
   if (block.num_rows <= kMaxTileRows) {
-    with_rows(block.num_rows, [&]<int MR>() {
-      matmul_panels<V, Line, V::panels_for(MR), true>(block, 0, block.k);
-    });
+    with_rows(block.num_rows,
+              [&]<int MR>() { matmul_panels<V, Line, V::panels_for(MR)>(block, 0, block.k); });
     return;
   }
   // A tile of more than one height needs panels that suit the higher.
   for (int64_t k = 0; k < block.k; k += kMatmulKBlock) {
     const int64_t k_end = k + kMatmulKBlock < block.k ? k + kMatmulKBlock : block.k;
-    matmul_panels<V, Line, V::panels_for(kMaxTileRows), false>(block, k, k_end);
+    matmul_panels<V, Line, V::panels_for(kMaxTileRows)>(block, k, k_end);
   }
 }
 

@@ -58,22 +58,21 @@ void stage_row(const SourceRow& row, int64_t col, int64_t count, std::byte* to) 
   }
 }
 
-// Writes `num_bytes` of the panel: 16 words of a row become one of sixteen 64-byte columns.
+// Writes `num_bytes` of the panel: 16 words of a row become one of sixteen 64-byte columns. Each of
+// the rows must be readable to the next multiple of 64 bytes.
 template <typename V, DType kTo>
-void transpose_staged(const std::byte* staged,
-                      int64_t row_bytes,
-                      int64_t num_bytes,
-                      std::byte* out) {
+void transpose_rows(const std::byte* (&rows)[16], int64_t num_bytes, std::byte* out) {
   constexpr int64_t kBlock = 16 * 64;
-  for (int64_t done = 0; done < num_bytes; done += kBlock, staged += 64) {
+  for (int64_t done = 0; done < num_bytes; done += kBlock) {
     alignas(64) std::byte partial[kBlock];
     const bool whole = num_bytes - done >= kBlock;
     std::byte* const to = whole ? out + done : partial;
-    V::transpose_words(staged, row_bytes, to);
+    V::transpose_words(rows, to);
     if constexpr (kTo == DType::kF16) {
       for (int64_t column = 0; column < 16; ++column) V::split_pairs(to + column * 64);
     }
     if (!whole) __builtin_memcpy(out + done, partial, static_cast<size_t>(num_bytes - done));
+    for (const std::byte*& row : rows) row += 64;
   }
 }
 
@@ -85,11 +84,19 @@ void pack_panel(const PackPanel& panel) {
   std::byte* out = panel.out;
   for (int64_t col = 0; col < panel.cols; col += kPackCols) {
     const int64_t count = panel.cols - col < kPackCols ? panel.cols - col : kPackCols;
-    for (int64_t row = 0; row < 16; ++row) {
-      stage_row<V, kTo>(panel.rows[static_cast<size_t>(row)], col, count, staged + row * kRowBytes);
+    const std::byte* rows[16];
+    for (size_t row = 0; row < 16; ++row) {
+      const SourceRow& source = panel.rows[row];
+      if (source.dtype == kTo && source.col_stride == 1 && count == kPackCols &&
+          source.data != nullptr) {
+        rows[row] = source.data + col * kToSize;
+      } else {
+        rows[row] = staged + static_cast<int64_t>(row) * kRowBytes;
+        stage_row<V, kTo>(source, col, count, staged + static_cast<int64_t>(row) * kRowBytes);
+      }
     }
     const int64_t num_bytes = (count + 1) / 2 * line_bytes(kTo);
-    transpose_staged<V, kTo>(staged, kRowBytes, num_bytes, out);
+    transpose_rows<V, kTo>(rows, num_bytes, out);
     out += num_bytes;
   }
 }

@@ -126,6 +126,39 @@ struct Race {
 };
 
 template <typename V>
+void temper(const float* x, float* out, int64_t count, float temperature) {
+  const V lowest = V::set1(-std::numeric_limits<float>::infinity());
+  const V largest = V::set1(std::numeric_limits<float>::max());
+  for (int64_t i = 0; i < count; i += 16) {
+    const V scaled = V::load_first(x + i, count - i) / V::set1(temperature);
+    const V value = V::select(V::is_nan(scaled), lowest, V::min(scaled, largest));
+    value.store_first(out + i, count - i);
+  }
+}
+
+template <typename V>
+int64_t list_from(const float* x, int64_t count, float least, int32_t* indices, float* values) {
+  int64_t size = 0;
+  for (int64_t i = 0; i < count; i += 16) {
+    const V value = V::load_first(x + i, count - i);
+    const auto in_range = V::and_not(V::first_lanes(count - i), V::less(value, V::set1(least)));
+    for (uint32_t bits = V::mask_bits(V::and_not(in_range, V::is_nan(value))); bits != 0;
+         bits &= bits - 1) {
+      const int64_t index = i + __builtin_ctz(bits);
+      indices[size] = static_cast<int32_t>(index);
+      values[size++] = x[index];
+    }
+  }
+  return size;
+}
+
+template <typename V>
+V race_weight(const float* x, int64_t count, float shift) {
+  const V weight = exp_or_zero(V::load_first(x, count) - V::set1(shift));
+  return V::select(V::first_lanes(count), weight, V::zero());
+}
+
+template <typename V>
 int32_t draw_dense(const float* x, int64_t count, float shift, const DrawKey& key) {
   Race<V> race;
   for (int64_t base = 0; base < count; base += 64) {
@@ -133,15 +166,12 @@ int32_t draw_dense(const float* x, int64_t count, float shift, const DrawKey& ke
     for (int i = 0; i < 16; ++i) counter[i] = static_cast<uint32_t>(base / 4 + i);
     uint32_t word[4][16];
     philox_lanes<V>(counter, key, word);
-    uint32_t bits[64];
-    for (int i = 0; i < 64; ++i) bits[i] = word[i % 4][i / 4];
-    for (int64_t i = base; i < base + 64 && i < count; i += 16) {
-      const V weight =
-          V::select(V::first_lanes(count - i),
-                    exp_or_zero(V::load_first(x + i, count - i) - V::set1(shift)), V::zero());
+    for (int w = 0; w < 4 && base + 16 * w < count; ++w) {
+      const int64_t first = base + 16 * w;
       int32_t ids[16];
-      for (int lane = 0; lane < 16; ++lane) ids[lane] = static_cast<int32_t>(i) + lane;
-      race.run(weight, vector_exponential(uniform_from_bits<V>(bits + (i - base))), ids);
+      for (int lane = 0; lane < 16; ++lane) ids[lane] = static_cast<int32_t>(first) + lane;
+      const V weight = race_weight<V>(x + first, count - first, shift);
+      race.run(weight, vector_exponential(uniform_from_bits<V>(word[w])), ids);
     }
   }
   return race.result();
@@ -156,15 +186,14 @@ int32_t draw_listed(
     uint32_t counter[16];
     for (int lane = 0; lane < 16; ++lane) {
       id[lane] = i + lane < count ? ids[i + lane] : 0;
-      counter[lane] = static_cast<uint32_t>(id[lane]) / 4;
+      const auto number = static_cast<uint32_t>(id[lane]);
+      counter[lane] = number / 64 * 16 + number % 16;
     }
     uint32_t word[4][16];
     philox_lanes<V>(counter, key, word);
     uint32_t bits[16];
-    for (int lane = 0; lane < 16; ++lane) bits[lane] = word[id[lane] % 4][lane];
-    const V weight =
-        V::select(V::first_lanes(count - i),
-                  exp_or_zero(V::load_first(x + i, count - i) - V::set1(shift)), V::zero());
+    for (int lane = 0; lane < 16; ++lane) bits[lane] = word[id[lane] / 16 % 4][lane];
+    const V weight = race_weight<V>(x + i, count - i, shift);
     race.run(weight, vector_exponential(uniform_from_bits<V>(bits)), id);
   }
   return race.result();

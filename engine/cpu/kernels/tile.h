@@ -9,23 +9,44 @@
 
 namespace tgi {
 
-// sums[r][j] += sum over k of x[r][k] * panels[j][k]. `Prefetch`: fetch the panels this many bytes
-// ahead, for weights that come from memory; 0: off.
-template <typename V, typename Line, int MR, int NP, int Prefetch>
+// What to fetch into the cache while a line of panel j is worked on: nothing, the same panel
+// further on, or the same place of another panel.
+struct NoPrefetch {
+  void fetch(int /*panel*/, const std::byte* /*line*/, int64_t /*offset*/) const {}
+};
+
+template <int kBytesAhead>
+struct PrefetchSame {
+  [[gnu::always_inline]] void fetch(int /*panel*/,
+                                    const std::byte* line,
+                                    int64_t /*offset*/) const {
+    __builtin_prefetch(line + kBytesAhead);
+  }
+};
+
+template <int NP>
+struct PrefetchOther {
+  const std::byte* panels[NP];
+  [[gnu::always_inline]] void fetch(int panel, const std::byte* /*line*/, int64_t offset) const {
+    __builtin_prefetch(panels[panel] + offset);
+  }
+};
+
+// sums[r][j] += sum over k of x[r][k] * panels[j][k].
+template <typename V, typename Line, int MR, int NP, typename Prefetch>
 [[gnu::always_inline]] inline void accumulate(const float* x,
                                               int64_t x_stride,
                                               int64_t k,
                                               const std::byte* const (&panels)[NP],
-                                              V (&sums)[MR][NP]) {
+                                              V (&sums)[MR][NP],
+                                              const Prefetch& prefetch) {
   int64_t line = 0;
   int64_t i = 0;
   for (; i + 2 <= k; i += 2, line += Line::kBytes) {
     V weights[NP];
     for (int j = 0; j < NP; ++j) {
-      if constexpr (Prefetch > 0) {
-        for (int64_t byte = 0; byte < Line::kBytes; byte += 64) {
-          __builtin_prefetch(panels[j] + line + Prefetch + byte);
-        }
+      for (int64_t byte = 0; byte < Line::kBytes; byte += 64) {
+        prefetch.fetch(j, panels[j] + line + byte, line + byte);
       }
       weights[j] = Line::template even<V>(panels[j] + line);
     }

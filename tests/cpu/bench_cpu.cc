@@ -1,0 +1,314 @@
+// Speed of the CPU kernels as a table: matmul and packing next to plain reading of memory and next
+// to plain fused multiply-adds, attention next to both. Not a test; run it by hand on a quiet
+// machine: bench_cpu [isa] [num_threads] [what...], what of: memory, pack, matmul, attention,
+// other.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/cpu/cpu_backend.h"
+#include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/thread_pool.h"
+#include "engine/sample/sampler.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One thread is timed by the processor time it took, which a busy machine disturbs less.
+bool use_cpu_time = false;
+
+double now_s() {
+  timespec time{};
+  ::clock_gettime(use_cpu_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// The best of several timings, in seconds.
+double time_of(const std::function<void()>& work) {
+  work();
+  double best = 1e30;
+  const auto begin = Clock::now();
+  for (int i = 0; i < 200; ++i) {
+    const double start = now_s();
+    work();
+    best = std::min(best, now_s() - start);
+    if (i >= 4 && Clock::now() - begin > std::chrono::milliseconds(400)) break;
+  }
+  return best;
+}
+
+struct Peaks {
+  double read_bytes_per_s = 0;
+  double flops = 0;
+};
+
+// Passes over 512 MiB once.
+double measure_read(const KernelTable& kernels, ThreadPool& pool) {
+  constexpr int64_t kBytes = int64_t{512} << 20;
+  constexpr int64_t kTask = int64_t{1} << 20;
+  const Buffer memory = map_memory(kBytes, "bench");
+  std::memset(memory.data(), 1, kBytes);
+  std::vector<float> highest(kBytes / kTask);
+  const double seconds = time_of([&] {
+    pool.parallel_for(kBytes / kTask, [&](int64_t task, int) {
+      const auto* from = static_cast<const float*>(memory.data()) + task * (kTask / 4);
+      highest[static_cast<size_t>(task)] = kernels.sampler_math.max_value(from, kTask / 4);
+    });
+  });
+  return static_cast<double>(kBytes) / seconds;
+}
+
+// f32 matmul whose operands stay in the first-level cache.
+double measure_flops(const KernelTable& kernels, ThreadPool& pool) {
+  const Floats zeros(6 * 64 + 64 * 64 + 6 * 64 + 64, 0.001F);
+  const double seconds = time_of([&] {
+    pool.parallel_for(pool.num_threads(), [&](int64_t, int) {
+      alignas(64) float x[6 * 64];
+      alignas(64) float w[64 * 64];
+      alignas(64) float out[6 * 64];
+      std::fill(std::begin(x), std::end(x), 0.5F);
+      std::fill(std::begin(w), std::end(w), 0.5F);
+      for (int i = 0; i < 5000; ++i) {
+        kernels.matmul[0]({.x = x,
+                           .x_stride = 64,
+                           .num_rows = 6,
+                           .k = 64,
+                           .panels = reinterpret_cast<const std::byte*>(w),
+                           .panel_bytes = 64 * 64,
+                           .num_panels = 4,
+                           .bias = nullptr,
+                           .out = out,
+                           .out_stride = 64,
+                           .num_outputs = 64});
+      }
+    });
+  });
+  return 2.0 * 6 * 64 * 64 * 5000 * pool.num_threads() / seconds;
+}
+
+void bench_matmul(Device& device, const Peaks& peaks) {
+  fmt::print("\n{:<22}{:>6}{:>6}{:>10}{:>9}{:>8}{:>10}{:>8}\n", "matmul", "type", "rows", "us",
+             "GB/s", "of read", "GFLOP/s", "of peak");
+  Random random(1);
+  for (const auto& [k, n] :
+       {std::pair<int64_t, int64_t>{2048, 5632}, {2048, 2048}, {2048, 32000}, {5632, 2048}}) {
+    const Floats values = random.values(n * k);
+    for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+      // Several copies, so that none stays in the cache between two uses.
+      std::vector<std::unique_ptr<Matrix>> copies;
+      const int64_t size = device.matrix_bytes("dense", dtype, n, k);
+      const int64_t num_copies = std::max<int64_t>(1, (int64_t{160} << 20) / size);
+      for (int64_t i = 0; i < num_copies; ++i) {
+        copies.push_back(make_matrix(device, values, n, k, dtype));
+      }
+      for (const int64_t rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
+        if (dtype != DType::kBF16 && rows != 1 && rows != 512) continue;
+        DeviceTensor x(device, rows, k, random.values(rows * k));
+        DeviceTensor out(device, rows, n, DType::kF32);
+        const auto many = rows < 64 ? num_copies : 1;
+        double seconds = 0;
+        run_step(device, one_sequence({0}), [&] {
+          seconds = time_of([&] {
+            for (int64_t i = 0; i < many; ++i) {
+              device.matmul({.x = x.view(),
+                             .w = copies[static_cast<size_t>(i)].get(),
+                             .bias = nullptr,
+                             .out = out.view()});
+            }
+          });
+        });
+        seconds /= static_cast<double>(many);
+        const double bytes = static_cast<double>(size) / seconds;
+        const double flops = 2.0 * static_cast<double>(rows * n * k) / seconds;
+        fmt::print("{:<22}{:>6}{:>6}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>7.0f}%\n",
+                   fmt::format("{} x {}", k, n), dtype_name(dtype), rows, seconds * 1e6,
+                   bytes * 1e-9, 100 * bytes / peaks.read_bytes_per_s, flops * 1e-9,
+                   100 * flops / peaks.flops);
+      }
+    }
+  }
+}
+
+void bench_pack(Device& device, const Peaks& peaks) {
+  fmt::print("\n{:<30}{:>12}{:>9}{:>10}\n", "pack 2048 x 32000", "ms", "GB/s r+w", "of read");
+  const int64_t n = 32000;
+  const int64_t k = 2048;
+  const Floats values(static_cast<size_t>(n * k), 0.5F);
+  struct Case {
+    DType from, to;
+    bool transposed;
+  };
+  for (const Case& c : {Case{DType::kBF16, DType::kBF16, false},
+                        {DType::kF16, DType::kF16, false},
+                        {DType::kF32, DType::kF32, false},
+                        {DType::kF32, DType::kBF16, false},
+                        {DType::kBF16, DType::kF32, false},
+                        {DType::kBF16, DType::kBF16, true}}) {
+    const StoredMatrix stored(values, n, k, c.from, c.transposed);
+    const double seconds = time_of([&] { device.make_matrix(std::span(&stored.weight, 1), c.to); });
+    const double bytes =
+        static_cast<double>(n * k) * static_cast<double>(dtype_size(c.from) + dtype_size(c.to));
+    fmt::print("{:<30}{:>12.1f}{:>9.1f}{:>9.0f}%\n",
+               fmt::format("{} to {}{}", dtype_name(c.from), dtype_name(c.to),
+                           c.transposed ? ", transposed" : ""),
+               seconds * 1e3, bytes / seconds * 1e-9,
+               100 * bytes / seconds / peaks.read_bytes_per_s);
+  }
+}
+
+// 32 query heads on 4 KV heads of 64, as a 1.1B llama has.
+void bench_attention(const CpuOptions& options, const Peaks& peaks) {
+  fmt::print("\n{:<22}{:>9}{:>9}{:>10}{:>9}{:>8}{:>10}{:>8}\n", "attention (32/4 x 64)", "queries",
+             "context", "us", "GB/s", "of read", "GFLOP/s", "of peak");
+  constexpr int32_t kHeads = 32;
+  constexpr int32_t kKvHeads = 4;
+  constexpr int32_t kHeadDim = 64;
+  for (const auto& [queries, context] :
+       {std::pair<int32_t, int32_t>{1, 512}, {1, 4096}, {1, 32768}, {512, 512}, {512, 4096}}) {
+    const auto device = make_cpu_device(options);
+    constexpr int32_t kLayers = 4;
+    const int32_t blocks = (context + 15) / 16;
+    device->allocate_state({.num_layers = kLayers,
+                            .num_kv_heads = kKvHeads,
+                            .head_dim = kHeadDim,
+                            .block_size = 16,
+                            .num_blocks = blocks,
+                            .dtype = DType::kBF16},
+                           {.num_slots = 1,
+                            .max_blocks_per_slot = blocks,
+                            .max_batch_tokens = context,
+                            .vocab_size = 32,
+                            .block_size = 16});
+    Batch batch;
+    batch.clear();
+    batch.token_ids.assign(static_cast<size_t>(context), 0);
+    batch.positions.assign(static_cast<size_t>(context), 0);
+    batch.slots = {0};
+    batch.cu_seqlens_q = {0, context};
+    batch.context_lens = {context};
+    for (int32_t i = 0; i < blocks; ++i) {
+      batch.block_appends.push_back({.slot = 0, .index = i, .block = blocks - 1 - i});
+    }
+    const int32_t width = (kHeads + 2 * kKvHeads) * kHeadDim;
+    DeviceTensor qkv(*device, context, width, Random(3).values(int64_t{context} * width));
+    run_step(*device, batch, [&] {
+      for (int32_t layer = 0; layer < kLayers; ++layer) {
+        device->qk_norm_rope_store_kv({.layer = layer,
+                                       .num_heads = kHeads,
+                                       .num_kv_heads = kKvHeads,
+                                       .head_dim = kHeadDim,
+                                       .q_norm = nullptr,
+                                       .k_norm = nullptr,
+                                       .qkv = qkv.view()});
+      }
+    });
+    batch.block_appends.clear();
+    batch.cu_seqlens_q = {0, queries};
+    batch.token_ids.resize(static_cast<size_t>(queries));
+    batch.positions.resize(static_cast<size_t>(queries));
+    DeviceTensor out(*device, queries, kHeads * kHeadDim, DType::kF32);
+    double seconds = 0;
+    run_step(*device, batch, [&] {
+      seconds = time_of([&] {
+        for (int32_t layer = 0; layer < kLayers; ++layer) {
+          device->attention({.layer = layer,
+                             .num_heads = kHeads,
+                             .num_kv_heads = kKvHeads,
+                             .head_dim = kHeadDim,
+                             .scale = 0.125F,
+                             .q = qkv.view().first_rows(queries).columns(0, kHeads * kHeadDim),
+                             .out = out.view()});
+        }
+      });
+    });
+    seconds /= kLayers;
+    const double bytes = 2.0 * context * kKvHeads * kHeadDim * 2.0 / seconds;
+    const double seen = queries * (context - 0.5 * (queries - 1));
+    const double flops = 4.0 * seen * kHeads * kHeadDim / seconds;
+    fmt::print("{:<22}{:>9}{:>9}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>7.0f}%\n", "bf16 cache",
+               queries, context, seconds * 1e6, bytes * 1e-9, 100 * bytes / peaks.read_bytes_per_s,
+               flops * 1e-9, 100 * flops / peaks.flops);
+  }
+}
+
+void bench_other(const KernelTable& kernels, ThreadPool& pool) {
+  fmt::print("\n{:<44}{:>10}\n", "one row, one thread", "us");
+  const int32_t vocab_size = 128000;
+  Random random(5);
+  Floats logits(static_cast<size_t>(vocab_size));  // nearly normal, deviation 3
+  for (float& x : logits) {
+    for (int i = 0; i < 12; ++i) x += 1.5F * random.value();
+  }
+  SamplerScratch scratch(vocab_size);
+  SampledToken out;
+  const std::pair<const char*, SamplingParams> cases[] = {
+      {"greedy", {}},
+      {"greedy, 5 alternatives", {.top_n_tokens = 5}},
+      {"temperature", {.do_sample = true, .temperature = 0.8F}},
+      {"top_k 50", {.do_sample = true, .top_k = 50}},
+      {"top_p 0.9", {.do_sample = true, .top_p = 0.9F}},
+      {"top_k 50, top_p 0.9", {.do_sample = true, .top_k = 50, .top_p = 0.9F}},
+      {"typical_p 0.9", {.do_sample = true, .typical_p = 0.9F}},
+      {"min_p 0.05", {.do_sample = true, .min_p = 0.05F}},
+      {"watermark", {.watermark = true}},
+  };
+  for (const auto& [name, params] : cases) {
+    const double seconds = time_of([&] {
+      sample_row({.logits = logits.data(),
+                  .vocab_size = vocab_size,
+                  .params = &params,
+                  .history = {},
+                  .previous_id = 3,
+                  .position = 9},
+                 kernels.sampler_math, scratch, out);
+    });
+    fmt::print("{:<44}{:>10.1f}\n", fmt::format("sample of {}, {}", vocab_size, name),
+               seconds * 1e6);
+  }
+  const double loop = time_of([&] {
+    for (int i = 0; i < 100; ++i) pool.parallel_for(pool.num_threads(), [](int64_t, int) {});
+  });
+  fmt::print("{:<44}{:>10.2f}\n", fmt::format("empty loop on {} threads", pool.num_threads()),
+             loop * 1e4);
+}
+
+int run(int argc, char** argv) {
+  CpuOptions options;
+  if (argc > 1) options.isa = argv[1];
+  if (argc > 2) options.num_threads = std::atoi(argv[2]);
+  std::vector<std::string> wanted(argv + std::min(argc, 3), argv + argc);
+  const auto wants = [&](const char* what) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), what) != wanted.end();
+  };
+  const KernelTable& kernels = find_kernels(options.isa);
+  ThreadPool pool(options.num_threads);
+  use_cpu_time = pool.num_threads() == 1;
+  const Peaks peaks{measure_read(kernels, pool), measure_flops(kernels, pool)};
+  fmt::print("{}, {}, {} threads\nread {:.1f} GB/s, fma {:.0f} GFLOP/s\n", cpu_description(),
+             kernels.isa, pool.num_threads(), peaks.read_bytes_per_s * 1e-9, peaks.flops * 1e-9);
+  const auto device = make_cpu_device(options);
+  allocate_small_state(*device);
+  if (wants("pack")) bench_pack(*device, peaks);
+  if (wants("matmul")) bench_matmul(*device, peaks);
+  if (wants("attention")) bench_attention(options, peaks);
+  if (wants("other")) bench_other(kernels, pool);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tgi
+
+int main(int argc, char** argv) {
+  return tgi::run(argc, argv);
+}
