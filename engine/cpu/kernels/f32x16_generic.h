@@ -1,6 +1,7 @@
 // Sixteen float lanes in plain C++, for any processor. Also the definition of what the AVX2 and
 // AVX-512 types must compute: every operation here is exactly rounded (IEEE 754 single precision,
-// to nearest even), so the three give the same bits. Written to be vectorised by the compiler.
+// to nearest even), so the three give the same bits; of a NaN, only that it is one. Written to be
+// vectorised by the compiler.
 #pragma once
 
 #include <bit>

@@ -1,0 +1,99 @@
+// What the process may use, read from made-up /proc and /sys trees.
+#include "engine/cpu/host_resources.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+// A folder that stands for "/", removed at the end.
+class FakeRoot {
+ public:
+  FakeRoot() {
+    char name[] = "/tmp/tgi_test_root_XXXXXX";
+    path_ = std::string(::mkdtemp(name)) + "/";
+  }
+  ~FakeRoot() { std::filesystem::remove_all(path_); }
+  FakeRoot(const FakeRoot&) = delete;
+  FakeRoot& operator=(const FakeRoot&) = delete;
+
+  void write(const std::string& file, const std::string& text) const {
+    const std::filesystem::path whole = path_ + file;
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << text;
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+constexpr auto kMemInfo = "MemTotal:  8000 kB\nMemFree: 10 kB\nMemAvailable:    4000 kB\n";
+
+}  // namespace
+
+TEST_CASE("without a cgroup, available memory is what the kernel says") {
+  FakeRoot root;
+  root.write("proc/meminfo", kMemInfo);
+  CHECK(available_memory_bytes(root.path()) == 4000 * 1024);
+  CHECK(cgroup_cpu_quota(root.path()) == 0.0);
+}
+
+TEST_CASE("a version 2 cgroup bounds memory and processors, and so do those above it") {
+  FakeRoot root;
+  root.write("proc/meminfo", kMemInfo);
+  root.write("proc/self/cgroup", "0::/outer/inner\n");
+  root.write("sys/fs/cgroup/outer/memory.max", "3000000\n");
+  root.write("sys/fs/cgroup/outer/memory.current", "1000000\n");
+  root.write("sys/fs/cgroup/outer/memory.stat", "anon 600000\ninactive_file 400000\n");
+  root.write("sys/fs/cgroup/outer/inner/memory.max", "max\n");
+  root.write("sys/fs/cgroup/outer/inner/cpu.max", "max 100000\n");
+  root.write("sys/fs/cgroup/outer/cpu.max", "150000 100000\n");
+  CHECK(available_memory_bytes(root.path()) == 3000000 - 600000);
+  CHECK(cgroup_cpu_quota(root.path()) == 1.5);
+}
+
+TEST_CASE("a version 1 cgroup bounds memory and processors") {
+  FakeRoot root;
+  root.write("proc/meminfo", kMemInfo);
+  root.write("proc/self/cgroup", "7:memory:/job\n3:cpu,cpuacct:/job\n");
+  root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2000000\n");
+  root.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "500000\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  root.write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "300000\n");
+  root.write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  root.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  CHECK(available_memory_bytes(root.path()) == 1500000);
+  CHECK(cgroup_cpu_quota(root.path()) == 3.0);
+}
+
+TEST_CASE("mapped memory is zeroed and aligned, and too much is refused with the numbers") {
+  const Buffer small = map_memory(100, "small");
+  CHECK(small.size_bytes() == 100);
+  CHECK(reinterpret_cast<uintptr_t>(small.data()) % 4096 == 0);
+  const size_t size = (size_t{4} << 20) + 5;
+  const Buffer large = map_memory(size, "large");
+  CHECK(reinterpret_cast<uintptr_t>(large.data()) % (size_t{2} << 20) == 0);
+  const auto* bytes = static_cast<const char*>(large.data());
+  CHECK(std::count(bytes, bytes + size, 0) == static_cast<int64_t>(size));
+  try {
+    const Buffer refused = map_memory(size_t{1} << 50, "kv cache");
+    FAIL("not refused");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kOutOfMemory);
+    CHECK_THAT(error.what(), Catch::Contains("kv cache") && Catch::Contains("1125899906842624"));
+  }
+}
+
+TEST_CASE("this machine has at least one processor and some memory") {
+  CHECK(affinity_num_cpus() >= 1);
+  CHECK(available_memory_bytes() > 0);
+}
+
+}  // namespace tgi
