@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRetryMs = 10;
 
 // Waits until `fd` (-1: none) is ready for `events` or the time is up (-1: no limit); false when it
-// is up. Throws kCancelled.
+// is up. Throws Stopped.
 bool wait_for(const ClientOptions& options, int fd, short events, int timeout_ms) {
   // The reader of a pipe that goes away shows as POLLERR, which is reported unasked.
   std::array<pollfd, 3> fds = {{{.fd = fd, .events = events, .revents = 0},
@@ -42,9 +42,9 @@ bool wait_for(const ClientOptions& options, int fd, short events, int timeout_ms
       throw Error(Code::kInternal, fmt::format("poll: {}", std::strerror(errno)));
     }
     if (count < 0) continue;
-    if ((fds[1].revents & POLLIN) != 0) throw Error(Code::kCancelled, "cancelled");
+    if ((fds[1].revents & POLLIN) != 0) throw Stopped(Stopped::Why::kCancelFd);
     if ((fds[2].revents & (POLLERR | POLLHUP)) != 0) {
-      throw Error(Code::kCancelled, "cancelled: nobody reads the output any more");
+      throw Stopped(Stopped::Why::kOutputGone);
     }
     if (fds[0].revents != 0) return true;
     if (count == 0) return false;

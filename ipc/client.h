@@ -3,7 +3,7 @@
 // from several threads at once.
 //
 // Every wait also watches `cancel_fd` and `output_fd`; when one of them fires the connection is
-// closed, which cancels the request in the daemon, and Error{kCancelled} is thrown. A signalfd or
+// closed, which cancels the request in the daemon, and Stopped is thrown. A signalfd or
 // the read end of a pipe makes a good cancel_fd: it is never read here, so it stops all calls that
 // are under way.
 #pragma once
@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "ipc/protocol.h"
 
 namespace tgi::ipc {
@@ -21,6 +22,22 @@ struct ClientOptions {
   int cancel_fd = -1;  // readable: stop (optional)
   int output_fd = -1;  // where the answer goes: stop when its reader is gone (optional)
   int hello_timeout_ms = 10'000;
+};
+
+// Stopped from this side, unlike a cancellation that the daemon reports.
+class Stopped : public Error {
+ public:
+  enum class Why { kCancelFd, kOutputGone };
+
+  explicit Stopped(Why why)
+      : Error(Code::kCancelled,
+              why == Why::kCancelFd ? "cancelled" : "nobody reads the output any more"),
+        why_(why) {}
+
+  Why why() const { return why_; }
+
+ private:
+  Why why_;
 };
 
 class Client {
@@ -40,7 +57,7 @@ class Client {
 
   Status status() const { return status_from_json(call(kStatus)); }
 
-  // Sleeps; throws kCancelled like every wait.
+  // Sleeps; throws Stopped like every wait.
   void pause(int milliseconds) const;
 
   const std::string& socket_path() const { return options_.socket_path; }

@@ -193,7 +193,7 @@ Status wait_until_loaded(const Client& client,
     }
     status = *next;
   }
-  if (status.phase == "failed") {
+  if (status.phase == "failed" && !options.accept_failed) {
     throw Error(
         Code::kUnavailable,
         fmt::format("the daemon has no model, loading it did not work: {}", status.phase_detail));
@@ -228,11 +228,14 @@ std::string find_daemon() {
 Status prepare_daemon(const Client& client, const StartOptions& options) {
   std::optional<Status> status;
   std::optional<StartedDaemon> daemon;
-  // Only a path where nobody listens gets a new daemon: one that is stuck or another user's is an
-  // error to report.
-  if (!options.may_start || someone_listens(client.socket_path())) {
+  try {
     status = client.status();
-  } else {
+  } catch (const Error& error) {
+    // Only a path where nobody listens gets a new daemon: one that is stuck or another user's is an
+    // error to report.
+    const bool absent =
+        error.code() == Code::kUnavailable && !someone_listens(client.socket_path());
+    if (!options.may_start || !absent) throw;
     daemon = spawn_daemon(client.socket_path());
     if (options.on_notice) {
       options.on_notice(
