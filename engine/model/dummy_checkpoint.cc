@@ -21,7 +21,8 @@ namespace {
 
 // Uniform with this standard deviation, as models are initialised.
 constexpr double kStandardDeviation = 0.02;
-// Buffers up to this size are kept for the next tensor: fresh pages cost more than the numbers.
+// Buffers of up to this size in all are kept for the next tensors: fresh pages cost more than the
+// numbers.
 constexpr size_t kMaxKeptBytes = size_t{64} << 20;
 constexpr size_t kBytesPerThread = size_t{1} << 20;
 
@@ -152,9 +153,10 @@ class DummyCheckpoint final : public Checkpoint {
   void release(const StoredTensor& tensor) const override {
     const std::lock_guard lock(mutex_);
     WordBuffer buffer = std::move(records_.find(tensor.name)->second.buffer);
-    if (buffer.num_words * sizeof(uint32_t) <= kMaxKeptBytes && buffer.words) {
-      kept_.push_back(std::move(buffer));
-    }
+    if (!buffer.words) return;
+    size_t kept_bytes = buffer.num_words * sizeof(uint32_t);
+    for (const WordBuffer& kept : kept_) kept_bytes += kept.num_words * sizeof(uint32_t);
+    if (kept_bytes <= kMaxKeptBytes) kept_.push_back(std::move(buffer));
   }
 
  private:
