@@ -1,0 +1,149 @@
+// Starting, loading, draining and dying.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "tests/e2e/daemon_process.h"
+
+namespace tgi {
+
+TEST_CASE("SIGTERM lets running work finish, refuses new work, and exits 0") {
+  const Home home;
+  DaemonProcess daemon(home);
+  RawConnection running(daemon.socket());
+  running.send_request(ipc::kGenerate, {{"prompt", "Once upon a time"},
+                                        {"stream", true},
+                                        {"ignore_eos", true},
+                                        {"max_new_tokens", 900}});
+  REQUIRE(ipc::decode_reply(running.read_line()).token);
+  daemon.signal(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::string refusal;
+  try {
+    ipc::GenerateRequest late;
+    late.prompt = "hi";
+    (void)daemon.client().generate(late, {});
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  ipc::Reply reply;
+  do {
+    reply = ipc::decode_reply(running.read_line());
+  } while (reply.token);
+  REQUIRE(reply.done);
+  CHECK(reply.done->best.num_generated_tokens == 900);
+  CHECK(daemon.wait() == 0);
+  INFO(refusal);
+  CHECK(refusal.find("stopping") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(daemon.socket()));
+}
+
+TEST_CASE("past the drain deadline running work gets a final error, never a cut socket") {
+  const Home home;
+  DaemonProcess daemon(home, {"--drain-timeout", "0"});
+  RawConnection running(daemon.socket());
+  running.send_request(ipc::kGenerate, {{"prompt", "Once upon a time"},
+                                        {"stream", true},
+                                        {"ignore_eos", true},
+                                        {"max_new_tokens", 1000}});
+  REQUIRE(ipc::decode_reply(running.read_line()).token);
+  daemon.signal(SIGTERM);
+  ipc::Reply reply;
+  do {
+    const std::string line = running.read_line();
+    REQUIRE_FALSE(line.empty());
+    reply = ipc::decode_reply(line);
+  } while (reply.token);
+  REQUIRE(reply.error);
+  CHECK(reply.error->code() == Code::kCancelled);
+  CHECK(daemon.wait() == 0);
+}
+
+TEST_CASE(
+    "a daemon killed in the middle of a stream is told as such, and its socket can be taken over") {
+  const Home home;
+  {
+    DaemonProcess daemon(home);
+    Process process(home, {{"generate", "Once", "--stream", "--ignore-eos"}, "", {}, std::nullopt},
+                    Process::Kind::kPipes);
+    REQUIRE(process.wait_for_output(" "));
+    daemon.signal(SIGKILL);
+    CHECK(process.wait() == 8);
+    CHECK(daemon.wait() == 128 + SIGKILL);
+  }
+  CHECK(std::filesystem::exists(home.socket()));
+  const DaemonProcess next(home);
+  CHECK(next.status().phase == "ready");
+}
+
+TEST_CASE("a second daemon on the same socket is refused and the first goes on") {
+  const Home home;
+  const DaemonProcess first(home);
+  const std::string command =
+      tgid_binary() + " --socket " + home.socket() + " > /dev/null 2> " + home.file("second.log");
+  CHECK(std::system(command.c_str()) != 0);
+  CHECK(read_file(home.file("second.log")).find(home.socket()) != std::string::npos);
+  CHECK(first.status().phase == "ready");
+}
+
+TEST_CASE("models are loaded, refused with the reason, unloaded and loaded again") {
+  const Home home;
+  const DaemonProcess daemon(home, {"--no-model"});
+  CHECK(daemon.status().phase == "no model");
+  CHECK(home.run({"generate", "hi"}).exit_status == 4);
+  const Ran missing = home.run({"load", home.file("not-there")});
+  CHECK(missing.exit_status == 4);
+  CHECK(missing.err.find("not-there") != std::string::npos);
+
+  // One file in the folder is missing or wrong at a time.
+  const std::string golden = std::string(TGI_SOURCE_DIR) + "/tests/golden/models/llama";
+  const std::string folder = home.file("broken");
+  std::filesystem::copy(golden, folder, std::filesystem::copy_options::recursive);
+  CHECK(home.run({"load", folder}).err.find("tokenizer") != std::string::npos);
+  std::filesystem::remove(folder + "/model.safetensors");
+  CHECK(home.run({"load", folder, "--load-format", "dummy"}).exit_status == 0);
+  CHECK(home.run({"generate", "hi", "--max-new-tokens", "4"}).exit_status == 0);
+  home.write("broken/config.json", R"({"architectures": ["MysteryForCausalLM"]})");
+  const Ran unknown = home.run({"load", folder});
+  CHECK(unknown.exit_status == 5);
+  CHECK(unknown.err.find("MysteryForCausalLM") != std::string::npos);
+  CHECK(daemon.status().phase == "failed");
+
+  CHECK(home.run({"load", "demo"}).exit_status == 0);
+  CHECK(home.run({"generate", "hi", "--max-new-tokens", "4"}).exit_status == 0);
+  CHECK(home.run({"unload"}).exit_status == 0);
+  CHECK(daemon.status().phase == "no model");
+}
+
+TEST_CASE("an idle daemon with a model uses less than one percent of a processor") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  ipc::GenerateRequest request;
+  request.prompt = "Once";
+  request.params.max_new_tokens = 5;
+  (void)daemon.client().generate(request, {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const double before = daemon.cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  CHECK(daemon.cpu_seconds() - before < 0.03);
+}
+
+TEST_CASE("settings come from flags, then the environment, then defaults, and say so") {
+  const Home home;
+  const std::string command = "TGI_THREADS=1 TGI_MAX_RUNNING=9 " + tgid_binary() +
+                              " --max-running 7 --print-config > " + home.file("config");
+  CHECK(std::system(command.c_str()) == 0);
+  const std::string config = read_file(home.file("config"));
+  CHECK(config.find("--max-running)") != std::string::npos);
+  CHECK(config.find("TGI_THREADS)") != std::string::npos);
+  CHECK(config.find("(default)") != std::string::npos);
+  const std::string bad =
+      "TGI_THREADS=many " + tgid_binary() + " --print-config > /dev/null 2> " + home.file("error");
+  CHECK(WEXITSTATUS(std::system(bad.c_str())) == 3);
+  CHECK(read_file(home.file("error")).find("TGI_THREADS") != std::string::npos);
+}
+
+}  // namespace tgi
