@@ -116,7 +116,8 @@ std::vector<TextPart> AddedTokens::split(std::string_view text, bool normalized)
     if (token.lstrip) match.begin = std::max(trailing_space(text.substr(0, match.begin)), done);
     if (token.rstrip) match.end += leading_space(text.substr(match.end));
     if (done < match.begin) parts.push_back({{done, match.begin}, nullptr});
-    parts.push_back({match, &token});
+    // Nothing is left of a token of white space whose neighbour has taken it all.
+    if (match.begin < match.end) parts.push_back({match, &token});
     done = match.end;
   }
   if (done != text.size()) parts.push_back({{done, text.size()}, nullptr});

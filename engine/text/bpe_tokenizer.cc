@@ -65,10 +65,14 @@ BpeTokenizer::BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
   add_added_tokens(parsed.tree);
-  if (!config.add_bos_token && !config.add_eos_token) return;
-  const auto ids_when = [this](bool wanted, const std::string& token, std::string_view key) {
+  if (post_processor_.adds_nothing()) add_configured_ends(config);
+}
+
+void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
+  const auto ids_when = [this](const std::optional<bool>& wanted, const std::string& token,
+                               std::string_view key) {
     std::vector<int32_t> ids;
-    if (!wanted || token.empty()) return ids;
+    if (!wanted.value_or(false) || token.empty()) return ids;
     const auto id = id_of(token);
     if (!id) {
       throw Error(
@@ -78,9 +82,8 @@ BpeTokenizer::BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
     ids.push_back(*id);
     return ids;
   };
-  post_processor_ =
-      PostProcessor(ids_when(config.add_bos_token.value_or(false), config.bos_token, "bos_token"),
-                    ids_when(config.add_eos_token.value_or(false), config.eos_token, "eos_token"));
+  post_processor_ = PostProcessor(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
+                                  ids_when(config.add_eos_token, config.eos_token, "eos_token"));
 }
 
 // The library gives a token that the model does not have the next free id, whatever the file says.

@@ -24,8 +24,9 @@ struct TokenizerJson;
 
 class BpeTokenizer final : public Tokenizer {
  public:
-  // json: the contents of tokenizer.json. Where config says add_bos_token or add_eos_token, it
-  // decides about these two instead of the file's post-processor, as in the transformers library.
+  // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where it
+  // says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of config,
+  // as transformers 4 has it for LlamaTokenizer; transformers 5 looks at tokenizer.json alone.
   // Throws kInvalidArgument or kUnsupported with the path of what is wrong.
   BpeTokenizer(std::string_view json, const TokenizerConfig& config);
 
@@ -41,6 +42,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
 
   void add_added_tokens(const Json& tree);
+  void add_configured_ends(const TokenizerConfig& config);
   void encode_text(std::string_view text,
                    bool at_start,
                    BpeModel::Scratch& scratch,

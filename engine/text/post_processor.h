@@ -22,6 +22,8 @@ class PostProcessor {
 
   void apply(std::vector<int32_t>& ids, bool add_special) const;
 
+  bool adds_nothing() const { return templates_.empty(); }
+
  private:
   // One piece of a template: the text, or ids.
   struct Part {

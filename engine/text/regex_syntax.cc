@@ -222,7 +222,7 @@ class Translator {
                        : fmt::format("(?:(?<={0})(?={0})|(?<!{0})(?!{0}))", word);
     } else if (const auto set = named_set(c)) {
       out_ += (set->negated ? "[^" : "[") + set->members + "]";
-    } else if (std::string_view("AzZGKRX").find(c) != std::string_view::npos) {
+    } else if (std::string_view("AzZGKR").find(c) != std::string_view::npos) {
       out_ += '\\';
       out_ += c;
     } else if (c >= '1' && c <= '9') {

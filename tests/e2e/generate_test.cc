@@ -108,8 +108,8 @@ TEST_CASE("seeds, stop strings, best_of, logprobs and full text work from the co
   CHECK(text.substr(text.size() - 9) == "there was");
 
   const Json best = json({"--best-of", "3", "--temperature", "1", "--max-new-tokens", "10"});
-  CHECK(best.at("best_of_sequences").size() == 2);
-  for (const Json& other : best.at("best_of_sequences"))
+  CHECK(best.at("others").size() == 2);
+  for (const Json& other : best.at("others"))
     CHECK(other.at("mean_logprob") <= best.at("mean_logprob"));
 
   const Json details =

@@ -18,7 +18,7 @@ TEST_CASE("rubbish on the socket gets a typed error and hurts nobody") {
   };
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"hello\n", "JSON"},
-      {"[]\n", "object"},
+      {"[]\n", "request"},
       {"{}\n", "method"},
       {"\xff\xfe\n", "UTF-8"},
       {R"({"method": "explode"})"
