@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "daemon/man_page.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
 
@@ -18,6 +19,8 @@ int run_daemon(int argc, char** argv) {
   bool print_config = false;
   app.add_flag("--print-config", print_config,
                "print every setting with its value and where it comes from, and exit");
+  bool print_man = false;
+  app.add_flag("--man", print_man, "print the man page")->group("");  // for man/tgid.1
   const auto rows = tgi::option_table();
   std::vector<std::string> values(rows.size());
   std::vector<CLI::Option*> added;
@@ -35,6 +38,10 @@ int run_daemon(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (print_man) {
+    std::fputs(tgi::tgid_man_page().c_str(), stdout);
+    return 0;
   }
   std::vector<tgi::GivenFlag> given;
   for (size_t i = 0; i < rows.size(); ++i) {

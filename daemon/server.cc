@@ -63,6 +63,10 @@ Server::Server(const Options& options)
   watch(signals_.get(), kSignalKey, EPOLLIN, false);
   intake_jobs_ = std::make_unique<Jobs>(options.num_intake_threads);
   load_jobs_ = std::make_unique<Jobs>(1);
+  options_.model.on_failure = [this] {
+    device_lost_ = true;
+    outbox_.wake();
+  };
   services_ = std::make_unique<Services>(Services{.options = options_,
                                                   .models = models_,
                                                   .intake_jobs = *intake_jobs_,
@@ -125,9 +129,11 @@ int Server::run() {
       }
     }
     close_idle_sessions();
+    // The engine has answered everybody; a device that failed needs a new process.
+    if (device_lost_) begin_stop();
   }
   log_info("stopped");
-  return 0;
+  return device_lost_ ? code_row(Code::kDeviceLost).exit_status : 0;
 }
 
 void Server::accept_clients() {

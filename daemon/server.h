@@ -2,6 +2,7 @@
 // and signals.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <unordered_map>
@@ -42,7 +43,7 @@ class Server {
   int timeout_ms() const;
   bool is_finished();
 
-  const Options& options_;
+  Options options_;
   UniqueFd signals_;
   ipc::UnixListener listener_;
   UniqueFd epoll_;
@@ -54,6 +55,7 @@ class Server {
   bool accepting_ = true;
   bool stopping_ = false;
   bool stopped_hard_ = false;
+  std::atomic<bool> device_lost_{false};
   std::chrono::steady_clock::time_point stop_deadline_;
   std::unique_ptr<Jobs> intake_jobs_;
   std::unique_ptr<Jobs> load_jobs_;

@@ -98,6 +98,7 @@ void Engine::run(const std::stop_token& stop) {
       refusal_ = std::make_unique<Error>(Code::kDeviceLost, error.what());
       in_flight_.clear();
       ending_.clear();
+      if (options_.on_failure) options_.on_failure();
     }
     publish_stats();
     mailbox_.wait(idle_timeout_ms());

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -31,6 +32,9 @@ struct EngineOptions {
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
   std::vector<int32_t> eos_token_ids;
+  // Called once, on the engine thread, when a step failed beyond repair and everybody was answered.
+  // (optional)
+  std::function<void()> on_failure;
 };
 
 struct EngineStats {

@@ -156,6 +156,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   engine.max_waiting = options.max_waiting;
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.eos_token_ids = config.eos_token_ids;
+  engine.on_failure = options.on_failure;
   auto worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                          options.max_batch_tokens);
   model->engine_ = std::make_unique<Engine>(engine, std::move(worker), *model->tokenizer_);

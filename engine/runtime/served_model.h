@@ -32,7 +32,8 @@ struct ModelOptions {
   std::optional<int32_t> max_total_tokens;
   std::optional<int64_t> kv_cache_bytes;
   std::chrono::milliseconds slow_reader_timeout{30000};
-  Limits limits;  // max_total_tokens is filled in
+  Limits limits;                     // max_total_tokens is filled in
+  std::function<void()> on_failure;  // as in EngineOptions (optional)
 };
 
 class ServedModel {

@@ -1,0 +1,66 @@
+#include "daemon/options.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "base/error.h"
+#include "daemon/man_page.h"
+
+namespace tgi {
+
+TEST_CASE("every setting has its own flag, reads its own default and takes it back") {
+  std::set<std::string_view> seen;
+  for (const OptionRow& row : option_table()) {
+    INFO(row.flag);
+    CHECK(seen.insert(row.flag).second);
+    CHECK_FALSE(row.help.empty());
+    Options options;
+    const std::string text = row.get(options);
+    row.set(options, text);
+    CHECK(row.get(options) == text);
+  }
+}
+
+TEST_CASE("a flag beats the environment, which beats the default") {
+  ::unsetenv("TGI_MAX_RUNNING");
+  CHECK(resolve_options({}).options.model.max_running == 64);
+  ::setenv("TGI_MAX_RUNNING", "9", 1);
+  CHECK(resolve_options({}).options.model.max_running == 9);
+  CHECK(resolve_options({{"max-running", "7"}}).options.model.max_running == 7);
+  ::setenv("TGI_MAX_RUNNING", "some", 1);
+  CHECK_THROWS_WITH(resolve_options({}),
+                    Catch::Contains("TGI_MAX_RUNNING") && Catch::Contains("some"));
+  ::unsetenv("TGI_MAX_RUNNING");
+}
+
+TEST_CASE(
+    "values that make no sense are refused, naming the flag, what was expected and what came") {
+  for (const GivenFlag& bad : std::vector<GivenFlag>{{"max-running", "0"},
+                                                     {"max-running", "-3"},
+                                                     {"max-running", "7x"},
+                                                     {"threads", ""},
+                                                     {"kv-cache-memory", "lots"},
+                                                     {"kv-cache-memory", "4parsecs"},
+                                                     {"target-step-ms", "-1"},
+                                                     {"target-step-ms", "nan"},
+                                                     {"drain-timeout", "soon"},
+                                                     {"max-total-tokens", "1"},
+                                                     {"no-model", "perhaps"}}) {
+    INFO(bad.flag << " = " << bad.value);
+    CHECK_THROWS_WITH(resolve_options({bad}),
+                      Catch::Contains("--" + bad.flag) && Catch::Contains("expected"));
+  }
+  CHECK(*resolve_options({{"kv-cache-memory", "1.5GiB"}}).options.model.kv_cache_bytes ==
+        1610612736);
+}
+
+TEST_CASE("man/tgid.1 is what tgid --man prints") {
+  std::ifstream file(TGI_SOURCE_DIR "/man/tgid.1");
+  const std::string committed{std::istreambuf_iterator<char>(file), {}};
+  CHECK(committed == tgid_man_page());
+}
+
+}  // namespace tgi
