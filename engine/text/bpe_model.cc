@@ -82,9 +82,10 @@ void BpeModel::add_merges(const BpeSpec& spec) {
                                                       "continuing_subword_prefix \"{}\"",
                                                       i, right, prefix_));
     }
+    const int32_t left_id = require_id(left, i);
+    const int32_t right_id = require_id(right, i);
     joined.assign(left).append(right, prefix_.size());
-    merges_.add(require_id(left, i), require_id(right, i),
-                {static_cast<uint32_t>(i), require_id(joined, i)});
+    merges_.add(left_id, right_id, {static_cast<uint32_t>(i), require_id(joined, i)});
   }
 }
 

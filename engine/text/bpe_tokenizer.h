@@ -24,10 +24,10 @@ struct TokenizerJson;
 
 class BpeTokenizer final : public Tokenizer {
  public:
-  // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where it
-  // says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of config,
-  // as transformers 4 has it for LlamaTokenizer; transformers 5 looks at tokenizer.json alone.
-  // Throws kInvalidArgument or kUnsupported with the path of what is wrong.
+  // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where
+  // it says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of
+  // config, as transformers 4 has it for LlamaTokenizer; transformers 5 looks at tokenizer.json
+  // alone. Throws kInvalidArgument or kUnsupported with the path of what is wrong.
   BpeTokenizer(std::string_view json, const TokenizerConfig& config);
 
   std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
