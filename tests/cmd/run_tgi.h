@@ -58,7 +58,8 @@ class Process {
   void close_output() { output_.reset(); }
   void interrupt();  // SIGINT; through the terminal's Ctrl-C where there is one
 
-  // Reads until the output so far holds `text`; false after 10 seconds or at the end.
+  // Reads until `text` comes after what was waited for before; false after 10 seconds or at the
+  // end.
   bool wait_for_output(const std::string& text);
   std::string read_to_end();
   const std::string& output() const { return collected_; }
@@ -73,6 +74,7 @@ class Process {
   UniqueFd input_;
   UniqueFd output_;  // of a terminal: the same as the input
   std::string collected_;
+  size_t seen_ = 0;
 };
 
 std::string tgi_binary();

@@ -1,0 +1,90 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "cmd/ps.h"
+#include "tests/cmd/run_tgi.h"
+
+namespace tgi {
+
+using ipc::OrderedJson;
+
+TEST_CASE("bytes are shown in the unit that fits") {
+  CHECK(format_bytes(0) == "0 B");
+  CHECK(format_bytes(1023) == "1023 B");
+  CHECK(format_bytes(1024) == "1.0 KiB");
+  CHECK(format_bytes(3 << 20) == "3.0 MiB");
+  CHECK(format_bytes((int64_t{5} << 30) + (int64_t{1} << 29)) == "5.50 GiB");
+}
+
+TEST_CASE("ps shows what the daemon says") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession&) {}));
+  const Ran ran = home.run({"ps"});
+  CHECK(ran.exit_status == 0);
+  for (const char* part :
+       {"model            demo\n", "LlamaForCausalLM, 1.00 million parameters",
+        "cpu avx512, 2 threads",
+        "weights 1.9 MiB, KV cache 3.0 MiB, workspace 1.0 MiB, of 8.00 GiB",
+        "10 used, 20 cached, 70 free, of 100 with 16 tokens each", "0 running, 0 waiting",
+        "uptime           1:02:05 h", "phase            ready\n"}) {
+    CHECK_THAT(ran.out, Catch::Contains(part));
+  }
+}
+
+TEST_CASE("ps of a daemon without a model has no model lines") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), [](FakeSession& session) {
+    ipc::Status status;
+    status.phase = "failed";
+    status.phase_detail = "because";
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  const Ran ran = home.run({"ps"});
+  CHECK_THAT(ran.out, Catch::Contains("phase            failed: because\n"));
+  CHECK_THAT(ran.out, !Catch::Contains("architecture"));
+}
+
+TEST_CASE("ps --json is the status") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession&) {}));
+  const Ran ran = home.run({"ps", "--json"});
+  CHECK(OrderedJson::parse(ran.out) == ipc::to_json(ready_status()));
+}
+
+TEST_CASE("load sends an absolute path and waits for the model") {
+  const Home home;
+  const FakeDaemon daemon(
+      home.socket(), ready_model([](FakeSession& session) { session.send(R"({"result":{}})"); }));
+  const Ran ran = home.run({"load", "./x/../m/", "--dtype", "bf16", "--load-format", "dummy"});
+  CHECK(ran.err == "");
+  CHECK(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::StartsWith("loaded demo (LlamaForCausalLM, 1.9 MiB) in "));
+  const std::string expected = OrderedJson{
+      {"model", std::filesystem::current_path().string() + "/m"},
+      {"load_format", "dummy"},
+      {"dtype", "bf16"}}.dump();
+  CHECK(daemon.requests().at(1) == "load " + expected);
+  CHECK(home.run({"load", "demo"}).exit_status == 0);
+  CHECK(daemon.requests().at(4) == R"(load {"model":"demo"})");
+}
+
+TEST_CASE("load passes on why a model can't be loaded") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            session.send_error(Code::kNotFound, "model /m: no such folder");
+                          }));
+  const Ran ran = home.run({"load", "/m"});
+  CHECK(ran.exit_status == 4);
+  CHECK(ran.err == "error: model /m: no such folder\n");
+}
+
+TEST_CASE("unload asks for it") {
+  const Home home;
+  const FakeDaemon daemon(
+      home.socket(), ready_model([](FakeSession& session) { session.send(R"({"result":{}})"); }));
+  CHECK(home.run({"unload"}).out == "unloaded\n");
+  CHECK(daemon.requests() == std::vector<std::string>{"unload {}"});
+}
+
+}  // namespace tgi
