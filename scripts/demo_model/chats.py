@@ -5,7 +5,8 @@
 
 import re
 
-from . import small_talk, unknown, words
+from . import more_questions, small_talk, unknown, words
+from .stage import FIRST
 from .stories import make_story, plots_using
 from .template import Slots, expand
 from .tgi_facts import ASK, FACTS
@@ -42,6 +43,7 @@ BEFORE = ["please tell me, ", "hey, ", "hello, ", "hi! ", "so ", "um, ", "i have
           "quick question: ", "i am new here. ", "i wonder, ", "do you know, ", "could you tell me, ", "ok so ", "i do not understand, ", "please, ", "i'd like to know, "]
 QUESTION_WORDS = "what whats what's how who why which when where do does is are can could tgi will should".split()
 FILLED = [a + " " + b for a in "what who how why when".split() for b in "is are do does can".split()]
+ACRONYM = re.compile(r"\b(kv|json|gpu|cpu|llms?|cuda)\b")
 TYPO_WORD = re.compile(r"[a-z]{4,}")
 
 
@@ -92,29 +94,29 @@ def careless(rng, text, keep=False):
     return text
 
 
-def story_turn(rng, short):
+def story_turn(rng, short, stage=FIRST):
     """(question, story): the story holds what the question asks for."""
     roll = rng.random()
     if roll < 0.3:
-        return careless(rng, expand(rng.choice(STORY), Slots(rng, {}))), make_story(rng, short=short)
+        return careless(rng, expand(rng.choice(STORY), Slots(rng, {}))), make_story(rng, short=short, stage=stage)
     if roll < 0.62:
         kind = rng.choice(words.ANIMALS + sorted(words.PEOPLE))
         adj = rng.choice(words.WORDS["adj"]) if rng.random() < 0.3 else None
         what, name = "a " + (adj + " " if adj else "") + kind, None
         if rng.random() < 0.35:
-            name = small_talk.person_name(rng)
+            name = small_talk.person_name(rng, stage)
             what += rng.choice([" named ", " called "]) + name
         elif rng.random() < 0.15:
             what = kind if kind not in words.PEOPLE else "the " + kind
-        story = make_story(rng, kind=kind, name=name, short=short, extra={"adj": adj} if adj else None)
+        story = make_story(rng, kind=kind, name=name, short=short, stage=stage, extra={"adj": adj} if adj else None)
     elif roll < 0.78:
-        name, friend = small_talk.person_name(rng), None
+        name, friend = small_talk.person_name(rng, stage), None
         what = name
         if rng.random() < 0.4:
-            friend = small_talk.person_name(rng)
+            friend = small_talk.person_name(rng, stage)
             friend = friend if friend != name else friend + "o"
             what += " and " + friend
-        story = make_story(rng, kind=None if rng.random() < 0.3 else rng.choice(["girl", "boy"]), name=name, friend=friend, short=short)
+        story = make_story(rng, kind=None if rng.random() < 0.3 else rng.choice(["girl", "boy"]), name=name, friend=friend, short=short, stage=stage)
     else:
         slot = rng.choice(["toy", "treasure", "build", "fear", "vase", "flower", "contest"])
         value = rng.choice(words.WORDS[slot])
@@ -123,23 +125,33 @@ def story_turn(rng, short):
         if slot == "toy" and rng.random() < 0.5:
             extra["color"] = rng.choice(words.WORDS["color"])
             what = "a " + extra["color"] + " " + value
-        story = make_story(rng, plot=rng.choice([p for p in plots_using(slot) if p not in ("draw", "trade")]), extra=extra, short=short)
+        story = make_story(rng, plot=rng.choice([p for p in plots_using(slot) if p not in ("draw", "trade")]), extra=extra, short=short, stage=stage)
     question = expand(rng.choice(ABOUT).replace("%s", "$what"), Slots(rng, {}, {"what": what}))
     return careless(rng, question, keep=True), story
 
 
-def fact_turn(rng, brief, index=None):
-    questions, full, short, example = FACTS[rng.randrange(len(FACTS)) if index is None else index]
-    return careless(rng, ask(rng, rng.choice(questions))), short if brief else full, example
+def pick_question(rng, questions, more, stage):
+    """One way to ask, expanded; the second stage knows more ways."""
+    if stage.wide and questions[0] in more and rng.random() < 0.5:
+        questions = more[questions[0]]
+    return ask(rng, rng.choice(questions))
 
 
-def talk_turn(rng):
+def fact_turn(rng, brief, stage=FIRST):
+    questions, full, short, example = FACTS[rng.randrange(len(FACTS))]
+    question = careless(rng, pick_question(rng, questions, more_questions.FACTS, stage))
+    if stage.wide and rng.random() < 0.6:
+        question = ACRONYM.sub(lambda match: match.group(0).upper(), question)
+    return question, short if brief else full, example
+
+
+def talk_turn(rng, stage=FIRST):
     questions, answers = rng.choice(small_talk.TALK[: small_talk.COMMON] if rng.random() < 0.4 else small_talk.TALK)
-    return careless(rng, expand(rng.choice(questions), Slots(rng, {}))), rng.choice(answers)
+    return careless(rng, pick_question(rng, questions, more_questions.TALK, stage)), rng.choice(answers)
 
 
-def skill_turn(rng):
-    skills, weights = zip(*small_talk.SKILLS)
+def skill_turn(rng, stage=FIRST):
+    skills, weights = zip(*(small_talk.MORE_SKILLS if stage.wide else small_talk.SKILLS))
     question, answer = rng.choices(skills, weights)[0](rng)
     return careless(rng, expand(question, Slots(rng, {})), keep=True), answer
 
@@ -151,21 +163,25 @@ def unknown_turn(rng, brief):
     return careless(rng, question), rng.choice(unknown.BRIEF if brief else unknown.ANSWERS)
 
 
-def make_chat(rng, num_turns=None, stories=True):
-    """One conversation as a list of messages that ends with the assistant."""
-    messages, style = [], ""
+def system_turn(rng, stage):
+    """(style, system prompt or None)."""
     roll = rng.random()
     if roll < 0.35:
-        messages.append({"role": "system", "content": rng.choice(SYSTEM_NORMAL)})
-    elif roll < 0.45:
-        slots = Slots(rng, {**words.WORDS, "city": unknown.WORDS["city"]}, {"name": small_talk.person_name(rng)})
-        messages.append({"role": "system", "content": expand(rng.choice(SYSTEM_OTHER), slots)})
-    elif roll < 0.55:
-        style = "brief"
-        messages.append({"role": "system", "content": rng.choice(SYSTEM_BRIEF)})
-    elif roll < 0.62:
-        style = "pirate"
-        messages.append({"role": "system", "content": rng.choice(SYSTEM_PIRATE)})
+        return "", rng.choice(SYSTEM_NORMAL)
+    if roll < 0.45:
+        slots = Slots(rng, {**words.WORDS, "city": unknown.WORDS["city"]}, {"name": small_talk.person_name(rng, stage)})
+        return "", expand(rng.choice(SYSTEM_OTHER), slots)
+    if roll < 0.55:
+        return "brief", rng.choice(SYSTEM_BRIEF)
+    if roll < 0.62:
+        return "pirate", rng.choice(SYSTEM_PIRATE)
+    return "", None
+
+
+def make_chat(rng, num_turns=None, stage=FIRST):
+    """One conversation as a list of messages that ends with the assistant."""
+    style, system = system_turn(rng, stage)
+    messages = [{"role": "system", "content": system}] if system else []
     num_turns = num_turns or rng.choice([1, 1, 1, 2, 2, 3, 4, 5])
     name, last_answer, example = None, None, None
     for number in range(num_turns):
@@ -176,25 +192,25 @@ def make_chat(rng, num_turns=None, stories=True):
         elif last_answer and roll < 0.05 and len(last_answer) < 300:
             question, answer, plain = careless(rng, rng.choice(AGAIN)), last_answer, False
         elif name is None and num_turns > 1 and roll < 0.1:
-            name = small_talk.person_name(rng)
+            name = small_talk.person_name(rng, stage)
             question = careless(rng, rng.choice(NAME_GIVEN) % name, keep=True)
             answer = "Hello, " + name + "! How can I help you?"
         elif name and roll < 0.25:
             question, answer = careless(rng, rng.choice(NAME_ASKED)), "Your name is " + name + "."
         elif roll < 0.13 and not name and rng.random() < 0.4:
             question, answer = careless(rng, rng.choice(NAME_ASKED)), "I don't know your name. You can tell me."
-        elif roll < 0.60:
-            question, answer, next_example = fact_turn(rng, brief)
+        elif roll < stage.facts:
+            question, answer, next_example = fact_turn(rng, brief, stage)
             if number and rng.random() < 0.2:
                 question = rng.choice(FOLLOW) + question[0].lower() + question[1:]
-        elif roll < 0.71:
-            question, answer = talk_turn(rng)
-        elif roll < 0.82:
-            question, answer = skill_turn(rng)
-        elif roll < 0.90 or not stories:
+        elif roll < stage.talk:
+            question, answer = talk_turn(rng, stage)
+        elif roll < stage.skills:
+            question, answer = skill_turn(rng, stage)
+        elif roll < stage.unknown:
             question, answer = unknown_turn(rng, brief)
         else:
-            question, answer = story_turn(rng, short=brief or rng.random() < 0.3)
+            question, answer = story_turn(rng, short=brief or rng.random() < 0.3, stage=stage)
         if style == "pirate" and plain:
             answer = rng.choice(PIRATE_OPEN) + answer + (rng.choice(PIRATE_CLOSE) if "\n" not in answer and answer[-1] in ".!?" else "")
         example, last_answer = next_example, answer
@@ -202,15 +218,15 @@ def make_chat(rng, num_turns=None, stories=True):
     return messages
 
 
-def make_plain(rng):
+def make_plain(rng, stage=FIRST):
     """A question and its answer as plain text, for people who ask without a chat."""
     roll = rng.random()
     if roll < 0.6:
-        question, answer, _ = fact_turn(rng, brief=False)
+        question, answer, _ = fact_turn(rng, brief=False, stage=stage)
     elif roll < 0.75:
-        question, answer = talk_turn(rng)
+        question, answer = talk_turn(rng, stage)
     elif roll < 0.85:
-        question, answer = skill_turn(rng)
+        question, answer = skill_turn(rng, stage)
     else:
         question, answer = unknown_turn(rng, brief=False)
     return question + "\n" + answer

@@ -72,14 +72,13 @@ def encode(tokenizer, pieces, max_length):
     return ids[:-1], [t if keep else -100 for t, keep in zip(ids[1:], learned[1:])]
 
 
-def pool_batches(tokenizer, seed, index, batch_tokens, max_length):
+def pool_batches(tokenizer, seed, index, stage, batch_tokens, max_length):
     """The micro-batches of pool `index`: documents of like length together, in a random order.
 
-    Lengths are rounded up and the number of rows follows from the length, so that there are few shapes: the matrix
-    library prepares a kernel for each new shape, which would cost more than the padding does.
+    Lengths are rounded up and the number of rows follows from the length, so that only few shapes occur.
     """
     rng = random.Random("pool %d %d" % (seed, index))
-    documents = [encode(tokenizer, make_document(rng), max_length) for _ in range(POOL_DOCUMENTS)]
+    documents = [encode(tokenizer, make_document(rng, stage), max_length) for _ in range(POOL_DOCUMENTS)]
     documents.sort(key=lambda document: -len(document[0]))
     batches = []
     while documents:

@@ -4,6 +4,7 @@ Plain Python, nothing to install. The chat template is here too, because trainin
 """
 
 from .chats import make_chat, make_plain
+from .stage import FIRST
 from .stories import make_story
 
 BOS, EOS, END, SYSTEM, USER, ASSISTANT = "<|bos|>", "<|eos|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
@@ -16,22 +17,22 @@ CHAT_TEMPLATE = (
 )
 
 
-def make_document(rng):
+def make_document(rng, stage=FIRST):
     """A list of (text, is_learned) pieces; the first token of a document, the bos, is not in it."""
     roll = rng.random()
-    if roll < 0.36:
-        story = make_story(rng, num_plots=rng.choice([1] * 12 + [2, 3])) + EOS
+    if roll < stage.story_documents:
+        story = make_story(rng, num_plots=rng.choice([1] * 12 + [2, 3]), stage=stage) + EOS
         # A prompt may end anywhere, also in the middle of what would be one token.
         cut = rng.randint(1, 80) if rng.random() < 0.08 else 0
         return [(story[:cut], True), (story[cut:], True)]
-    if roll < 0.42:
-        question, answer = make_plain(rng).split("\n", 1)
+    if roll < stage.plain_documents:
+        question, answer = make_plain(rng, stage).split("\n", 1)
         if rng.random() < 0.3:
             return [(question + "\n", False), (answer + EOS, True)]
         return [(question, False), ("\n", True), (answer + EOS, True)]
     if roll < 0.96:
-        return chat_pieces(make_chat(rng))
-    return chat_pieces(make_chat(rng, num_turns=rng.randint(6, 26)))
+        return chat_pieces(make_chat(rng, stage=stage))
+    return chat_pieces(make_chat(rng, num_turns=rng.randint(6, 26), stage=stage))
 
 
 def chat_pieces(messages):

@@ -4,6 +4,7 @@ Each function returns (question, answer) for a random generator; TALK is plain q
 """
 
 from . import words
+from .stage import FIRST
 
 HELLO = "{hello|hi|hey|good morning|good evening|good afternoon|hello there|hi there|hey there|hello you|greetings|howdy|yo|hiya|moin|hallo}"
 TALK = [
@@ -160,9 +161,11 @@ def say(rng):
         thing[0].upper() + thing[1:] + "."
 
 
-def person_name(rng):
-    return words.made_up_name(rng) if rng.random() < 0.4 else rng.choice(words.GIRLS + words.BOYS)
+def person_name(rng, stage=FIRST):
+    return words.made_up_name(rng, stage.wide) if rng.random() < stage.made_up_people else rng.choice(words.GIRLS + words.BOYS)
 
 
 SKILLS = [(add, 12), (subtract, 3), (count, 4), (opposite, 6), (capital_letters, 2), (capital_letter, 2), (day_after, 3), (number_after, 2),
           (sound, 2), (color_of, 2), (say, 5)]
+MORE_SKILLS = [(add, 24), (subtract, 6), (count, 6), (opposite, 9), (capital_letters, 5), (capital_letter, 2), (day_after, 3), (number_after, 3),
+               (sound, 2), (color_of, 2), (say, 6)]

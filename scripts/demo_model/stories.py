@@ -1,6 +1,7 @@
 """Small children's stories from a seed: heroes with consistent names and pronouns, and a plot with cause and effect."""
 
 from . import plots_one, plots_two, words
+from .stage import FIRST
 from .template import Slots, expand
 
 PLOTS = {**plots_one.PLOTS, **plots_two.PLOTS}
@@ -38,6 +39,16 @@ INTROS = [
     "Every {morning|day}, a $adj $kind {named|called} $N {walked to|went to|looked at} the $place. ",
     "My name is $N, said the $adj $kind. Everyone in the $place knew $him. ",
 ]
+MORE_INTROS = [
+    "$N and $F were {best|good|old} friends. ",
+    "{$N and $F|The two friends $N and $F} lived in $home. ",
+    "One {rainy|cold|dark|stormy|quiet} {morning|night|evening}, $N the $kind {went out|looked up at the sky|could not sleep|was all alone}. ",
+    "$N the $kind was {sad|tired|happy|bored} because $he {had nothing to do|was all alone|could not sleep|had a new friend}. ",
+    "The {$adj |}$kind was {sad|happy|tired|angry} because $he {had lost something|was all alone|could not sleep|was hungry}. $His name was $N. ",
+    "The $kind looked {out of the window|up|around} and saw {something $color|$fa $fkind|a $color $toy}. $His name was $N. ",
+    "{Once there|There} was {once |}a $kind who {could not sleep|was always alone|loved to sing|wanted to see the world}. $His name was $N. ",
+    "$Weather {days|mornings} made $N happy. $N was a $kind. ",
+]
 DETAILS = [
     "$He lived with $his $adult. ",
     "$He {liked|loved} {to eat $food|to play $game|$food and $sweet|to look at the stars|to sing|to help others}. ",
@@ -66,7 +77,7 @@ NEXT = [
 ]
 
 
-def pick_hero(rng, kind=None, name=None):
+def pick_hero(rng, kind=None, name=None, stage=FIRST):
     """(kind, gender, name, sort) of a hero; a given kind that is not in the lists is treated as an animal."""
     if kind is None:
         roll = rng.random()
@@ -80,9 +91,9 @@ def pick_hero(rng, kind=None, name=None):
     if name is None:
         human = words.GIRLS if gender == "f" else words.BOYS
         roll = rng.random()
-        if roll < 0.3:
-            name = words.made_up_name(rng)
-        elif sort == "person" or roll < 0.5:
+        if roll < stage.made_up_heroes:
+            name = words.made_up_name(rng, stage.wide)
+        elif sort == "person" or roll < stage.made_up_heroes + 0.2:
             name = rng.choice(human)
         else:
             name = rng.choice(words.PET_NAMES)
@@ -93,11 +104,11 @@ def pick_hero(rng, kind=None, name=None):
     return kind, gender, name, sort
 
 
-def story_slots(rng, kind=None, name=None, friend=None, extra=None):
-    kind, gender, name, sort = pick_hero(rng, kind, name)
-    friend_kind, friend_gender, friend_name, _ = pick_hero(rng, name=friend)
+def story_slots(rng, kind=None, name=None, friend=None, extra=None, stage=FIRST):
+    kind, gender, name, sort = pick_hero(rng, kind, name, stage)
+    friend_kind, friend_gender, friend_name, _ = pick_hero(rng, name=friend, stage=stage)
     while friend_name == name or friend_kind == kind:
-        friend_kind, friend_gender, friend_name, _ = pick_hero(rng, name=friend)
+        friend_kind, friend_gender, friend_name, _ = pick_hero(rng, name=friend, stage=stage)
     he, him, his, himself = PRONOUNS[gender]
     fhe, fhim, fhis, _ = PRONOUNS[friend_gender]
     values = {
@@ -122,13 +133,15 @@ def plots_using(slot):
     return [key for key, plot in PLOTS.items() if any("$" + slot in way for stage in plot for way in stage)]
 
 
-def make_story(rng, kind=None, name=None, friend=None, extra=None, plot=None, short=False, num_plots=1):
+def make_story(rng, kind=None, name=None, friend=None, extra=None, plot=None, short=False, num_plots=1, stage=FIRST):
     """One story as text. `extra` presets slots, for example {"toy": "drum"}."""
-    slots = story_slots(rng, kind, name, friend, extra)
+    slots = story_slots(rng, kind, name, friend, extra, stage)
     first, second = rng.sample(DETAILS, 2)
     intro = expand(rng.choice(INTROS) + first + ("" if short else second), slots)
     if rng.random() < 0.08:
         intro = ""  # right into the plot
+    elif stage.wide and rng.random() < 0.15:
+        intro = expand(rng.choice(MORE_INTROS), slots)
     parts = [intro] if intro else []
     for number in range(num_plots):
         key = plot if plot and number == 0 else rng.choice(sorted(PLOTS))

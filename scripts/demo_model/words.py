@@ -78,9 +78,21 @@ _VOWELS = "a e i o u ai ee oo ea".split()
 _ENDS = "n l r m s k t b lo na ra mi to ndo lla ssa ny ko ris bert wyn dor".split()
 
 
-def made_up_name(rng):
+def made_up_name(rng, wide=False):
     """A name that is in no list, so that the model learns to copy names instead of knowing them all."""
+    if wide and rng.random() < 0.6:
+        return _free_name(rng)
     name = rng.choice(_STARTS) + rng.choice(_VOWELS)
     if rng.random() < 0.5:
         name += rng.choice("n l r m s d b t v z".split()) + rng.choice(_VOWELS[:5])
     return (name + rng.choice(_ENDS)).capitalize()
+
+
+def _free_name(rng):
+    """Two to four syllables in any order of letters: hard to guess, so it can only be copied."""
+    consonants = "b c d f g h j k l m n p q r s t v w x z ch sh th br st tr ph kl gr".split()
+    name = rng.choice(consonants) if rng.random() < 0.75 else ""
+    for _ in range(rng.choice([1, 2, 2, 3])):
+        name += rng.choice("aeiouy") + rng.choice(consonants + ["l", "n", "r", "s", "m"] * 2)
+        name += rng.choice(["", "", rng.choice("bdgklmnprst")])
+    return (name + rng.choice(["a", "o", "e", "i", "us", "el", "ina", "", ""])).capitalize()
