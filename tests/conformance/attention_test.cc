@@ -176,6 +176,24 @@ class Run {
     done_.resize(setup.lengths.size());
   }
 
+  // Writes NaN to every block, as a sequence whose model went wrong would have left it.
+  void poison() {
+    const auto num_blocks = static_cast<int32_t>(free_blocks_.size());
+    const int32_t at_once = 64 / setup_.block_size;
+    for (int32_t first = 0; first < num_blocks; first += at_once) {
+      const int32_t count = std::min(at_once, num_blocks - first);
+      const int32_t num_tokens = count * setup_.block_size;
+      Batch batch = one_sequence(std::vector<int32_t>(static_cast<size_t>(num_tokens), 0));
+      batch.block_appends.clear();
+      for (int32_t i = 0; i < count; ++i) {
+        batch.block_appends.push_back({.slot = 0, .index = i, .block = first + i});
+      }
+      const Floats nan(static_cast<size_t>(num_tokens * setup_.width()), std::nanf(""));
+      const DeviceTensor qkv(device_, num_tokens, setup_.width(), nan);
+      run_step(device_, batch, [&] { store(qkv); });
+    }
+  }
+
   Floats run(const Plan& plan) {
     for (const std::vector<int32_t>& step : plan) run_step_of(step);
     return output_;
@@ -234,10 +252,9 @@ class Run {
   }
 
   // The same rows go to both layers; layer 1 is what is looked at, so that a mix-up shows.
-  void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
-    const Floats before = qkv.read();
+  void store(const DeviceTensor& qkv) {
+    DeviceTensor copy(device_, qkv.view().rows, setup_.width(), qkv.read());
     for (const int32_t layer : {0, 1}) {
-      if (layer == 1) const_cast<DeviceTensor&>(qkv).write(before);
       device_.qk_norm_rope_store_kv({.layer = layer,
                                      .num_heads = setup_.num_heads,
                                      .num_kv_heads = setup_.num_kv_heads,
@@ -246,8 +263,12 @@ class Run {
                                      .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
                                      .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
                                      .norm_eps = 1e-6F,
-                                     .qkv = qkv.view()});
+                                     .qkv = layer == 0 ? copy.view() : qkv.view()});
     }
+  }
+
+  void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
+    store(qkv);
     device_.attention({.layer = 1,
                        .num_heads = setup_.num_heads,
                        .num_kv_heads = setup_.num_kv_heads,
@@ -283,6 +304,20 @@ double tolerance(const Setup& setup, DType activation) {
 }
 
 }  // namespace
+
+TEST_CASE("what lies in a block from before never shows") {
+  for (const Setup& setup : setups()) {
+    for (const DeviceCase& device_case : device_cases()) {
+      INFO(device_case.name << ": " << setup.name);
+      const Plan plan = random_chunks(setup, 3);
+      const Floats clean = run_plan(*device_case.make(), setup, plan);
+      const auto device = device_case.make();
+      Run poisoned(*device, setup);
+      poisoned.poison();
+      CHECK(same_bits(poisoned.run(plan), clean));
+    }
+  }
+}
 
 TEST_CASE("attention over a paged cache agrees with the reference") {
   for (const Setup& setup : setups()) {
