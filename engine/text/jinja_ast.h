@@ -43,6 +43,13 @@ using Body = std::vector<std::unique_ptr<Stmt>>;
 // Names are numbered by the parser; `symbols[id]` is the name.
 using NameId = int;
 
+// A body with names of its own. `unset`: those that are undefined at its start, whatever variables
+// the template was given (jinja_symbols.h).
+struct ScopedBody {
+  Body statements;
+  std::vector<NameId> unset;
+};
+
 // What can be assigned to: a name, an attribute of a namespace, or a tuple of targets.
 struct Target {
   enum class Kind { kName, kAttribute, kTuple };
@@ -212,8 +219,8 @@ struct ForStmt : Stmt {
   ExprPtr iterable;
   ExprPtr test;  // may be null
   bool is_recursive = false;
-  Body body;
-  Body otherwise;
+  ScopedBody body;
+  ScopedBody otherwise;
 };
 
 struct LoopControlStmt : Stmt {
@@ -234,21 +241,21 @@ struct SetBlockStmt : Stmt {
   Flow exec(Interpreter& in) const override;
   Target target;
   ExprPtr filter;  // may be null
-  Body body;
+  ScopedBody body;
 };
 
 struct FilterBlockStmt : Stmt {
   using Stmt::Stmt;
   Flow exec(Interpreter& in) const override;
   ExprPtr filter;
-  Body body;
+  ScopedBody body;
 };
 
 struct WithStmt : Stmt {
   using Stmt::Stmt;
   Flow exec(Interpreter& in) const override;
   std::vector<std::pair<Target, ExprPtr>> assignments;
-  Body body;
+  ScopedBody body;
 };
 
 // A body with a scope of its own that is written as it stands: {% generation %}, {% autoescape %}.
@@ -256,7 +263,7 @@ struct ScopeStmt : Stmt {
   using Stmt::Stmt;
   Flow exec(Interpreter& in) const override;
   ExprPtr refused_when;  // may be null; autoescape that is on
-  Body body;
+  ScopedBody body;
 };
 
 // {% block %}: with nothing to inherit from, a body that sees only the top level's names.
@@ -266,7 +273,7 @@ struct BlockStmt : Stmt {
   std::string name;
   bool is_scoped = false;
   bool is_required = false;
-  Body body;
+  ScopedBody body;
 };
 
 struct MacroParameter {
@@ -282,7 +289,7 @@ struct MacroDefinition {
   bool takes_caller = false;
   bool takes_varargs = false;
   bool takes_kwargs = false;
-  Body body;
+  ScopedBody body;
 };
 
 struct MacroStmt : Stmt {
@@ -304,7 +311,7 @@ enum SpecialName : NameId { kLoopName, kCallerName, kVarargsName, kKwargsName };
 
 struct Program {
   std::vector<std::string> symbols;
-  Body body;
+  ScopedBody body;
 };
 
 }  // namespace tgi::jinja

@@ -71,10 +71,10 @@ class CallDepth {
 std::string Interpreter::run_macro(const MacroObject& macro, const Arguments& arguments) {
   const CallDepth depth(macro_depth_, limits_.max_macro_depth);
   const int line = line_;
-  const NewScope scope(*this, macro.scope);
+  const NewScope scope(*this, &macro.definition.body, macro.scope);
   bind_parameters(macro, arguments);
   std::string text;
-  capture(macro.definition.body, text);
+  capture(macro.definition.body.statements, text);
   line_ = line;
   return text;
 }

@@ -55,8 +55,8 @@ Flow SetStmt::exec(Interpreter& in) const {
 Flow SetBlockStmt::exec(Interpreter& in) const {
   std::string text;
   {
-    const Interpreter::NewScope scope(in);
-    const Flow flow = in.capture(body, text);
+    const Interpreter::NewScope scope(in, &body);
+    const Flow flow = in.capture(body.statements, text);
     if (flow != Flow::kNormal) return flow;
     if (filter != nullptr) text = in.filter_text(*filter, std::move(text));
   }
@@ -65,9 +65,9 @@ Flow SetBlockStmt::exec(Interpreter& in) const {
 }
 
 Flow FilterBlockStmt::exec(Interpreter& in) const {
-  const Interpreter::NewScope scope(in);
+  const Interpreter::NewScope scope(in, &body);
   std::string text;
-  const Flow flow = in.capture(body, text);
+  const Flow flow = in.capture(body.statements, text);
   if (flow != Flow::kNormal) return flow;
   in.write(in.filter_text(*filter, std::move(text)));
   return Flow::kNormal;
@@ -77,9 +77,9 @@ Flow WithStmt::exec(Interpreter& in) const {
   std::vector<Value> values;
   values.reserve(assignments.size());
   for (const auto& [target, expr] : assignments) values.push_back(in.eval(*expr));
-  const Interpreter::NewScope scope(in);
+  const Interpreter::NewScope scope(in, &body);
   for (size_t i = 0; i < values.size(); ++i) in.assign(assignments[i].first, values[i]);
-  return in.exec(body);
+  return in.exec(body.statements);
 }
 
 Flow ScopeStmt::exec(Interpreter& in) const {

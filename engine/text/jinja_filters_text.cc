@@ -108,11 +108,12 @@ Value filter_truncate(Interpreter& in, const Value& value, const Bound& argument
   const auto end_length = static_cast<Int>(count_characters(end));
   if (length < end_length) fail("truncate(): the length is less than that of the end");
   if (leeway < 0) fail("truncate(): the leeway is negative");
-  if (value.is_undefined()) return value;
-  if (!value.is_string()) fail(fmt::format("truncate() wants a string, got {}", type_name(value)));
+  const std::optional<size_t> size = length_of(value);
+  if (!size) fail(fmt::format("truncate() wants a string, got {}", type_name(value)));
+  if (static_cast<Int>(*size) <= length + leeway) return value;
+  if (!value.is_string()) fail(fmt::format("truncate() can't cut a {}", type_name(value)));
   const std::string& text = value.text();
   in.budget().charge_text(text.size());
-  if (static_cast<Int>(count_characters(text)) <= length + leeway) return value;
   std::string_view kept = text;
   kept = kept.substr(0, byte_offset(text, static_cast<size_t>(length - end_length)));
   if (!kills_words) kept = kept.substr(0, std::min(kept.rfind(' '), kept.size()));

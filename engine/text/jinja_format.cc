@@ -164,7 +164,9 @@ class PercentFormatter {
     }
     const bool is_tuple = values_.is(Type::kTuple);
     const size_t given = is_tuple ? values_.items().size() : 1;
-    const bool may_be_left = values_.is(Type::kDict) || values_.is(Type::kList);
+    // Python lets a value that could be subscripted by %(name)s go unused.
+    const bool may_be_left = values_.is(Type::kDict) || values_.is(Type::kList) ||
+                             values_.is(Type::kRange) || values_.is_undefined();
     if (next_ < given && !(may_be_left && !is_tuple)) {
       fail("not all arguments converted during string formatting");
     }

@@ -63,8 +63,8 @@ class Interpreter::Depth {
   Interpreter& in_;
 };
 
-Interpreter::NewScope::NewScope(Interpreter& in, Scope* parent)
-    : in_(in), outer_(in.scope_), parent_(parent != nullptr ? parent : in.scope_) {
+Interpreter::NewScope::NewScope(Interpreter& in, const ScopedBody* body, Scope* parent)
+    : in_(in), body_(body), outer_(in.scope_), parent_(parent != nullptr ? parent : in.scope_) {
   renew();
 }
 
@@ -86,6 +86,14 @@ void Interpreter::NewScope::renew() {
     scope_->names.clear();
   }
   in_.scope_ = scope_.get();
+  if (body_ != nullptr) in_.hide_unset(*body_);
+}
+
+void Interpreter::hide_unset(const ScopedBody& body) {
+  for (const NameId name : body.unset) {
+    if (!variables_[static_cast<size_t>(name)]) continue;  // undefined anyway
+    set_name(name, Value::undefined(fmt::format("'{}' is undefined", name_of(name))));
+  }
 }
 
 Interpreter::Interpreter(const Program& program, const Limits& limits, Clock local_time)
@@ -120,7 +128,8 @@ std::string Interpreter::render() {
   std::string text;
   out_ = &text;
   try {
-    exec(program_.body);
+    hide_unset(program_.body);
+    exec(program_.body.statements);
   } catch (const RaisedByTemplate& error) {
     throw Error(error.code(), error.what());
   } catch (const Error& error) {
@@ -157,9 +166,9 @@ Flow Interpreter::capture(const Body& body, std::string& text) {
   return exec(body);
 }
 
-Flow Interpreter::exec_in_new_scope(const Body& body) {
-  const NewScope scope(*this);
-  return exec(body);
+Flow Interpreter::exec_in_new_scope(const ScopedBody& body) {
+  const NewScope scope(*this, &body);
+  return exec(body.statements);
 }
 
 void Interpreter::write(std::string_view text) {
@@ -263,8 +272,8 @@ std::tm Interpreter::local_time() const {
 }
 
 Flow Interpreter::exec_block(const BlockStmt& block) {
-  const NewScope scope(*this, block.is_scoped ? scope_ : top_.get());
-  return exec(block.body);
+  const NewScope scope(*this, &block.body, block.is_scoped ? scope_ : top_.get());
+  return exec(block.body.statements);
 }
 
 }  // namespace tgi::jinja

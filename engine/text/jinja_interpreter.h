@@ -50,7 +50,7 @@ class Interpreter {
   Value eval(const Expr& expr);
   Flow exec(const Body& body);
   Flow capture(const Body& body, std::string& text);
-  Flow exec_in_new_scope(const Body& body);
+  Flow exec_in_new_scope(const ScopedBody& body);
   void write(std::string_view text);
   Value load(NameId name) const;
   void assign(const Target& target, const Value& value);
@@ -82,10 +82,11 @@ class Interpreter {
   const Limits& limits() const { return limits_; }
   std::tm local_time() const;
 
-  // A scope below `parent` (the current one when null) for as long as the object lives.
+  // The scope of `body` (null: of an expression), below `parent` (null: below the current one), for
+  // as long as the object lives.
   class NewScope {
    public:
-    explicit NewScope(Interpreter& in, Scope* parent = nullptr);
+    NewScope(Interpreter& in, const ScopedBody* body, Scope* parent = nullptr);
     ~NewScope();
     NewScope(const NewScope&) = delete;
     NewScope& operator=(const NewScope&) = delete;
@@ -95,6 +96,7 @@ class Interpreter {
     void leave();
 
     Interpreter& in_;
+    const ScopedBody* body_;
     Scope* outer_;
     Scope* parent_;
     std::unique_ptr<Scope> scope_;
@@ -102,6 +104,8 @@ class Interpreter {
 
  private:
   class Depth;
+
+  void hide_unset(const ScopedBody& body);
 
   std::string run_macro(const MacroObject& macro, const Arguments& arguments);
   void bind_parameters(const MacroObject& macro, const Arguments& arguments);

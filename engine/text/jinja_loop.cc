@@ -31,7 +31,7 @@ std::optional<Value> LoopObject::draw(Interpreter& in) {
   Value item;
   while (source_.next(item)) {
     if (statement_.test == nullptr) return item;
-    const Interpreter::NewScope scope(in, scope_);
+    const Interpreter::NewScope scope(in, nullptr, scope_);
     in.assign(statement_.target, item);
     if (is_true(in.eval(*statement_.test))) return item;
   }
@@ -157,15 +157,15 @@ Flow Interpreter::run_loop(const ForStmt& statement, const Value& iterable, int 
     const FinishLoop finish{*loop};
     std::optional<NewScope> scope;
     while (const std::optional<Value> item = loop->advance(*this)) {
-      scope ? scope->renew() : void(scope.emplace(*this));
+      scope ? scope->renew() : void(scope.emplace(*this, &statement.body));
       assign(statement.target, *item);
       set_name(kLoopName, Value::from(loop));
-      const Flow flow = exec(statement.body);
+      const Flow flow = exec(statement.body.statements);
       if (flow == Flow::kBreak) break;
       any_round_ended = any_round_ended || flow == Flow::kNormal;
     }
   }
-  if (any_round_ended || statement.otherwise.empty()) return Flow::kNormal;
+  if (any_round_ended || statement.otherwise.statements.empty()) return Flow::kNormal;
   return exec_in_new_scope(statement.otherwise);
 }
 

@@ -28,16 +28,17 @@ Value copy_of_itself(Interpreter&, const Value& self, const Bound&) {
   return self;
 }
 
-// --- list and tuple ---
+// --- list, tuple and range ---
 
 Value sequence_count(Interpreter& in, const Value& self, const Bound& arguments) {
   Int count = 0;
-  for (const Value& item : self.items()) count += equal(item, arguments[0], in.budget()) ? 1 : 0;
+  for (const Value& item : to_vector(self, in.budget()))
+    count += equal(item, arguments[0], in.budget()) ? 1 : 0;
   return Value::integer(count);
 }
 
 Value sequence_index(Interpreter& in, const Value& self, const Bound& arguments) {
-  const auto& items = self.items();
+  const std::vector<Value> items = to_vector(self, in.budget());
   const auto size = static_cast<Int>(items.size());
   const auto clamp = [&](Int bound) {
     return std::clamp<Int>(bound < 0 ? bound + size : bound, 0, size);
@@ -124,6 +125,7 @@ const Builtin* find_method(const Value& object, std::string_view name) {
     case Type::kList:
       return find_row(kListMethods, name);
     case Type::kTuple:
+    case Type::kRange:
       return name == "copy" ? nullptr : find_row(kListMethods, name);
     case Type::kFloat:
       return find_row(kFloatMethods, name);

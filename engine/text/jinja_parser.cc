@@ -16,9 +16,12 @@ class Parser : public ExpressionParser {
 
   Program run() {
     Program program;
-    program.body = parse_body({});
+    frames_.enter(&program.body);
+    program.body.statements = parse_body({});
+    frames_.leave();
     if (current().type != TokenType::kEnd) fail_unknown_tag(current());
     if (!unknown_.empty()) throw Error(unknown_.front());
+    frames_.resolve();
     program.symbols = std::move(symbols_);
     return program;
   }
@@ -113,10 +116,10 @@ class Parser : public ExpressionParser {
     fail_unknown_tag(current());
   }
 
-  // What a statement's body may see, put back at its end. `loop_depth`: how many loops `break`
-  // could leave; a macro's body is in none.
+  // What surrounds a statement's body, put back at its end.
   class Inside {
    public:
+    // `breakable`: how many loops `break` could leave; a macro's body is in none.
     Inside(Parser& parser, bool in_conditional, int breakable)
         : parser_(parser),
           in_conditional_(std::exchange(parser.in_conditional_, in_conditional)),
@@ -134,6 +137,18 @@ class Parser : public ExpressionParser {
     int breakable_;
   };
 
+  // A body with names of its own, up to the tag `end`. The scope may have been opened before.
+  void parse_scope(ScopedBody& body,
+                   std::string_view end,
+                   int line,
+                   int breakable,
+                   SymbolFrames::Frame* opened = nullptr) {
+    const Inside inside(*this, false, breakable);
+    opened != nullptr ? frames_.resume(*opened) : void(frames_.enter(&body));
+    parse_block(body.statements, {end}, line);
+    frames_.leave();
+  }
+
   StmtPtr parse_if() {
     auto node = std::make_unique<IfStmt>(take().line);
     const Inside inside(*this, true, breakable_);
@@ -141,10 +156,14 @@ class Parser : public ExpressionParser {
     while (end == "elif") {
       ExprPtr test = parse_tuple(false);
       Body body;
+      frames_.enter_branch();
       end = parse_block(body, {"elif", "else", "endif"}, node->line);
+      frames_.leave_branch();
       node->branches.emplace_back(std::move(test), std::move(body));
     }
+    frames_.enter_branch();
     if (end == "else") parse_block(node->otherwise, {"endif"}, node->line);
+    frames_.leave_branch();
     return node;
   }
 
@@ -163,19 +182,30 @@ class Parser : public ExpressionParser {
     refuse_loop_name(node->target, node->line);
     expect_name("in");
     node->iterable = parse_tuple(false, "recursive");
+    frames_.enter(nullptr);  // the test has the target as its own name
+    declare_target(node->target);
+    if (take_name_if("if")) node->test = parse_loop_test();
+    frames_.leave();
+    node->is_recursive = take_name_if("recursive");
     std::string end;
     {
       const Inside inside(*this, false, breakable_ + 1);
-      if (take_name_if("if")) node->test = parse_expression();
-      node->is_recursive = take_name_if("recursive");
-      end = parse_block(node->body, {"else", "endfor"}, node->line);
+      frames_.enter(&node->body);
+      declare_target(node->target);
+      frames_.declare(kLoopName);
+      end = parse_block(node->body.statements, {"else", "endfor"}, node->line);
+      frames_.leave();
     }
     if (end == "else") {
-      const Inside inside(*this, false, node->is_recursive ? 0 : breakable_);
-      parse_block(node->otherwise, {"endfor"}, node->line);
+      parse_scope(node->otherwise, "endfor", node->line, node->is_recursive ? 0 : breakable_);
     }
     --for_depth_;
     return node;
+  }
+
+  ExprPtr parse_loop_test() {
+    const Inside inside(*this, false, breakable_);
+    return parse_expression();
   }
 
   StmtPtr parse_loop_control() {
@@ -193,22 +223,31 @@ class Parser : public ExpressionParser {
       auto node = std::make_unique<SetStmt>(line);
       node->target = std::move(target);
       node->value = parse_tuple(true);
+      store_target(node->target);
       return node;
     }
     auto node = std::make_unique<SetBlockStmt>(line);
-    const Inside inside(*this, false, breakable_);
     node->target = std::move(target);
-    node->filter = parse_filters(nullptr);
-    parse_block(node->body, {"endset"}, line);
+    store_target(node->target);
+    auto& frame = frames_.enter(&node->body);
+    node->filter = parse_block_filter(false);
+    frames_.leave();
+    parse_scope(node->body, "endset", line, breakable_, &frame);
     return node;
   }
 
   StmtPtr parse_filter_block() {
     auto node = std::make_unique<FilterBlockStmt>(take().line);
-    const Inside inside(*this, false, breakable_);
-    node->filter = parse_filters(nullptr, true);
-    parse_block(node->body, {"endfilter"}, node->line);
+    auto& frame = frames_.enter(&node->body);
+    node->filter = parse_block_filter(true);
+    frames_.leave();
+    parse_scope(node->body, "endfilter", node->line, breakable_, &frame);
     return node;
+  }
+
+  ExprPtr parse_block_filter(bool starts_inline) {
+    const Inside inside(*this, false, breakable_);
+    return parse_filters(nullptr, starts_inline);
   }
 
   StmtPtr parse_with() {
@@ -219,23 +258,23 @@ class Parser : public ExpressionParser {
       expect_operator("=");
       node->assignments.emplace_back(std::move(target), parse_expression());
     }
-    const Inside inside(*this, false, breakable_);
-    parse_block(node->body, {"endwith"}, node->line);
+    auto& frame = frames_.enter(&node->body);
+    for (const auto& [target, value] : node->assignments) declare_target(target);
+    frames_.leave();
+    parse_scope(node->body, "endwith", node->line, breakable_, &frame);
     return node;
   }
 
   StmtPtr parse_generation() {
     auto node = std::make_unique<ScopeStmt>(take().line);
-    const Inside inside(*this, false, 0);
-    parse_block(node->body, {"endgeneration"}, node->line);
+    parse_scope(node->body, "endgeneration", node->line, 0);
     return node;
   }
 
   StmtPtr parse_autoescape() {
     auto node = std::make_unique<ScopeStmt>(take().line);
     node->refused_when = parse_expression();
-    const Inside inside(*this, false, breakable_);
-    parse_block(node->body, {"endautoescape"}, node->line);
+    parse_scope(node->body, "endautoescape", node->line, breakable_);
     return node;
   }
 
@@ -248,8 +287,9 @@ class Parser : public ExpressionParser {
     block_names_.push_back(node->name);
     node->is_scoped = take_name_if("scoped");
     node->is_required = take_name_if("required");
-    const Inside inside(*this, false, 0);
-    parse_block(node->body, {"endblock"}, node->line);
+    auto& frame = frames_.enter(&node->body, false);
+    frames_.leave();
+    parse_scope(node->body, "endblock", node->line, 0, &frame);
     take_name_if(node->name);
     return node;
   }
@@ -261,6 +301,7 @@ class Parser : public ExpressionParser {
       const int line = current().line;
       MacroParameter parameter;
       parameter.name = store_name(take_any_name(), line);
+      frames_.declare(parameter.name);
       for (const MacroParameter& other : macro.parameters) {
         if (other.name == parameter.name) fail_at(line, "two parameters have the same name");
       }
@@ -274,10 +315,12 @@ class Parser : public ExpressionParser {
     expect_operator(")");
   }
 
-  void parse_macro_body(MacroDefinition& macro, std::string_view end, int line) {
-    const Inside inside(*this, false, 0);
+  void parse_macro_body(MacroDefinition& macro,
+                        std::string_view end,
+                        int line,
+                        SymbolFrames::Frame& frame) {
     macros_.emplace_back();
-    parse_block(macro.body, {end}, line);
+    parse_scope(macro.body, end, line, 0, &frame);
     const SpecialUse use = macros_.back();
     macros_.pop_back();
     macro.takes_caller = use.uses[0];
@@ -294,23 +337,34 @@ class Parser : public ExpressionParser {
     }
   }
 
+  SymbolFrames::Frame& enter_macro(MacroDefinition& macro) {
+    auto& frame = frames_.enter(&macro.body);
+    for (const NameId special : {kCallerName, kVarargsName, kKwargsName}) frames_.declare(special);
+    return frame;
+  }
+
   StmtPtr parse_macro() {
     auto node = std::make_unique<MacroStmt>(take().line);
     node->macro.name = take_any_name();
     node->name = store_name(node->macro.name, node->line);
+    frames_.store(node->name);
+    auto& frame = enter_macro(node->macro);
     parse_signature(node->macro);
-    parse_macro_body(node->macro, "endmacro", node->line);
+    frames_.leave();
+    parse_macro_body(node->macro, "endmacro", node->line, frame);
     return node;
   }
 
   StmtPtr parse_call_block() {
     auto node = std::make_unique<CallBlockStmt>(take().line);
     node->caller.name = "caller";
+    auto& frame = enter_macro(node->caller);
     if (current().is_operator("(")) parse_signature(node->caller);
+    frames_.leave();
     ExprPtr call = parse_expression();
     if (dynamic_cast<CallExpr*>(call.get()) == nullptr) fail_at(node->line, "expected a call");
     node->call.reset(static_cast<CallExpr*>(call.release()));
-    parse_macro_body(node->caller, "endcall", node->line);
+    parse_macro_body(node->caller, "endcall", node->line, frame);
     return node;
   }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "engine/text/jinja_ast.h"
 #include "engine/text/jinja_lexer.h"
+#include "engine/text/jinja_symbols.h"
 
 namespace tgi::jinja {
 
@@ -39,8 +40,11 @@ class ExpressionParser {
   ExprPtr parse_tuple(bool with_conditional, EndName end = {}, bool in_parentheses = false);
   // `operand` may be null. With `starts_inline` the first name has no bar before it.
   ExprPtr parse_filters(ExprPtr operand, bool starts_inline = false);
+  // Does not report the names to `frames_`: see store_target and declare_target.
   Target parse_target(bool with_attributes, EndName end = {});
   NameId store_name(const std::string& name, int line);
+  void store_target(const Target& target);
+  void declare_target(const Target& target);
   NameId name_id(const std::string& name);
 
   // Unknown filters and tests are errors at once, except below an `if`, where templates ask for
@@ -56,6 +60,7 @@ class ExpressionParser {
   std::vector<SpecialUse> macros_;
   int for_depth_ = 0;  // `for` statements around, in which `loop` can't be assigned
 
+  SymbolFrames frames_;
   std::vector<std::string> symbols_;
   const Limits& limits_;
 

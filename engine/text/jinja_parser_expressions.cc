@@ -323,6 +323,7 @@ ExprPtr ExpressionParser::parse_name() {
     return std::make_unique<ConstExpr>(token.line, Value());
   }
   const NameId id = name_id(token.text);
+  frames_.load(id);
   if (id >= kCallerName && id <= kKwargsName) {
     for (SpecialUse& macro : macros_) {
       if (!macro.hidden[id - kCallerName]) macro.uses[id - kCallerName] = true;

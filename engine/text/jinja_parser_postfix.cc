@@ -199,6 +199,17 @@ Target ExpressionParser::parse_target(bool with_attributes, EndName end) {
   return has_comma ? tuple : std::move(tuple.parts.front());
 }
 
+void ExpressionParser::store_target(const Target& target) {
+  if (target.kind == Target::Kind::kName) frames_.store(target.name);
+  if (target.kind == Target::Kind::kAttribute) frames_.load(target.name);
+  for (const Target& part : target.parts) store_target(part);
+}
+
+void ExpressionParser::declare_target(const Target& target) {
+  if (target.kind == Target::Kind::kName) frames_.declare(target.name);
+  for (const Target& part : target.parts) declare_target(part);
+}
+
 Target ExpressionParser::parse_single_target(bool with_attributes) {
   if (take_operator_if("(")) {
     Target inner = parse_target(false);
