@@ -1,6 +1,9 @@
 // See cpu_backend.h. The instruction set is chosen here, once.
 #include "engine/cpu/cpu_backend.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,19 +22,30 @@ struct IsaRow {
   const KernelTable& (*kernels)();
 };
 
+#if defined(__x86_64__)
+// clang 14's __builtin_cpu_supports does not know this one. Intel SDM, CPUID leaf 1, ECX bit 29.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1U << 29)) != 0;
+}
+#endif
+
 constexpr IsaRow kIsas[] = {
 #if defined(__x86_64__)
     {"avx512",
      [] {
        return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
               __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-              __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("f16c") != 0;
+              __builtin_cpu_supports("fma") != 0 && has_f16c();
      },
      avx512_kernels},
     {"avx2",
      [] {
        return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-              __builtin_cpu_supports("f16c") != 0;
+              has_f16c();
      },
      avx2_kernels},
 #endif

@@ -67,7 +67,7 @@ void PanelKvCache::store_as(std::byte* keys,
     const Element element = convert(value);
     std::memcpy(to, &element, sizeof element);
   };
-  const int32_t lane = offset % kPanelRows;
+  const int64_t lane = offset % kPanelRows;
   for (int64_t d = 0; d < layout_.head_dim; ++d) {
     put(keys + panel_offset_bytes(kDType, lane, d), k[d]);
     std::byte* panel = values + d / kPanelRows * panel_bytes(kDType, kPanelRows);

@@ -81,17 +81,30 @@ class AttentionRun {
     }
   }
 
+  // Calls run with the number of panels that suits the tiles of rows: few rows need several panels
+  // to keep the multipliers busy.
+  template <typename Run>
+  void with_panels(Run run) const {
+    const RowTiles tiles(block_.num_rows);
+    const int64_t highest = tiles.size(tiles.num_tiles - 1);
+    if (highest == 1) return run.template operator()<V::panels_for(1)>();
+    if (highest <= 3) return run.template operator()<V::panels_for(3)>();
+    return run.template operator()<V::panels_for(kMaxTileRows)>();
+  }
+
   // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of
   // the next tile of positions, because blocks lie anywhere and the processor can't guess them.
-  template <typename Prefetch, typename Run>
+  template <int NP, typename Prefetch, typename Run>
   void for_row_tiles(const Prefetch& next, bool has_next, Run run) const {
     const RowTiles tiles(block_.num_rows);
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
       with_rows(tiles.size(t), [&]<int MR>() {
-        if (t == 0 && has_next) {
-          run.template operator()<MR>(next, tiles.begin(t));
-        } else {
-          run.template operator()<MR>(NoPrefetch{}, tiles.begin(t));
+        if constexpr (MR * NP <= V::kMaxAccumulators) {
+          if (t == 0 && has_next) {
+            run.template operator()<MR>(next, tiles.begin(t));
+          } else {
+            run.template operator()<MR>(NoPrefetch{}, tiles.begin(t));
+          }
         }
       });
     }
@@ -107,11 +120,12 @@ class AttentionRun {
       const int64_t later = begin + kAttentionTile + c * kChunk;
       next[c] = later <= last ? key_chunk(later) : keys[c];
     }
-    constexpr int kPanels = V::panels_for(kMaxTileRows);
-    int64_t c = 0;
     const bool has_next = begin + kAttentionTile <= last;
-    for (; c + kPanels <= num_chunks; c += kPanels) score_chunks<kPanels>(keys, next, has_next, c);
-    for (; c < num_chunks; ++c) score_chunks<1>(keys, next, has_next, c);
+    with_panels([&]<int NP>() {
+      int64_t c = 0;
+      for (; c + NP <= num_chunks; c += NP) score_chunks<NP>(keys, next, has_next, c);
+      for (; c < num_chunks; ++c) score_chunks<1>(keys, next, has_next, c);
+    });
   }
 
   template <int NP>
@@ -125,7 +139,7 @@ class AttentionRun {
       panels[j] = keys[first + j];
       ahead.panels[j] = next[first + j];
     }
-    for_row_tiles(ahead, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
+    for_row_tiles<NP>(ahead, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
       V sums[MR][NP];
       for (int r = 0; r < MR; ++r) {
         for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
@@ -177,41 +191,42 @@ class AttentionRun {
 
   // sums (num_rows, head_dim) = sums * rescale + weights v.
   void weigh(int64_t begin, int64_t count, int64_t last) {
-    constexpr int kPanels = V::panels_for(kMaxTileRows);
     const int64_t num_panels = width_ / 16;
-    int64_t panel = 0;
-    for (; panel + kPanels <= num_panels; panel += kPanels) {
-      weigh_panels<kPanels>(begin, count, last, panel);
-    }
-    for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, last, panel);
+    with_panels([&]<int NP>() {
+      int64_t panel = 0;
+      for (; panel + NP <= num_panels; panel += NP) weigh_panels<NP>(begin, count, last, panel);
+      for (; panel < num_panels; ++panel) weigh_panels<1>(begin, count, last, panel);
+    });
   }
 
   template <int NP>
   void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
     // The next tile is fetched only where it is whole: then each chunk here has one there.
     const bool has_next = begin + 2 * kAttentionTile <= last + 1;
-    for_row_tiles(PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
-      V sums[MR][NP];
-      float* const out = sums_ + row * width_ + panel * 16;
-      for (int r = 0; r < MR; ++r) {
-        const V rescale = V::set1(rescale_[row + r]);
-        for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
-      }
-      for (int64_t i = 0; i < count; i += kChunk) {
-        const std::byte* panels[NP];
-        value_panels(begin + i, panel, panels);
-        auto ahead = prefetch;
-        if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
-          value_panels(begin + kAttentionTile + i, panel, ahead.panels);
-        }
-        const int64_t length = count - i < kChunk ? count - i : kChunk;
-        accumulate<V, Line, MR, NP>(scores_ + row * kAttentionTile + i, kAttentionTile, length,
-                                    panels, sums, ahead);
-      }
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
-      }
-    });
+    for_row_tiles<NP>(PrefetchOther<NP>{}, has_next,
+                      [&]<int MR>(const auto& prefetch, int64_t row) {
+                        V sums[MR][NP];
+                        float* const out = sums_ + row * width_ + panel * 16;
+                        for (int r = 0; r < MR; ++r) {
+                          const V rescale = V::set1(rescale_[row + r]);
+                          for (int j = 0; j < NP; ++j)
+                            sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+                        }
+                        for (int64_t i = 0; i < count; i += kChunk) {
+                          const std::byte* panels[NP];
+                          value_panels(begin + i, panel, panels);
+                          auto ahead = prefetch;
+                          if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
+                            value_panels(begin + kAttentionTile + i, panel, ahead.panels);
+                          }
+                          const int64_t length = count - i < kChunk ? count - i : kChunk;
+                          accumulate<V, Line, MR, NP>(scores_ + row * kAttentionTile + i,
+                                                      kAttentionTile, length, panels, sums, ahead);
+                        }
+                        for (int r = 0; r < MR; ++r) {
+                          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
+                        }
+                      });
   }
 
   void finish() {

@@ -15,6 +15,7 @@ namespace tgi {
 
 template <typename V>
 constexpr KernelTable make_kernel_table(std::string_view isa) {
+  static_assert(tiles_fit<V>());
   return {
       .isa = isa,
       .matmul = {matmul_block<V, LineF32>, matmul_block<V, LineF16>, matmul_block<V, LineBf16>},

@@ -90,6 +90,15 @@ template <typename Run>
 
 inline constexpr int64_t kMaxTileRows = 6;
 
+// A tile of panels_for(rows) panels must fit the registers, or with few rows it would be left out.
+template <typename V>
+constexpr bool tiles_fit() {
+  for (int rows = 1; rows <= kMaxTileRows; ++rows) {
+    if (rows * V::panels_for(rows) > V::kMaxAccumulators) return false;
+  }
+  return true;
+}
+
 // Cuts `count` rows into tiles of at most kMaxTileRows, as even as can be: size of tile `index`.
 struct RowTiles {
   int64_t count;
