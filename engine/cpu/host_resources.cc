@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 constexpr size_t kPageBytes = 4096;
+constexpr size_t kCheckedBytes = size_t{16} << 20;  // below, asking costs more than it helps
 
 std::optional<std::string> read_word(const std::string& path) {
   std::ifstream file(path);
@@ -156,16 +157,19 @@ Buffer map_memory(size_t size_bytes, std::string_view purpose) {
   if (size_bytes == 0) return {};
   const size_t alignment = size_bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes;
   const size_t size = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  const int64_t available = available_memory_bytes();
-  const auto refuse = [&](std::string_view why) {
+  const auto refuse = [&](int64_t available, std::string_view why) {
     return Error(Code::kOutOfMemory,
                  fmt::format("{}: needs {} bytes of memory, {} are available ({})", purpose,
                              size_bytes, available, why));
   };
-  if (size_bytes > static_cast<size_t>(available)) throw refuse("not enough");
+  // The kernel would grant more than there is and kill us later.
+  if (size_bytes >= kCheckedBytes) {
+    const int64_t available = available_memory_bytes();
+    if (size_bytes > static_cast<size_t>(available)) throw refuse(available, "not enough");
+  }
   void* const mapped = ::mmap(nullptr, size + alignment, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) throw refuse(std::strerror(errno));
+  if (mapped == MAP_FAILED) throw refuse(available_memory_bytes(), std::strerror(errno));
   // Cut to the aligned part.
   auto* const begin = static_cast<std::byte*>(mapped);
   const size_t past = reinterpret_cast<uintptr_t>(mapped) % alignment;
