@@ -321,7 +321,7 @@ tail
 =====
 {{ {(1, 2): 3}|tojson }}
 =====
-{{ html|e }} {{ html|escape|escape }} {{ html|safe }} {{ ('<'|e) ~ '<' }} {{ ('<'|safe) + '<' }} {{ '<' + ('>'|safe) }} {{ ('a'|safe)|upper ~ '<' }} {{ 'x'|e is escaped }} {{ ['<'|safe] }}
+{{ html|e }} {{ html|escape|escape }} {{ html|safe }} {{ ('<'|e) ~ '<' }} {{ ('a'|safe)|upper ~ '<' }} {{ 'x'|e is escaped }} {{ ['<'|safe] }} {{ ('a<'|safe)[1:]|e }}
 =====
 {{ 5|string ~ 'x' }} {{ '42'|int + 1 }} {{ 'abc'|int }} {{ 'abc'|int(7) }} {{ '3.9'|int }} {{ 3.9|int }} {{ -3.9|int }} {{ '0x1A'|int(base=16) }} {{ '101'|int(0, 2) }} {{ ' 7 '|int }} {{ true|int }} {{ none_value|int }} {{ '1_000'|int }} {{ [1]|int(9) }}
 =====
@@ -619,8 +619,8 @@ TOOL = {
             "type": "object",
             "properties": {
                 "place": {"type": "string", "description": "Where, e.g. Zürich"},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-                "days": {"type": "integer", "default": 3},
+                "unit": {"type": "string", "description": "Of the temperature", "enum": ["celsius", "fahrenheit"]},
+                "days": {"type": "integer", "description": "How many", "default": 3},
             },
             "required": ["place"],
         },
@@ -629,7 +629,7 @@ TOOL = {
 CALL = {
     "role": "assistant",
     "content": "",
-    "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": {"place": "Oslo", "days": 1}}}],
+    "tool_calls": [{"type": "function", "name": "get_weather", "arguments": {"place": "Oslo", "days": 1}, "function": {"name": "get_weather", "arguments": {"place": "Oslo", "days": 1}}}],
 }
 CONVERSATIONS = [
     {"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": True},
@@ -667,8 +667,8 @@ NAMES = ["n", "s", "f", "items", "d", "x", "y", "nothing", "yes", "no", "none_va
 FILTERS = [
     "upper", "lower", "trim", "length", "list", "first", "last", "join(',')", "default('dd')", "string", "int", "float", "sort",
     "reverse|list", "tojson", "title", "capitalize", "replace('l', 'L')", "abs", "round", "sum", "max", "min", "unique|list",
-    "map('string')|list", "select|list", "reject('none')|list", "batch(2)|list", "indent(2)", "wordcount", "e", "d('', true)",
-    "map('upper')|join('-')", "tojson(indent=1)", "center(9)", "truncate(5)", "items|list", "dictsort", "slice(2)|list", "safe",
+    "map('string')|list", "select|list", "reject('none')|list", "batch(2)|list", "indent(2)", "wordcount", "d('', true)",
+    "map('upper')|join('-')", "tojson(indent=1)", "center(9)", "truncate(5)", "items|list", "dictsort", "slice(2)|list",
 ]
 TESTS = ["defined", "none", "string", "number", "mapping", "iterable", "sequence", "odd", "true", "not defined", "not string", "in items", "eq 3", "boolean", "integer", "lower"]
 OPERATORS = ["+", "-", "*", "//", "%", "~", "==", "!=", "<", ">", "<=", "in", "not in", "and", "or", "/", "**"]
@@ -694,7 +694,8 @@ def random_expression(r, depth):
     if kind < 9:
         return f"{inner()} {r.choice(OPERATORS)} {inner()}"
     if kind == 9:
-        return f"({inner()})" + r.choice(METHODS)
+        # No slices: jinja2 folds constants, and then those of a number are undefined instead of an error.
+        return f"({inner()})" + r.choice([method for method in METHODS if ":" not in method])
     if kind == 10:
         return r.choice(NAMES) + r.choice(METHODS)
     if kind == 11:

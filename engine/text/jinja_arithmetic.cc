@@ -136,11 +136,8 @@ Value repeat(const Value& value, Int count, Budget& budget) {
 
 Value concatenate(const Value& left, const Value& right, Budget& budget) {
   if (left.is_string()) {
-    const bool is_markup = left.is_markup() || right.is_markup();
-    std::string text = is_markup ? escape_html(left, budget) : left.text();
-    budget.charge_text(text.size() + right.text().size());
-    text += is_markup ? escape_html(right, budget) : right.text();
-    return Value::string(std::move(text), is_markup);
+    budget.charge_text(left.text().size() + right.text().size());
+    return Value::string(left.text() + right.text(), left.is_markup() && right.is_markup());
   }
   budget.charge_elements(left.items().size() + right.items().size());
   std::vector<Value> items = left.items();

@@ -141,7 +141,8 @@ Value filter_groupby(Interpreter& in, const Value& value, const Bound& arguments
 }
 
 // The arguments behind the first `count`, which belong to the filter or test that is named there.
-Arguments arguments_behind(const Arguments& all, size_t count) {
+Arguments arguments_behind(const Arguments& all, size_t count, Budget& budget) {
+  budget.charge_elements(all.positional.size() + all.named.size());
   const auto first =
       all.positional.begin() + static_cast<std::ptrdiff_t>(std::min(count, all.positional.size()));
   return {{first, all.positional.end()}, all.named};
@@ -177,7 +178,7 @@ Value filter_map(Interpreter& in, const Value& value, const Bound& arguments) {
     return map_attribute(in, value, arguments.all);
   }
   if (arguments.all.positional.empty()) fail("map() wants the name of a filter");
-  const Arguments rest = arguments_behind(arguments.all, 1);
+  const Arguments rest = arguments_behind(arguments.all, 1, in.budget());
   std::vector<Value> mapped;
   for (const Value& item : to_vector(value, in.budget())) {
     mapped.push_back(in.call_filter(arguments.all.positional[0], item, rest));
@@ -192,7 +193,7 @@ Value filter_select(Interpreter& in, const Value& value, const Bound& arguments)
   const size_t name = by_attribute ? 1 : 0;
   if (given.size() < name) fail(fmt::format("{}() wants the name of an attribute", arguments.name));
   const AttributePath path(by_attribute ? given[0] : Value());
-  const Arguments rest = arguments_behind(arguments.all, name + 1);
+  const Arguments rest = arguments_behind(arguments.all, name + 1, in.budget());
   std::vector<Value> kept;
   for (Value& item : to_vector(value, in.budget())) {
     const Value looked_at = path.get(in, item);

@@ -18,6 +18,7 @@ template <std::string (*function)(std::string_view)>
 Value mapped(Interpreter& in, const Value& value, const Bound&) {
   const std::string text = to_text(value, in.budget());
   in.budget().charge_text(2 * text.size());
+  in.budget().charge(text.size() / 4);  // looks at each character
   return Value::string(function(text), value.is_markup());
 }
 

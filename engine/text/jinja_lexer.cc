@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
+#include "engine/text/jinja_literals.h"
 #include "engine/text/jinja_text.h"
 
 namespace tgi::jinja {
@@ -24,22 +24,6 @@ std::string normalize_newlines(std::string_view source) {
   }
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
-}
-
-bool is_digit_of(char character, int base) {
-  if (base <= 10) return character >= '0' && character < '0' + base;
-  return std::string_view("0123456789abcdefABCDEF").find(character) != std::string_view::npos;
-}
-
-// The length of `digit (_? digit)*` at the start of `text`.
-size_t digits_length(std::string_view text, int base) {
-  size_t length = 0;
-  while (length < text.size()) {
-    const size_t digit = length > 0 && text[length] == '_' ? length + 1 : length;
-    if (digit >= text.size() || !is_digit_of(text[digit], base)) break;
-    length = digit + 1;
-  }
-  return length;
 }
 
 // Two-character operators before their first characters.
@@ -259,55 +243,11 @@ class Lexer {
   }
 
   void lex_number() {
-    const std::string_view text = rest();
-    size_t length = digits_length(text, 10);
-    bool is_float = false;
-    const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';  // a.0.1 are two subscripts
-    if (!after_dot && length < text.size() && text[length] == '.') {
-      const size_t fraction = digits_length(text.substr(length + 1), 10);
-      is_float = fraction > 0;
-      length += is_float ? fraction + 1 : 0;
-    }
-    if (!after_dot && length < text.size() && (text[length] == 'e' || text[length] == 'E')) {
-      const size_t sign = sign_at(at_ + length + 1) != '\0' ? 1 : 0;
-      const size_t exponent =
-          digits_length(text.substr(std::min(length + 1 + sign, text.size())), 10);
-      is_float = is_float || exponent > 0;
-      length += exponent > 0 ? 1 + sign + exponent : 0;
-    }
-    if (!is_float) return lex_integer();
-    std::string digits(text.substr(0, length));
-    digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
-    push(TokenType::kNumber, digits);
-    tokens_.back().number = Value::real(std::strtod(digits.c_str(), nullptr));
-    advance(length);
-  }
-
-  void lex_integer() {
-    const std::string_view text = rest();
-    const char mark = text.size() > 2 && text[0] == '0' ? static_cast<char>(text[1] | 0x20) : '\0';
-    const int marked_base = mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 0;
-    // As in Python a number may have an underscore after the mark: 0x_ff.
-    const size_t underscore = marked_base != 0 && text[2] == '_' ? 1 : 0;
-    size_t length = marked_base != 0 ? digits_length(text.substr(2 + underscore), marked_base) : 0;
-    const int base = length > 0 ? marked_base : 10;
-    length += length > 0 ? 2 + underscore : 0;
-    if (base == 10) {
-      length = digits_length(text, 10);
-      if (text[0] == '0') length = digits_length(text.substr(0, length), 1);  // 007: 00, then 7
-    }
-    Int number = 0;
-    for (const char digit : text.substr(base == 10 ? 0 : 2, length - (base == 10 ? 0 : 2))) {
-      if (digit == '_') continue;
-      const int value = digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
-      if (__builtin_mul_overflow(number, Int{base}, &number) ||
-          __builtin_add_overflow(number, Int{value}, &number)) {
-        fail_at(line_, "this integer is too large");
-      }
-    }
-    push(TokenType::kNumber, std::string(text.substr(0, length)));
-    tokens_.back().number = Value::integer(number);
-    advance(length);
+    const bool is_behind_dot = at_ > 0 && source_[at_ - 1] == '.';
+    const NumberLiteral number = read_number_literal(rest(), is_behind_dot, line_);
+    push(TokenType::kNumber, source_.substr(at_, number.length));
+    tokens_.back().number = number.value;
+    advance(number.length);
   }
 
   void lex_string() {
@@ -317,59 +257,9 @@ class Lexer {
     if (end >= source_.size()) {
       fail_at(line_, fmt::format("unexpected character '{}': the string has no end", quote));
     }
-    push(TokenType::kString, unescape(std::string_view(source_).substr(at_ + 1, end - at_ - 1)));
+    push(TokenType::kString,
+         unescape(std::string_view(source_).substr(at_ + 1, end - at_ - 1), line_));
     advance(end + 1 - at_);
-  }
-
-  std::string unescape(std::string_view text) const {
-    std::string result;
-    for (size_t at = 0; at < text.size();) {
-      if (text[at] != '\\') {
-        result += text[at++];
-      } else {
-        at = unescape_one(text, at + 1, result);
-      }
-    }
-    return result;
-  }
-
-  // `at` is behind the backslash. Returns where to go on.
-  size_t unescape_one(std::string_view text, size_t at, std::string& result) const {
-    constexpr std::string_view kLetters = "abfnrtv\\'\"";
-    constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\'\"";
-    const char letter = text[at];
-    if (letter == '\n') return at + 1;
-    if (const size_t known = kLetters.find(letter); known != std::string_view::npos) {
-      result += kMeanings[known];
-      return at + 1;
-    }
-    if (is_digit_of(letter, 8)) return unescape_number(text, at, 3, 8, result);
-    if (letter == 'x') return unescape_number(text, at + 1, 2, 16, result);
-    if (letter == 'u') return unescape_number(text, at + 1, 4, 16, result);
-    if (letter == 'U') return unescape_number(text, at + 1, 8, 16, result);
-    if (letter == 'N')
-      fail_unsupported_at(line_, "characters by name, \\N{...}, are not supported");
-    result += '\\';
-    return at;
-  }
-
-  size_t unescape_number(
-      std::string_view text, size_t at, size_t max_digits, int base, std::string& result) const {
-    char32_t character = 0;
-    size_t end = at;
-    while (end < text.size() && end < at + max_digits && is_digit_of(text[end], base)) {
-      const char digit = text[end++];
-      character = character * static_cast<char32_t>(base) +
-                  static_cast<char32_t>(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
-    }
-    if (base == 16 && end != at + max_digits) {
-      fail_at(line_, fmt::format("a truncated escape: expected {} hex digits", max_digits));
-    }
-    if (character > 0x10FFFF || (character >= 0xD800 && character < 0xE000)) {
-      fail_at(line_, fmt::format("U+{:04X} is not a character", static_cast<uint32_t>(character)));
-    }
-    append_utf8(result, character);
-    return end;
   }
 
   std::string source_;

@@ -69,10 +69,8 @@ class Parser : public ExpressionParser {
     open_tags_.push_back({line, ends});
     body = parse_body(ends);
     if (current().type == TokenType::kEnd) {
-      fail_at(current().line,
-              fmt::format("the template ends, but line {} opened a block that has no "
-                          "'{}'",
-                          line, *(ends.end() - 1)));
+      fail_at(current().line, fmt::format("the template ends, but the block of line {} has no '{}'",
+                                          line, *(ends.end() - 1)));
     }
     open_tags_.pop_back();
     return take().text;
@@ -96,9 +94,7 @@ class Parser : public ExpressionParser {
       if (!current().is_name(refused)) continue;
       fail_unsupported_at(
           current().line,
-          fmt::format("{{% {} %}} is not supported: a chat template stands alone and "
-                      "can't load others",
-                      refused));
+          fmt::format("{{% {} %}} is not supported: a chat template stands alone", refused));
     }
     if (take_name_if("print")) {
       do {

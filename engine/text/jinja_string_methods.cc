@@ -23,6 +23,7 @@ Value like(const Value& self, std::string text) {
 template <std::string (*function)(std::string_view)>
 Value mapped(Interpreter& in, const Value& self, const Bound&) {
   in.budget().charge_text(2 * self.text().size());
+  in.budget().charge(self.text().size() / 4);  // looks at each character
   return like(self, function(self.text()));
 }
 
@@ -164,9 +165,7 @@ Value count(Interpreter& in, const Value& self, const Bound& arguments) {
 
 Value replace(Interpreter& in, const Value& self, const Bound& arguments) {
   const std::string& old_text = arguments.text(0);
-  arguments.text(1);
-  const std::string new_text =
-      self.is_markup() ? escape_html(arguments[1], in.budget()) : arguments.text(1);
+  const std::string& new_text = arguments.text(1);
   return like(
       self, replace_all(self.text(), old_text, new_text, arguments.integer_or(2, -1), in.budget()));
 }
@@ -180,7 +179,7 @@ Value join(Interpreter& in, const Value& self, const Bound& arguments) {
     }
     if (!is_first) text += self.text();
     is_first = false;
-    text += self.is_markup() ? escape_html(item, in.budget()) : item.text();
+    text += item.text();
     in.budget().charge_text(text.size());
   }
   return like(self, std::move(text));
@@ -234,7 +233,6 @@ Value expand_tabs(Interpreter& in, const Value& self, const Bound& arguments) {
 }
 
 Value format(Interpreter& in, const Value& self, const Bound& arguments) {
-  if (self.is_markup()) fail_unsupported("format() of text marked as safe is not supported");
   return Value::string(format_braces(
       self.text(), [&](std::string_view field) { return look_up_field(in, field, arguments.all); },
       in.budget()));

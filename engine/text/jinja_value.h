@@ -68,7 +68,9 @@ class Value {
   static Value boolean(bool value) { return Value(Payload(value)); }
   static Value integer(Int value) { return Value(Payload(value)); }
   static Value real(double value) { return Value(Payload(value)); }
-  // REQUIRES: valid UTF-8. Markup is text that is not to be escaped (again), as `x|safe` gives.
+  // REQUIRES: valid UTF-8. Markup is text that `x|escape` is not to escape (again), as `x|safe`
+  // gives. Unlike in jinja2 that is all it does: what is joined to such a text is never escaped,
+  // since HTML entities in a prompt are no use to a model.
   static Value string(std::string text, bool is_markup = false);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);

@@ -1,37 +1,21 @@
 // The language against jinja2 itself: golden/*.json, made by scripts/make_chat_template_goldens.
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <string>
 
-#include "base/error.h"
-#include "engine/text/chat_template.h"
+#include "tests/chat_template/test_support.h"
 
 namespace tgi {
 namespace {
 
-std::tm golden_time() {
-  std::tm time{};
-  time.tm_year = 124;
-  time.tm_mon = 6;
-  time.tm_mday = 26;
-  time.tm_hour = 9;
-  time.tm_min = 5;
-  time.tm_sec = 3;
-  std::mktime(&time);  // fills in the day of the week and of the year
-  return time;
-}
-
-OrderedJson read_json(const std::string& path) {
-  std::ifstream file(path);
-  REQUIRE(file.good());
-  return OrderedJson::parse(file);
+OrderedJson read_golden(const std::string& name) {
+  return OrderedJson::parse(read_text(TGI_SOURCE_DIR "/tests/chat_template/golden/" + name));
 }
 
 // What render gives, or nothing when it throws; `reason` is the message then.
-std::optional<std::string> render(const std::string& source, const OrderedJson& context,
+std::optional<std::string> render(const std::string& source,
+                                  const OrderedJson& context,
                                   std::string& reason) {
   RenderOptions options;
   options.add_generation_prompt = false;
@@ -68,20 +52,18 @@ size_t check_cases(const OrderedJson& golden) {
 }
 
 TEST_CASE("renders_every_feature_of_the_language_as_jinja2_does") {
-  const std::string folder = TGI_SOURCE_DIR "/tests/chat_template/golden/";
-  CHECK(check_cases(read_json(folder + "snippets.json")) >= 250);
+  CHECK(check_cases(read_golden("snippets.json")) >= 250);
 }
 
 TEST_CASE("renders_random_templates_as_jinja2_does") {
-  const std::string folder = TGI_SOURCE_DIR "/tests/chat_template/golden/";
-  CHECK(check_cases(read_json(folder + "random.json")) >= 400);
+  CHECK(check_cases(read_golden("random.json")) >= 400);
 }
 
 // For work on the interpreter: TGI_TEMPLATE_CASES=<file made with --random>.
 TEST_CASE("renders_the_cases_of_a_given_file_as_jinja2_does", "[.]") {
   const char* path = std::getenv("TGI_TEMPLATE_CASES");
   REQUIRE(path != nullptr);
-  check_cases(read_json(path));
+  check_cases(OrderedJson::parse(read_text(path)));
 }
 
 }  // namespace
