@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 
 #include "base/error.h"
@@ -14,6 +15,9 @@ namespace {
 
 // Up to here looking at all pairs for each merge is faster than a heap.
 constexpr size_t kShortPiece = 48;
+
+// A piece that is longer may be several words.
+constexpr size_t kOneWord = 12;
 
 }  // namespace
 
@@ -48,6 +52,26 @@ MergeTable::Merge MergeTable::find(int32_t left, int32_t right) const {
   return slots_[slot_of(left, right)].merge;
 }
 
+JoinFilter::Ends JoinFilter::ends_of(std::string_view token) {
+  size_t offset = 0;
+  const char32_t first = next_character(token, offset);
+  size_t last = token.size() - 1;
+  while ((token[last] & 0xC0) == 0x80) --last;
+  return {static_cast<uint16_t>(first), static_cast<uint16_t>(next_character(token, last))};
+}
+
+void JoinFilter::add(std::string_view left, std::string_view right) {
+  joined_[bit_of(ends_of(left).last, ends_of(right).first)] = true;
+}
+
+void JoinFilter::index(const Vocabulary& vocabulary) {
+  ends_.assign(static_cast<size_t>(vocabulary.highest_id() + 1), {0, 0});
+  for (int32_t id = 0; id <= vocabulary.highest_id(); ++id) {
+    const std::string_view token = vocabulary.token_of(id);
+    if (!token.empty()) ends_[static_cast<size_t>(id)] = ends_of(token);
+  }
+}
+
 BpeModel::BpeModel(BpeSpec spec)
     : vocabulary_(std::move(spec.vocabulary)),
       unk_token_(std::move(spec.unk_token)),
@@ -62,6 +86,9 @@ BpeModel::BpeModel(BpeSpec spec)
     byte_token_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
     byte_level_id_[byte] = vocabulary_.find(byte_level_alphabet()[byte]);
     if (byte_level_id_[byte] < 0) has_byte_alphabet_ = false;
+  }
+  for (size_t code = 0; code < ascii_id_.size(); ++code) {
+    ascii_id_[code] = vocabulary_.find(std::string(1, static_cast<char>(code)));
   }
   add_merges(spec);
 }
@@ -84,9 +111,15 @@ void BpeModel::add_merges(const BpeSpec& spec) {
     }
     const int32_t left_id = require_id(left, i);
     const int32_t right_id = require_id(right, i);
+    if (left.empty() || right.empty()) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("model.merges[{}]: expected two tokens that are not empty", i));
+    }
     joined.assign(left).append(right, prefix_.size());
     merges_.add(left_id, right_id, {static_cast<uint32_t>(i), require_id(joined, i)});
+    joins_.add(left, right);
   }
+  joins_.index(vocabulary_);
 }
 
 int32_t BpeModel::require_unk(std::string_view symbol) const {
@@ -109,7 +142,9 @@ void BpeModel::split_characters(std::string_view piece, std::vector<int32_t>& id
       symbol = (add_prefix ? prefix_ : "") + std::string(text) + (add_suffix ? suffix_ : "");
       text = symbol;
     }
-    if (const int32_t id = vocabulary_.find(text); id >= 0) {
+    const bool plain = text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80;
+    const int32_t id = plain ? ascii_id_[static_cast<size_t>(text[0])] : vocabulary_.find(text);
+    if (id >= 0) {
       ids.push_back(id);
       after_unk = false;
       continue;
@@ -131,8 +166,7 @@ void BpeModel::split_characters(std::string_view piece, std::vector<int32_t>& id
 }
 
 // Looks for the best pair anew after each merge.
-void BpeModel::merge_short(Scratch& scratch) const {
-  std::vector<int32_t>& ids = scratch.ids;
+void BpeModel::merge_short(std::vector<int32_t>& ids) const {
   MergeTable::Merge pairs[kShortPiece];
   size_t count = ids.size();
   for (size_t i = 0; i + 1 < count; ++i) pairs[i] = merges_.find(ids[i], ids[i + 1]);
@@ -156,9 +190,8 @@ void BpeModel::merge_short(Scratch& scratch) const {
 
 // A linked list of symbols and a heap of (rank, position); an entry whose rank is no longer that of
 // its position is out of date.
-void BpeModel::merge_long(Scratch& scratch) const {
+void BpeModel::merge_long(std::vector<int32_t>& ids, Scratch& scratch) const {
   constexpr uint32_t kEnd = UINT32_MAX;
-  std::vector<int32_t>& ids = scratch.ids;
   const auto count = static_cast<uint32_t>(ids.size());
   std::vector<uint32_t>& next = scratch.next;
   std::vector<uint32_t>& previous = scratch.previous;
@@ -203,6 +236,32 @@ void BpeModel::merge_long(Scratch& scratch) const {
   ids.erase(std::remove(ids.begin(), ids.end(), -1), ids.end());
 }
 
+void BpeModel::merge(std::vector<int32_t>& ids, Scratch& scratch) const {
+  if (ids.size() <= kShortPiece) {
+    merge_short(ids);
+  } else {
+    merge_long(ids, scratch);
+  }
+}
+
+// A prefix is no part of the tokens that merges make, so with one the characters' borders say
+// nothing.
+void BpeModel::merge_runs(Scratch& scratch, std::vector<int32_t>& out) const {
+  const std::vector<int32_t>& ids = scratch.ids;
+  std::vector<int32_t>& run = scratch.run;
+  for (size_t begin = 0; begin < ids.size();) {
+    size_t end = begin + 1;
+    while (end < ids.size() && (!prefix_.empty() || joins_.may_join(ids[end - 1], ids[end]))) {
+      ++end;
+    }
+    run.assign(ids.begin() + static_cast<std::ptrdiff_t>(begin),
+               ids.begin() + static_cast<std::ptrdiff_t>(end));
+    merge(run, scratch);
+    out.insert(out.end(), run.begin(), run.end());
+    begin = end;
+  }
+}
+
 void BpeModel::encode(std::string_view piece,
                       bool raw_bytes,
                       Scratch& scratch,
@@ -227,11 +286,11 @@ void BpeModel::encode(std::string_view piece,
   } else {
     split_characters(text, ids);
   }
-  if (ids.size() <= kShortPiece) {
-    merge_short(scratch);
-  } else {
-    merge_long(scratch);
+  if (ids.size() > kOneWord) {
+    merge_runs(scratch, out);
+    return;
   }
+  merge_short(ids);
   out.insert(out.end(), ids.begin(), ids.end());
 }
 

@@ -39,6 +39,38 @@ class MergeTable {
   size_t num_used_ = 0;
 };
 
+// Which tokens can't become part of one token when they are neighbours: those between whose last
+// and first character no merge joins. What lies on the two sides of such a border is merged apart,
+// so that a text without pre-tokenizer is done word by word.
+class JoinFilter {
+ public:
+  // Takes in one merge. REQUIRES: neither is empty.
+  void add(std::string_view left, std::string_view right);
+
+  // Call once, after the last add.
+  void index(const Vocabulary& vocabulary);
+
+  // May say true for tokens that never join. REQUIRES: ids of the vocabulary.
+  bool may_join(int32_t left, int32_t right) const {
+    return joined_[bit_of(ends_[static_cast<size_t>(left)].last,
+                          ends_[static_cast<size_t>(right)].first)];
+  }
+
+ private:
+  static constexpr size_t kNumBits = 1 << 20;
+
+  struct Ends {
+    uint16_t first, last;  // the low bits of a token's first and last character
+  };
+  static Ends ends_of(std::string_view token);
+  static size_t bit_of(uint16_t last, uint16_t first) {
+    return (static_cast<size_t>(last) * 0x9E35B + first) % kNumBits;
+  }
+
+  std::vector<bool> joined_ = std::vector<bool>(kNumBits, false);
+  std::vector<Ends> ends_;  // by id
+};
+
 // What tokenizer.json says, before it is checked.
 struct BpeSpec {
   struct TextPair {
@@ -61,7 +93,7 @@ class BpeModel {
 
   // Buffers for encode; one per thread and call.
   struct Scratch {
-    std::vector<int32_t> ids;
+    std::vector<int32_t> ids, run;
     std::vector<uint32_t> next, previous;
     std::vector<MergeTable::Merge> merges;
     std::vector<uint64_t> heap;
@@ -81,11 +113,14 @@ class BpeModel {
   void add_merges(const BpeSpec& spec);
   void split_characters(std::string_view piece, std::vector<int32_t>& ids) const;
   int32_t require_unk(std::string_view symbol) const;
-  void merge_short(Scratch& scratch) const;
-  void merge_long(Scratch& scratch) const;
+  void merge_runs(Scratch& scratch, std::vector<int32_t>& out) const;
+  void merge(std::vector<int32_t>& ids, Scratch& scratch) const;
+  void merge_short(std::vector<int32_t>& ids) const;
+  void merge_long(std::vector<int32_t>& ids, Scratch& scratch) const;
 
   Vocabulary vocabulary_;
   MergeTable merges_;
+  JoinFilter joins_;
   std::optional<std::string> unk_token_;
   std::string prefix_;
   std::string suffix_;
@@ -93,6 +128,7 @@ class BpeModel {
   bool byte_fallback_;
   bool ignore_merges_;
   int32_t unk_id_ = -1;
+  std::array<int32_t, 128> ascii_id_{};       // of the characters of ASCII, or -1
   std::array<int32_t, 256> byte_token_{};     // <0x00> to <0xFF>, -1: not in the vocabulary
   std::array<int32_t, 256> byte_level_id_{};  // of each byte's byte-level character, or -1
   bool has_byte_alphabet_ = false;            // all of byte_level_id_, and no prefix or suffix

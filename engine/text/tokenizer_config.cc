@@ -59,7 +59,7 @@ void read_added_tokens(const JsonReader& tokens, TokenizerConfig& config) {
     }
     const bool known =
         std::any_of(config.added_tokens.begin(), config.added_tokens.end(),
-                    [&](const AddedToken& token) { return token.content == content; });
+                    [&text = content](const AddedToken& token) { return token.content == text; });
     if (known) continue;
     AddedToken token;
     token.id = check_id(id.get<int64_t>(), tokens.path_of(content));
