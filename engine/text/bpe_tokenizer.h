@@ -1,6 +1,12 @@
 // The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers) whose model is BPE: the
 // same ids as that library gives. Offsets, pairs, padding and truncation are not here: what the
 // file says about the last two is ignored.
+//
+// Known differences from tokenizers 0.23: a special token whose normalised form differs from its
+// spelling is skipped by decode when asked (there it is not); an added token that a normaliser
+// turns into nothing is never found (there it is found between all characters); characters that a
+// normaliser makes of the first one don't all count as the beginning of the text for Metaspace's
+// prepend_scheme "first"; \X in a pattern is refused (PCRE2's graphemes are others).
 #pragma once
 
 #include <memory>
