@@ -17,6 +17,16 @@ void check_flags(const GenerateFlags& flags) {
     throw UsageError("a prompt and --file were both given; give one of them");
   }
   if (flags.system && !flags.chat) throw UsageError("--system only goes with --chat");
+  if (flags.lines && flags.details && !flags.json) {
+    throw UsageError("--lines with --details needs --json: there is no table for several answers");
+  }
+  for (const char* field : {"top_n_tokens", "prompt_logprobs"}) {
+    if (flags.sampling.params.contains(field) && !flags.json && !flags.details) {
+      throw UsageError(
+          "--top-n-tokens and --prompt-logprobs are shown by --details or --json; give one of "
+          "them");
+    }
+  }
   if (flags.lines && flags.stream) {
     throw UsageError(
         "--lines and --stream can't go together: the answers of several prompts would mix");
@@ -121,11 +131,13 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("-f,--file", flags.file,
                  "read the prompt from this file, less one newline at its end")
       ->type_name("FILE");
-  app.add_flag("--lines", flags.lines,
-               "each line of the input is a prompt; the answers come in the same order");
+  CLI::Option* lines =
+      app.add_flag("--lines", flags.lines,
+                   "each line of the input is a prompt; the answers come in the same order");
   app.add_option("--parallel", flags.parallel,
                  "with --lines: at most this many prompts at once; default 128")
       ->type_name("N")
+      ->needs(lines)
       ->check(CLI::Range(1, 4096));
   app.add_flag("--stream", flags.stream, "write the answer as it is generated");
   app.add_flag("--json", flags.json,

@@ -19,7 +19,6 @@ namespace {
 
 using Answer = std::variant<ipc::DoneEvent, ipc::Stopped, Error>;
 
-constexpr int kMaxAttempts = 12;
 constexpr int kFirstPauseMs = 20;
 constexpr int kLongestPauseMs = 2000;
 
@@ -72,25 +71,24 @@ class Board {
   bool stopped_ = false;
 };
 
-// The daemon's queue may be shorter than --parallel: what it refuses for that is offered again.
+// The daemon's queue may be shorter than --parallel: what it refuses for that is offered again
+// until it is taken. A daemon that is going away stops saying so soon.
 Answer answer_one(const GenerateFlags& flags,
                   const std::string& prompt,
                   const ipc::Client& client) {
-  int pause_ms = kFirstPauseMs;
-  for (int attempt = 1;; ++attempt) {
+  for (int pause_ms = kFirstPauseMs;; pause_ms = std::min(2 * pause_ms, kLongestPauseMs)) {
     try {
-      return client.generate(make_request(flags, prompt), [](const ipc::TokenEvent&) {});
-    } catch (const ipc::Stopped& stopped) {
-      return stopped;
-    } catch (const Error& error) {
-      if (error.code() != Code::kOverloaded || attempt == kMaxAttempts) return error;
-    }
-    try {
+      try {
+        return client.generate(make_request(flags, prompt), [](const ipc::TokenEvent&) {});
+      } catch (const Error& error) {
+        if (error.code() != Code::kOverloaded) throw;
+      }
       client.pause(pause_ms);
     } catch (const ipc::Stopped& stopped) {
       return stopped;
+    } catch (const Error& error) {
+      return error;
     }
-    pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
   }
 }
 

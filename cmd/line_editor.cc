@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <langinfo.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -41,6 +42,15 @@ ssize_t read_bytes(char* out, size_t size) {
     const ssize_t count = ::read(STDIN_FILENO, out, size);
     if (count >= 0 || errno != EINTR) return count;
   }
+}
+
+// Ctrl-D typed before the editor has the terminal: an end of file with no bytes before it. The
+// editor would find a zero byte in its place.
+bool is_at_typed_end() {
+  pollfd one{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  int num_bytes = 0;
+  return ::poll(&one, 1, 0) > 0 && ::ioctl(STDIN_FILENO, FIONREAD, &num_bytes) == 0 &&
+         num_bytes == 0;
 }
 
 // libedit turns bytes into characters by the locale; the wire is UTF-8 whatever that is.
@@ -87,6 +97,7 @@ LineEditor::LineEditor(std::string history_path, int cancel_fd)
   ::el_set(editor_.get(), EL_PROMPT, &LineEditor::give_prompt);
   ::el_set(editor_.get(), EL_EDITOR, "emacs");
   ::el_set(editor_.get(), EL_HIST, ::history, history_.get());
+  ::el_set(editor_.get(), EL_SIGNAL, 1);  // Ctrl-Z and a death give the terminal back as it was
   ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
   ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
   HistEvent event;
@@ -128,9 +139,8 @@ int LineEditor::read_character(EditLine* editor, wchar_t* out) {
 ReadLine LineEditor::read(const std::string& prompt) {
   prompt_ = prompt;
   interrupted_ = false;
-  ::el_resize(editor_.get());
   int count = 0;
-  const char* line = ::el_gets(editor_.get(), &count);
+  const char* line = is_at_typed_end() ? nullptr : ::el_gets(editor_.get(), &count);
   if (interrupted_) {
     ::el_reset(editor_.get());
     std::fputs("^C\n", stdout);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -15,7 +16,12 @@ constexpr std::string_view kDemoModel = "demo";
 // The daemon has another working folder than the one who asks.
 std::string absolute_model(const std::string& model) {
   if (model == kDemoModel) return model;
-  std::string path = std::filesystem::absolute(model).lexically_normal().string();
+  const std::filesystem::path given = std::filesystem::absolute(model);
+  // Links in the path are kept, they are often the model's readable name; only ".." has to be
+  // followed.
+  const bool goes_up = std::find(given.begin(), given.end(), "..") != given.end();
+  std::string path =
+      (goes_up ? std::filesystem::weakly_canonical(given) : given.lexically_normal()).string();
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }

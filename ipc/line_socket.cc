@@ -255,7 +255,7 @@ UniqueFd connect_unix(const std::string& path) {
                 fmt::format("the daemon at {} has too many clients waiting", path));
   }
   if (reason == ENOENT || reason == ECONNREFUSED || reason == ENOTDIR) {
-    throw Error(Code::kUnavailable, fmt::format("no daemon is running at {}", path));
+    throw NobodyListens(path);
   }
   throw Error(Code::kUnavailable, fmt::format("socket {}: {}", path, std::strerror(reason)));
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/unique_fd.h"
 #include "ipc/protocol.h"
 
@@ -92,8 +93,16 @@ class UnixListener {
 // long, is taken by something that is not a socket, or lies in a folder others may write to.
 UnixListener listen_unix(const std::string& path);
 
-// A connected, non-blocking socket. Throws kUnavailable when nobody listens at `path`, and
-// kOverloaded when the queue of the listener is full: try again a moment later.
+// kUnavailable because there is no daemon at all: one may be started.
+class NobodyListens : public Error {
+ public:
+  explicit NobodyListens(const std::string& path)
+      : Error(Code::kUnavailable, "no daemon is running at " + path) {}
+};
+
+// A connected, non-blocking socket. Throws NobodyListens, kUnavailable when the socket can't be
+// reached for another reason, and kOverloaded when the queue of the listener is full: try again a
+// moment later.
 UniqueFd connect_unix(const std::string& path);
 
 // Whether a connection would be taken up, by whomever.

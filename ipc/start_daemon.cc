@@ -230,12 +230,9 @@ Status prepare_daemon(const Client& client, const StartOptions& options) {
   std::optional<StartedDaemon> daemon;
   try {
     status = client.status();
-  } catch (const Error& error) {
-    // Only a path where nobody listens gets a new daemon: one that is stuck or another user's is an
-    // error to report.
-    const bool absent =
-        error.code() == Code::kUnavailable && !someone_listens(client.socket_path());
-    if (!options.may_start || !absent) throw;
+  } catch (
+      const NobodyListens&) {  // a daemon that is stuck or another user's is an error to report
+    if (!options.may_start) throw;
     daemon = spawn_daemon(client.socket_path());
     if (options.on_notice) {
       options.on_notice(

@@ -1,12 +1,15 @@
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "cmd/sampling_flags.h"
 #include "ipc/protocol.h"
@@ -39,6 +42,10 @@ std::vector<OrderedJson> asked(const FakeDaemon& daemon) {
     if (request.starts_with("generate ")) out.push_back(OrderedJson::parse(request.substr(9)));
   }
   return out;
+}
+
+bool at_prompt(Process& chat) {
+  return chat.wait_for_output(">>> ") && chat.wait_for_keys();
 }
 
 RunSetup chat_on_terminal() {
@@ -185,10 +192,10 @@ TEST_CASE("on a terminal chat edits lines, answers, and ends with Ctrl-D") {
   const Home home;
   const FakeDaemon daemon(home.socket(), ready_model(reply));
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("helloX\x7Fж\n");  // a typing error taken back, then a letter of two bytes
   REQUIRE(chat.wait_for_output("re: helloж"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("\x04");
   chat.read_to_end();
   CHECK(chat.wait() == 0);
@@ -205,35 +212,66 @@ TEST_CASE("Ctrl-C stops the answer and not the chat, and what was said stays") {
                             left.set_value(session.client_leaves_within(5000));
                           }));
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("tell me\n");
   REQUIRE(chat.wait_for_output("a long sto"));
   chat.interrupt();
   CHECK(left.get_future().get());
   REQUIRE(chat.wait_for_output("(stopped; "));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("go on\n");
   REQUIRE(chat.wait_for_output("re: go on"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("\x04");
   chat.read_to_end();
   CHECK(chat.wait() == 0);
   CHECK(asked(daemon).at(1)["messages"][1]["content"] == "a long sto");
 }
 
+TEST_CASE("Ctrl-D typed during an answer ends the chat after it") {
+  const Home home;
+  std::promise<void> typed;
+  const FakeDaemon daemon(home.socket(), ready_model([&](FakeSession& session) {
+                            session.send_text("begin");
+                            typed.get_future().wait();
+                            session.send_text(" end");
+                            session.send_done({});
+                          }));
+  Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
+  REQUIRE(at_prompt(chat));
+  chat.write("go\n");
+  REQUIRE(chat.wait_for_output("begin"));
+  chat.write("\x04");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  typed.set_value();
+  REQUIRE(chat.wait_for_output(" end"));
+  chat.read_to_end();
+  CHECK(chat.wait() == 0);
+}
+
+TEST_CASE("a chat that is ended by a signal gives the terminal back as it was") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(reply));
+  Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
+  REQUIRE(at_prompt(chat));
+  ::kill(chat.pid(), SIGTERM);
+  CHECK(chat.wait() == 128 + SIGTERM);
+  CHECK(chat.takes_lines());
+}
+
 TEST_CASE("Ctrl-C at the prompt clears the line") {
   const Home home;
   const FakeDaemon daemon(home.socket(), ready_model(reply));
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("forget this");
   REQUIRE(chat.wait_for_output("forget this"));
   chat.interrupt();
   REQUIRE(chat.wait_for_output("^C"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("kept\n");
   REQUIRE(chat.wait_for_output("re: kept"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("/quit\n");
   chat.read_to_end();
   CHECK(chat.wait() == 0);
@@ -246,10 +284,10 @@ TEST_CASE("the history of a chat is private and there again the next time") {
   const FakeDaemon daemon(home.socket(), ready_model(reply));
   {
     Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-    REQUIRE(chat.wait_for_output(">>> "));
+    REQUIRE(at_prompt(chat));
     chat.write("remember me\n");
     REQUIRE(chat.wait_for_output("re: remember me"));
-    REQUIRE(chat.wait_for_output(">>> "));
+    REQUIRE(at_prompt(chat));
     chat.write("\x04");
     chat.read_to_end();
     CHECK(chat.wait() == 0);
@@ -258,10 +296,10 @@ TEST_CASE("the history of a chat is private and there again the next time") {
   REQUIRE(::stat((home.state() + "/chat_history").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("\x10\n");  // Ctrl-P: the line before
   REQUIRE(chat.wait_for_output("re: remember me"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("\x04");
   chat.read_to_end();
   CHECK(chat.wait() == 0);
@@ -272,15 +310,15 @@ TEST_CASE("a chat on a terminal outlives a daemon that was replaced") {
   const Home home;
   auto daemon = std::make_unique<FakeDaemon>(home.socket(), ready_model(reply));
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   daemon.reset();
   chat.write("anyone\n");
   REQUIRE(chat.wait_for_output("error: "));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   daemon = std::make_unique<FakeDaemon>(home.socket(), ready_model(reply));
   chat.write("back\n");
   REQUIRE(chat.wait_for_output("re: back"));
-  REQUIRE(chat.wait_for_output(">>> "));
+  REQUIRE(at_prompt(chat));
   chat.write("\x04");
   chat.read_to_end();
   CHECK(chat.wait() == 0);

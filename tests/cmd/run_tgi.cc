@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -218,6 +219,20 @@ bool Process::wait_for_output(const std::string& text) {
     }
     if (std::chrono::steady_clock::now() > deadline || !read_some(kPatienceMs)) return false;
   }
+}
+
+bool Process::takes_lines() const {
+  termios mode{};
+  REQUIRE(::tcgetattr(output_.get(), &mode) == 0);
+  return (mode.c_lflag & ICANON) != 0 && (mode.c_lflag & ECHO) != 0;
+}
+
+bool Process::wait_for_keys() {
+  for (int i = 0; i < kPatienceMs; ++i) {
+    if (!takes_lines()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 std::string Process::read_to_end() {

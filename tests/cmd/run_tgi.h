@@ -61,6 +61,9 @@ class Process {
   // Reads until `text` comes after what was waited for before; false after 10 seconds or at the
   // end.
   bool wait_for_output(const std::string& text);
+  // On a terminal: until the editor takes single keys; before that Ctrl-D has another meaning.
+  bool wait_for_keys();
+  bool takes_lines() const;  // on a terminal: as it is for a shell's commands
   std::string read_to_end();
   const std::string& output() const { return collected_; }
   int wait();
