@@ -50,7 +50,7 @@ struct ModelConfig {
   bool tied_embeddings = false;
 
   DType checkpoint_dtype = DType::kF32;  // dtype / torch_dtype; what "auto" loads as
-  std::vector<int32_t> eos_token_ids;     // generation_config.json before config.json
+  std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json
   int32_t bos_token_id = -1;
 };
 
