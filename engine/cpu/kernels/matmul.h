@@ -9,7 +9,7 @@
 namespace tgi {
 
 inline constexpr int64_t kMatmulKBlock = 1024;
-inline constexpr int kMatmulPrefetchBytes = 1536;
+inline constexpr int kMatmulPrefetchBytes = 3072;
 
 template <typename V, typename Line, int MR, int NP>
 void matmul_tile(
