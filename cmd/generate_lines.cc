@@ -146,7 +146,9 @@ int run_generate_lines(const GenerateFlags& flags, const std::string& text, Sess
   for (size_t i = 0; i < num_workers; ++i) {
     workers.emplace_back([&] {
       while (const auto index = board.take()) {
-        board.put(*index, answer_one(flags, lines[*index], session.client()));
+        Answer answer = answer_one(flags, lines[*index], session.client());
+        if (std::holds_alternative<ipc::Stopped>(answer)) board.stop();
+        board.put(*index, std::move(answer));
       }
     });
   }

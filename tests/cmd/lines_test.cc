@@ -41,8 +41,8 @@ TEST_CASE("answers to lines come in the order of the lines, whichever is ready f
                             }
                             const int number = std::stoi(prompt_of(session));
                             std::this_thread::sleep_for(std::chrono::milliseconds(number % 7 * 5));
+                            --num_open;  // first: after the answer the next one may come
                             echo(session);
-                            --num_open;
                           }));
   const Ran ran = home.run({"generate", "--lines", "--parallel", "8"}, numbered(100));
   CHECK(ran.exit_status == 0);
