@@ -77,6 +77,8 @@ void ModelHost::drop_current() {
 }
 
 void ModelHost::load(const ModelOptions& options) {
+  // What is wrong with the files is told before the model that serves now gives way.
+  if (current() != nullptr) ServedModel::check(options);
   begin("loading", options.model);
   std::shared_ptr<ServedModel> loaded;
   try {

@@ -26,8 +26,9 @@ class ModelHost {
 
   // Blocks until the model is ready. A model that was there before finishes its requests first (up
   // to the drain timeout) and is dropped before the new one takes memory. Throws what
-  // ServedModel::load throws; then no model is loaded. Throws kOverloaded when another load or
-  // unload is under way.
+  // ServedModel::load throws: for files that are missing or wrong the model that was there stays;
+  // for damaged weights or short memory there is none then. Throws kOverloaded when another load
+  // or unload is under way.
   void load(const ModelOptions& options);
   void unload();
 

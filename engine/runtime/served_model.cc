@@ -70,23 +70,37 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelOptions& options,
 
 }  // namespace
 
+void ServedModel::check(const ModelOptions& options) {
+  check_options(options);
+  ServedModel model;
+  const LoadedConfig loaded = model.read_files(options);
+  (void)resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
+  if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
+}
+
+LoadedConfig ServedModel::read_files(const ModelOptions& options) {
+  files_ = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
+  LoadedConfig loaded = load_model_config(*files_);
+  const int32_t vocab_size = loaded.config.vocab_size;
+  tokenizer_ = open_tokenizer(options, *files_, vocab_size);
+  if (tokenizer_->vocab_size() > vocab_size) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: the tokenizer has {} tokens, but the model's vocabulary only {}; is this "
+                    "tokenizer of another model?",
+                    options.model, tokenizer_->vocab_size(), vocab_size));
+  }
+  chat_template_ = load_chat_template(*files_);
+  return loaded;
+}
+
 std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const auto started = Clock::now();
   check_options(options);
   std::unique_ptr<ServedModel> model(new ServedModel());
-  model->files_ = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
-  const FileSource& files = *model->files_;
-  const LoadedConfig loaded = load_model_config(files);
+  const LoadedConfig loaded = model->read_files(options);
   const ModelConfig& config = loaded.config;
-  model->tokenizer_ = open_tokenizer(options, files, config.vocab_size);
-  if (model->tokenizer_->vocab_size() > config.vocab_size) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}: the tokenizer has {} tokens, but the model's vocabulary only {}; "
-                            "is this tokenizer "
-                            "of another model?",
-                            options.model, model->tokenizer_->vocab_size(), config.vocab_size));
-  }
-  model->chat_template_ = load_chat_template(files);
+  const FileSource& files = *model->files_;
 
   auto device = make_device(
       {.backend = options.backend, .cpu_isa = options.cpu_isa, .num_threads = options.num_threads});

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/file_source.h"
+#include "engine/model/architecture.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/intake.h"
 #include "engine/runtime/memory_plan.h"
@@ -38,6 +39,10 @@ struct ModelOptions {
 
 class ServedModel {
  public:
+  // Reads everything but the weights, so that a path that can't be loaded is refused before another
+  // model gives way to it. Throws what load throws.
+  static void check(const ModelOptions& options);
+
   // Throws an Error of every kind: kNotFound, kInvalidArgument, kUnsupported, kOutOfMemory.
   static std::unique_ptr<ServedModel> load(const ModelOptions& options);
 
@@ -49,6 +54,7 @@ class ServedModel {
 
  private:
   ServedModel() = default;
+  LoadedConfig read_files(const ModelOptions& options);
 
   std::unique_ptr<FileSource> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
