@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "base/utf8.h"
 #include "cmd/generate.h"
 #include "ipc/line_socket.h"
 
@@ -105,7 +106,7 @@ void Chat::take_turn(const std::string& input) {
     return;
   }
   const std::string text = input.starts_with("//") ? input.substr(1) : input;
-  if (const size_t valid = ipc::valid_utf8_prefix(text); valid != text.size()) {
+  if (const size_t valid = valid_utf8_prefix(text); valid != text.size()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("the message is not valid UTF-8 at its byte {}", valid));
   }

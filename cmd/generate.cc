@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cmd/output.h"
 #include "ipc/line_socket.h"
 
@@ -151,7 +152,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
 }
 
 ipc::GenerateRequest make_request(const GenerateFlags& flags, const std::string& prompt) {
-  if (const size_t valid = ipc::valid_utf8_prefix(prompt); valid != prompt.size()) {
+  if (const size_t valid = valid_utf8_prefix(prompt); valid != prompt.size()) {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("the prompt is not valid UTF-8 at its byte {} (of {})", valid, prompt.size()));

@@ -15,34 +15,13 @@
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "base/utf8.h"
 
 namespace tgi::ipc {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
 constexpr int kListenBacklog = 512;
-
-// Length of the valid character at the front of `text`, 0 when there is none.
-size_t character_bytes(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto continues = [&](size_t i, int low, int high) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const int first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return continues(1, 0x80, 0xBF) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const int low = first == 0xE0 ? 0xA0 : 0x80;   // no overlong forms
-    const int high = first == 0xED ? 0x9F : 0xBF;  // no surrogates
-    return continues(1, low, high) && continues(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const int low = first == 0xF0 ? 0x90 : 0x80;
-    const int high = first == 0xF4 ? 0x8F : 0xBF;  // nothing above U+10FFFF
-    return continues(1, low, high) && continues(2, 0x80, 0xBF) && continues(3, 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
-}
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -131,16 +110,6 @@ void remove_stale_socket(const std::string& path, const sockaddr_un& address) {
 }
 
 }  // namespace
-
-size_t valid_utf8_prefix(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t bytes = character_bytes(text.substr(at));
-    if (bytes == 0) break;
-    at += bytes;
-  }
-  return at;
-}
 
 void LineReader::feed(std::string_view bytes) {
   if (begin_ > 0) {

@@ -18,9 +18,6 @@
 
 namespace tgi::ipc {
 
-// The number of leading bytes of `text` that form whole, valid UTF-8 characters (RFC 3629).
-size_t valid_utf8_prefix(std::string_view text);
-
 // Cuts a byte stream into lines. Not thread-safe. REQUIRES: after each feed(), next() is called
 // until it gives nothing; then no more than one unfinished line is ever held.
 class LineReader {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/runtime/live_request.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "engine/text/component_list.h"
 #include "engine/text/tokenizer_json.h"
 #include "engine/text/unicode.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "engine/text/tokenizer.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 

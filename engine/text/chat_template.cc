@@ -7,10 +7,10 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/jinja_interpreter.h"
 #include "engine/text/jinja_parser.h"
 #include "engine/text/jinja_text.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {

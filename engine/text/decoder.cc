@@ -2,11 +2,11 @@
 
 #include <charconv>
 
+#include "base/utf8.h"
 #include "engine/text/byte_level.h"
 #include "engine/text/component_list.h"
 #include "engine/text/split.h"
 #include "engine/text/unicode.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {

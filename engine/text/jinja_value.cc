@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/jinja_operators.h"
 #include "engine/text/jinja_text.h"
-#include "engine/text/utf8.h"
 
 namespace tgi::jinja {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/decoder.h"
 #include "engine/text/unicode.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {

@@ -6,13 +6,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/unicode_tables.h"
-#include "engine/text/utf8.h"
 
 namespace tgi {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 utf8proc_category_t category_of(char32_t character) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(character));
@@ -105,18 +104,10 @@ void append_utf8(char32_t character, std::string& out) {
 }
 
 std::string replace_invalid_utf8(std::string_view text) {
+  std::string raw(text);
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
-    const size_t valid = valid_utf8_prefix(text);
-    out += text.substr(0, valid);
-    text.remove_prefix(valid);
-    if (text.empty()) break;
-    size_t broken = 1;
-    while (broken < text.size() && is_incomplete_utf8(text.substr(0, broken + 1))) ++broken;
-    out += kReplacement;
-    text.remove_prefix(broken);
-  }
+  drain_utf8(raw, true, out);
   return out;
 }
 

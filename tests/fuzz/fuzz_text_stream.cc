@@ -5,7 +5,7 @@
 
 #include "engine/text/byte_tokenizer.h"
 #include "engine/text/text_stream.h"
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/text/bpe_tokenizer.h"
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "tests/ipc/fake_daemon.h"
 
 namespace tgi::ipc {

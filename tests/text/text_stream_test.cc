@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 
 namespace tgi {
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "engine/text/unicode.h"
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 #include "tests/shared_data.h"
 #include "tests/tokenizer/golden.h"
 
