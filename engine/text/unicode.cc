@@ -12,7 +12,6 @@
 namespace tgi {
 namespace {
 
-
 utf8proc_category_t category_of(char32_t character) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(character));
 }

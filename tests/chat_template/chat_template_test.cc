@@ -34,7 +34,7 @@ std::string render_conversation(const ChatTemplate& chat, const OrderedJson& con
   return chat.render(conversation["messages"], options);
 }
 
-// The files of a model, by name.
+// The files of a model, by name. REQUIRES: `files` outlives the result.
 std::unique_ptr<FileSource> files_of(const std::map<std::string, std::string>& files) {
   std::vector<EmbeddedFile> embedded;
   for (const auto& [name, text] : files) {
@@ -131,8 +131,9 @@ TEST_CASE("a_jinja_file_wins_over_chat_template_json_over_the_tokenizer_config")
 
 TEST_CASE("a_model_without_a_chat_template_gives_none") {
   CHECK_FALSE(load_chat_template(*files_of({})).has_value());
-  const auto files = files_of({{"tokenizer_config.json", R"({"bos_token": "<s>"})"}});
-  CHECK_FALSE(load_chat_template(*files).has_value());
+  const std::map<std::string, std::string> files = {
+      {"tokenizer_config.json", R"({"bos_token": "<s>"})"}};
+  CHECK_FALSE(load_chat_template(*files_of(files)).has_value());
 }
 
 TEST_CASE("of_several_templates_tool_use_is_taken_when_there_are_tools") {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/utf8.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/text/text_stream.h"
-#include "base/utf8.h"
 
 namespace {
 

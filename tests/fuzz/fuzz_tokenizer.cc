@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/text/bpe_tokenizer.h"
 #include "base/utf8.h"
+#include "engine/text/bpe_tokenizer.h"
 
 namespace {
 

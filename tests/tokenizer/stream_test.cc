@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "engine/text/unicode.h"
 #include "base/utf8.h"
+#include "engine/text/unicode.h"
 #include "tests/shared_data.h"
 #include "tests/tokenizer/golden.h"
 
