@@ -219,6 +219,9 @@ TEST_CASE("Ctrl-C stops the answer and not the chat, and what was said stays") {
   CHECK(left.get_future().get());
   REQUIRE(chat.wait_for_output("(stopped; "));
   REQUIRE(at_prompt(chat));
+  const std::string after = chat.output().substr(chat.output().find("(stopped; "));
+  CHECK(after.find("^C") ==
+        std::string::npos);  // it was one Ctrl-C, not one for the prompt as well
   chat.write("go on\n");
   REQUIRE(chat.wait_for_output("re: go on"));
   REQUIRE(at_prompt(chat));
