@@ -192,7 +192,13 @@ void Server::deliver() {
       }
       continue;
     }
-    it->second->take(outgoing);
+    try {
+      it->second->take(outgoing);
+    } catch (const std::exception& error) {
+      // A reply that can't be put on the wire is its own request's failure alone.
+      it->second->take({outgoing.session, Error(Code::kInternal, "the reply can't be encoded")});
+      log_error("a reply can't be encoded", {{"error", error.what()}});
+    }
     // One write for all events of a session that came together.
     if (last != 0 && last != outgoing.session) {
       if (const auto before = sessions_.find(last); before != sessions_.end())
