@@ -1,0 +1,59 @@
+"""Random checkpoints in the shapes of known models: the same files for every engine."""
+
+import json
+
+# max_position_embeddings is not that of the originals: it has to hold the longest prompt and its answer, and no more,
+# because engines plan their caches by it.
+COMMON = dict(hidden_act="silu", max_position_embeddings=4096, initializer_range=0.02, bos_token_id=1, eos_token_id=2,
+              dtype="bfloat16")
+SHAPES = {
+    "tinyllama-1.1b": COMMON | dict(
+        model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=2048, intermediate_size=5632,
+        num_hidden_layers=22, num_attention_heads=32, num_key_value_heads=4, head_dim=64, vocab_size=32000,
+        rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False),
+    "qwen2.5-0.5b": COMMON | dict(
+        model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=896, intermediate_size=4864,
+        num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, vocab_size=151936, rms_norm_eps=1e-6,
+        rope_theta=1000000.0, tie_word_embeddings=True, use_sliding_window=False),
+}
+SEED = 0
+
+
+def embedding_values(config):
+    return config["vocab_size"] * config["hidden_size"]
+
+
+def make_tokenizer(folder):
+    """Prompts are token ids; a tokenizer is there because loaders ask for one. Every id that it lacks has no text."""
+    import tokenizers
+    from tokenizers import decoders, models, pre_tokenizers
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocab = {token: i for i, token in enumerate(["<unk>", "<s>", "</s>", *letters])}
+    tokenizer = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<unk>", "<s>", "</s>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({
+        "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>",
+        "clean_up_tokenization_spaces": False}, indent=1) + "\n")
+
+
+def make_checkpoint(shape, folder):
+    import torch
+    import transformers
+
+    config = SHAPES[shape]
+    # Through config.json, so that every field is read as it would be from a real checkpoint.
+    (folder / "config.json").write_text(json.dumps(config))
+    loaded = transformers.AutoConfig.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_config(loaded, dtype=torch.bfloat16)
+    generator = torch.Generator().manual_seed(SEED)
+    for name, value in model.named_parameters():
+        if "norm" in name:
+            value.data.fill_(1)
+        else:
+            value.data.normal_(0, config["initializer_range"], generator=generator)
+    model.save_pretrained(folder, max_shard_size="100GB")
+    make_tokenizer(folder)

@@ -1,0 +1,104 @@
+"""An engine in a process of its own: its memory is given back when it ends, and when it crashes only it does.
+
+Requests and answers are JSON lines on stdin and on what was stdout; whatever the engine itself prints goes to a log.
+"""
+
+import json
+import os
+import pathlib
+import select
+import subprocess
+import sys
+import time
+import traceback
+
+
+class Failure(Exception):
+    """Why an engine can't be measured, in one line."""
+
+
+class Worker:
+    def __init__(self, log, timeout_s):
+        self.log = pathlib.Path(log)
+        self.timeout_s = timeout_s
+        scripts = str(pathlib.Path(__file__).resolve().parent.parent)
+        with open(self.log, "wb") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "peers.worker"], cwd=scripts, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=err, env=os.environ | {"PYTHONUNBUFFERED": "1", "TOKENIZERS_PARALLELISM": "false"})
+
+    def call(self, do, **arguments):
+        try:
+            self.process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failure(self.death()) from None
+        line = self.read_line()
+        if not line:
+            raise Failure(self.death())
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failure(answer["error"])
+        return answer["result"]
+
+    def read_line(self):
+        deadline = time.monotonic() + self.timeout_s
+        line = b""
+        while not line.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                self.process.kill()
+                raise Failure(f"no answer in {self.timeout_s} s")
+            part = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not part:
+                return b""
+            line += part
+        return line
+
+    def death(self):
+        code = self.process.wait()
+        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+        return f"ended with {code}" + (f": {lines[-1].strip()[:200]}" if lines else "")
+
+    def close(self):
+        if self.process.poll() is None:
+            try:
+                self.process.stdin.close()
+                self.process.wait(60)
+            except (OSError, subprocess.TimeoutExpired):
+                self.process.kill()
+                self.process.wait()
+
+
+def serve():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    from peers import PEERS
+    runner = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        do = request.pop("do")
+        try:
+            if do == "checkpoint":
+                from peers import checkpoints
+                result = checkpoints.make_checkpoint(request["shape"], pathlib.Path(request["folder"]))
+            elif do == "prepare":
+                result = PEERS[request.pop("peer")].prepare(**request)
+            elif do == "load":
+                runner = PEERS[request.pop("peer")].Runner(**request)
+                result = {"weight_bytes": runner.weight_bytes, "about": runner.about}
+            else:
+                result = getattr(runner, do)(**request)
+            answer = {"result": result}
+        except Exception as error:  # whatever an engine throws is a line in the table
+            traceback.print_exc()
+            text = " ".join(str(error).split())
+            answer = {"error": f"{type(error).__name__}: {text[:300]}"}
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+    if runner:
+        runner.close()
+
+
+if __name__ == "__main__":
+    serve()
