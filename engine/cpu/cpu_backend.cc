@@ -10,6 +10,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "engine/cpu/amx.h"
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/kernels/kernel_table.h"
 
@@ -33,21 +34,31 @@ bool has_f16c() {
 }
 #endif
 
+#if defined(__x86_64__)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
+}
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+         has_avx2();
+}
+bool has_avx512vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
+}
+bool has_avx512bf16() {
+  return has_avx512vnni() && __builtin_cpu_supports("avx512bf16") != 0;
+}
+#endif
+
+// The first that is available is "auto".
 constexpr IsaRow kIsas[] = {
 #if defined(__x86_64__)
-    {"avx512",
-     [] {
-       return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-              __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-              __builtin_cpu_supports("fma") != 0 && has_f16c();
-     },
-     avx512_kernels},
-    {"avx2",
-     [] {
-       return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-              has_f16c();
-     },
-     avx2_kernels},
+    {"amx", [] { return has_avx512bf16() && amx_available(); }, amx_kernels},
+    {"avx512bf16", has_avx512bf16, avx512bf16_kernels},
+    {"avx512vnni", has_avx512vnni, avx512vnni_kernels},
+    {"avx512", has_avx512, avx512_kernels},
+    {"avx2", has_avx2, avx2_kernels},
 #endif
     {"generic", [] { return true; }, generic_kernels},
 };

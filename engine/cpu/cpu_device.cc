@@ -8,13 +8,15 @@
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernel_choice.h"
 #include "engine/cpu/panel_matrix.h"
 
 namespace tgi {
 
 CpuDevice::CpuDevice(const KernelTable& kernels, int num_threads)
-    : kernels_(kernels), pool_(num_threads) {
+    : kernels_(kernels), min_many_rows_(measure_min_many_rows(kernels)), pool_(num_threads) {
   info_ = {.backend = "cpu",
            .isa = std::string(kernels.isa),
            .description = cpu_description(),
@@ -36,15 +38,16 @@ void CpuDevice::copy_to_host(void* to, const void* from, size_t size_bytes) {
 }
 
 int64_t CpuDevice::matrix_bytes(std::string_view format,
-                                DType dtype,
+                                const MatrixStorage& storage,
                                 int64_t rows,
                                 int64_t cols) const {
   require_dense(format, "matrix");
-  return PanelMatrix::bytes(dtype, rows, cols);
+  return PanelMatrix::bytes(PanelMatrix::layout_for(storage, kernels_.pair_order, cols), rows);
 }
 
-std::unique_ptr<Matrix> CpuDevice::make_matrix(std::span<const HostWeight> pieces, DType dtype) {
-  return std::make_unique<PanelMatrix>(pieces, dtype, kernels_, pool_);
+std::unique_ptr<Matrix> CpuDevice::make_matrix(std::span<const HostWeight> pieces,
+                                               const MatrixStorage& storage) {
+  return std::make_unique<PanelMatrix>(pieces, storage, kernels_, pool_);
 }
 
 int32_t CpuDevice::add_rope(const RopeSpec& rope) {
@@ -72,7 +75,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
   total += (layout.num_slots + int64_t{1}) * int64_t{sizeof(int64_t)};
   total +=
       pool_.num_threads() * (SamplerScratch::bytes(layout.vocab_size) + kAttentionScratchBytes);
-  total += static_cast<int64_t>(cos_sin_bytes(layout));
+  total += static_cast<int64_t>(cos_sin_bytes(layout) + prepared_bytes(layout));
   return total;
 }
 
@@ -83,7 +86,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
                                                 kv.head_dim, kMaxHeadDim));
   }
   slot_layout_ = slots;
-  kv_ = std::make_unique<PanelKvCache>(kv);
+  kv_ = std::make_unique<PanelKvCache>(kv, kernels_.pair_order);
   slots_ = std::make_unique<SlotTable>(slots);
   token_places_.resize(static_cast<size_t>(slots.max_batch_tokens));
   first_task_.resize(static_cast<size_t>(slots.num_slots) + 1);
@@ -91,6 +94,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   logits_ = map_memory(
       kLogitTileRows * static_cast<size_t>(round_up(slots.vocab_size, 16)) * sizeof(float),
       "logits");
+  prepared_ = map_memory(prepared_bytes(slots), "prepared activations");
   scratch_.clear();
   for (int thread = 0; thread < pool_.num_threads(); ++thread) {
     Scratch& scratch = scratch_.emplace_back(slots.vocab_size);
@@ -99,6 +103,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
 }
 
 Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
+  const FlushDenormals flush;
   ++step_;
   batch_ = &batch;
   slots_->apply(batch);

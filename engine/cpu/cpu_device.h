@@ -5,6 +5,7 @@
 // kernels/tile.h and kernels/attention.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,10 +31,11 @@ class CpuDevice final : public Device {
   void copy_to_device(void* to, const void* from, size_t size_bytes) override;
   void copy_to_host(void* to, const void* from, size_t size_bytes) override;
   int64_t matrix_bytes(std::string_view format,
-                       DType dtype,
+                       const MatrixStorage& storage,
                        int64_t rows,
                        int64_t cols) const override;
-  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) override;
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
+                                      const MatrixStorage& storage) override;
 
   int32_t add_rope(const RopeSpec& rope) override;
   int64_t kv_bytes(const KvLayout& layout) const override;
@@ -81,9 +83,13 @@ class CpuDevice final : public Device {
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
   void run_matmul(const MatmulArgs& args);
+  // Rows of x in prepared_, as the kernel wants them; returns the bytes between them.
+  int64_t prepare(const Tensor& x, const PanelLayout& w, const MatmulKernel& kernel);
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
 
   const KernelTable& kernels_;
+  // From how many rows of x on kernels_.matmul_many is used; by PanelType.
+  const std::array<int64_t, kNumPanelTypes> min_many_rows_;
   ThreadPool pool_;
   DeviceInfo info_;
 
@@ -93,6 +99,7 @@ class CpuDevice final : public Device {
   std::vector<Rope> ropes_;
   Buffer cos_sin_;                        // (kMaxRotaryColumns, max_batch_tokens)
   std::vector<Scratch> scratch_;          // (num_threads)
+  Buffer prepared_;                       // x of the matmul being run
   Buffer logits_;                         // (kLogitTileRows, padded vocab)
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence

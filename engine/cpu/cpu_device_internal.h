@@ -1,6 +1,7 @@
 // Sizes that the sources of CpuDevice share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,14 +15,29 @@ inline constexpr int64_t kLogitTileRows = 32;
 
 // Bounds the attention workspace, so that it does not depend on the model.
 inline constexpr int32_t kMaxHeadDim = 512;
-inline constexpr int64_t kAttentionScratchBytes =
-    attention_scratch_floats(kMaxHeadDim) * int64_t{sizeof(float)};
+inline constexpr int64_t kAttentionScratchBytes = attention_scratch_bytes(kMaxHeadDim);
 
 // Of all ropes together. Fixed, so that the plan can be made before the model adds them.
 inline constexpr int32_t kMaxRotaryColumns = 512;
 
 inline size_t cos_sin_bytes(const SlotLayout& layout) {
   return static_cast<size_t>(layout.max_batch_tokens) * kMaxRotaryColumns * sizeof(float);
+}
+
+// Of a prepared row at most: 4 bytes a column for the types that need most. The extra line keeps
+// rows from falling on the same sets of the cache.
+constexpr int64_t prepared_row_bytes(int64_t x_bytes) {
+  return round_up(x_bytes, 64) + 64;
+}
+
+// That a kernel may read behind the last row, and whose results it drops.
+inline constexpr int64_t kExtraPreparedRows = 32;
+
+inline size_t prepared_bytes(const SlotLayout& layout) {
+  const int64_t rows =
+      std::max<int64_t>(layout.max_batch_tokens, kLogitTileRows) + kExtraPreparedRows;
+  const int64_t cols = round_up(layout.max_matmul_cols, 256);
+  return static_cast<size_t>(rows * prepared_row_bytes(cols * 4));
 }
 
 inline const float* row_of(const Tensor& tensor, int64_t row) {

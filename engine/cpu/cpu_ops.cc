@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/panel_matrix.h"
@@ -91,28 +92,43 @@ void CpuDevice::matmul(const MatmulArgs& args) {
   run_matmul(args);
 }
 
+int64_t CpuDevice::prepare(const Tensor& x, const PanelLayout& w, const MatmulKernel& kernel) {
+  const int64_t stride = prepared_row_bytes(kernel.x_bytes(w.cols, w.group_size));
+  TGI_CHECK(x.rows * stride <= static_cast<int64_t>(prepared_.size_bytes()));
+  auto* const to = static_cast<std::byte*>(prepared_.data());
+  for_rows(x.rows, x.cols, [&](int64_t row) {
+    kernel.prepare(row_of(x, row), w.cols, w.group_size, to + row * stride);
+  });
+  return stride;
+}
+
 void CpuDevice::run_matmul(const MatmulArgs& args) {
   const auto& w = static_cast<const PanelMatrix&>(*args.w);
-  const auto kernel = kernels_.matmul[static_cast<size_t>(w.dtype)];
-  const float* bias = data_or_null(args.bias);
+  const auto type = static_cast<size_t>(w.layout.type);
   const int64_t num_rows = args.x.rows;
+  const bool many = num_rows >= min_many_rows_[type];
+  const MatmulKernel& kernel = many ? kernels_.matmul_many[type] : kernels_.matmul[type];
+  const float* bias = data_or_null(args.bias);
+  const int64_t x_stride_bytes = prepare(args.x, w.layout, kernel);
+  const auto* const x = static_cast<const std::byte*>(prepared_.data());
   const MatmulCut cut = cut_matmul(w.num_panels(), num_rows, pool_.num_threads());
   pool_.parallel_for(cut.num_panel_tasks * cut.num_row_tasks, [&](int64_t task, int /*thread*/) {
     const int64_t panel = task / cut.num_row_tasks * cut.panels_per_task;
     const int64_t row_task = task % cut.num_row_tasks;
     const int64_t row = row_task * num_rows / cut.num_row_tasks;
     const int64_t column = panel * kPanelRows;
-    kernel({.x = row_of(args.x, row),
-            .x_stride = args.x.stride,
-            .num_rows = (row_task + 1) * num_rows / cut.num_row_tasks - row,
-            .k = w.cols,
-            .panels = w.panel(panel),
-            .panel_bytes = w.panel_bytes,
-            .num_panels = std::min(cut.panels_per_task, w.num_panels() - panel),
-            .bias = bias == nullptr ? nullptr : bias + column,
-            .out = mutable_row_of(args.out, row) + column,
-            .out_stride = args.out.stride,
-            .num_outputs = std::min(cut.panels_per_task * kPanelRows, w.rows - column)});
+    kernel.block({.x = x + row * x_stride_bytes,
+                  .x_stride_bytes = x_stride_bytes,
+                  .num_rows = (row_task + 1) * num_rows / cut.num_row_tasks - row,
+                  .k = w.cols,
+                  .group_size = w.layout.group_size,
+                  .panels = w.panel(panel),
+                  .panel_bytes = w.panel_bytes,
+                  .num_panels = std::min(cut.panels_per_task, w.num_panels() - panel),
+                  .bias = bias == nullptr ? nullptr : bias + column,
+                  .out = mutable_row_of(args.out, row) + column,
+                  .out_stride = args.out.stride,
+                  .num_outputs = std::min(cut.panels_per_task * kPanelRows, w.rows - column)});
   });
 }
 
@@ -210,7 +226,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
     block.scale = args.scale;
     block.softcap = args.softcap;
     block.sliding_window = args.sliding_window;
-    block.scratch = static_cast<float*>(scratch_[static_cast<size_t>(thread)].attention.data());
+    block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
     kernel(block);
   });
 }

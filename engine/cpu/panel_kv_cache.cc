@@ -11,13 +11,29 @@
 
 namespace tgi {
 
+namespace {
+
+PanelLayout key_panel(const KvLayout& layout, PairOrder pair_order) {
+  return {.type = panel_type(layout.dtype), .cols = layout.head_dim, .pair_order = pair_order};
+}
+
+PanelLayout value_panel(const KvLayout& layout, PairOrder pair_order) {
+  return {.type = panel_type(layout.dtype),
+          .cols = kPanelRows,
+          .pair_order = pair_order,
+          .pair_block = kValuePairBlock};
+}
+
+}  // namespace
+
 int64_t PanelKvCache::key_bytes(const KvLayout& layout) {
-  return layout.block_size / kPanelRows * panel_bytes(layout.dtype, layout.head_dim);
+  return layout.block_size / kPanelRows * key_panel(layout, PairOrder::kAdjacent).bytes();
 }
 
 int64_t PanelKvCache::value_bytes(const KvLayout& layout) {
   const int64_t num_panels = round_up(layout.head_dim, kPanelRows) / kPanelRows;
-  return layout.block_size / kPanelRows * num_panels * panel_bytes(layout.dtype, kPanelRows);
+  return layout.block_size / kPanelRows * num_panels *
+         value_panel(layout, PairOrder::kAdjacent).bytes();
 }
 
 int64_t PanelKvCache::bytes(const KvLayout& layout) {
@@ -25,7 +41,10 @@ int64_t PanelKvCache::bytes(const KvLayout& layout) {
          (key_bytes(layout) + value_bytes(layout));
 }
 
-PanelKvCache::PanelKvCache(const KvLayout& layout) : layout_(layout) {
+PanelKvCache::PanelKvCache(const KvLayout& layout, PairOrder pair_order)
+    : layout_(layout),
+      key_panel_(key_panel(layout, pair_order)),
+      value_panel_(value_panel(layout, pair_order)) {
   if (layout.block_size <= 0 || layout.block_size % kPanelRows != 0) {
     throw Error(Code::kUnsupported,
                 fmt::format("kv block size {}: the cpu backend needs a multiple of {}",
@@ -56,7 +75,7 @@ void PanelKvCache::describe(int32_t layer, int32_t kv_head, AttentionBlock& out)
   out.block_size = layout_.block_size;
 }
 
-template <typename Element, DType kDType, typename Convert>
+template <typename Element, typename Convert>
 void PanelKvCache::store_as(std::byte* keys,
                             std::byte* values,
                             int32_t offset,
@@ -69,9 +88,9 @@ void PanelKvCache::store_as(std::byte* keys,
   };
   const int64_t lane = offset % kPanelRows;
   for (int64_t d = 0; d < layout_.head_dim; ++d) {
-    put(keys + panel_offset_bytes(kDType, lane, d), k[d]);
-    std::byte* panel = values + d / kPanelRows * panel_bytes(kDType, kPanelRows);
-    put(panel + panel_offset_bytes(kDType, d % kPanelRows, lane), v[d]);
+    put(keys + key_panel_.offset(lane, d), k[d]);
+    std::byte* panel = values + d / kPanelRows * value_panel_.bytes();
+    put(panel + value_panel_.offset(d % kPanelRows, lane), v[d]);
   }
 }
 
@@ -88,12 +107,11 @@ void PanelKvCache::store(int32_t layer,
       values(layer, kv_head, block) + chunk * (value_bytes(layout_) / num_chunks);
   switch (layout_.dtype) {
     case DType::kF32:
-      return store_as<float, DType::kF32>(to_k, to_v, offset_in_block, k, v,
-                                          [](float x) { return x; });
+      return store_as<float>(to_k, to_v, offset_in_block, k, v, [](float x) { return x; });
     case DType::kF16:
-      return store_as<uint16_t, DType::kF16>(to_k, to_v, offset_in_block, k, v, f32_to_f16);
+      return store_as<uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_f16);
     case DType::kBF16:
-      return store_as<uint16_t, DType::kBF16>(to_k, to_v, offset_in_block, k, v, f32_to_bf16);
+      return store_as<uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_bf16);
   }
 }
 

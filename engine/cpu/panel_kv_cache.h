@@ -21,7 +21,7 @@ class PanelKvCache {
   static int64_t bytes(const KvLayout& layout);
 
   // Throws kUnsupported unless the block size is a multiple of 16, kOutOfMemory.
-  explicit PanelKvCache(const KvLayout& layout);
+  PanelKvCache(const KvLayout& layout, PairOrder pair_order);
 
   const KvLayout& layout() const { return layout_; }
 
@@ -44,7 +44,7 @@ class PanelKvCache {
   std::byte* keys(int32_t layer, int32_t kv_head, int64_t block) const;
   std::byte* values(int32_t layer, int32_t kv_head, int64_t block) const;
 
-  template <typename Element, DType kDType, typename Convert>
+  template <typename Element, typename Convert>
   void store_as(std::byte* keys,
                 std::byte* values,
                 int32_t offset,
@@ -53,6 +53,8 @@ class PanelKvCache {
                 Convert convert);
 
   KvLayout layout_;
+  PanelLayout key_panel_;
+  PanelLayout value_panel_;
   Buffer data_;  // keys (layer, block, kv_head, chunk), then values (layer, block, kv_head, chunk)
 };
 

@@ -1,12 +1,19 @@
 // How matrices and the KV cache lie in memory: in panels of 16 rows, the 16 values of one column
-// side by side, so that a vector register holds one column of 16 outputs.
+// side by side, so that a vector register holds one column of 16 outputs. A panel is a run of
+// 64-byte lines (128 for f32):
 //
-//   panel = lines; a line holds columns (2i, 2i + 1) of the 16 rows
-//   f32   [16 of column 2i][16 of column 2i + 1]                          128 bytes
-//   f16   [16 of column 2i][16 of column 2i + 1]                           64 bytes
-//   bf16  16 pairs (column 2i, column 2i + 1): a shift or a mask widens    64 bytes
+//   f32   line i: 16 of column 2i, then 16 of column 2i + 1
+//   f16   line i: 16 of column 2i, then 16 of column 2i + 1
+//   bf16  line i: 16 pairs. Adjacent: (2i, 2i + 1), as an AMX tile wants them. Even-odd, for
+//         instructions that add the upper half of a pair before the lower one: of every
+//         `pair_block` columns, first the even columns in pairs (4i + 2, 4i), then the odd ones in
+//         pairs (4i + 3, 4i + 1); the first of a pair is the lower half.
+//   int8  line i: 16 quadruples of columns 4i to 4i + 3, each value + 128
+//   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
+//         ones 8i + 4 to 8i + 7, each value + 8
 //
-// An odd number of columns and missing rows of the last panel are padded with zeros.
+// Behind the lines of an int8 or int4 panel come the scales: for each group of columns 16 of bf16.
+// Columns are padded with zeros, as are missing rows of the last panel.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +24,87 @@ namespace tgi {
 
 inline constexpr int64_t kPanelRows = 16;
 
-constexpr int64_t line_bytes(DType dtype) {
-  return 2 * kPanelRows * static_cast<int64_t>(dtype_size(dtype));
+[[gnu::always_inline]] constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
 }
 
-constexpr int64_t panel_bytes(DType dtype, int64_t cols) {
-  return (cols + 1) / 2 * line_bytes(dtype);
+enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4 };
+inline constexpr int kNumPanelTypes = 5;
+
+[[gnu::always_inline]] constexpr PanelType panel_type(DType dtype) {
+  return static_cast<PanelType>(dtype);
 }
 
-// Of one element, from the start of its panel.
-constexpr int64_t panel_offset_bytes(DType dtype, int64_t row_in_panel, int64_t col) {
-  const auto size = static_cast<int64_t>(dtype_size(dtype));
-  const int64_t in_line =
-      dtype == DType::kBF16 ? 2 * row_in_panel + (col & 1) : kPanelRows * (col & 1) + row_in_panel;
-  return col / 2 * line_bytes(dtype) + in_line * size;
-}
+enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
+
+// Columns whose products a bf16 dot product sums before it adds them to the result: those of one
+// AMX tile of weights, and of one chunk of positions in the cache of values.
+inline constexpr int64_t kPairBlock = 32;
+inline constexpr int64_t kValuePairBlock = 16;
+
+// Inlined everywhere: kernels of different instruction sets use it, and the linker must not share
+// one copy among them.
+#define TGI_INLINE [[gnu::always_inline]] constexpr
+
+struct PanelLayout {
+  PanelType type = PanelType::kF32;
+  int64_t cols = 0;
+  int64_t group_size = 0;                       // columns that share a scale: int8 and int4
+  PairOrder pair_order = PairOrder::kAdjacent;  // bf16
+  int64_t pair_block = kPairBlock;              // bf16
+
+  TGI_INLINE int64_t padded_cols() const {
+    switch (type) {
+      case PanelType::kBF16:
+        return round_up(cols, pair_block);
+      case PanelType::kInt8:
+      case PanelType::kInt4:
+        return round_up(cols, group_size);
+      default:
+        return round_up(cols, 2);
+    }
+  }
+  TGI_INLINE int64_t bits() const {
+    constexpr int64_t kBits[] = {32, 16, 16, 8, 4};
+    return kBits[static_cast<int>(type)];
+  }
+  TGI_INLINE bool quantised() const { return type >= PanelType::kInt8; }
+  TGI_INLINE int64_t line_bytes() const { return type == PanelType::kF32 ? 128 : 64; }
+  TGI_INLINE int64_t data_bytes() const { return padded_cols() * kPanelRows * bits() / 8; }
+  TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
+  TGI_INLINE int64_t bytes() const {
+    return round_up(data_bytes() + num_groups() * kPanelRows * 2, 64);
+  }
+
+  // Of one element, from the start of its panel; of an int4 one, of the byte that holds it.
+  TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
+    switch (type) {
+      case PanelType::kF32:
+        return col / 2 * 128 + (col % 2 * kPanelRows + row) * 4;
+      case PanelType::kF16:
+        return col / 2 * 64 + (col % 2 * kPanelRows + row) * 2;
+      case PanelType::kBF16:
+        if (pair_order == PairOrder::kAdjacent) return col / 2 * 64 + row * 4 + col % 2 * 2;
+        return even_odd_offset(row, col);
+      case PanelType::kInt8:
+        return col / 4 * 64 + row * 4 + col % 4;
+      case PanelType::kInt4:
+        return col / 8 * 64 + row * 4 + col % 4;
+    }
+    return 0;
+  }
+  TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
+    return data_bytes() + (group * kPanelRows + row) * 2;
+  }
+
+ private:
+  TGI_INLINE int64_t even_odd_offset(int64_t row, int64_t col) const {
+    const int64_t in_block = col % pair_block;
+    const int64_t line = in_block / 4 + (col % 2 == 1 ? pair_block / 4 : 0);
+    return col / pair_block * pair_block * 32 + line * 64 + row * 4 + (col % 4 < 2 ? 2 : 0);
+  }
+};
+
+#undef TGI_INLINE
 
 }  // namespace tgi

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "engine/cpu/half.h"
 #include "engine/cpu/host_resources.h"
@@ -27,24 +29,40 @@ std::vector<SourceRow> stack_rows(std::span<const HostWeight> pieces, int64_t pa
   return rows;
 }
 
+float element_value(const PanelLayout& layout, const std::byte* panel, int64_t row, int64_t col) {
+  const std::byte* from = panel + layout.offset(row, col);
+  const auto half = [](const std::byte* at) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    return bits;
+  };
+  const auto scale = [&] {
+    return bf16_to_f32(half(panel + layout.scale_offset(row, col / layout.group_size)));
+  };
+  switch (layout.type) {
+    case PanelType::kF32: {
+      float value = 0;
+      std::memcpy(&value, from, sizeof value);
+      return value;
+    }
+    case PanelType::kF16:
+      return f16_to_f32(half(from));
+    case PanelType::kBF16:
+      return bf16_to_f32(half(from));
+    case PanelType::kInt8:
+      return static_cast<float>(std::to_integer<int>(*from) - 128) * scale();
+    case PanelType::kInt4: {
+      const int both = std::to_integer<int>(*from);
+      return static_cast<float>((col % 8 < 4 ? both & 15 : both >> 4) - 8) * scale();
+    }
+  }
+  return 0.0F;
+}
+
 // Calls use(col, value) along one row.
 template <typename Use>
-void visit_row(const std::byte* panel, DType dtype, int64_t lane, int64_t cols, Use use) {
-  const auto visit = [&]<typename Element, DType kDType>(auto convert) {
-    for (int64_t col = 0; col < cols; ++col) {
-      Element element;
-      __builtin_memcpy(&element, panel + panel_offset_bytes(kDType, lane, col), sizeof element);
-      use(col, convert(element));
-    }
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return visit.template operator()<float, DType::kF32>([](float x) { return x; });
-    case DType::kF16:
-      return visit.template operator()<uint16_t, DType::kF16>(f16_to_f32);
-    case DType::kBF16:
-      return visit.template operator()<uint16_t, DType::kBF16>(bf16_to_f32);
-  }
+void visit_row(const PanelLayout& layout, const std::byte* panel, int64_t row, Use use) {
+  for (int64_t col = 0; col < layout.cols; ++col) use(col, element_value(layout, panel, row, col));
 }
 
 }  // namespace
@@ -73,15 +91,29 @@ const WeightPart& dense_part(const HostWeight& piece) {
   return part;
 }
 
-int64_t PanelMatrix::bytes(DType dtype, int64_t rows, int64_t cols) {
-  return round_up(rows, kPanelRows) / kPanelRows * tgi::panel_bytes(dtype, cols);
+PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
+                                    PairOrder pair_order,
+                                    int64_t cols) {
+  PanelLayout layout{.type = panel_type(storage.dtype), .cols = cols, .pair_order = pair_order};
+  if (storage.quantization == Quantization::kNone) return layout;
+  layout.type = storage.quantization == Quantization::kInt8 ? PanelType::kInt8 : PanelType::kInt4;
+  layout.group_size = storage.group_size;
+  if (layout.group_size <= 0 || layout.group_size % 32 != 0 || layout.group_size > 256) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256",
+                            layout.group_size));
+  }
+  return layout;
+}
+
+int64_t PanelMatrix::bytes(const PanelLayout& layout, int64_t rows) {
+  return round_up(rows, kPanelRows) / kPanelRows * layout.bytes();
 }
 
 PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
-                         DType matrix_dtype,
+                         const MatrixStorage& storage,
                          const KernelTable& kernels,
-                         ThreadPool& pool)
-    : dtype(matrix_dtype) {
+                         ThreadPool& pool) {
   TGI_CHECK(!pieces.empty());
   cols = pieces[0].cols;
   for (const HostWeight& piece : pieces) {
@@ -92,29 +124,30 @@ PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
     }
     rows += piece.rows;
   }
-  panel_bytes = tgi::panel_bytes(dtype, cols);
-  size_bytes = bytes(dtype, rows, cols);
+  layout = layout_for(storage, kernels.pair_order, cols);
+  panel_bytes = layout.bytes();
+  size_bytes = bytes(layout, rows);
   const std::vector<SourceRow> sources = stack_rows(pieces, num_panels() * kPanelRows);
   data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
 
-  const auto pack = kernels.pack[static_cast<size_t>(dtype)];
+  const auto pack = kernels.pack[static_cast<size_t>(layout.type)];
   pool.parallel_for(num_panels(), [&](int64_t index, int /*thread*/) {
     PackPanel job;
     const SourceRow* first = sources.data() + index * kPanelRows;
     std::copy(first, first + kPanelRows, job.rows.begin());
-    job.cols = cols;
+    job.layout = layout;
     job.out = static_cast<std::byte*>(data_.data()) + index * panel_bytes;
     pack(job);
   });
 }
 
 void PanelMatrix::copy_row(int64_t row, float* out) const {
-  visit_row(panel(row / kPanelRows), dtype, row % kPanelRows, cols,
+  visit_row(layout, panel(row / kPanelRows), row % kPanelRows,
             [&](int64_t col, float value) { out[col] = value; });
 }
 
 void PanelMatrix::add_row(int64_t row, float multiplier, float* out) const {
-  visit_row(panel(row / kPanelRows), dtype, row % kPanelRows, cols,
+  visit_row(layout, panel(row / kPanelRows), row % kPanelRows,
             [&](int64_t col, float value) { out[col] += value * multiplier; });
 }
 

@@ -1,4 +1,4 @@
-// A dense matrix packed into panels (panel_layout.h), made once at load by all threads. Serves both
+// A matrix packed into panels (panel_layout.h), made once at load by all threads. Serves both
 // matmul and row lookup, so that a tied embedding is stored once.
 #pragma once
 
@@ -16,12 +16,14 @@ namespace tgi {
 
 class PanelMatrix final : public Matrix {
  public:
-  static int64_t bytes(DType dtype, int64_t rows, int64_t cols);
+  // Throws kInvalidArgument for a group size that there are no kernels for.
+  static PanelLayout layout_for(const MatrixStorage& storage, PairOrder pair_order, int64_t cols);
+  static int64_t bytes(const PanelLayout& layout, int64_t rows);
 
   // Stacks the pieces by rows. Throws kUnsupported naming the format of a piece that is not dense,
   // kInvalidArgument when its parts do not fit its shape, kOutOfMemory.
   PanelMatrix(std::span<const HostWeight> pieces,
-              DType dtype,
+              const MatrixStorage& storage,
               const KernelTable& kernels,
               ThreadPool& pool);
 
@@ -33,7 +35,7 @@ class PanelMatrix final : public Matrix {
   void copy_row(int64_t row, float* out) const;
   void add_row(int64_t row, float multiplier, float* out) const;
 
-  DType dtype;
+  PanelLayout layout;
   int64_t panel_bytes = 0;
 
  private:

@@ -25,24 +25,47 @@ float round_to(DType dtype, float value) {
 
 class PlainMatrix final : public Matrix {
  public:
-  PlainMatrix(std::span<const HostWeight> pieces, DType dtype) {
+  PlainMatrix(std::span<const HostWeight> pieces, const MatrixStorage& how) : storage(how) {
     cols = pieces[0].cols;
     for (const HostWeight& piece : pieces) {
       const WeightPart& part = dense_part(piece);
       TGI_CHECK(piece.cols == cols);
       for (int64_t row = 0; row < piece.rows; ++row) {
         for (int64_t col = 0; col < cols; ++col) {
-          values_.push_back(round_to(dtype, read(part, row, col)));
+          values_.push_back(round_to(storage.dtype, read(part, row, col)));
         }
       }
       rows += piece.rows;
     }
+    if (storage.quantization != Quantization::kNone) take_quantised(pieces);
     size_bytes = static_cast<int64_t>(values_.size() * sizeof(float));
   }
 
   double at(int64_t row, int64_t col) const {
     return values_[static_cast<size_t>(row * cols + col)];
   }
+
+  // What the matrix is multiplied with in place of x (cols).
+  std::vector<double> rounded(const float* x) const {
+    std::vector<double> out(static_cast<size_t>(cols));
+    const bool is_int = storage.quantization != Quantization::kNone;
+    const int64_t group_size = is_int ? storage.group_size : cols;
+    for (int64_t begin = 0; begin < cols; begin += group_size) {
+      const int64_t end = std::min(cols, begin + group_size);
+      float largest = 0.0F;
+      for (int64_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
+      const float inverse = largest > 0.0F ? 127.0F / largest : 0.0F;
+      for (int64_t i = begin; i < end; ++i) {
+        out[static_cast<size_t>(i)] =
+            is_int ? std::nearbyint(x[i] * inverse) * static_cast<double>(largest / 127.0F)
+            : storage.dtype == DType::kBF16 ? round_to(DType::kBF16, x[i])
+                                            : x[i];
+      }
+    }
+    return out;
+  }
+
+  MatrixStorage storage;
 
  private:
   static float read(const WeightPart& part, int64_t row, int64_t col) {
@@ -58,6 +81,13 @@ class PlainMatrix final : public Matrix {
     return part.dtype == DType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
   }
 
+  // Which integers a device chooses is its own affair; the values they stand for are exact.
+  void take_quantised(std::span<const HostWeight> pieces) {
+    ThreadPool pool(1);
+    const PanelMatrix panels(pieces, storage, generic_kernels(), pool);
+    for (int64_t row = 0; row < rows; ++row) panels.copy_row(row, values_.data() + row * cols);
+  }
+
   std::vector<float> values_;  // (rows, cols)
 };
 
@@ -69,9 +99,9 @@ void put(const Tensor& tensor, int64_t row, int64_t col, double value) {
   mutable_row_of(tensor, row)[col] = static_cast<float>(value);
 }
 
-double dot(const Tensor& x, int64_t row, const PlainMatrix& w, int64_t w_row) {
+double dot(const std::vector<double>& x, const PlainMatrix& w, int64_t w_row) {
   double sum = 0.0;
-  for (int64_t k = 0; k < w.cols; ++k) sum += at(x, row, k) * w.at(w_row, k);
+  for (int64_t k = 0; k < w.cols; ++k) sum += x[static_cast<size_t>(k)] * w.at(w_row, k);
   return sum;
 }
 
@@ -146,7 +176,7 @@ void ReferenceDevice::copy_to_host(void* to, const void* from, size_t size_bytes
 }
 
 int64_t ReferenceDevice::matrix_bytes(std::string_view format,
-                                      DType /*dtype*/,
+                                      const MatrixStorage& /*storage*/,
                                       int64_t rows,
                                       int64_t cols) const {
   require_dense(format, "matrix");
@@ -154,8 +184,8 @@ int64_t ReferenceDevice::matrix_bytes(std::string_view format,
 }
 
 std::unique_ptr<Matrix> ReferenceDevice::make_matrix(std::span<const HostWeight> pieces,
-                                                     DType dtype) {
-  return std::make_unique<PlainMatrix>(pieces, dtype);
+                                                     const MatrixStorage& storage) {
+  return std::make_unique<PlainMatrix>(pieces, storage);
 }
 
 int32_t ReferenceDevice::add_rope(const RopeSpec& rope) {
@@ -266,9 +296,10 @@ void ReferenceDevice::norm(const NormArgs& args) {
 void ReferenceDevice::matmul(const MatmulArgs& args) {
   const auto& w = static_cast<const PlainMatrix&>(*args.w);
   for (int64_t row = 0; row < args.x.rows; ++row) {
+    const std::vector<double> x = w.rounded(row_of(args.x, row));
     for (int64_t n = 0; n < w.rows; ++n) {
       const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, n);
-      put(args.out, row, n, dot(args.x, row, w, n) + bias);
+      put(args.out, row, n, dot(x, w, n) + bias);
     }
   }
 }
@@ -315,7 +346,9 @@ void ReferenceDevice::attend(
     const float* k = cached(keys_, args.layer, kv_head, sequence, j);
     double score = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
-      score += at(args.q, row, head * args.head_dim + d) * static_cast<double>(k[d]);
+      const float q = row_of(args.q, row)[head * args.head_dim + d];
+      const bool rounds = kv_.dtype == DType::kBF16;
+      score += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
     }
     score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
     highest = std::max(highest, score);
@@ -376,9 +409,10 @@ void ReferenceDevice::sample(const SampleArgs& args) {
   SamplerScratch scratch(vocab_size);
   std::vector<float> logits(static_cast<size_t>(vocab_size));
   const auto fill_logits = [&](size_t row) {
+    const std::vector<double> x = head.rounded(row_of(args.hidden, static_cast<int64_t>(row)));
     for (int32_t id = 0; id < vocab_size; ++id) {
       const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, id);
-      const double logit = dot(args.hidden, static_cast<int64_t>(row), head, id) + bias;
+      const double logit = dot(x, head, id) + bias;
       logits[static_cast<size_t>(id)] = static_cast<float>(cap(
           logit * static_cast<double>(args.logit_scale), static_cast<double>(args.logit_softcap)));
     }

@@ -21,10 +21,11 @@ class ReferenceDevice final : public Device {
   void copy_to_device(void* to, const void* from, size_t size_bytes) override;
   void copy_to_host(void* to, const void* from, size_t size_bytes) override;
   int64_t matrix_bytes(std::string_view format,
-                       DType dtype,
+                       const MatrixStorage& storage,
                        int64_t rows,
                        int64_t cols) const override;
-  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) override;
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
+                                      const MatrixStorage& storage) override;
 
   int32_t add_rope(const RopeSpec& rope) override;
   int64_t kv_bytes(const KvLayout& layout) const override;

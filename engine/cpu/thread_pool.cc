@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
 
 namespace tgi {
@@ -120,6 +121,7 @@ void ThreadPool::execute(Function function, void* context, int64_t index, int th
 }
 
 void ThreadPool::work(int thread) {
+  const FlushDenormals flush;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (run_one(thread)) continue;
     const uint64_t seen = state_.load(std::memory_order_acquire);

@@ -69,7 +69,8 @@ struct SlotLayout {
   int32_t max_blocks_per_slot = 0;
   int32_t max_batch_tokens = 0;  // token rows of one step
   int32_t vocab_size = 0;
-  int32_t block_size = 16;  // of the KvLayout: bounds the context of a slot
+  int32_t block_size = 16;      // of the KvLayout: bounds the context of a slot
+  int32_t max_matmul_cols = 0;  // the widest x that matmul or sample will be given
 };
 
 struct EmbedArgs {
@@ -91,6 +92,7 @@ struct NormArgs {
   Tensor out;       // (rows, cols); may be x
 };
 
+// x is rounded to the type that w is held in where that is bf16, and to int8 for integers.
 struct MatmulArgs {
   Tensor x;                      // (rows, w.cols)
   const Matrix* w = nullptr;     // (w.rows, w.cols)
@@ -171,12 +173,13 @@ class Device {
   // How a matrix of this format and type will be held; `keep_f32`: compute without rounding weights
   // (fidelity). Throws kUnsupported naming the format when there is no kernel for it.
   virtual int64_t matrix_bytes(std::string_view format,
-                               DType dtype,
+                               const MatrixStorage& storage,
                                int64_t rows,
                                int64_t cols) const = 0;
-  // Stacks the pieces by rows into one matrix (fused qkv, fused gate and up), converted to `dtype`
-  // (dense formats).
-  virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) = 0;
+  // Stacks the pieces by rows into one matrix (fused qkv, fused gate and up), converted to
+  // `storage` (dense formats).
+  virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
+                                              const MatrixStorage& storage) = 0;
 
   // --- state: once per model, after the plan is made
   virtual int32_t add_rope(const RopeSpec& rope) = 0;

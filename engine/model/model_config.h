@@ -3,6 +3,7 @@
 // block.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,5 +54,11 @@ struct ModelConfig {
   std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json
   int32_t bos_token_id = -1;
 };
+
+// The widest row that a matrix of the model is multiplied with.
+inline int32_t max_matmul_cols(const ModelConfig& config) {
+  return std::max(
+      {config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim});
+}
 
 }  // namespace tgi

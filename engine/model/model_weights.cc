@@ -42,6 +42,51 @@ std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
   return out;
 }
 
+// How the matrices are to be held.
+class StoragePlan {
+ public:
+  StoragePlan(const LoadedConfig& model,
+              const LoadWeightsOptions& options,
+              const TensorTable& table)
+      : model_(model), options_(options), untied_(table.find(Role::kLmHead) != nullptr) {}
+
+  // `entry` stands for all of a stacked matrix; `cols` are this rank's.
+  MatrixStorage of(const TensorEntry& entry, Role role, int64_t cols) const {
+    const bool is_embedding =
+        role == Role::kPositionEmbedding || (role == Role::kTokenEmbedding && untied_);
+    if (options_.quantization == Quantization::kNone || is_embedding) return options_.dtype;
+    const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
+    const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
+    check_dense(entry);
+    if (options_.group_size == 0) {
+      return {kind, kind == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize};
+    }
+    if (cols % options_.group_size != 0) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("quantize group size {} does not divide the {} columns of {}; use one "
+                      "that does, or 0 for the default",
+                      options_.group_size, cols, entry.name));
+    }
+    return {kind, options_.group_size};
+  }
+
+ private:
+  void check_dense(const TensorEntry& entry) const {
+    const std::string_view format = model_.weight_format->format_of(model_.json, entry.name);
+    if (format == "dense") return;
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("quantize {}: {} is quantised in the checkpoint already (as {}); load it "
+                    "without --quantize",
+                    quantization_name(options_.quantization), entry.name, format));
+  }
+
+  const LoadedConfig& model_;
+  const LoadWeightsOptions& options_;
+  const bool untied_;
+};
+
 // A rank's share of a table: what there is, and how much of it.
 class RankView {
  public:
@@ -117,7 +162,7 @@ class Planner {
       : model_(model), device_(device), options_(options), view_(model, options) {}
 
   int64_t plan() {
-    for (const ModelMatrix& row : kModelMatrices) add_matrix(view_.table().find(row.role));
+    for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
@@ -127,14 +172,16 @@ class Planner {
   }
 
  private:
-  int64_t matrix_bytes(const TensorEntry& entry, int64_t rows, int64_t cols) const {
+  int64_t matrix_bytes(const TensorEntry& entry, Role role, int64_t rows, int64_t cols) const {
     const std::string_view format = model_.weight_format->format_of(model_.json, entry.name);
-    return device_.matrix_bytes(format, options_.dtype, rows, cols);
+    return device_.matrix_bytes(format, storage_.of(entry, role, cols), rows, cols);
   }
 
-  void add_matrix(const TensorEntry* entry) {
+  void add_matrix(Role role) {
+    const TensorEntry* entry = view_.table().find(role);
     if (entry == nullptr) return;
-    size_bytes_ += matrix_bytes(*entry, view_.num_rows(*entry), view_.col_range(*entry).count);
+    const int64_t cols = view_.col_range(*entry).count;
+    size_bytes_ += matrix_bytes(*entry, role, view_.num_rows(*entry), cols);
   }
 
   void add_vector(const TensorEntry* entry) {
@@ -147,7 +194,7 @@ class Planner {
     for (const LinearPart& part : parts) {
       const TensorEntry* entry = view_.table().find(part.weight, layer);
       if (entry == nullptr) continue;
-      size_bytes_ += matrix_bytes(*entry, rows, cols);
+      size_bytes_ += matrix_bytes(*entry, part.weight, rows, cols);
       break;
     }
     if (view_.has_bias(parts, layer)) size_bytes_ += rows * int64_t{sizeof(float)};
@@ -157,6 +204,7 @@ class Planner {
   const Device& device_;
   const LoadWeightsOptions& options_;
   const RankView view_;
+  const StoragePlan storage_{model_, options_, view_.table()};
   int64_t size_bytes_ = 0;
 };
 
@@ -181,7 +229,7 @@ class Loader {
       const TensorEntry* entry = view_.table().find(row.role);
       if (entry == nullptr) continue;
       const std::array<const TensorEntry*, 1> one = {entry};
-      weights.*row.target = load_matrix(one);
+      weights.*row.target = load_matrix(one, row.role);
     }
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
@@ -220,7 +268,7 @@ class Loader {
     streamed_bytes_ += size_bytes;
   }
 
-  std::unique_ptr<Matrix> load_matrix(std::span<const TensorEntry* const> entries) {
+  std::unique_ptr<Matrix> load_matrix(std::span<const TensorEntry* const> entries, Role role) {
     std::vector<HostWeight> pieces;
     for (const TensorEntry* entry : entries) {
       for (const Range& rows : view_.row_ranges(*entry)) {
@@ -229,7 +277,8 @@ class Loader {
                                                      rows, view_.col_range(*entry)));
       }
     }
-    std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, options_.dtype);
+    const MatrixStorage storage = storage_.of(*entries.front(), role, pieces.front().cols);
+    std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, storage);
     for (const TensorEntry* entry : entries) release(*entry);
     count(matrix->size_bytes);
     return matrix;
@@ -277,7 +326,7 @@ class Loader {
     }
     Linear linear;
     if (entries.empty()) return linear;
-    linear.weight = load_matrix(entries);
+    linear.weight = load_matrix(entries, parts.front().weight);
     if (view_.has_bias(parts, layer))
       linear.bias = to_device(bias, entries.front()->name + " bias");
     return linear;
@@ -288,6 +337,7 @@ class Loader {
   Device& device_;
   const LoadWeightsOptions& options_;
   const RankView view_;
+  const StoragePlan storage_{model_, options_, view_.table()};
   const TensorSources sources_;
   int64_t size_bytes_ = 0;
   int64_t streamed_bytes_ = 0;

@@ -45,12 +45,21 @@ struct ModelWeights {
 };
 
 struct LoadWeightsOptions {
-  DType dtype = DType::kBF16;  // of the matrices on the device
+  DType dtype = DType::kBF16;  // of the matrices on the device that are not quantised
+  // Of the layers' matrices. The head, on whose rows the choice of a token hangs, is int8 at least;
+  // embeddings are only looked up and stay dense, but where they are the head too.
+  Quantization quantization = Quantization::kNone;
+  int32_t group_size = 0;  // 0: the default of the kind, the last group being filled up
   int rank = 0;
   int world_size = 1;
 };
 
-// What load_weights will put on the device, in bytes, from the config alone.
+inline constexpr int32_t kInt8GroupSize = 128;
+inline constexpr int32_t kInt4GroupSize = 32;
+
+// What load_weights will put on the device, in bytes, from the config alone. Throws
+// kInvalidArgument when the group size does not divide a matrix's columns, or the checkpoint is
+// quantised already.
 int64_t plan_weight_bytes(const LoadedConfig& model,
                           const Device& device,
                           const LoadWeightsOptions& options);

@@ -37,7 +37,9 @@ SlotLayout slot_layout(const ModelOptions& options,
   return {.num_slots = options.max_running,
           .max_blocks_per_slot = (max_total_tokens + kBlockSize - 1) / kBlockSize,
           .max_batch_tokens = options.max_batch_tokens,
-          .vocab_size = config.vocab_size};
+          .vocab_size = config.vocab_size,
+          .block_size = kBlockSize,
+          .max_matmul_cols = max_matmul_cols(config)};
 }
 
 void check_options(const ModelOptions& options) {

@@ -35,6 +35,27 @@ struct HostWeight {
   std::vector<WeightPart> parts;
 };
 
+// How a device is to hold a dense matrix: rounded to a float type, or to integers of a few bits
+// with a scale for each group of columns of a row. With integers the device also rounds the
+// activations that it multiplies with, to int8 with a scale per row and group.
+enum class Quantization : uint8_t { kNone, kInt8, kInt4 };
+
+constexpr std::string_view quantization_name(Quantization quantization) {
+  constexpr std::string_view kNames[] = {"none", "int8", "int4"};
+  return kNames[static_cast<int>(quantization)];
+}
+
+struct MatrixStorage {
+  DType dtype = DType::kBF16;  // of a matrix that is not quantised
+  Quantization quantization = Quantization::kNone;
+  int32_t group_size = 0;  // columns, a multiple of 32 up to 256; only for integers
+
+  constexpr MatrixStorage() = default;
+  constexpr MatrixStorage(DType type) : dtype(type) {}  // NOLINT: a dense matrix
+  constexpr MatrixStorage(Quantization kind, int32_t group)
+      : quantization(kind), group_size(group) {}
+};
+
 // A matrix in the layout that its device's kernels want. Immutable; shared by all steps. Only the
 // device that made it knows what is inside.
 class Matrix {

@@ -161,10 +161,13 @@ struct StoredMatrix {
   }
 };
 
-inline std::unique_ptr<Matrix> make_matrix(
-    Device& device, const Floats& values, int64_t rows, int64_t cols, DType dtype) {
-  const StoredMatrix stored(values, rows, cols, dtype);
-  return device.make_matrix(std::span(&stored.weight, 1), dtype);
+inline std::unique_ptr<Matrix> make_matrix(Device& device,
+                                           const Floats& values,
+                                           int64_t rows,
+                                           int64_t cols,
+                                           const MatrixStorage& storage) {
+  const StoredMatrix stored(values, rows, cols, storage.dtype);
+  return device.make_matrix(std::span(&stored.weight, 1), storage);
 }
 
 class FunctionForward final : public Forward {
@@ -195,7 +198,8 @@ inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
                          .max_blocks_per_slot = 4,
                          .max_batch_tokens = 64,
                          .vocab_size = vocab_size,
-                         .block_size = 16});
+                         .block_size = 16,
+                         .max_matmul_cols = 4096});
 }
 
 // One sequence in slot 0 with these tokens, at positions from 0.

@@ -63,8 +63,8 @@ Floats run(
   return out.read();
 }
 
-Floats run(Device& device, const Problem& problem, DType dtype) {
-  const auto w = make_matrix(device, problem.w, problem.shape.outputs, problem.shape.k, dtype);
+Floats run(Device& device, const Problem& problem, const MatrixStorage& storage) {
+  const auto w = make_matrix(device, problem.w, problem.shape.outputs, problem.shape.k, storage);
   return run(device, problem, *w, 0, problem.shape.rows);
 }
 
@@ -77,6 +77,22 @@ double tolerance(const Shape& shape, DType activation) {
 
 constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
+constexpr MatrixStorage kStorages[] = {DType::kF32,
+                                       DType::kF16,
+                                       DType::kBF16,
+                                       {Quantization::kInt8, 32},
+                                       {Quantization::kInt8, 64},
+                                       {Quantization::kInt8, 256},
+                                       {Quantization::kInt4, 32},
+                                       {Quantization::kInt4, 96},
+                                       {Quantization::kInt4, 128}};
+
+std::string storage_name(const MatrixStorage& storage) {
+  if (storage.quantization == Quantization::kNone) return std::string(dtype_name(storage.dtype));
+  return fmt::format("{} in groups of {}", quantization_name(storage.quantization),
+                     storage.group_size);
+}
+
 }  // namespace
 
 TEST_CASE("matmul agrees with the reference in every weight type and shape") {
@@ -84,20 +100,22 @@ TEST_CASE("matmul agrees with the reference in every weight type and shape") {
   allocate_small_state(*reference);
   std::vector<Problem> problems;
   for (const Shape& shape : shapes()) problems.emplace_back(shape);
-  std::map<std::pair<size_t, DType>, Floats> wanted;
+  std::map<std::pair<size_t, std::string>, Floats> wanted;
   for (size_t i = 0; i < problems.size(); ++i) {
-    for (const DType dtype : kDTypes) wanted[{i, dtype}] = run(*reference, problems[i], dtype);
+    for (const MatrixStorage& storage : kStorages) {
+      wanted[{i, storage_name(storage)}] = run(*reference, problems[i], storage);
+    }
   }
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
     allocate_small_state(*device);
     for (size_t i = 0; i < problems.size(); ++i) {
       const Shape& shape = problems[i].shape;
-      for (const DType dtype : kDTypes) {
+      for (const MatrixStorage& storage : kStorages) {
         INFO(fmt::format("{}: ({}, {}) x ({}, {}) {} bias {}", device_case.name, shape.rows,
-                         shape.k, shape.outputs, shape.k, dtype_name(dtype), shape.bias));
-        const Floats got = run(*device, problems[i], dtype);
-        CHECK(worst_error(got, wanted[{i, dtype}],
+                         shape.k, shape.outputs, shape.k, storage_name(storage), shape.bias));
+        const Floats got = run(*device, problems[i], storage);
+        CHECK(worst_error(got, wanted[{i, storage_name(storage)}],
                           tolerance(shape, device->info().activation_dtype), 0.0) <= 1.0);
       }
     }
@@ -113,10 +131,10 @@ TEST_CASE(
     size_t index = 0;
     for (const Shape& shape : shapes()) {
       const Problem problem(shape);
-      for (const DType dtype : kDTypes) {
+      for (const MatrixStorage& storage : kStorages) {
         INFO(device_case.name << " rows " << shape.rows << " outputs " << shape.outputs << " k "
-                              << shape.k << " " << dtype_name(dtype));
-        const auto w = make_matrix(*device, problem.w, shape.outputs, shape.k, dtype);
+                              << shape.k << " " << storage_name(storage));
+        const auto w = make_matrix(*device, problem.w, shape.outputs, shape.k, storage);
         const Floats whole = run(*device, problem, *w, 0, shape.rows);
         Floats alone;
         for (int64_t row = 0; row < shape.rows; ++row) {

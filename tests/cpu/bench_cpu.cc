@@ -16,6 +16,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/sample/sampler.h"
 #include "tests/conformance/harness.h"
@@ -74,51 +75,68 @@ double measure_read(ThreadPool& pool) {
   return static_cast<double>(kBytes) / seconds;
 }
 
-// f32 matmul whose operands stay in the first-level cache.
-double measure_flops(const KernelTable& kernels, ThreadPool& pool) {
-  const Floats zeros(6 * 64 + 64 * 64 + 6 * 64 + 64, 0.001F);
+// Matmul whose operands stay in the first-level cache.
+double measure_flops(const KernelTable& kernels, ThreadPool& pool, const MatrixStorage& storage) {
+  const PanelLayout layout = PanelMatrix::layout_for(storage, kernels.pair_order, 64);
+  const auto type = static_cast<size_t>(layout.type);
+  const bool many = kernels.matmul_many[type].block != nullptr;
+  const MatmulKernel& kernel = many ? kernels.matmul_many[type] : kernels.matmul[type];
+  const int64_t rows = many ? 32 : 6;
+  constexpr int kRepeats = 2000;
   const double seconds = time_of([&] {
     pool.parallel_for(pool.num_threads(), [&](int64_t, int) {
-      alignas(64) float x[6 * 64];
-      alignas(64) float w[64 * 64];
-      alignas(64) float out[6 * 64];
-      std::fill(std::begin(x), std::end(x), 0.5F);
-      std::fill(std::begin(w), std::end(w), 0.5F);
-      for (int i = 0; i < 5000; ++i) {
-        kernels.matmul[0]({.x = x,
-                           .x_stride = 64,
-                           .num_rows = 6,
-                           .k = 64,
-                           .panels = reinterpret_cast<const std::byte*>(w),
-                           .panel_bytes = 64 * 64,
-                           .num_panels = 4,
-                           .bias = nullptr,
-                           .out = out,
-                           .out_stride = 64,
-                           .num_outputs = 64});
+      alignas(64) std::byte x[64 * 320] = {};
+      alignas(64) std::byte w[4 * 64 * 64] = {};
+      alignas(64) float out[32 * 64];
+      for (int i = 0; i < kRepeats; ++i) {
+        kernel.block({.x = x,
+                      .x_stride_bytes = 320,
+                      .num_rows = rows,
+                      .k = 64,
+                      .group_size = layout.group_size,
+                      .panels = w,
+                      .panel_bytes = layout.bytes(),
+                      .num_panels = 4,
+                      .bias = nullptr,
+                      .out = out,
+                      .out_stride = 64,
+                      .num_outputs = 64});
       }
     });
   });
-  return 2.0 * 6 * 64 * 64 * 5000 * pool.num_threads() / seconds;
+  return 2.0 * static_cast<double>(rows) * 64 * 64 * kRepeats * pool.num_threads() / seconds;
 }
 
-void bench_matmul(Device& device, const Peaks& peaks) {
-  fmt::print("\n{:<22}{:>6}{:>6}{:>10}{:>9}{:>8}{:>10}{:>8}\n", "matmul", "type", "rows", "us",
-             "GB/s", "of read", "GFLOP/s", "of peak");
+struct NamedStorage {
+  const char* name;
+  MatrixStorage storage;
+  bool all_rows;
+};
+
+const NamedStorage kStorages[] = {{"bf16", DType::kBF16, true},
+                                  {"int8", {Quantization::kInt8, 128}, true},
+                                  {"int4", {Quantization::kInt4, 32}, true},
+                                  {"f16", DType::kF16, false},
+                                  {"f32", DType::kF32, false}};
+
+void bench_matmul(Device& device, const KernelTable& kernels, ThreadPool& pool, double read) {
+  fmt::print("\n{:<22}{:>6}{:>6}{:>10}{:>9}{:>8}{:>10}{:>11}\n", "matmul", "type", "rows", "us",
+             "GB/s", "of read", "GFLOP/s", "of in L1");
   Random random(1);
   for (const auto& [k, n] :
        {std::pair<int64_t, int64_t>{2048, 5632}, {2048, 2048}, {2048, 32000}, {5632, 2048}}) {
     const Floats values = random.values(n * k);
-    for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+    for (const auto& [name, storage, all_rows] : kStorages) {
+      const double peak = measure_flops(kernels, pool, storage);
       // Several copies, so that none stays in the cache between two uses.
       std::vector<std::unique_ptr<Matrix>> copies;
-      const int64_t size = device.matrix_bytes("dense", dtype, n, k);
+      const int64_t size = device.matrix_bytes("dense", storage, n, k);
       const int64_t num_copies = std::max<int64_t>(1, (int64_t{160} << 20) / size);
       for (int64_t i = 0; i < num_copies; ++i) {
-        copies.push_back(make_matrix(device, values, n, k, dtype));
+        copies.push_back(make_matrix(device, values, n, k, storage));
       }
       for (const int64_t rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
-        if (dtype != DType::kBF16 && rows != 1 && rows != 512) continue;
+        if (!all_rows && rows != 1 && rows != 512) continue;
         DeviceTensor x(device, rows, k, random.values(rows * k));
         DeviceTensor out(device, rows, n, DType::kF32);
         const auto many = rows < 64 ? num_copies : 1;
@@ -136,10 +154,9 @@ void bench_matmul(Device& device, const Peaks& peaks) {
         seconds /= static_cast<double>(many);
         const double bytes = static_cast<double>(size) / seconds;
         const double flops = 2.0 * static_cast<double>(rows * n * k) / seconds;
-        fmt::print("{:<22}{:>6}{:>6}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>7.0f}%\n",
-                   fmt::format("{} x {}", k, n), dtype_name(dtype), rows, seconds * 1e6,
-                   bytes * 1e-9, 100 * bytes / peaks.read_bytes_per_s, flops * 1e-9,
-                   100 * flops / peaks.flops);
+        fmt::print("{:<22}{:>6}{:>6}{:>10.0f}{:>9.1f}{:>7.0f}%{:>10.0f}{:>10.0f}%\n",
+                   fmt::format("{} x {}", k, n), name, rows, seconds * 1e6, bytes * 1e-9,
+                   100 * bytes / read, flops * 1e-9, 100 * flops / peak);
       }
     }
   }
@@ -299,13 +316,18 @@ int run(int argc, char** argv) {
   const KernelTable& kernels = find_kernels(options.isa);
   ThreadPool pool(options.num_threads);
   use_cpu_time = pool.num_threads() == 1;
-  const Peaks peaks{measure_read(pool), measure_flops(kernels, pool)};
+  const Peaks peaks{measure_read(pool), measure_flops(kernels, pool, DType::kF32)};
   fmt::print("{}, {}, {} threads\nread {:.1f} GB/s, fma {:.0f} GFLOP/s\n", cpu_description(),
              kernels.isa, pool.num_threads(), peaks.read_bytes_per_s * 1e-9, peaks.flops * 1e-9);
   const auto device = make_cpu_device(options);
-  allocate_small_state(*device);
+  device->allocate_state({.num_layers = 1, .num_kv_heads = 1, .head_dim = 16, .num_blocks = 4},
+                         {.num_slots = 4,
+                          .max_blocks_per_slot = 4,
+                          .max_batch_tokens = 512,
+                          .vocab_size = 64,
+                          .max_matmul_cols = 8192});
   if (wants("pack")) bench_pack(*device, peaks);
-  if (wants("matmul")) bench_matmul(*device, peaks);
+  if (wants("matmul")) bench_matmul(*device, kernels, pool, peaks.read_bytes_per_s);
   if (wants("attention")) bench_attention(options, peaks);
   if (wants("other")) bench_other(kernels, pool);
   return 0;

@@ -56,24 +56,78 @@ TEST_CASE("packing keeps every value, rounded to the panel's type") {
   }
 }
 
-TEST_CASE("panels are the same bytes from every instruction set") {
+TEST_CASE("matrices are the same values from every instruction set") {
   ThreadPool pool(1);
   Random random(43);
   const int64_t rows = 37;
   const int64_t cols = 203;
-  Floats values = random.values(rows * cols);
-  values[7] = std::nanf("");
-  values[9] = -std::numeric_limits<float>::infinity();
-  for (const DType to : kDTypes) {
+  for (const MatrixStorage& to : {MatrixStorage(DType::kF32),
+                                  {DType::kF16},
+                                  {DType::kBF16},
+                                  {Quantization::kInt8, 64},
+                                  {Quantization::kInt4, 32}}) {
+    Floats values = random.values(rows * cols);
+    if (to.quantization == Quantization::kNone) {
+      values[7] = std::nanf("");
+      values[9] = -std::numeric_limits<float>::infinity();
+    }
     const StoredMatrix stored(values, rows, cols, DType::kF32);
     const PanelMatrix generic(std::span(&stored.weight, 1), to, find_kernels("generic"), pool);
     for (const std::string_view isa : available_isas()) {
       const PanelMatrix matrix(std::span(&stored.weight, 1), to, find_kernels(isa), pool);
-      INFO(isa << " " << dtype_name(to));
+      INFO(isa << " " << dtype_name(to.dtype) << " " << quantization_name(to.quantization));
       REQUIRE(matrix.size_bytes == generic.size_bytes);
-      CHECK(std::memcmp(matrix.panel(0), generic.panel(0),
-                        static_cast<size_t>(matrix.size_bytes)) == 0);
+      CHECK(same_bits(unpack(matrix), unpack(generic)));
     }
+  }
+}
+
+TEST_CASE("quantised values are within half a step of what was stored") {
+  ThreadPool pool(1);
+  Random random(47);
+  const int64_t rows = 20;
+  const int64_t cols = 230;
+  Floats values = random.values(rows * cols);
+  std::fill(values.begin() + 64, values.begin() + 96, 0.0F);  // a group without a scale
+  const StoredMatrix stored(values, rows, cols, DType::kF32);
+  for (const int32_t group_size : {32, 64, 224}) {
+    for (const auto& [kind, steps] :
+         {std::pair{Quantization::kInt8, 127.0F}, {Quantization::kInt4, 7.2F}}) {
+      const PanelMatrix matrix(std::span(&stored.weight, 1), {kind, group_size},
+                               find_kernels("auto"), pool);
+      const Floats got = unpack(matrix);
+      double squares = 0.0;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t begin = 0; begin < cols; begin += group_size) {
+          const int64_t end = std::min(cols, begin + group_size);
+          float largest = 0.0F;
+          const auto at = [&](int64_t col) { return static_cast<size_t>(row * cols + col); };
+          for (int64_t i = begin; i < end; ++i)
+            largest = std::max(largest, std::fabs(values[at(i)]));
+          for (int64_t i = begin; i < end; ++i) {
+            const float error = std::fabs(got[at(i)] - values[at(i)]);
+            squares += error * error;
+            // An int4 scale may cut the largest value off by up to a fifth.
+            const float allowed =
+                kind == Quantization::kInt8 ? 0.51F * largest / steps : 0.2F * largest;
+            REQUIRE(error <= allowed * 1.01F);
+          }
+        }
+      }
+      // Uniform values below 1: the mean squared error of rounding to steps is step^2 / 12.
+      const double mean = squares / static_cast<double>(rows * cols);
+      CHECK(mean < 1.1 / (12.0 * steps * steps));
+    }
+  }
+}
+
+TEST_CASE("a group size without kernels is refused") {
+  ThreadPool pool(1);
+  const StoredMatrix stored(Floats(64, 1.0F), 1, 64, DType::kF32);
+  for (const int32_t group_size : {0, 16, 33, 512}) {
+    CHECK_THROWS_WITH(PanelMatrix(std::span(&stored.weight, 1), {Quantization::kInt8, group_size},
+                                  find_kernels("generic"), pool),
+                      Catch::Contains(std::to_string(group_size)));
   }
 }
 

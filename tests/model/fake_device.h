@@ -58,16 +58,20 @@ class FakeDevice final : public Device {
   }
 
   int64_t matrix_bytes(std::string_view format,
-                       DType dtype,
+                       const MatrixStorage& storage,
                        int64_t rows,
                        int64_t cols) const override {
     if (format != "dense") throw Error(Code::kUnsupported, "format " + std::string(format));
     // Padded, so that a plan which forgets that pieces are stacked is found out.
     const int64_t padded_rows = (rows + 15) / 16 * 16;
-    return padded_rows * cols * static_cast<int64_t>(dtype_size(dtype));
+    if (storage.quantization != Quantization::kNone) {
+      return padded_rows * cols / (storage.quantization == Quantization::kInt8 ? 1 : 2);
+    }
+    return padded_rows * cols * static_cast<int64_t>(dtype_size(storage.dtype));
   }
 
-  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces, DType dtype) override {
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
+                                      const MatrixStorage& storage) override {
     auto matrix = std::make_unique<FakeMatrix>();
     for (const HostWeight& piece : pieces) {
       const WeightPart& part = piece.parts.at(0);
@@ -82,7 +86,7 @@ class FakeDevice final : public Device {
         }
       }
     }
-    matrix->size_bytes = matrix_bytes("dense", dtype, matrix->rows, matrix->cols);
+    matrix->size_bytes = matrix_bytes("dense", storage, matrix->rows, matrix->cols);
     allocated_bytes += matrix->size_bytes;
     return matrix;
   }

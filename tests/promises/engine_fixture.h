@@ -23,6 +23,7 @@ namespace tgi {
 
 struct FixtureOptions {
   DType dtype = DType::kF32;
+  Quantization quantization = Quantization::kNone;
   std::string isa = "auto";
   int num_threads = 2;
   int32_t max_batch_tokens = 512;
@@ -41,7 +42,9 @@ inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& 
   const ModelConfig& config = out.model.config;
   auto device = make_cpu_device({.isa = options.isa, .num_threads = options.num_threads});
   const auto checkpoint = open_checkpoint(files);
-  ModelWeights weights = load_weights(out.model, *checkpoint, *device, {.dtype = options.dtype});
+  ModelWeights weights =
+      load_weights(out.model, *checkpoint, *device,
+                   {.dtype = options.dtype, .quantization = options.quantization});
   device->allocate_state({.num_layers = config.num_layers,
                           .num_kv_heads = config.num_kv_heads,
                           .head_dim = config.head_dim,
@@ -51,7 +54,8 @@ inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& 
                          {.num_slots = options.max_running,
                           .max_blocks_per_slot = options.num_blocks,
                           .max_batch_tokens = options.max_batch_tokens,
-                          .vocab_size = config.vocab_size});
+                          .vocab_size = config.vocab_size,
+                          .max_matmul_cols = max_matmul_cols(config)});
   out.worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                         options.max_batch_tokens);
   return out;

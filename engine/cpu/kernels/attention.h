@@ -1,7 +1,8 @@
 // Attention of some query rows over the paged cache, one tile of 64 positions after another with a
 // running softmax (Milakov and Gimelshein, 2018; Dao et al., 2022). Tiles begin at multiples of 64
 // from position 0 and a row takes part in each tile the same way whatever rows are beside it, so
-// its bits do not depend on how the prompt was cut.
+// its bits do not depend on how the prompt was cut. Queries and softmax weights are rounded to what
+// the cache's type is multiplied with.
 #pragma once
 
 #include <limits>
@@ -17,18 +18,25 @@ namespace tgi {
 inline constexpr int64_t kChunk = 16;  // positions of one panel of keys
 inline constexpr int kChunksPerTile = kAttentionTile / kChunk;
 
-template <typename V, typename Line, DType kDType>
+// KeyDot multiplies with panels of keys, ValueDot with the 16 positions of a panel of values.
+template <typename KeyDot, typename ValueDot, DType kDType, PairOrder kOrder>
 class AttentionRun {
+  using V = typename KeyDot::V;
+
  public:
   explicit AttentionRun(const AttentionBlock& block)
       : block_(block),
         width_(round_up(block.head_dim, 16)),
+        q_bytes_(round_up(block.head_dim, kPairBlock) * 4),
         q_(block.scratch),
-        sums_(q_ + kMaxAttentionRows * width_),
+        weights_(q_ + kMaxAttentionRows * q_bytes_),
+        last_values_(weights_ + kMaxAttentionRows * kWeightBytes),
+        sums_(reinterpret_cast<float*>(last_values_ + width_ * kChunk * 4)),
         scores_(sums_ + kMaxAttentionRows * width_),
         totals_(scores_ + kMaxAttentionRows * kAttentionTile),
-        key_panel_bytes_(panel_bytes(kDType, block.head_dim)),
-        value_panel_bytes_(panel_bytes(kDType, kChunk)) {}
+        key_panel_bytes_(
+            PanelLayout{.type = panel_type(kDType), .cols = block.head_dim, .pair_order = kOrder}
+                .bytes()) {}
 
   void run() {
     begin();
@@ -39,7 +47,8 @@ class AttentionRun {
       // Positions that this call may look at; what lies behind was never written.
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
       score(begin, count, last);
-      for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin);
+      for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin, count);
+      if (count % kChunk != 0) copy_last_values(begin + count);
       weigh(begin, count, last);
     }
     finish();
@@ -63,19 +72,34 @@ class AttentionRun {
   template <int NP>
   void value_panels(int64_t position, int64_t panel, const std::byte* (&out)[NP]) const {
     const int64_t block = block_.block_table[position / block_.block_size];
-    const int64_t chunk_bytes = width_ / 16 * value_panel_bytes_;
+    const int64_t chunk_bytes = width_ / 16 * kValuePanelBytes;
     const std::byte* values = block_.v + block * block_.v_block_stride_bytes +
                               position % block_.block_size / kChunk * chunk_bytes;
-    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * value_panel_bytes_;
+    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
+  }
+
+  // The chunk that `end` lies in, with zeros from there on: what lies behind may be anything, and
+  // not even 0 times it is 0.
+  void copy_last_values(int64_t end) {
+    const std::byte* first[1];
+    value_panels(end / kChunk * kChunk, 0, first);
+    __builtin_memcpy(last_values_, first[0], static_cast<size_t>(width_ / 16 * kValuePanelBytes));
+    for (int64_t panel = 0; panel < width_ / 16; ++panel) {
+      for (int64_t position = end % kChunk; position < kChunk; ++position) {
+        for (int64_t lane = 0; lane < 16; ++lane) {
+          __builtin_memset(
+              last_values_ + panel * kValuePanelBytes + kValueLayout.offset(lane, position), 0,
+              static_cast<size_t>(kValueLayout.bits() / 8));
+        }
+      }
+    }
   }
 
   void begin() {
     for (int64_t r = 0; r < block_.num_rows; ++r) {
       const float* from = block_.q + query(r) * block_.q_stride + head(r) * block_.head_dim;
-      for (int64_t d = 0; d < width_; d += 16) {
-        V::load_first(from + d, block_.head_dim - d).store(q_ + r * width_ + d);
-        V::zero().store(sums_ + r * width_ + d);
-      }
+      KeyDot::prepare(from, block_.head_dim, 0, q_ + r * q_bytes_);
+      for (int64_t d = 0; d < width_; d += 16) V::zero().store(sums_ + r * width_ + d);
       V::zero().store(totals_ + r * 16);
       max_[r] = -std::numeric_limits<float>::infinity();
     }
@@ -87,9 +111,9 @@ class AttentionRun {
   void with_panels(Run run) const {
     const RowTiles tiles(block_.num_rows);
     const int64_t highest = tiles.size(tiles.num_tiles - 1);
-    if (highest == 1) return run.template operator()<V::panels_for(1)>();
-    if (highest <= 3) return run.template operator()<V::panels_for(3)>();
-    return run.template operator()<V::panels_for(kMaxTileRows)>();
+    if (highest == 1) return run.template operator()<KeyDot::panels_for(1)>();
+    if (highest <= 3) return run.template operator()<KeyDot::panels_for(3)>();
+    return run.template operator()<KeyDot::panels_for(kMaxTileRows)>();
   }
 
   // Calls run(prefetch, tile of rows) for all tiles of rows; the first one fetches the panels of
@@ -99,7 +123,7 @@ class AttentionRun {
     const RowTiles tiles(block_.num_rows);
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
       with_rows(tiles.size(t), [&]<int MR>() {
-        if constexpr (MR * NP <= V::kMaxAccumulators) {
+        if constexpr (MR * NP <= KeyDot::kMaxAccumulators) {
           if (t == 0 && has_next) {
             run.template operator()<MR>(next, tiles.begin(t));
           } else {
@@ -144,8 +168,9 @@ class AttentionRun {
       for (int r = 0; r < MR; ++r) {
         for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
       }
-      accumulate<V, Line, MR, NP>(q_ + row * width_, width_, block_.head_dim, panels, sums,
-                                  prefetch);
+      const KeyDot dot(block_.head_dim, 0);
+      dot.template accumulate<MR, NP>(q_ + row * q_bytes_, q_bytes_, 0, block_.head_dim, panels,
+                                      sums, prefetch);
       float* out = scores_ + row * kAttentionTile + first * kChunk;
       for (int r = 0; r < MR; ++r) {
         for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * kAttentionTile + j * kChunk);
@@ -153,9 +178,9 @@ class AttentionRun {
     });
   }
 
-  // Row r of the scores becomes weights exp(score - max); rescale_[r] is what all before must be
-  // multiplied by.
-  void soften(int64_t r, int64_t begin) {
+  // Row r of the scores becomes weights exp(score - max), those of the chunks that hold the first
+  // `count` positions prepared; rescale_[r] is what all before must be multiplied by.
+  void soften(int64_t r, int64_t begin, int64_t count) {
     const float infinity = std::numeric_limits<float>::infinity();
     float* const row = scores_ + r * kAttentionTile;
     const int64_t num_seen = position(r) + 1 - begin;   // of the tile; may be <= 0 or > 64
@@ -183,6 +208,9 @@ class AttentionRun {
       weight.store(row + c * kChunk);
       total = total + weight;
     }
+    for (int64_t i = 0; i < count; i += kChunk) {
+      ValueDot::prepare(row + i, kChunk, 0, weights_ + r * kWeightBytes + i * 4);
+    }
     const V rescale = vector_exp(V::set1(max_[r]) - base);
     V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
     rescale.store_first(rescale_ + r, 1);
@@ -203,30 +231,34 @@ class AttentionRun {
   void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
     // The next tile is fetched only where it is whole: then each chunk here has one there.
     const bool has_next = begin + 2 * kAttentionTile <= last + 1;
-    for_row_tiles<NP>(PrefetchOther<NP>{}, has_next,
-                      [&]<int MR>(const auto& prefetch, int64_t row) {
-                        V sums[MR][NP];
-                        float* const out = sums_ + row * width_ + panel * 16;
-                        for (int r = 0; r < MR; ++r) {
-                          const V rescale = V::set1(rescale_[row + r]);
-                          for (int j = 0; j < NP; ++j)
-                            sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
-                        }
-                        for (int64_t i = 0; i < count; i += kChunk) {
-                          const std::byte* panels[NP];
-                          value_panels(begin + i, panel, panels);
-                          auto ahead = prefetch;
-                          if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
-                            value_panels(begin + kAttentionTile + i, panel, ahead.panels);
-                          }
-                          const int64_t length = count - i < kChunk ? count - i : kChunk;
-                          accumulate<V, Line, MR, NP>(scores_ + row * kAttentionTile + i,
-                                                      kAttentionTile, length, panels, sums, ahead);
-                        }
-                        for (int r = 0; r < MR; ++r) {
-                          for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
-                        }
-                      });
+    for_row_tiles<NP>(
+        PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
+          V sums[MR][NP];
+          float* const out = sums_ + row * width_ + panel * 16;
+          for (int r = 0; r < MR; ++r) {
+            const V rescale = V::set1(rescale_[row + r]);
+            for (int j = 0; j < NP; ++j) sums[r][j] = V::load(out + r * width_ + j * 16) * rescale;
+          }
+          for (int64_t i = 0; i < count; i += kChunk) {
+            const std::byte* panels[NP];
+            value_panels(begin + i, panel, panels);
+            if (count - i < kChunk) {
+              for (int j = 0; j < NP; ++j) {
+                panels[j] = last_values_ + (panel + j) * kValuePanelBytes;
+              }
+            }
+            auto ahead = prefetch;
+            if constexpr (!std::is_same_v<decltype(ahead), NoPrefetch>) {
+              value_panels(begin + kAttentionTile + i, panel, ahead.panels);
+            }
+            const ValueDot dot(kChunk, 0);
+            dot.template accumulate<MR, NP>(weights_ + row * kWeightBytes + i * 4, kWeightBytes, 0,
+                                            kChunk, panels, sums, ahead);
+          }
+          for (int r = 0; r < MR; ++r) {
+            for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * width_ + j * 16);
+          }
+        });
   }
 
   void finish() {
@@ -242,21 +274,30 @@ class AttentionRun {
     }
   }
 
+  static constexpr PanelLayout kValueLayout{.type = panel_type(kDType),
+                                            .cols = kChunk,
+                                            .pair_order = kOrder,
+                                            .pair_block = kValuePairBlock};
+  static constexpr int64_t kValuePanelBytes = kValueLayout.bytes();
+  static constexpr int64_t kWeightBytes = kAttentionTile * 4;
+
   const AttentionBlock& block_;
-  const int64_t width_;  // head_dim rounded up to 16
-  float* const q_;       // (num_rows, width)
-  float* const sums_;    // (num_rows, width)
-  float* const scores_;  // (num_rows, 64)
-  float* const totals_;  // (num_rows, 16)
+  const int64_t width_;           // head_dim rounded up to 16
+  const int64_t q_bytes_;         // of a prepared row
+  std::byte* const q_;            // (num_rows, q_bytes)
+  std::byte* const weights_;      // (num_rows, kWeightBytes)
+  std::byte* const last_values_;  // (width / 16 panels)
+  float* const sums_;             // (num_rows, width)
+  float* const scores_;           // (num_rows, 64)
+  float* const totals_;           // (num_rows, 16)
   const int64_t key_panel_bytes_;
-  const int64_t value_panel_bytes_;
   float max_[kMaxAttentionRows];
   float rescale_[kMaxAttentionRows];
 };
 
-template <typename V, typename Line, DType kDType>
+template <typename KeyDot, typename ValueDot, DType kDType, PairOrder kOrder = PairOrder::kAdjacent>
 void attention_block(const AttentionBlock& block) {
-  AttentionRun<V, Line, kDType>(block).run();
+  AttentionRun<KeyDot, ValueDot, kDType, kOrder>(block).run();
 }
 
 }  // namespace tgi

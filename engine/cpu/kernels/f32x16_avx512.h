@@ -9,7 +9,20 @@
 
 namespace tgi {
 
-struct F32x16Avx512 {
+// A type of its own for each set of flags, so that what is made of it is compiled with those flags
+// alone.
+#if defined(__AMX_TILE__)
+static constexpr int kAvx512Level = 3;
+#elif defined(__AVX512BF16__)
+static constexpr int kAvx512Level = 2;
+#elif defined(__AVX512VNNI__)
+static constexpr int kAvx512Level = 1;
+#else
+static constexpr int kAvx512Level = 0;
+#endif
+
+template <int kLevel>
+struct LanesAvx512 {
   using Mask = __mmask16;
 
   static constexpr int kMaxAccumulators = 24;  // of thirty-two registers
@@ -17,28 +30,28 @@ struct F32x16Avx512 {
 
   __m512 all;
 
-  static F32x16Avx512 set1(float value) { return {_mm512_set1_ps(value)}; }
-  static F32x16Avx512 zero() { return {_mm512_setzero_ps()}; }
-  static F32x16Avx512 load(const float* from) { return {_mm512_loadu_ps(from)}; }
+  static LanesAvx512 set1(float value) { return {_mm512_set1_ps(value)}; }
+  static LanesAvx512 zero() { return {_mm512_setzero_ps()}; }
+  static LanesAvx512 load(const float* from) { return {_mm512_loadu_ps(from)}; }
   void store(float* to) const { _mm512_storeu_ps(to, all); }
-  static F32x16Avx512 load_first(const float* from, int64_t count) {
+  static LanesAvx512 load_first(const float* from, int64_t count) {
     return {_mm512_maskz_loadu_ps(first_lanes(count), from)};
   }
   void store_first(float* to, int64_t count) const {
     _mm512_mask_storeu_ps(to, first_lanes(count), all);
   }
 
-  static F32x16Avx512 load_even_bf16(const std::byte* from) {
+  static LanesAvx512 load_even_bf16(const std::byte* from) {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(from), 16))};
   }
-  static F32x16Avx512 load_odd_bf16(const std::byte* from) {
+  static LanesAvx512 load_odd_bf16(const std::byte* from) {
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
     return {_mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(from), upper))};
   }
-  static F32x16Avx512 load_f16(const std::byte* from) {
+  static LanesAvx512 load_f16(const std::byte* from) {
     return {_mm512_cvtph_ps(load_halves(from))};
   }
-  static F32x16Avx512 load_bf16(const std::byte* from) {
+  static LanesAvx512 load_bf16(const std::byte* from) {
     const __m512i bits = _mm512_cvtepu16_epi32(load_halves(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16))};
   }
@@ -85,61 +98,61 @@ struct F32x16Avx512 {
     store_halves(line + 32, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
   }
 
-  friend F32x16Avx512 operator+(const F32x16Avx512& a, const F32x16Avx512& b) {
+  friend LanesAvx512 operator+(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_add_ps(a.all, b.all)};
   }
-  friend F32x16Avx512 operator-(const F32x16Avx512& a, const F32x16Avx512& b) {
+  friend LanesAvx512 operator-(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_sub_ps(a.all, b.all)};
   }
-  friend F32x16Avx512 operator*(const F32x16Avx512& a, const F32x16Avx512& b) {
+  friend LanesAvx512 operator*(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_mul_ps(a.all, b.all)};
   }
-  friend F32x16Avx512 operator/(const F32x16Avx512& a, const F32x16Avx512& b) {
+  friend LanesAvx512 operator/(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_div_ps(a.all, b.all)};
   }
-  static F32x16Avx512 fma(const F32x16Avx512& a, const F32x16Avx512& b, const F32x16Avx512& c) {
+  static LanesAvx512 fma(const LanesAvx512& a, const LanesAvx512& b, const LanesAvx512& c) {
     return {_mm512_fmadd_ps(a.all, b.all, c.all)};
   }
-  static F32x16Avx512 max(const F32x16Avx512& a, const F32x16Avx512& b) {
+  static LanesAvx512 max(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_max_ps(a.all, b.all)};
   }
-  static F32x16Avx512 min(const F32x16Avx512& a, const F32x16Avx512& b) {
+  static LanesAvx512 min(const LanesAvx512& a, const LanesAvx512& b) {
     return {_mm512_min_ps(a.all, b.all)};
   }
-  F32x16Avx512 abs() const { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), all)}; }
-  F32x16Avx512 operator-() const { return {_mm512_xor_ps(_mm512_set1_ps(-0.0F), all)}; }
-  F32x16Avx512 with_sign_of(const F32x16Avx512& other) const {
+  LanesAvx512 abs() const { return {_mm512_andnot_ps(_mm512_set1_ps(-0.0F), all)}; }
+  LanesAvx512 operator-() const { return {_mm512_xor_ps(_mm512_set1_ps(-0.0F), all)}; }
+  LanesAvx512 with_sign_of(const LanesAvx512& other) const {
     return {_mm512_or_ps(all, _mm512_and_ps(_mm512_set1_ps(-0.0F), other.all))};
   }
-  F32x16Avx512 add_exponent(const F32x16Avx512& shifted) const {
+  LanesAvx512 add_exponent(const LanesAvx512& shifted) const {
     return {_mm512_castsi512_ps(_mm512_add_epi32(
         _mm512_castps_si512(all), _mm512_slli_epi32(_mm512_castps_si512(shifted.all), 23)))};
   }
-  void split(F32x16Avx512& mantissa, F32x16Avx512& exponent) const {
+  void split(LanesAvx512& mantissa, LanesAvx512& exponent) const {
     const __m512i bits = _mm512_castps_si512(all);
     const __m512i e = _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3F3504F3)), 23);
     mantissa = {_mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(e, 23)))};
     exponent = {_mm512_cvtepi32_ps(e)};
   }
-  static F32x16Avx512 from_ints(const int32_t* from) {
+  static LanesAvx512 from_ints(const int32_t* from) {
     return {_mm512_cvtepi32_ps(_mm512_loadu_si512(from))};
   }
 
   static Mask first_lanes(int64_t count) {
     return static_cast<Mask>(count <= 0 ? 0U : count >= 16 ? 0xFFFFU : (1U << count) - 1U);
   }
-  static Mask less(const F32x16Avx512& a, const F32x16Avx512& b) {
+  static Mask less(const LanesAvx512& a, const LanesAvx512& b) {
     return _mm512_cmp_ps_mask(a.all, b.all, _CMP_LT_OQ);
   }
-  static Mask is_nan(const F32x16Avx512& a) {
+  static Mask is_nan(const LanesAvx512& a) {
     return _mm512_cmp_ps_mask(a.all, a.all, _CMP_UNORD_Q);
   }
-  static Mask equal(const F32x16Avx512& a, const F32x16Avx512& b) {
+  static Mask equal(const LanesAvx512& a, const LanesAvx512& b) {
     return _mm512_cmp_ps_mask(a.all, b.all, _CMP_EQ_OQ);
   }
   static uint32_t mask_bits(Mask mask) { return mask; }
   static Mask and_not(Mask a, Mask b) { return static_cast<Mask>(a & ~b); }
-  static F32x16Avx512 select(Mask mask, const F32x16Avx512& yes, const F32x16Avx512& no) {
+  static LanesAvx512 select(Mask mask, const LanesAvx512& yes, const LanesAvx512& no) {
     return {_mm512_mask_blend_ps(mask, no.all, yes.all)};
   }
 
@@ -165,5 +178,7 @@ struct F32x16Avx512 {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
   }
 };
+
+using F32x16Avx512 = LanesAvx512<kAvx512Level>;
 
 }  // namespace tgi

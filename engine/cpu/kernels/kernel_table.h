@@ -7,18 +7,20 @@
 #include <cstdint>
 #include <string_view>
 
+#include "engine/cpu/panel_layout.h"
 #include "engine/device/backend.h"
 #include "engine/sample/sampler_math.h"
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
 
-// out[r][n] = sum over k in order of x[r][k] * w[n][k], + bias[n], for some panels of w.
+// out[r][n] = x[r] . w[n] + bias[n], for some panels of w.
 struct MatmulBlock {
-  const float* x = nullptr;  // (num_rows, k)
-  int64_t x_stride = 0;
+  const std::byte* x = nullptr;  // (num_rows), prepared
+  int64_t x_stride_bytes = 0;
   int64_t num_rows = 0;
   int64_t k = 0;
+  int64_t group_size = 0;             // of int8 and int4 panels
   const std::byte* panels = nullptr;  // the first panel
   int64_t panel_bytes = 0;
   int64_t num_panels = 0;
@@ -26,6 +28,13 @@ struct MatmulBlock {
   float* out = nullptr;         // (num_rows, num_outputs)
   int64_t out_stride = 0;
   int64_t num_outputs = 0;  // <= 16 * num_panels; the rest of the last panel is padding
+};
+
+struct MatmulKernel {
+  // Of one prepared row of x; 64-byte alignment of rows is enough.
+  int64_t (*x_bytes)(int64_t k, int64_t group_size) = nullptr;
+  void (*prepare)(const float* x, int64_t k, int64_t group_size, std::byte* out) = nullptr;
+  void (*block)(const MatmulBlock&) = nullptr;
 };
 
 // A run of query rows that share one KV head of one sequence. Row r is query (first_row + r) /
@@ -52,19 +61,17 @@ struct AttentionBlock {
   float scale = 1.0F;
   float softcap = 0.0F;
   int32_t sliding_window = 0;
-  float* scratch = nullptr;  // attention_scratch_floats(head_dim), 64-byte aligned
+  std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim), 64-byte aligned
 };
 
 inline constexpr int64_t kMaxAttentionRows = 24;
 inline constexpr int64_t kAttentionTile = 64;  // positions; tiles begin at multiples of it
 
-constexpr int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-constexpr int64_t attention_scratch_floats(int64_t head_dim) {
-  // q, accumulators, scores, lane sums of the softmax
-  return kMaxAttentionRows * (2 * round_up(head_dim, 16) + kAttentionTile + 16);
+constexpr int64_t attention_scratch_bytes(int64_t head_dim) {
+  // prepared q, accumulators, scores, prepared weights, lane sums of the softmax per row; values of
+  // a chunk that is not full
+  const int64_t width = round_up(head_dim, kPairBlock);
+  return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * 16 * 4;
 }
 
 struct NormRow {
@@ -87,17 +94,20 @@ struct SourceRow {
 
 struct PackPanel {
   std::array<SourceRow, 16> rows;
-  int64_t cols = 0;
-  std::byte* out = nullptr;  // (panel_bytes)
+  PanelLayout layout;
+  std::byte* out = nullptr;  // (layout.bytes())
 };
 
 struct KernelTable {
   std::string_view isa;
 
-  // Indexed by static_cast<size_t>(DType) of the weights, of the KV cache, of the packed matrix.
-  std::array<void (*)(const MatmulBlock&), 3> matmul;
-  std::array<void (*)(const AttentionBlock&), 3> attention;
-  std::array<void (*)(const PackPanel&), 3> pack;
+  PairOrder pair_order;  // of bf16 lines
+
+  std::array<MatmulKernel, kNumPanelTypes> matmul;  // by PanelType
+  // For many rows, where another unit of the processor is faster: the same bits. Null where not.
+  std::array<MatmulKernel, kNumPanelTypes> matmul_many;
+  std::array<void (*)(const PackPanel&), kNumPanelTypes> pack;
+  std::array<void (*)(const AttentionBlock&), 3> attention;  // by DType of the KV cache
 
   void (*rms_norm)(const NormRow&);
   void (*layer_norm)(const NormRow&);
@@ -123,8 +133,11 @@ struct KernelTable {
 
 const KernelTable& generic_kernels();
 #if defined(__x86_64__)
-const KernelTable& avx2_kernels();    // needs avx2, fma, f16c
-const KernelTable& avx512_kernels();  // needs avx512f, bw, dq, vl
+const KernelTable& avx2_kernels();        // needs avx2, fma, f16c
+const KernelTable& avx512_kernels();      // needs avx512f, bw, dq, vl
+const KernelTable& avx512vnni_kernels();  // also avx512vnni
+const KernelTable& avx512bf16_kernels();  // also avx512bf16
+const KernelTable& amx_kernels();         // also amx-tile, amx-bf16, amx-int8
 #endif
 
 }  // namespace tgi

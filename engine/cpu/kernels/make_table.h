@@ -4,25 +4,35 @@
 #pragma once
 
 #include "engine/cpu/kernels/attention.h"
+#include "engine/cpu/kernels/dot_int.h"
+#include "engine/cpu/kernels/dot_pairs.h"
+#include "engine/cpu/kernels/dot_plain.h"
 #include "engine/cpu/kernels/elementwise.h"
 #include "engine/cpu/kernels/kernel_table.h"
-#include "engine/cpu/kernels/line.h"
 #include "engine/cpu/kernels/matmul.h"
 #include "engine/cpu/kernels/pack.h"
+#include "engine/cpu/kernels/quantise.h"
 #include "engine/cpu/kernels/sampling.h"
 
 namespace tgi {
 
-template <typename V>
+template <typename V, typename Ints>
 constexpr KernelTable make_kernel_table(std::string_view isa) {
-  static_assert(tiles_fit<V>());
+  using F32 = DotPlain<V, LineF32>;
+  using F16 = DotPlain<V, LineF16>;
+  using BF16 = DotPairs<FmaPairs<V>, kPairBlock>;
+  using ValuesBF16 = DotPairs<FmaPairs<V>, kValuePairBlock>;
   return {
       .isa = isa,
-      .matmul = {matmul_block<V, LineF32>, matmul_block<V, LineF16>, matmul_block<V, LineBf16>},
-      .attention = {attention_block<V, LineF32, DType::kF32>,
-                    attention_block<V, LineF16, DType::kF16>,
-                    attention_block<V, LineBf16, DType::kBF16>},
-      .pack = {pack_panel<V, DType::kF32>, pack_panel<V, DType::kF16>, pack_panel<V, DType::kBF16>},
+      .pair_order = PairOrder::kAdjacent,
+      .matmul = {matmul_kernel<F32>(), matmul_kernel<F16>(), matmul_kernel<BF16>(),
+                 matmul_kernel<DotInt<Ints, PanelType::kInt8>>(),
+                 matmul_kernel<DotInt<Ints, PanelType::kInt4>>()},
+      .matmul_many = {},
+      .pack = {pack_panel<V, DType::kF32>, pack_panel<V, DType::kF16>, pack_panel<V, DType::kBF16>,
+               quantise_panel<V, QuantiseInt8<V>>, quantise_panel<V, QuantiseInt4<V>>},
+      .attention = {attention_block<F32, F32, DType::kF32>, attention_block<F16, F16, DType::kF16>,
+                    attention_block<BF16, ValuesBF16, DType::kBF16>},
       .rms_norm = rms_norm<V>,
       .layer_norm = layer_norm<V>,
       .gated_activation = {activation_row<V, Activation::kSilu, true>,

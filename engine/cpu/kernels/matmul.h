@@ -11,13 +11,16 @@ namespace tgi {
 inline constexpr int64_t kMatmulKBlock = 1024;
 inline constexpr int kMatmulPrefetchBytes = 3072;
 
-template <typename V, typename Line, int MR, int NP>
-void matmul_tile(
-    const MatmulBlock& block, int64_t row, int64_t panel, int64_t k_begin, int64_t k_end) {
+template <typename Dot, int MR, int NP>
+void matmul_tile(const MatmulBlock& block,
+                 const Dot& dot,
+                 int64_t row,
+                 int64_t panel,
+                 int64_t k_begin,
+                 int64_t k_end) {
+  using V = typename Dot::V;
   const std::byte* panels[NP];
-  for (int j = 0; j < NP; ++j) {
-    panels[j] = block.panels + (panel + j) * block.panel_bytes + k_begin / 2 * Line::kBytes;
-  }
+  for (int j = 0; j < NP; ++j) panels[j] = block.panels + (panel + j) * block.panel_bytes;
   const int64_t column = panel * 16;
   float* const out = block.out + row * block.out_stride + column;
   const auto width = [&](int j) { return block.num_outputs - column - j * 16; };
@@ -29,8 +32,9 @@ void matmul_tile(
           k_begin == 0 ? V::zero() : V::load_first(out + r * block.out_stride + j * 16, width(j));
     }
   }
-  accumulate<V, Line, MR, NP>(block.x + row * block.x_stride + k_begin, block.x_stride,
-                              k_end - k_begin, panels, sums, PrefetchSame<kMatmulPrefetchBytes>{});
+  dot.template accumulate<MR, NP>(block.x + row * block.x_stride_bytes, block.x_stride_bytes,
+                                  k_begin, k_end, panels, sums,
+                                  PrefetchSame<kMatmulPrefetchBytes>{});
   const bool add_bias = block.bias != nullptr && k_end == block.k;
   for (int r = 0; r < MR; ++r) {
     for (int j = 0; j < NP; ++j) {
@@ -41,15 +45,15 @@ void matmul_tile(
 }
 
 // All rows times `NP` panels at a time, the panels that are left over one by one.
-template <typename V, typename Line, int NP>
-void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
+template <typename Dot, int NP>
+void matmul_panels(const MatmulBlock& block, const Dot& dot, int64_t k_begin, int64_t k_end) {
   const RowTiles tiles(block.num_rows);
   int64_t panel = 0;
   const auto run = [&]<int Panels>() {
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
       with_rows(tiles.size(t), [&]<int MR>() {
-        if constexpr (MR * Panels <= V::kMaxAccumulators) {
-          matmul_tile<V, Line, MR, Panels>(block, tiles.begin(t), panel, k_begin, k_end);
+        if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
+          matmul_tile<Dot, MR, Panels>(block, dot, tiles.begin(t), panel, k_begin, k_end);
         }
       });
     }
@@ -58,18 +62,27 @@ void matmul_panels(const MatmulBlock& block, int64_t k_begin, int64_t k_end) {
   for (; panel < block.num_panels; ++panel) run.template operator()<1>();
 }
 
-template <typename V, typename Line>
+template <typename Dot>
 void matmul_block(const MatmulBlock& block) {
+  static_assert(tiles_fit<Dot>());
+  const Dot dot(block.k, block.group_size);
   if (block.num_rows <= kMaxTileRows) {
     with_rows(block.num_rows,
-              [&]<int MR>() { matmul_panels<V, Line, V::panels_for(MR)>(block, 0, block.k); });
+              [&]<int MR>() { matmul_panels<Dot, Dot::panels_for(MR)>(block, dot, 0, block.k); });
     return;
   }
-  // A tile of more than one height needs panels that suit the higher.
-  for (int64_t k = 0; k < block.k; k += kMatmulKBlock) {
-    const int64_t k_end = k + kMatmulKBlock < block.k ? k + kMatmulKBlock : block.k;
-    matmul_panels<V, Line, V::panels_for(kMaxTileRows)>(block, k, k_end);
+  int64_t step = kMatmulKBlock;
+  if (block.group_size != 0) step -= step % block.group_size;
+  for (int64_t k = 0; k < block.k; k += step) {
+    // A tile of more than one height needs panels that suit the higher.
+    matmul_panels<Dot, Dot::panels_for(kMaxTileRows)>(block, dot, k,
+                                                      k + step < block.k ? k + step : block.k);
   }
+}
+
+template <typename Dot>
+constexpr MatmulKernel matmul_kernel() {
+  return {.x_bytes = Dot::x_bytes, .prepare = Dot::prepare, .block = matmul_block<Dot>};
 }
 
 }  // namespace tgi

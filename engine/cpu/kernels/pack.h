@@ -76,14 +76,34 @@ void transpose_rows(const std::byte* (&rows)[16], int64_t num_bytes, std::byte* 
   }
 }
 
-template <typename V, DType kTo>
+// Turns pairs of bf16 lines from adjacent into even-odd order, block by block.
+inline constexpr int64_t kPairBlockBytes = kPairBlock * kPanelRows * 2;
+
+template <typename V>
+void reorder_pairs(std::byte* lines) {
+  uint32_t from[kPairBlockBytes / 4];
+  uint32_t to[kPairBlockBytes / 4];
+  __builtin_memcpy(from, lines, sizeof from);
+  for (int64_t pair = 0; pair < kPairBlock / 4; ++pair) {
+    for (int64_t lane = 0; lane < kPanelRows; ++lane) {
+      const uint32_t first = from[2 * pair * kPanelRows + lane];
+      const uint32_t second = from[(2 * pair + 1) * kPanelRows + lane];
+      to[pair * kPanelRows + lane] = first << 16 | (second & 0xFFFFU);
+      to[(kPairBlock / 4 + pair) * kPanelRows + lane] = (first & 0xFFFF0000U) | second >> 16;
+    }
+  }
+  __builtin_memcpy(lines, to, sizeof to);
+}
+
+template <typename V, DType kTo, PairOrder kOrder = PairOrder::kAdjacent>
 void pack_panel(const PackPanel& panel) {
   constexpr auto kToSize = static_cast<int64_t>(dtype_size(kTo));
   constexpr int64_t kRowBytes = kPackCols * kToSize;
   alignas(64) std::byte staged[16 * kRowBytes];
   std::byte* out = panel.out;
-  for (int64_t col = 0; col < panel.cols; col += kPackCols) {
-    const int64_t count = panel.cols - col < kPackCols ? panel.cols - col : kPackCols;
+  const int64_t cols = panel.layout.cols;
+  for (int64_t col = 0; col < cols; col += kPackCols) {
+    const int64_t count = cols - col < kPackCols ? cols - col : kPackCols;
     const std::byte* rows[16];
     for (size_t row = 0; row < 16; ++row) {
       const SourceRow& source = panel.rows[row];
@@ -95,8 +115,12 @@ void pack_panel(const PackPanel& panel) {
         stage_row<V, kTo>(source, col, count, staged + static_cast<int64_t>(row) * kRowBytes);
       }
     }
-    const int64_t num_bytes = (count + 1) / 2 * line_bytes(kTo);
+    const int64_t num_bytes = PanelLayout{.type = panel_type(kTo), .cols = count}.data_bytes();
     transpose_rows<V, kTo>(rows, num_bytes, out);
+    if constexpr (kOrder == PairOrder::kEvenOdd) {
+      static_assert(kTo == DType::kBF16);
+      for (int64_t i = 0; i < num_bytes; i += kPairBlockBytes) reorder_pairs<V>(out + i);
+    }
     out += num_bytes;
   }
 }

@@ -1,7 +1,14 @@
-// The one inner loop of matmul and attention: a tile of MR rows times NP panels of 16 columns in
-// registers. Each output is one chain of fused multiply-adds over k in order, so its bits depend on
-// nothing but its own row and column: not on the tile's shape, the batch, threads or the
-// instruction set.
+// Tiles: MR rows times NP panels of 16 columns, whose sums stay in registers. What a tile computes
+// is a Dot (dot_plain.h, dot_pairs.h, dot_int.h):
+//
+//   V                                  sixteen float lanes
+//   x_bytes(k, group_size)             of a prepared row of x
+//   prepare(x, k, group_size, out)     x as the inner loop wants it, padded with zeros
+//   Dot(k, group_size)
+//   accumulate<MR, NP>(...)            sums[r][j] += x[r] . panel[j] over columns [begin, end)
+//
+// Each output is summed in an order that is the Dot's alone, so its bits depend on nothing but its
+// own row and column: not on the tile's shape, the batch, threads or the instruction set.
 #pragma once
 
 #include <cstddef>
@@ -32,43 +39,6 @@ struct PrefetchOther {
   }
 };
 
-// sums[r][j] += sum over k of x[r][k] * panels[j][k].
-template <typename V, typename Line, int MR, int NP, typename Prefetch>
-[[gnu::always_inline]] inline void accumulate(const float* x,
-                                              int64_t x_stride,
-                                              int64_t k,
-                                              const std::byte* const (&panels)[NP],
-                                              V (&sums)[MR][NP],
-                                              const Prefetch& prefetch) {
-  int64_t line = 0;
-  int64_t i = 0;
-  for (; i + 2 <= k; i += 2, line += Line::kBytes) {
-    V weights[NP];
-    for (int j = 0; j < NP; ++j) {
-      for (int64_t byte = 0; byte < Line::kBytes; byte += 64) {
-        prefetch.fetch(j, panels[j] + line + byte, line + byte);
-      }
-      weights[j] = Line::template even<V>(panels[j] + line);
-    }
-    for (int r = 0; r < MR; ++r) {
-      const V value = V::set1(x[r * x_stride + i]);
-      for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(value, weights[j], sums[r][j]);
-    }
-    for (int j = 0; j < NP; ++j) weights[j] = Line::template odd<V>(panels[j] + line);
-    for (int r = 0; r < MR; ++r) {
-      const V value = V::set1(x[r * x_stride + i + 1]);
-      for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(value, weights[j], sums[r][j]);
-    }
-  }
-  if (i == k) return;
-  for (int j = 0; j < NP; ++j) {
-    const V weights = Line::template even<V>(panels[j] + line);
-    for (int r = 0; r < MR; ++r) {
-      sums[r][j] = V::fma(V::set1(x[r * x_stride + i]), weights, sums[r][j]);
-    }
-  }
-}
-
 // Calls run.template operator()<MR>() for the value of num_rows, 1 to 6.
 template <typename Run>
 [[gnu::always_inline]] inline void with_rows(int64_t num_rows, Run run) {
@@ -91,10 +61,10 @@ template <typename Run>
 inline constexpr int64_t kMaxTileRows = 6;
 
 // A tile of panels_for(rows) panels must fit the registers, or with few rows it would be left out.
-template <typename V>
+template <typename Dot>
 constexpr bool tiles_fit() {
   for (int rows = 1; rows <= kMaxTileRows; ++rows) {
-    if (rows * V::panels_for(rows) > V::kMaxAccumulators) return false;
+    if (rows * Dot::panels_for(rows) > Dot::kMaxAccumulators) return false;
   }
   return true;
 }

@@ -1,0 +1,158 @@
+// int8 and int4 panels, x rounded to int8. Within a group of columns the sum is one of integers and
+// exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x, sum).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/panel_layout.h"
+
+namespace tgi {
+
+// Rounds one group of x: scale = max |x| / 127, to the nearest multiple, ties to even; zeros behind
+// `count` up to group_size, a multiple of 16. Returns the scale.
+template <typename V>
+float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* out) {
+  V highest = V::zero();
+  for (int64_t i = 0; i < count; i += 16) {
+    highest = V::max(V::load_first(x + i, count - i).abs(), highest);
+  }
+  const float largest = highest.max_lane();
+  const V inverse = V::set1(largest > 0.0F ? 127.0F / largest : 0.0F);
+  for (int64_t i = 0; i < group_size; i += 16) {
+    // Adding 1.5 * 2^23 rounds to an integer, which is then the lowest bits of the sum.
+    const V rounded = V::load_first(x + i, count - i) * inverse + V::set1(0x1.8p23F);
+    alignas(64) float lanes[16];
+    rounded.store(lanes);
+    uint32_t bits[16];
+    __builtin_memcpy(bits, lanes, sizeof bits);
+    for (int lane = 0; lane < 16; ++lane) out[i + lane] = static_cast<int8_t>(bits[lane] & 0xFFU);
+  }
+  return largest / 127.0F;
+}
+
+// `Ints` computes with sixteen lanes of int32:
+//   V
+//   kXBytes                        bytes of x per column
+//   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of int4 its halves
+//   set1(int), add_dot(lines, x), to_float()
+//   spread(quantised, count, out)  x as add_dot wants it; may be in place at the end of its room
+template <typename Ints, PanelType kType>
+class DotInt {
+ public:
+  using V = typename Ints::V;
+  static constexpr int kMaxAccumulators = V::kMaxAccumulators;
+  static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
+  static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
+  // Panels hold values + kOffset.
+  static constexpr int32_t kOffset = kType == PanelType::kInt8 ? 128 : 8;
+
+  // [quantised columns][a scale per group, f32][-kOffset * sum of the group, int32]
+  static int64_t x_bytes(int64_t k, int64_t group_size) {
+    const int64_t padded = round_up(k, group_size);
+    return padded * Ints::kXBytes + padded / group_size * 8;
+  }
+  static void prepare(const float* x, int64_t k, int64_t group_size, std::byte* out) {
+    const DotInt dot(k, group_size);
+    auto* const scales = reinterpret_cast<float*>(out + dot.scales_);
+    auto* const starts = reinterpret_cast<int32_t*>(out + dot.starts_);
+    for (int64_t group = 0; group < dot.num_groups_; ++group) {
+      const int64_t begin = group * group_size;
+      const int64_t count = k - begin < group_size ? k - begin : group_size;
+      scales[group] =
+          prepare_group(x + begin, count, group_size, out + begin * Ints::kXBytes, starts + group);
+    }
+  }
+
+  DotInt(int64_t k, int64_t group_size)
+      : group_size_(group_size),
+        num_groups_(round_up(k, group_size) / group_size),
+        scales_(num_groups_ * group_size * Ints::kXBytes),
+        starts_(scales_ + num_groups_ * 4),
+        weight_scales_(num_groups_ * group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4) /
+                       8) {}
+
+  // REQUIRES: begin is a multiple of the group size.
+  template <int MR, int NP, typename Prefetch>
+  [[gnu::always_inline]] void accumulate(const std::byte* x,
+                                         int64_t x_stride_bytes,
+                                         int64_t begin,
+                                         int64_t end,
+                                         const std::byte* const (&panels)[NP],
+                                         V (&sums)[MR][NP],
+                                         const Prefetch& prefetch) const {
+    for (int64_t i = begin; i < end; i += group_size_) {
+      const int64_t group = i / group_size_;
+      Ints totals[MR][NP];
+      for (int r = 0; r < MR; ++r) {
+        const int32_t start = word(x + r * x_stride_bytes + starts_ + group * 4);
+        for (int j = 0; j < NP; ++j) totals[r][j] = Ints::set1(start);
+      }
+      const std::byte* from = x + i * Ints::kXBytes;
+      int64_t offset = i / kLineCols * 64;
+      for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
+        typename Ints::Lines lines[NP];
+        for (int j = 0; j < NP; ++j) {
+          prefetch.fetch(j, panels[j] + offset, offset);
+          lines[j] = Ints::Lines::load(panels[j] + offset);
+        }
+        if constexpr (kType == PanelType::kInt4) {
+          typename Ints::Lines lower[NP];
+          for (int j = 0; j < NP; ++j) lower[j] = lines[j].lower();
+          add(from, x_stride_bytes, lower, totals);
+          from += 4 * Ints::kXBytes;
+          for (int j = 0; j < NP; ++j) lines[j] = lines[j].upper();
+        }
+        add(from, x_stride_bytes, lines, totals);
+        from += 4 * Ints::kXBytes;
+      }
+      V scales[NP];
+      for (int j = 0; j < NP; ++j) {
+        scales[j] = V::load_bf16(panels[j] + weight_scales_ + group * 32);
+      }
+      for (int r = 0; r < MR; ++r) {
+        const auto* own =
+            reinterpret_cast<const float*>(x + r * x_stride_bytes + scales_ + group * 4);
+        const V scale = V::set1(*own);
+        for (int j = 0; j < NP; ++j) {
+          sums[r][j] = V::fma(totals[r][j].to_float(), scales[j] * scale, sums[r][j]);
+        }
+      }
+    }
+  }
+
+ private:
+  static int32_t word(const std::byte* from) { return *reinterpret_cast<const int32_t*>(from); }
+
+  static float prepare_group(
+      const float* x, int64_t count, int64_t group_size, std::byte* out, int32_t* start) {
+    // Written to the end of the room that they will take, then spread from its front.
+    auto* const bytes = reinterpret_cast<int8_t*>(out + group_size * (Ints::kXBytes - 1));
+    const float scale = quantise_group<V>(x, count, group_size, bytes);
+    int32_t sum = 0;
+    for (int64_t i = 0; i < group_size; ++i) sum += bytes[i];
+    *start = -kOffset * sum;
+    Ints::spread(bytes, group_size, out);
+    return scale;
+  }
+
+  template <int MR, int NP>
+  [[gnu::always_inline]] static void add(const std::byte* x,
+                                         int64_t x_stride_bytes,
+                                         const typename Ints::Lines (&lines)[NP],
+                                         Ints (&totals)[MR][NP]) {
+    for (int r = 0; r < MR; ++r) {
+      const std::byte* from = x + r * x_stride_bytes;
+      for (int j = 0; j < NP; ++j) totals[r][j].add_dot(lines[j], from);
+    }
+  }
+
+  int64_t group_size_;
+  int64_t num_groups_;
+  int64_t scales_;         // offset of x's scales
+  int64_t starts_;         // offset of x's starts
+  int64_t weight_scales_;  // offset of a panel's scales
+};
+
+}  // namespace tgi

@@ -1,0 +1,63 @@
+// f32 and f16 panels (and x in f32): one chain of fused multiply-adds over the columns in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cpu/kernels/line.h"
+#include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/panel_layout.h"
+
+namespace tgi {
+
+template <typename Vector, typename Line>
+class DotPlain {
+ public:
+  using V = Vector;
+  static constexpr int kMaxAccumulators = V::kMaxAccumulators;
+  static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
+
+  static int64_t x_bytes(int64_t k, int64_t /*group_size*/) {
+    return round_up(k, 2) * static_cast<int64_t>(sizeof(float));
+  }
+  static void prepare(const float* x, int64_t k, int64_t /*group_size*/, std::byte* out) {
+    __builtin_memcpy(out, x, static_cast<size_t>(k) * sizeof(float));
+    if (k % 2 != 0) __builtin_memset(out + k * 4, 0, sizeof(float));
+  }
+
+  DotPlain(int64_t /*k*/, int64_t /*group_size*/) {}
+
+  template <int MR, int NP, typename Prefetch>
+  [[gnu::always_inline]] void accumulate(const std::byte* x,
+                                         int64_t x_stride_bytes,
+                                         int64_t begin,
+                                         int64_t end,
+                                         const std::byte* const (&panels)[NP],
+                                         V (&sums)[MR][NP],
+                                         const Prefetch& prefetch) const {
+    const auto value = [&](int r, int64_t i) {
+      return V::set1(reinterpret_cast<const float*>(x + r * x_stride_bytes)[i]);
+    };
+    int64_t line = begin / 2 * Line::kBytes;
+    for (int64_t i = begin; i < end; i += 2, line += Line::kBytes) {
+      V weights[NP];
+      for (int j = 0; j < NP; ++j) {
+        for (int64_t byte = 0; byte < Line::kBytes; byte += 64) {
+          prefetch.fetch(j, panels[j] + line + byte, line + byte);
+        }
+        weights[j] = Line::template even<V>(panels[j] + line);
+      }
+      for (int r = 0; r < MR; ++r) {
+        const V a = value(r, i);
+        for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(a, weights[j], sums[r][j]);
+      }
+      for (int j = 0; j < NP; ++j) weights[j] = Line::template odd<V>(panels[j] + line);
+      for (int r = 0; r < MR; ++r) {
+        const V a = value(r, i + 1);
+        for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(a, weights[j], sums[r][j]);
+      }
+    }
+  }
+};
+
+}  // namespace tgi

@@ -1,0 +1,72 @@
+// I32x16 as AVX-512 registers, with VNNI's dot products of bytes and without. Only for sources
+// compiled with -mavx512f -mavx512bw -mavx512dq -mavx512vl, and -mavx512vnni for the first.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cpu/kernels/f32x16_avx512.h"
+
+namespace tgi {
+
+template <int kLevel>
+struct BytesAvx512 {
+  __m512i all;
+
+  static BytesAvx512 load(const std::byte* from) { return {_mm512_loadu_si512(from)}; }
+  BytesAvx512 lower() const { return {_mm512_and_si512(all, _mm512_set1_epi8(0x0F))}; }
+  BytesAvx512 upper() const { return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower(); }
+};
+
+#if defined(__AVX512VNNI__)
+template <int kLevel>
+struct VnniIntsAvx512 {
+  using V = LanesAvx512<kLevel>;
+  using Lines = BytesAvx512<kLevel>;
+  static constexpr int64_t kXBytes = 1;
+
+  __m512i all;
+
+  static VnniIntsAvx512 set1(int32_t value) { return {_mm512_set1_epi32(value)}; }
+  void add_dot(const Lines& lines, const std::byte* x) {
+    const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+    all = _mm512_dpbusd_epi32(all, lines.all, four);
+  }
+  V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
+
+  static void spread(const int8_t* /*quantised*/, int64_t /*count*/, std::byte* /*out*/) {}
+};
+using I32x16Vnni = VnniIntsAvx512<kAvx512Level>;
+#endif
+
+// x: of four columns (0, 2) as a pair of int16, then (1, 3): sums of two products can't saturate.
+template <int kLevel>
+struct PairIntsAvx512 {
+  using V = LanesAvx512<kLevel>;
+  using Lines = BytesAvx512<kLevel>;
+  static constexpr int64_t kXBytes = 2;
+
+  __m512i all;
+
+  static PairIntsAvx512 set1(int32_t value) { return {_mm512_set1_epi32(value)}; }
+  void add_dot(const Lines& lines, const std::byte* x) {
+    const auto* pair = reinterpret_cast<const int32_t*>(x);
+    const __m512i even = _mm512_and_si512(lines.all, _mm512_set1_epi16(0x00FF));
+    const __m512i odd = _mm512_srli_epi16(lines.all, 8);
+    all = _mm512_add_epi32(all, _mm512_madd_epi16(even, _mm512_set1_epi32(pair[0])));
+    all = _mm512_add_epi32(all, _mm512_madd_epi16(odd, _mm512_set1_epi32(pair[1])));
+  }
+  V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
+
+  static void spread(const int8_t* quantised, int64_t count, std::byte* out) {
+    for (int64_t i = 0; i < count; i += 4) {
+      const int16_t four[4] = {quantised[i], quantised[i + 2], quantised[i + 1], quantised[i + 3]};
+      __builtin_memcpy(out + i * 2, four, sizeof four);
+    }
+  }
+};
+using I32x16Avx512 = PairIntsAvx512<kAvx512Level>;
+
+}  // namespace tgi

@@ -1,0 +1,90 @@
+// DotPairs by the bf16 dot product of AVX-512 (vdpbf16ps), which adds the product of the upper
+// halves, then that of the lower ones, each fused with the sum and denormals as 0. Over lines in
+// even-odd order two instructions' worth of it are four links of a chain. Only for sources compiled
+// with -mavx512bf16.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cpu/kernels/f32x16_avx512.h"
+
+namespace tgi {
+
+// x: of each block the even columns in pairs (4i + 2, 4i), then the odd ones in pairs (4i + 3,
+// 4i + 1).
+template <int kLevel>
+struct NativePairsOf {
+  using V = LanesAvx512<kLevel>;
+  static constexpr int64_t kXBytes = 2;
+
+  template <int64_t kBlock>
+  static void prepare_block(const float* x, std::byte* out) {
+    alignas(64) uint16_t halves[kBlock];
+    for (int64_t i = 0; i < kBlock; i += 16) {
+      V::load(x + i).store_bf16(reinterpret_cast<std::byte*>(halves + i));
+    }
+    if constexpr (kBlock == 32) {
+      const __m512i order = _mm512_cvtepu8_epi16(_mm256_setr_epi8(
+          2, 0, 6, 4, 10, 8, 14, 12, 18, 16, 22, 20, 26, 24, 30, 28,  // even columns
+          3, 1, 7, 5, 11, 9, 15, 13, 19, 17, 23, 21, 27, 25, 31, 29));
+      _mm512_storeu_si512(out, _mm512_permutexvar_epi16(order, _mm512_load_si512(halves)));
+    } else {
+      static_assert(kBlock == 16);
+      const __m256i order = _mm256_setr_epi16(2, 0, 6, 4, 10, 8, 14, 12, 3, 1, 7, 5, 11, 9, 15, 13);
+      const __m256i all = _mm256_load_si256(reinterpret_cast<const __m256i*>(halves));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permutexvar_epi16(order, all));
+    }
+  }
+
+  template <int MR, int NP, int64_t kBlock, typename Prefetch>
+  [[gnu::always_inline]] static void even_chain(const std::byte* x,
+                                                int64_t x_stride_bytes,
+                                                const std::byte* const (&panels)[NP],
+                                                int64_t offset,
+                                                V (&sums)[MR][NP],
+                                                const Prefetch& prefetch) {
+    chain<MR, NP, kBlock / 4>(x, x_stride_bytes, panels, offset, sums, prefetch);
+  }
+
+  template <int MR, int NP, int64_t kBlock, typename Prefetch>
+  [[gnu::always_inline]] static void odd_chain(const std::byte* x,
+                                               int64_t x_stride_bytes,
+                                               const std::byte* const (&panels)[NP],
+                                               int64_t offset,
+                                               V (&sums)[MR][NP],
+                                               const Prefetch& prefetch) {
+    chain<MR, NP, kBlock / 4>(x + kBlock, x_stride_bytes, panels, offset + kBlock / 4 * 64, sums,
+                              prefetch);
+  }
+
+ private:
+  template <int MR, int NP, int64_t kLines, typename Prefetch>
+  [[gnu::always_inline]] static void chain(const std::byte* x,
+                                           int64_t x_stride_bytes,
+                                           const std::byte* const (&panels)[NP],
+                                           int64_t offset,
+                                           V (&sums)[MR][NP],
+                                           const Prefetch& prefetch) {
+    for (int64_t i = 0; i < kLines; ++i) {
+      __m512bh weights[NP];
+      for (int j = 0; j < NP; ++j) {
+        const std::byte* line = panels[j] + offset + i * 64;
+        prefetch.fetch(j, line, offset + i * 64);
+        weights[j] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(line));
+      }
+      for (int r = 0; r < MR; ++r) {
+        const auto* word = reinterpret_cast<const int32_t*>(x + r * x_stride_bytes + i * 4);
+        const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(*word));
+        for (int j = 0; j < NP; ++j) {
+          sums[r][j].all = _mm512_dpbf16_ps(sums[r][j].all, pair, weights[j]);
+        }
+      }
+    }
+  }
+};
+using NativePairs = NativePairsOf<kAvx512Level>;
+
+}  // namespace tgi

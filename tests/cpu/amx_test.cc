@@ -1,0 +1,99 @@
+// The matmuls for the matrix unit, on an emulated one, against the plain kernels: the same bits.
+// Where the processor has the unit, tests/conformance runs them on it.
+#include "engine/cpu/kernels/amx_matmul.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "engine/cpu/flush_denormals.h"
+#include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernels/i32x16_generic.h"
+#include "engine/cpu/panel_matrix.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+struct Shape {
+  int64_t rows, outputs, k, group_size;
+};
+
+Floats multiply(const MatmulKernel& kernel,
+                const PanelMatrix& w,
+                const Floats& x,
+                const Floats& bias,
+                int64_t rows) {
+  const int64_t stride = round_up(kernel.x_bytes(w.cols, w.layout.group_size), 64) + 64;
+  const Buffer prepared = map_memory(static_cast<size_t>((rows + 32) * stride), "test");
+  auto* const to = static_cast<std::byte*>(prepared.data());
+  for (int64_t row = 0; row < rows; ++row) {
+    kernel.prepare(x.data() + row * w.cols, w.cols, w.layout.group_size, to + row * stride);
+  }
+  const int64_t out_stride = w.rows + 3;
+  Floats out(static_cast<size_t>(rows * out_stride), 7.0F);
+  kernel.block({.x = to,
+                .x_stride_bytes = stride,
+                .num_rows = rows,
+                .k = w.cols,
+                .group_size = w.layout.group_size,
+                .panels = w.panel(0),
+                .panel_bytes = w.panel_bytes,
+                .num_panels = w.num_panels(),
+                .bias = bias.empty() ? nullptr : bias.data(),
+                .out = out.data(),
+                .out_stride = out_stride,
+                .num_outputs = w.rows});
+  return out;
+}
+
+void check(PanelType type, const MatmulKernel& amx) {
+  ThreadPool pool(1);
+  const FlushDenormals flush;
+  Random random(static_cast<uint32_t>(type) + 5);
+  for (const Shape& shape : {Shape{1, 1, 1, 32},
+                             {16, 16, 32, 32},
+                             {17, 33, 64, 64},
+                             {32, 32, 100, 64},
+                             {33, 50, 1030, 128},
+                             {48, 16, 2100, 32},
+                             {70, 47, 300, 96}}) {
+    Floats x = random.values(shape.rows * shape.k);
+    if (shape.k > 32) x[5] = 1e-39F;  // counts as zero
+    const Floats values = random.values(shape.outputs * shape.k);
+    const StoredMatrix stored(values, shape.outputs, shape.k, DType::kF32);
+    MatrixStorage storage = DType::kBF16;
+    if (type != PanelType::kBF16) {
+      storage = {type == PanelType::kInt8 ? Quantization::kInt8 : Quantization::kInt4,
+                 static_cast<int32_t>(shape.group_size)};
+    }
+    const KernelTable& plain = generic_kernels();
+    const PanelMatrix w(std::span(&stored.weight, 1), storage, plain, pool);
+    for (const Floats& bias : {Floats{}, random.values(shape.outputs)}) {
+      INFO(fmt::format("({}, {}) x {} in groups of {}", shape.rows, shape.k, shape.outputs,
+                       shape.group_size));
+      CHECK(same_bits(multiply(amx, w, x, bias, shape.rows),
+                      multiply(plain.matmul[static_cast<size_t>(type)], w, x, bias, shape.rows)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the matrix unit's bf16 matmul has the bits of the plain one") {
+  using X = AmxBf16X<F32x16Generic>;
+  check(PanelType::kBF16, {.x_bytes = X::x_bytes,
+                           .prepare = X::prepare,
+                           .block = AmxBf16<F32x16Generic, EmulatedAmxUnit>::run});
+}
+
+TEST_CASE("the matrix unit's int8 and int4 matmuls have the bits of the plain ones") {
+  MatmulKernel int8 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt8)];
+  int8.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt8>::run;
+  check(PanelType::kInt8, int8);
+  MatmulKernel int4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt4)];
+  int4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt4>::run;
+  check(PanelType::kInt4, int4);
+}
+
+}  // namespace tgi
