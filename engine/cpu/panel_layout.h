@@ -12,8 +12,9 @@
 //   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
 //         ones 8i + 4 to 8i + 7, each value + 8
 //
-// Behind the lines of an int8 or int4 panel come the scales: for each group of columns 16 of bf16.
-// Columns are padded with zeros, as are missing rows of the last panel.
+// The lines of each two groups of columns of an int8 or int4 panel follow a line with their scales:
+// 16 of bf16 for the first group, 16 for the second. Columns are padded with zeros, as are missing
+// rows of the last panel.
 #pragma once
 
 #include <cstdint>
@@ -72,9 +73,7 @@ struct PanelLayout {
   TGI_INLINE int64_t line_bytes() const { return type == PanelType::kF32 ? 128 : 64; }
   TGI_INLINE int64_t data_bytes() const { return padded_cols() * kPanelRows * bits() / 8; }
   TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
-  TGI_INLINE int64_t bytes() const {
-    return round_up(data_bytes() + num_groups() * kPanelRows * 2, 64);
-  }
+  TGI_INLINE int64_t bytes() const { return data_bytes() + (num_groups() + 1) / 2 * 64; }
 
   // Of one element, from the start of its panel; of an int4 one, of the byte that holds it.
   TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
@@ -87,17 +86,21 @@ struct PanelLayout {
         if (pair_order == PairOrder::kAdjacent) return col / 2 * 64 + row * 4 + col % 2 * 2;
         return even_odd_offset(row, col);
       case PanelType::kInt8:
-        return col / 4 * 64 + row * 4 + col % 4;
+        return scale_lines_before(col) + col / 4 * 64 + row * 4 + col % 4;
       case PanelType::kInt4:
-        return col / 8 * 64 + row * 4 + col % 4;
+        return scale_lines_before(col) + col / 8 * 64 + row * 4 + col % 4;
     }
     return 0;
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
-    return data_bytes() + (group * kPanelRows + row) * 2;
+    const int64_t pair_bytes = 2 * group_size * kPanelRows * bits() / 8 + 64;
+    return group / 2 * pair_bytes + (group % 2 * kPanelRows + row) * 2;
   }
 
  private:
+  TGI_INLINE int64_t scale_lines_before(int64_t col) const {
+    return (col / group_size / 2 + 1) * 64;
+  }
   TGI_INLINE int64_t even_odd_offset(int64_t row, int64_t col) const {
     const int64_t in_block = col % pair_block;
     const int64_t line = in_block / 4 + (col % 2 == 1 ? pair_block / 4 : 0);

@@ -152,15 +152,20 @@ class AmxInt {
   }
 
  private:
+  static PanelLayout layout(const MatmulBlock& block) {
+    return {.type = kType, .cols = block.k, .group_size = block.group_size};
+  }
+
   static const std::byte* bytes_of_group(const MatmulBlock& block,
                                          int64_t panel,
                                          int64_t begin,
                                          std::byte* unpacked) {
-    const std::byte* lines = block.panels + panel * block.panel_bytes;
-    if constexpr (kType == PanelType::kInt8) return lines + begin * 16;
+    const std::byte* lines =
+        block.panels + panel * block.panel_bytes + layout(block).offset(0, begin);
+    if constexpr (kType == PanelType::kInt8) return lines;
     for (int64_t i = 0; i < block.group_size / 8; ++i) {
       for (int64_t byte = 0; byte < 64; ++byte) {
-        const std::byte both = lines[(begin / 8 + i) * 64 + byte];
+        const std::byte both = lines[i * 64 + byte];
         unpacked[2 * i * 64 + byte] = both & std::byte{15};
         unpacked[(2 * i + 1) * 64 + byte] = both >> 4;
       }
@@ -208,15 +213,14 @@ class AmxInt {
     const int64_t num_groups = round_up(block.k, block.group_size) / block.group_size;
     const int64_t group = begin / block.group_size;
     const int64_t x_scales = num_groups * block.group_size;
-    const int64_t panel_scales =
-        num_groups * block.group_size * (kType == PanelType::kInt8 ? 16 : 8);
+    const int64_t panel_scales = layout(block).scale_offset(0, group);
     for (int64_t r = 0; r < 32 && r < corner.height(); ++r) {
       const std::byte* x = block.x + (corner.row + r) * block.x_stride_bytes + x_scales;
       const V x_scale = V::set1(reinterpret_cast<const float*>(x)[group]);
       const int32_t start = reinterpret_cast<const int32_t*>(x + num_groups * 4)[group];
       for (int64_t j = 0; j < 2 && corner.panel + j < block.num_panels; ++j) {
         const std::byte* scales =
-            block.panels + (corner.panel + j) * block.panel_bytes + panel_scales + group * 32;
+            block.panels + (corner.panel + j) * block.panel_bytes + panel_scales;
         int32_t* const from = sums + r * 32 + j * 16;
         for (int lane = 0; lane < 16; ++lane) from[lane] += start;
         float* const to = corner.at(0, j) + r * block.out_stride;

@@ -165,16 +165,16 @@ class AttentionRun {
     }
     for_row_tiles<NP>(ahead, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
       V sums[MR][NP];
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) sums[r][j] = V::zero();
-      }
+      fill_tile(sums, V::zero());
       const KeyDot dot(block_.head_dim, 0);
       dot.template accumulate<MR, NP>(q_ + row * q_bytes_, q_bytes_, 0, block_.head_dim, panels,
                                       sums, prefetch);
       float* out = scores_ + row * kAttentionTile + first * kChunk;
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) sums[r][j].store(out + r * kAttentionTile + j * kChunk);
-      }
+      unrolled<MR>(TGI_UNROLLED(r) {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          sums[r.value][j.value].store(out + r.value * kAttentionTile + j.value * kChunk);
+        });
+      });
     });
   }
 

@@ -70,8 +70,7 @@ class DotInt {
         num_groups_(round_up(k, group_size) / group_size),
         scales_(num_groups_ * group_size * Ints::kXBytes),
         starts_(scales_ + num_groups_ * 4),
-        weight_scales_(num_groups_ * group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4) /
-                       8) {}
+        group_bytes_(group_size / kLineCols * 64) {}
 
   // REQUIRES: begin is a multiple of the group size.
   template <int MR, int NP, typename Prefetch>
@@ -82,49 +81,57 @@ class DotInt {
                                          const std::byte* const (&panels)[NP],
                                          V (&sums)[MR][NP],
                                          const Prefetch& prefetch) const {
+    ParkedTile<V, MR, NP> parked(sums);
     for (int64_t i = begin; i < end; i += group_size_) {
       const int64_t group = i / group_size_;
       Ints totals[MR][NP];
-      for (int r = 0; r < MR; ++r) {
-        const int32_t start = word(x + r * x_stride_bytes + starts_ + group * 4);
-        for (int j = 0; j < NP; ++j) totals[r][j] = Ints::set1(start);
-      }
+      unrolled<MR>(TGI_UNROLLED(r) {
+        const auto* starts =
+            reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
+        unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(starts[group]); });
+      });
       const std::byte* from = x + i * Ints::kXBytes;
-      int64_t offset = i / kLineCols * 64;
+      const int64_t scales_at = group / 2 * (2 * group_bytes_ + 64);
+      int64_t offset = scales_at + 64 + group % 2 * group_bytes_;
+      unrolled<NP>(
+          TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + scales_at, scales_at); });
       for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
         typename Ints::Lines lines[NP];
-        for (int j = 0; j < NP; ++j) {
-          prefetch.fetch(j, panels[j] + offset, offset);
-          lines[j] = Ints::Lines::load(panels[j] + offset);
-        }
+        unrolled<NP>(TGI_UNROLLED(j) {
+          prefetch.fetch(j.value, panels[j.value] + offset, offset);
+          lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
+        });
         if constexpr (kType == PanelType::kInt4) {
           typename Ints::Lines lower[NP];
-          for (int j = 0; j < NP; ++j) lower[j] = lines[j].lower();
+          unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = lines[j.value].lower(); });
           add(from, x_stride_bytes, lower, totals);
           from += 4 * Ints::kXBytes;
-          for (int j = 0; j < NP; ++j) lines[j] = lines[j].upper();
+          unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = lines[j.value].upper(); });
         }
         add(from, x_stride_bytes, lines, totals);
         from += 4 * Ints::kXBytes;
       }
       V scales[NP];
-      for (int j = 0; j < NP; ++j) {
-        scales[j] = V::load_bf16(panels[j] + weight_scales_ + group * 32);
-      }
-      for (int r = 0; r < MR; ++r) {
-        const auto* own =
-            reinterpret_cast<const float*>(x + r * x_stride_bytes + scales_ + group * 4);
-        const V scale = V::set1(*own);
-        for (int j = 0; j < NP; ++j) {
-          sums[r][j] = V::fma(totals[r][j].to_float(), scales[j] * scale, sums[r][j]);
-        }
-      }
+      unrolled<NP>(TGI_UNROLLED(j) {
+        scales[j.value] = V::load_bf16(panels[j.value] + scales_at + group % 2 * 32);
+      });
+      unrolled<MR>(TGI_UNROLLED(r) {
+        const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
+        const V scale = V::set1(own[group]);
+        unrolled<NP>(TGI_UNROLLED(j) {
+          const V total = totals[r.value][j.value].to_float();
+          parked.store(r.value, j.value,
+                       V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value)));
+        });
+      });
+      parked.hide();
     }
+    unrolled<MR>(TGI_UNROLLED(r) {
+      unrolled<NP>(TGI_UNROLLED(j) { sums[r.value][j.value] = parked.load(r.value, j.value); });
+    });
   }
 
  private:
-  static int32_t word(const std::byte* from) { return *reinterpret_cast<const int32_t*>(from); }
-
   static float prepare_group(
       const float* x, int64_t count, int64_t group_size, std::byte* out, int32_t* start) {
     // Written to the end of the room that they will take, then spread from its front.
@@ -142,17 +149,17 @@ class DotInt {
                                          int64_t x_stride_bytes,
                                          const typename Ints::Lines (&lines)[NP],
                                          Ints (&totals)[MR][NP]) {
-    for (int r = 0; r < MR; ++r) {
-      const std::byte* from = x + r * x_stride_bytes;
-      for (int j = 0; j < NP; ++j) totals[r][j].add_dot(lines[j], from);
-    }
+    unrolled<MR>(TGI_UNROLLED(r) {
+      const std::byte* from = x + r.value * x_stride_bytes;
+      unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value].add_dot(lines[j.value], from); });
+    });
   }
 
   int64_t group_size_;
   int64_t num_groups_;
-  int64_t scales_;         // offset of x's scales
-  int64_t starts_;         // offset of x's starts
-  int64_t weight_scales_;  // offset of a panel's scales
+  int64_t scales_;       // offset of x's scales
+  int64_t starts_;       // offset of x's starts
+  int64_t group_bytes_;  // of a panel's lines
 };
 
 }  // namespace tgi

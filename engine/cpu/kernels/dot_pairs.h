@@ -54,19 +54,18 @@ class DotPairs {
       const int64_t offset = i * 32;
       V even[MR][NP];
       V odd[MR][NP];
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) even[r][j] = V::zero();
-      }
+      fill_tile(even, V::zero());
       Pairs::template even_chain<MR, NP, kBlock>(from, x_stride_bytes, panels, offset, even,
                                                  prefetch);
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) odd[r][j] = V::zero();
-      }
+      fill_tile(odd, V::zero());
       Pairs::template odd_chain<MR, NP, kBlock>(from, x_stride_bytes, panels, offset, odd,
                                                 prefetch);
-      for (int r = 0; r < MR; ++r) {
-        for (int j = 0; j < NP; ++j) sums[r][j] = sums[r][j] + (even[r][j] + odd[r][j]);
-      }
+      unrolled<MR>(TGI_UNROLLED(r) {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          sums[r.value][j.value] =
+              sums[r.value][j.value] + (even[r.value][j.value] + odd[r.value][j.value]);
+        });
+      });
     }
   }
 };
@@ -102,11 +101,11 @@ struct FmaPairs {
                                                 const Prefetch& prefetch) {
     for (int64_t i = 0; i < kBlock / 2; ++i) {
       V weights[NP];
-      for (int j = 0; j < NP; ++j) {
-        const std::byte* line = panels[j] + offset + i * 64;
-        prefetch.fetch(j, line, offset + i * 64);
-        weights[j] = V::load_even_bf16(line);
-      }
+      unrolled<NP>(TGI_UNROLLED(j) {
+        const std::byte* line = panels[j.value] + offset + i * 64;
+        prefetch.fetch(j.value, line, offset + i * 64);
+        weights[j.value] = V::load_even_bf16(line);
+      });
       multiply_add(x + i * 4, x_stride_bytes, weights, sums);
     }
   }
@@ -120,20 +119,10 @@ struct FmaPairs {
                                                const Prefetch& /*prefetch*/) {
     for (int64_t i = 0; i < kBlock / 2; ++i) {
       V weights[NP];
-      for (int j = 0; j < NP; ++j) weights[j] = V::load_odd_bf16(panels[j] + offset + i * 64);
+      unrolled<NP>(TGI_UNROLLED(j) {
+        weights[j.value] = V::load_odd_bf16(panels[j.value] + offset + i * 64);
+      });
       multiply_add(x + (kBlock / 2 + i) * 4, x_stride_bytes, weights, sums);
-    }
-  }
-
- private:
-  template <int MR, int NP>
-  [[gnu::always_inline]] static void multiply_add(const std::byte* x,
-                                                  int64_t x_stride_bytes,
-                                                  const V (&weights)[NP],
-                                                  V (&sums)[MR][NP]) {
-    for (int r = 0; r < MR; ++r) {
-      const V value = V::set1(*reinterpret_cast<const float*>(x + r * x_stride_bytes));
-      for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(value, weights[j], sums[r][j]);
     }
   }
 };

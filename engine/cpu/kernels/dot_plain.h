@@ -6,6 +6,7 @@
 
 #include "engine/cpu/kernels/line.h"
 #include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/kernels/unrolled.h"
 #include "engine/cpu/panel_layout.h"
 
 namespace tgi {
@@ -35,27 +36,19 @@ class DotPlain {
                                          const std::byte* const (&panels)[NP],
                                          V (&sums)[MR][NP],
                                          const Prefetch& prefetch) const {
-    const auto value = [&](int r, int64_t i) {
-      return V::set1(reinterpret_cast<const float*>(x + r * x_stride_bytes)[i]);
-    };
     int64_t line = begin / 2 * Line::kBytes;
     for (int64_t i = begin; i < end; i += 2, line += Line::kBytes) {
       V weights[NP];
-      for (int j = 0; j < NP; ++j) {
+      unrolled<NP>(TGI_UNROLLED(j) {
         for (int64_t byte = 0; byte < Line::kBytes; byte += 64) {
-          prefetch.fetch(j, panels[j] + line + byte, line + byte);
+          prefetch.fetch(j.value, panels[j.value] + line + byte, line + byte);
         }
-        weights[j] = Line::template even<V>(panels[j] + line);
-      }
-      for (int r = 0; r < MR; ++r) {
-        const V a = value(r, i);
-        for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(a, weights[j], sums[r][j]);
-      }
-      for (int j = 0; j < NP; ++j) weights[j] = Line::template odd<V>(panels[j] + line);
-      for (int r = 0; r < MR; ++r) {
-        const V a = value(r, i + 1);
-        for (int j = 0; j < NP; ++j) sums[r][j] = V::fma(a, weights[j], sums[r][j]);
-      }
+        weights[j.value] = Line::template even<V>(panels[j.value] + line);
+      });
+      multiply_add(x + i * 4, x_stride_bytes, weights, sums);
+      unrolled<NP>(
+          TGI_UNROLLED(j) { weights[j.value] = Line::template odd<V>(panels[j.value] + line); });
+      multiply_add(x + i * 4 + 4, x_stride_bytes, weights, sums);
     }
   }
 };

@@ -18,32 +18,34 @@ struct I32x16Avx2 {
   struct Lines {
     __m256i low, high;
 
-    static Lines load(const std::byte* from) {
+    [[gnu::always_inline]] static Lines load(const std::byte* from) {
       const auto* half = reinterpret_cast<const __m256i*>(from);
       return {_mm256_loadu_si256(half), _mm256_loadu_si256(half + 1)};
     }
-    Lines lower() const {
+    [[gnu::always_inline]] Lines lower() const {
       const __m256i mask = _mm256_set1_epi8(0x0F);
       return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
     }
-    Lines upper() const {
+    [[gnu::always_inline]] Lines upper() const {
       return Lines{_mm256_srli_epi16(low, 4), _mm256_srli_epi16(high, 4)}.lower();
     }
   };
 
   __m256i low, high;
 
-  static I32x16Avx2 set1(int32_t value) {
+  [[gnu::always_inline]] static I32x16Avx2 set1(int32_t value) {
     return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
   }
-  void add_dot(const Lines& lines, const std::byte* x) {
+  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
     const auto* pair = reinterpret_cast<const int32_t*>(x);
     const __m256i first = _mm256_set1_epi32(pair[0]);
     const __m256i second = _mm256_set1_epi32(pair[1]);
     low = add_half(low, lines.low, first, second);
     high = add_half(high, lines.high, first, second);
   }
-  V to_float() const { return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)}; }
+  [[gnu::always_inline]] V to_float() const {
+    return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)};
+  }
 
   static void spread(const int8_t* quantised, int64_t count, std::byte* out) {
     for (int64_t i = 0; i < count; i += 4) {
@@ -53,7 +55,10 @@ struct I32x16Avx2 {
   }
 
  private:
-  static __m256i add_half(__m256i sum, __m256i lines, __m256i first, __m256i second) {
+  [[gnu::always_inline]] static __m256i add_half(__m256i sum,
+                                                 __m256i lines,
+                                                 __m256i first,
+                                                 __m256i second) {
     const __m256i even = _mm256_and_si256(lines, _mm256_set1_epi16(0x00FF));
     const __m256i odd = _mm256_srli_epi16(lines, 8);
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(even, first));

@@ -15,9 +15,15 @@ template <int kLevel>
 struct BytesAvx512 {
   __m512i all;
 
-  static BytesAvx512 load(const std::byte* from) { return {_mm512_loadu_si512(from)}; }
-  BytesAvx512 lower() const { return {_mm512_and_si512(all, _mm512_set1_epi8(0x0F))}; }
-  BytesAvx512 upper() const { return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower(); }
+  [[gnu::always_inline]] static BytesAvx512 load(const std::byte* from) {
+    return {_mm512_loadu_si512(from)};
+  }
+  [[gnu::always_inline]] BytesAvx512 lower() const {
+    return {_mm512_and_si512(all, _mm512_set1_epi8(0x0F))};
+  }
+  [[gnu::always_inline]] BytesAvx512 upper() const {
+    return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower();
+  }
 };
 
 #if defined(__AVX512VNNI__)
@@ -27,14 +33,21 @@ struct VnniIntsAvx512 {
   using Lines = BytesAvx512<kLevel>;
   static constexpr int64_t kXBytes = 1;
 
-  __m512i all;
+  // As int32, which is what the instruction takes: with __m512i g++ moves each sum back and forth.
+  using Sums = int32_t __attribute__((vector_size(64)));
+  Sums all;
 
-  static VnniIntsAvx512 set1(int32_t value) { return {_mm512_set1_epi32(value)}; }
-  void add_dot(const Lines& lines, const std::byte* x) {
-    const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const int32_t*>(x));
-    all = _mm512_dpbusd_epi32(all, lines.all, four);
+  [[gnu::always_inline]] static VnniIntsAvx512 set1(int32_t value) {
+    return {reinterpret_cast<Sums>(_mm512_set1_epi32(value))};
   }
-  V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
+  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
+    const __m512i four = _mm512_set1_epi32(*reinterpret_cast<const int32_t*>(x));
+    all = reinterpret_cast<Sums>(
+        _mm512_dpbusd_epi32(reinterpret_cast<__m512i>(all), lines.all, four));
+  }
+  [[gnu::always_inline]] V to_float() const {
+    return {_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(all))};
+  }
 
   static void spread(const int8_t* /*quantised*/, int64_t /*count*/, std::byte* /*out*/) {}
 };
@@ -50,15 +63,17 @@ struct PairIntsAvx512 {
 
   __m512i all;
 
-  static PairIntsAvx512 set1(int32_t value) { return {_mm512_set1_epi32(value)}; }
-  void add_dot(const Lines& lines, const std::byte* x) {
+  [[gnu::always_inline]] static PairIntsAvx512 set1(int32_t value) {
+    return {_mm512_set1_epi32(value)};
+  }
+  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
     const auto* pair = reinterpret_cast<const int32_t*>(x);
     const __m512i even = _mm512_and_si512(lines.all, _mm512_set1_epi16(0x00FF));
     const __m512i odd = _mm512_srli_epi16(lines.all, 8);
     all = _mm512_add_epi32(all, _mm512_madd_epi16(even, _mm512_set1_epi32(pair[0])));
     all = _mm512_add_epi32(all, _mm512_madd_epi16(odd, _mm512_set1_epi32(pair[1])));
   }
-  V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
+  [[gnu::always_inline]] V to_float() const { return {_mm512_cvtepi32_ps(all)}; }
 
   static void spread(const int8_t* quantised, int64_t count, std::byte* out) {
     for (int64_t i = 0; i < count; i += 4) {

@@ -17,17 +17,17 @@ struct I32x16Generic {
   struct Lines {
     uint8_t byte[64];
 
-    static Lines load(const std::byte* from) {
+    [[gnu::always_inline]] static Lines load(const std::byte* from) {
       Lines out;
       __builtin_memcpy(out.byte, from, sizeof out.byte);
       return out;
     }
-    Lines lower() const {
+    [[gnu::always_inline]] Lines lower() const {
       Lines out;
       for (int i = 0; i < 64; ++i) out.byte[i] = byte[i] & 0x0F;
       return out;
     }
-    Lines upper() const {
+    [[gnu::always_inline]] Lines upper() const {
       Lines out;
       for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] >> 4);
       return out;
@@ -36,20 +36,20 @@ struct I32x16Generic {
 
   int32_t lane[16];
 
-  static I32x16Generic set1(int32_t value) {
+  [[gnu::always_inline]] static I32x16Generic set1(int32_t value) {
     I32x16Generic out;
     for (int32_t& each : out.lane) each = value;
     return out;
   }
   // x: four signed bytes, the same for all lanes.
-  void add_dot(const Lines& lines, const std::byte* x) {
+  [[gnu::always_inline]] void add_dot(const Lines& lines, const std::byte* x) {
     int8_t value[4];
     __builtin_memcpy(value, x, sizeof value);
     for (int i = 0; i < 16; ++i) {
       for (int j = 0; j < 4; ++j) lane[i] += lines.byte[4 * i + j] * value[j];
     }
   }
-  V to_float() const { return V::from_ints(lane); }
+  [[gnu::always_inline]] V to_float() const { return V::from_ints(lane); }
 
   static void spread(const int8_t* /*quantised*/, int64_t /*count*/, std::byte* /*out*/) {}
 };

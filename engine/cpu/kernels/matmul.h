@@ -26,22 +26,28 @@ void matmul_tile(const MatmulBlock& block,
   const auto width = [&](int j) { return block.num_outputs - column - j * 16; };
 
   V sums[MR][NP];
-  for (int r = 0; r < MR; ++r) {
-    for (int j = 0; j < NP; ++j) {
-      sums[r][j] =
-          k_begin == 0 ? V::zero() : V::load_first(out + r * block.out_stride + j * 16, width(j));
-    }
+  if (k_begin == 0) {
+    fill_tile(sums, V::zero());
+  } else {
+    unrolled<MR>(TGI_UNROLLED(r) {
+      unrolled<NP>(TGI_UNROLLED(j) {
+        const float* from = out + r.value * block.out_stride + j.value * 16;
+        sums[r.value][j.value] = V::load_first(from, width(j.value));
+      });
+    });
   }
   dot.template accumulate<MR, NP>(block.x + row * block.x_stride_bytes, block.x_stride_bytes,
                                   k_begin, k_end, panels, sums,
                                   PrefetchSame<kMatmulPrefetchBytes>{});
   const bool add_bias = block.bias != nullptr && k_end == block.k;
-  for (int r = 0; r < MR; ++r) {
-    for (int j = 0; j < NP; ++j) {
-      if (add_bias) sums[r][j] = sums[r][j] + V::load_first(block.bias + column + j * 16, width(j));
-      sums[r][j].store_first(out + r * block.out_stride + j * 16, width(j));
-    }
-  }
+  unrolled<MR>(TGI_UNROLLED(r) {
+    unrolled<NP>(TGI_UNROLLED(j) {
+      V sum = sums[r.value][j.value];
+      const int64_t first = column + j.value * 16;
+      if (add_bias) sum = sum + V::load_first(block.bias + first, width(j.value));
+      sum.store_first(out + r.value * block.out_stride + j.value * 16, width(j.value));
+    });
+  });
 }
 
 // All rows times `NP` panels at a time, the panels that are left over one by one.

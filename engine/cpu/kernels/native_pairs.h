@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "engine/cpu/kernels/f32x16_avx512.h"
+#include "engine/cpu/kernels/unrolled.h"
 
 namespace tgi {
 
@@ -70,18 +71,19 @@ struct NativePairsOf {
                                            const Prefetch& prefetch) {
     for (int64_t i = 0; i < kLines; ++i) {
       __m512bh weights[NP];
-      for (int j = 0; j < NP; ++j) {
-        const std::byte* line = panels[j] + offset + i * 64;
-        prefetch.fetch(j, line, offset + i * 64);
-        weights[j] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(line));
-      }
-      for (int r = 0; r < MR; ++r) {
-        const auto* word = reinterpret_cast<const int32_t*>(x + r * x_stride_bytes + i * 4);
+      unrolled<NP>(TGI_UNROLLED(j) {
+        const std::byte* line = panels[j.value] + offset + i * 64;
+        prefetch.fetch(j.value, line, offset + i * 64);
+        weights[j.value] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(line));
+      });
+      unrolled<MR>(TGI_UNROLLED(r) {
+        const auto* word = reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + i * 4);
         const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(*word));
-        for (int j = 0; j < NP; ++j) {
-          sums[r][j].all = _mm512_dpbf16_ps(sums[r][j].all, pair, weights[j]);
-        }
-      }
+        unrolled<NP>(TGI_UNROLLED(j) {
+          __m512& sum = sums[r.value][j.value].all;
+          sum = _mm512_dpbf16_ps(sum, pair, weights[j.value]);
+        });
+      });
     }
   }
 };

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/cpu/kernels/unrolled.h"
+
 namespace tgi {
 
 // What to fetch into the cache while a line of panel j is worked on: nothing, the same panel
@@ -38,6 +40,20 @@ struct PrefetchOther {
     __builtin_prefetch(panels[panel] + offset);
   }
 };
+
+// sums[r][j] += x[r] * weights[j], x being f32.
+template <typename V, int MR, int NP>
+[[gnu::always_inline]] inline void multiply_add(const std::byte* x,
+                                                int64_t x_stride_bytes,
+                                                const V (&weights)[NP],
+                                                V (&sums)[MR][NP]) {
+  unrolled<MR>(TGI_UNROLLED(r) {
+    const V value = V::set1(*reinterpret_cast<const float*>(x + r.value * x_stride_bytes));
+    unrolled<NP>(TGI_UNROLLED(j) {
+      sums[r.value][j.value] = V::fma(value, weights[j.value], sums[r.value][j.value]);
+    });
+  });
+}
 
 // Calls run.template operator()<MR>() for the value of num_rows, 1 to 6.
 template <typename Run>
