@@ -88,7 +88,8 @@ class Runner:
         self.model = load_model(path)
         self.weight_bytes = gguf_files.weight_bytes(path)
         info = llama_cpp.llama_print_system_info().decode()
-        flags = [flag.split("=")[0].strip() for flag in info.split(":", 1)[1].split("|") if "= 1" in flag]
+        flags = [flag.split("=")[0].strip() for flag in info.split(":", 1)[1].split("|")
+                 if "= 1" in flag and "SSE" not in flag]
         self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, built with {' '.join(flags)}"
         self.contexts = {}
 

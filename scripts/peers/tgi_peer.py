@@ -27,12 +27,16 @@ class Runner:
         # A socket's path is short by law (107 bytes), so it is not under --work-dir.
         self.folder = tempfile.mkdtemp(prefix="tgi_peer_")
         self.socket = f"{self.folder}/s"
-        command = [str(self.bin / "tgid"), "--model", path, "--threads", str(settings["threads"]), "--socket", self.socket]
+        # Prompts at full speed, as the others take them: by default they are cut small while other streams decode.
+        command = [str(self.bin / "tgid"), "--model", path, "--threads", str(settings["threads"]), "--socket", self.socket,
+                   "--target-step-ms", "0"]
         if precision != "bf16":
             command += ["--quantize", precision]
             if settings["group_size"]:
                 command += ["--quantize-group-size", str(settings["group_size"])]
-        self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self.log = pathlib.Path(self.folder, "log")
+        with open(self.log, "wb") as err:
+            self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=err)
         try:
             status = self.wait_ready()
         except BaseException:
@@ -40,12 +44,13 @@ class Runner:
             raise
         model = status["model"]
         self.weight_bytes = model["weight_bytes_per_token"]
-        self.about = f"{model['backend']} {model['isa']}, {model['num_threads']} threads"
+        self.about = f"{model['backend']} {model['isa']}, {model['num_threads']} threads, --target-step-ms 0"
 
     def wait_ready(self):
         while True:
             if self.daemon.poll() is not None:
-                raise RuntimeError(f"tgid ended with {self.daemon.returncode}; it takes no such option or no such model")
+                lines = self.log.read_text(errors="replace").strip().splitlines()
+                raise RuntimeError(f"tgid ended with {self.daemon.returncode}: {lines[0] if lines else ''}")
             try:
                 with Connection(self.socket, {"method": "status"}) as connection:
                     status = json.loads(connection.read())["result"]
