@@ -43,14 +43,26 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint's")
       ->type_name("DTYPE")
       ->check(CLI::IsMember({"auto", "f32", "bf16", "f16"}));
+  app.add_option("--quantize", flags.quantize,
+                 "none, or round the layers' weights to int8 or int4 while loading")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"none", "int8", "int4"}));
+  app.add_option(
+         "--quantize-group-size", flags.quantize_group_size,
+         "columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for "
+         "int4")
+      ->type_name("N");
 }
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
   Session session(common);
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
-  const ipc::LoadParams params{
-      .model = absolute_model(flags.model), .load_format = flags.load_format, .dtype = flags.dtype};
+  const ipc::LoadParams params{.model = absolute_model(flags.model),
+                               .load_format = flags.load_format,
+                               .dtype = flags.dtype,
+                               .quantize = flags.quantize,
+                               .quantize_group_size = flags.quantize_group_size};
   session.client().call(ipc::kLoad, ipc::to_json(params));
   const ipc::Status status = session.prepare({.may_start = false});
   if (!status.model) {

@@ -12,6 +12,8 @@ namespace tgi {
 struct LoadFlags {
   std::string model;
   std::optional<std::string> load_format;
+  std::optional<std::string> quantize;
+  std::optional<int64_t> quantize_group_size;
   std::optional<std::string> dtype;
 };
 

@@ -28,6 +28,12 @@ struct Row {
   std::string value;
 };
 
+std::string weights_type(const ipc::ModelStatus& model) {
+  if (model.quantize == "none") return model.dtype;
+  return fmt::format("{} in groups of {} (the rest {})", model.quantize, model.quantize_group_size,
+                     model.dtype);
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   return {
@@ -35,7 +41,7 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
       {"architecture",
        fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
       {"backend", fmt::format("{} {}, {} threads", model.backend, model.isa, model.num_threads)},
-      {"dtype", fmt::format("weights {}, KV cache {}", model.dtype, model.kv_cache_dtype)},
+      {"dtype", fmt::format("weights {}, KV cache {}", weights_type(model), model.kv_cache_dtype)},
       {"context", fmt::format("{} tokens", model.max_total_tokens)},
       {"memory", fmt::format("weights {}, KV cache {}, workspace {}, of {}",
                              format_bytes(memory.weights), format_bytes(memory.kv_cache),

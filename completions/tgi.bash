@@ -60,9 +60,11 @@ _tgi() {
       case "$previous" in
         --load-format) COMPREPLY=($(compgen -W 'auto dummy' -- "$word")); return ;;
         --dtype) COMPREPLY=($(compgen -W 'auto f32 bf16 f16' -- "$word")); return ;;
+        --quantize) COMPREPLY=($(compgen -W 'none int8 int4' -- "$word")); return ;;
+        --quantize-group-size) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --load-format --dtype --socket --no-start -v --verbose'
+      options='-h --help --load-format --dtype --quantize --quantize-group-size --socket --no-start -v --verbose'
       files=yes
       ;;
     unload)

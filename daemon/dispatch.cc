@@ -99,6 +99,10 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   options.model = asked.model;
   options.load_format = asked.load_format.value_or("auto");
   if (asked.dtype) options.dtype = *asked.dtype;
+  if (asked.quantize) options.quantize = *asked.quantize;
+  if (asked.quantize_group_size) {
+    options.quantize_group_size = static_cast<int32_t>(*asked.quantize_group_size);
+  }
   ModelHost& models = services.models;
   answer_by_job(services.load_jobs, services.outbox, session, [&models, options] {
     models.load(options);

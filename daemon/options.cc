@@ -134,6 +134,28 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "the memory and time",
         [](auto& o) -> auto& { return o.model.dtype; }),
     text_option(
+        "quantize",
+        "KIND",
+        "none, or round the weights of the layers to int8 or int4 while loading: less memory, "
+        "faster "
+        "decoding, slightly different answers",
+        [](auto& o) -> auto& { return o.model.quantize; }),
+    {.flag = "quantize-group-size",
+     .value_name = "N",
+     .help =
+         "columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 128 for "
+         "int8, 32 for int4",
+     .is_switch = false,
+     .set =
+         [](Options& options, const std::string& text) {
+           options.model.quantize_group_size =
+               parse_number<int32_t>(text, 0, 256, "a multiple of 32 up to 256, or 0");
+         },
+     .get =
+         [](const Options& options) {
+           return fmt::format("{}", options.model.quantize_group_size);
+         }},
+    text_option(
         "kv-cache-dtype",
         "TYPE",
         "of the KV cache: auto (as dtype), f32, bf16, f16",
@@ -212,11 +234,15 @@ constexpr auto kTable = std::to_array<OptionRow>({
     text_option(
         "cpu-isa",
         "NAME",
-        "auto (the best this processor has), avx512, avx2, generic; all give the same bits",
+        "auto (the best this processor has), amx, avx512bf16, avx512vnni, avx512, avx2, generic; "
+        "all "
+        "give the same bits",
         [](auto& o) -> auto& { return o.model.cpu_isa; }),
     {.flag = "threads",
      .value_name = "N",
-     .help = "of the CPU backend; auto: one per processor this process may use",
+     .help = "of the CPU backend; auto: one per physical core this process may use, within the "
+             "quota of "
+             "its cgroup",
      .is_switch = false,
      .set =
          [](Options& options, const std::string& text) {

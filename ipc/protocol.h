@@ -138,9 +138,11 @@ struct DoneEvent {
 };
 
 struct LoadParams {
-  std::string model;                       // a folder, or "demo"
-  std::optional<std::string> load_format;  // "auto" or "dummy"
-  std::optional<std::string> dtype;        // "auto", "f32", "bf16", "f16"
+  std::string model;                             // a folder, or "demo"
+  std::optional<std::string> load_format;        // "auto" or "dummy"
+  std::optional<std::string> dtype;              // "auto", "f32", "bf16", "f16"
+  std::optional<std::string> quantize{};         // "none", "int8", "int4"
+  std::optional<int64_t> quantize_group_size{};  // columns that share a scale; 0: the default
 };
 
 struct MemoryPlan {  // bytes
@@ -153,10 +155,12 @@ struct MemoryPlan {  // bytes
 struct ModelStatus {
   std::string name;
   std::string architecture;
-  std::string dtype;  // of the weights as they are in memory
+  std::string dtype;     // of the weights as they are in memory
+  std::string quantize;  // "none", or of the layers' matrices: "int8", "int4"
+  int64_t quantize_group_size = 0;
   std::string kv_cache_dtype;
   std::string backend;  // "cpu"
-  std::string isa;      // "avx512", "avx2", "generic"
+  std::string isa;      // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
   int64_t num_threads = 0;
   int64_t num_params = 0;
   int64_t vocab_size = 0;

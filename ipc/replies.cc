@@ -138,6 +138,8 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::name>("name"),
       field<&M::architecture>("architecture"),
       field<&M::dtype>("dtype"),
+      field<&M::quantize>("quantize"),
+      field<&M::quantize_group_size>("quantize_group_size"),
       field<&M::kv_cache_dtype>("kv_cache_dtype"),
       field<&M::backend>("backend"),
       field<&M::isa>("isa"),

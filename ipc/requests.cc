@@ -98,6 +98,8 @@ std::span<const Field<LoadParams>> fields<LoadParams>() {
   static constexpr std::array kFields = {
       field<&LoadParams::model>("model", {.required = true}),
       field<&LoadParams::load_format>("load_format"),
+      field<&LoadParams::quantize>("quantize"),
+      field<&LoadParams::quantize_group_size>("quantize_group_size"),
       field<&LoadParams::dtype>("dtype"),
   };
   return kFields;
@@ -167,6 +169,7 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   auto out = from_params<LoadParams>(params);
   if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
   check_choice(out.load_format, "load_format", {"auto", "dummy"});
+  check_choice(out.quantize, "quantize", {"none", "int8", "int4"});
   check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
   return out;
 }

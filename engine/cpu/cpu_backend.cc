@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/cpu/amx.h"
 #include "engine/cpu/cpu_device.h"
+#include "engine/cpu/host_resources.h"
 #include "engine/cpu/kernels/kernel_table.h"
 
 namespace tgi {
@@ -91,6 +92,13 @@ const KernelTable& find_kernels(std::string_view isa) {
 }
 
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
+  const auto num_cpus = static_cast<int>(affinity_cpus().size());
+  if (options.num_threads > num_cpus && !options.may_oversubscribe) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} threads are asked for, but this process may use {} processors; "
+                            "threads that wait for each other's processor only slow down",
+                            options.num_threads, num_cpus));
+  }
   return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads);
 }
 

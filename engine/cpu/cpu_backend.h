@@ -11,19 +11,20 @@
 namespace tgi {
 
 struct CpuOptions {
-  std::string isa = "auto";  // "auto": the widest this machine has; "avx512", "avx2", "generic"
-  int num_threads = 0;       // 0: the processors this process may use
+  std::string isa = "auto";        // "auto": the best this machine has; or one of available_isas()
+  int num_threads = 0;             // 0: one per physical core this process may use
+  bool may_oversubscribe = false;  // more threads than processors: for tests
 };
 
-// Throws kInvalidArgument naming the known instruction sets, kUnsupported when this machine lacks
-// the one asked for.
+// Throws kInvalidArgument naming the known instruction sets or for more threads than processors,
+// kUnsupported when this machine lacks the instruction set asked for.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
 
 // Every op in plain loops in double precision, one thread: the definition. For tests and for
 // looking into differences; slow.
 std::unique_ptr<Device> make_reference_device();
 
-// Of this machine, widest first; "generic" is always last.
+// Of this machine, best first; "generic" is always last.
 std::vector<std::string_view> available_isas();
 
 struct KernelTable;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -96,13 +99,52 @@ int64_t reclaimable_bytes(const CgroupFolder& folder) {
   return 0;
 }
 
+// Best effort: where the kernel refuses, pages lie where they are first touched.
+void interleave(void* begin, size_t size) {
+  static const int num_nodes = num_memory_nodes();
+  if (num_nodes < 2 || num_nodes >= 64) return;
+  constexpr int kInterleave = 3;  // MPOL_INTERLEAVE of mbind(2)
+  const unsigned long nodes = (1UL << num_nodes) - 1;
+  (void)::syscall(SYS_mbind, begin, size, kInterleave, &nodes, 65UL, 0UL);
+}
+
 }  // namespace
 
-int affinity_num_cpus() {
+std::vector<int> affinity_cpus() {
+  std::vector<int> cpus;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());  // more than 1024 processors
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    }
+    return cpus;
+  }
+  // More processors than fit the mask.
+  const int count = static_cast<int>(std::thread::hardware_concurrency());
+  for (int cpu = 0; cpu < count; ++cpu) cpus.push_back(cpu);
+  return cpus;
+}
+
+std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::string& root) {
+  std::vector<int> out;
+  std::set<std::pair<int64_t, int64_t>> seen;
+  for (const int cpu : cpus) {
+    const std::string folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, cpu);
+    const auto package = read_integer(folder + "physical_package_id");
+    const auto core = read_integer(folder + "core_id");
+    // Without a topology every processor counts.
+    if (!package || !core || seen.emplace(*package, *core).second) out.push_back(cpu);
+  }
+  return out;
+}
+
+int num_memory_nodes(const std::string& root) {
+  int count = 0;
+  while (std::ifstream(fmt::format("{}sys/devices/system/node/node{}/meminfo", root, count))) {
+    ++count;
+  }
+  return std::max(count, 1);
 }
 
 double cgroup_cpu_quota(const std::string& root) {
@@ -176,7 +218,10 @@ Buffer map_memory(size_t size_bytes, std::string_view purpose) {
   const size_t before = past == 0 ? 0 : alignment - past;
   if (before > 0) ::munmap(begin, before);
   ::munmap(begin + before + size, alignment - before);
-  if (alignment == kHugePageBytes) ::madvise(begin + before, size, MADV_HUGEPAGE);
+  if (alignment == kHugePageBytes) {
+    ::madvise(begin + before, size, MADV_HUGEPAGE);
+    interleave(begin + before, size);
+  }
   return {begin + before, size_bytes, [](void* data, size_t bytes) { ::munmap(data, bytes); }};
 }
 

@@ -5,12 +5,21 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
 
-int affinity_num_cpus();
+// Processors that this process's affinity mask allows.
+std::vector<int> affinity_cpus();
+
+// Of these processors, the ones that are the first of their physical core among them: threads of
+// one core share its multipliers, so a second one brings nothing.
+std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::string& root = "/");
+
+// Memory nodes (NUMA) that are online; at least 1.
+int num_memory_nodes(const std::string& root = "/");
 
 // Processors' worth of time per unit of time; 0: no quota.
 double cgroup_cpu_quota(const std::string& root);
@@ -22,7 +31,9 @@ int64_t available_memory_bytes(const std::string& root = "/");
 std::string cpu_description(const std::string& root = "/");
 
 // Zeroed, aligned to 2 MiB and on huge pages where the kernel grants them when it is large, else
-// aligned to a page. Physical pages are taken at first touch. Throws kOutOfMemory with the numbers.
+// aligned to a page. Physical pages are taken at first touch; on a machine of several
+// memory nodes those of a large one alternate between them, so that all nodes' bandwidth serves
+// every thread. Throws kOutOfMemory with the numbers.
 Buffer map_memory(size_t size_bytes, std::string_view purpose);
 
 }  // namespace tgi

@@ -41,7 +41,7 @@ constexpr uint64_t kCountMask = 0xFFFFFFFFU;
 }  // namespace
 
 int default_num_threads() {
-  int count = affinity_num_cpus();
+  int count = static_cast<int>(one_cpu_per_core(affinity_cpus()).size());
   const double quota = cgroup_cpu_quota("/");
   if (quota > 0) count = std::min(count, std::max(1, static_cast<int>(quota + 0.5)));
   return std::max(count, 1);

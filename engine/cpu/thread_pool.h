@@ -65,7 +65,8 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// The processors this process may use: its affinity mask, bounded by the quota of its cgroup.
+// The physical cores this process may use: of its affinity mask, bounded by the quota of its
+// cgroup.
 int default_num_threads();
 
 }  // namespace tgi

@@ -59,7 +59,7 @@ class StoragePlan {
     const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
     check_dense(entry);
     if (options_.group_size == 0) {
-      return {kind, kind == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize};
+      return {kind, effective_group_size({.quantization = kind})};
     }
     if (cols % options_.group_size != 0) {
       throw Error(
@@ -344,6 +344,12 @@ class Loader {
 };
 
 }  // namespace
+
+int32_t effective_group_size(const LoadWeightsOptions& options) {
+  if (options.quantization == Quantization::kNone) return 0;
+  if (options.group_size != 0) return options.group_size;
+  return options.quantization == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize;
+}
 
 int64_t plan_weight_bytes(const LoadedConfig& model,
                           const Device& device,

@@ -57,6 +57,9 @@ struct LoadWeightsOptions {
 inline constexpr int32_t kInt8GroupSize = 128;
 inline constexpr int32_t kInt4GroupSize = 32;
 
+// What a group size of 0 stands for; 0 without quantization.
+int32_t effective_group_size(const LoadWeightsOptions& options);
+
 // What load_weights will put on the device, in bytes, from the config alone. Throws
 // kInvalidArgument when the group size does not divide a matrix's columns, or the checkpoint is
 // quantised already.

@@ -22,6 +22,22 @@ DType resolve_dtype(std::string_view setting, std::string_view name, DType autom
               fmt::format("{} \"{}\" is not known; use auto, f32, bf16 or f16", setting, name));
 }
 
+Quantization resolve_quantization(const ModelOptions& options) {
+  for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
+    if (options.quantize != quantization_name(kind)) continue;
+    if (kind == Quantization::kNone && options.quantize_group_size != 0) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("quantize group size {} is given, but quantize is none; use int8 or "
+                              "int4",
+                              options.quantize_group_size));
+    }
+    return kind;
+  }
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("quantize \"{}\" is not known; use none, int8 or int4", options.quantize));
+}
+
 KvLayout kv_layout(const ModelConfig& config, DType dtype, int32_t num_blocks) {
   return {.num_layers = config.num_layers,
           .num_kv_heads = config.num_kv_heads,
@@ -77,6 +93,7 @@ void ServedModel::check(const ModelOptions& options) {
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
   (void)resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
+  (void)resolve_quantization(options);
   if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
 }
 
@@ -112,7 +129,10 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   // The plan comes before anything large is taken.
   MemoryRequest wanted;
   wanted.available_bytes = device->info().memory_bytes;
-  wanted.weight_bytes = plan_weight_bytes(loaded, *device, {.dtype = dtype});
+  const LoadWeightsOptions how{.dtype = dtype,
+                               .quantization = resolve_quantization(options),
+                               .group_size = options.quantize_group_size};
+  wanted.weight_bytes = plan_weight_bytes(loaded, *device, how);
   wanted.block_bytes = device->kv_bytes(kv_layout(config, kv_dtype, 1));
   wanted.block_size = kBlockSize;
   wanted.max_positions = config.max_positions;
@@ -133,7 +153,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
 
   const auto checkpoint =
       options.load_format == "dummy" ? make_dummy_checkpoint(loaded, 0) : open_checkpoint(files);
-  ModelWeights weights = load_weights(loaded, *checkpoint, *device, {.dtype = dtype});
+  ModelWeights weights = load_weights(loaded, *checkpoint, *device, how);
   device->allocate_state(kv_layout(config, kv_dtype, plan.num_blocks),
                          slot_layout(options, config, plan.max_total_tokens));
 
@@ -141,6 +161,8 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.name = options.model;
   facts.architecture = config.architecture;
   facts.dtype = dtype_name(dtype);
+  facts.quantize = quantization_name(how.quantization);
+  facts.quantize_group_size = effective_group_size(how);
   facts.kv_cache_dtype = dtype_name(kv_dtype);
   facts.backend = device->info().backend;
   facts.isa = device->info().isa;
@@ -182,6 +204,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
                             {"architecture", facts.architecture},
                             {"params", facts.num_params},
                             {"dtype", facts.dtype},
+                            {"quantize", facts.quantize},
                             {"backend", facts.backend},
                             {"isa", facts.isa},
                             {"threads", facts.num_threads},

@@ -21,10 +21,12 @@ struct ModelOptions {
   std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
   std::string dtype =
       "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"
+  std::string quantize = "none";    // "none", "int8", "int4": the layers' matrices, while loading
+  int32_t quantize_group_size = 0;  // 0: the default of the kind
   std::string kv_cache_dtype = "auto";  // "auto" (the weights'), "f32", "bf16", "f16"
   std::string backend = "cpu";          // "cpu", or "reference": plain double-precision loops
-  std::string cpu_isa = "auto";         // "auto", "avx512", "avx2", "generic"
-  int32_t num_threads = 0;              // 0: one per processor this process may use
+  std::string cpu_isa = "auto";         // "auto", or one of available_isas()
+  int32_t num_threads = 0;              // 0: one per physical core this process may use
   int32_t max_running = 64;             // sequences in a step
   int32_t max_batch_tokens = 512;       // token rows in a step
   double target_step_ms =

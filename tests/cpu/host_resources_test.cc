@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "engine/cpu/cpu_backend.h"
 
 namespace tgi {
 namespace {
@@ -91,8 +92,28 @@ TEST_CASE("mapped memory is zeroed and aligned, and too much is refused with the
   }
 }
 
+TEST_CASE("threads of one core count once, and nodes of memory are counted") {
+  FakeRoot root;
+  CHECK(one_cpu_per_core({0, 1, 2, 3}, root.path()) == std::vector<int>{0, 1, 2, 3});
+  CHECK(num_memory_nodes(root.path()) == 1);
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    root.write(folder + "physical_package_id", "0\n");
+    root.write(folder + "core_id", std::to_string(cpu % 2) + "\n");
+  }
+  root.write("sys/devices/system/node/node0/meminfo", "Node 0\n");
+  root.write("sys/devices/system/node/node1/meminfo", "Node 1\n");
+  CHECK(one_cpu_per_core({0, 1, 2, 3}, root.path()) == std::vector<int>{0, 1});
+  CHECK(one_cpu_per_core({1, 3}, root.path()) == std::vector<int>{1});
+  CHECK(num_memory_nodes(root.path()) == 2);
+}
+
+TEST_CASE("more threads than processors are refused with both numbers") {
+  CHECK_THROWS_WITH(make_cpu_device({.num_threads = 100000}), Catch::Contains("100000"));
+}
+
 TEST_CASE("this machine has at least one processor and some memory") {
-  CHECK(affinity_num_cpus() >= 1);
+  CHECK(affinity_cpus().size() >= 1);
   CHECK(available_memory_bytes() > 0);
 }
 

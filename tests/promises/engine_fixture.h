@@ -40,7 +40,8 @@ inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& 
   LoadedFixture out;
   out.model = load_model_config(files);
   const ModelConfig& config = out.model.config;
-  auto device = make_cpu_device({.isa = options.isa, .num_threads = options.num_threads});
+  auto device = make_cpu_device(
+      {.isa = options.isa, .num_threads = options.num_threads, .may_oversubscribe = true});
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights =
       load_weights(out.model, *checkpoint, *device,
