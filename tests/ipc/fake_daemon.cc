@@ -108,6 +108,7 @@ ipc::Status ready_status() {
   model.name = "demo";
   model.architecture = "LlamaForCausalLM";
   model.dtype = "bf16";
+  model.quantize = "none";
   model.kv_cache_dtype = "bf16";
   model.backend = "cpu";
   model.isa = "avx512";
