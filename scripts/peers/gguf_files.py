@@ -40,14 +40,20 @@ def write_gguf(folder, path):
     from safetensors.torch import load_file
 
     config = json.loads((folder / "config.json").read_text())
-    architecture = ARCHITECTURES[config["architectures"][0]]
+    architecture = ARCHITECTURES.get(config["architectures"][0])
+    scaling = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    if architecture is None or scaling.get("rope_type", scaling.get("type", "default")) != "default":
+        raise ValueError(f"{folder}: only {' and '.join(ARCHITECTURES)} without rope scaling are written as GGUF here")
     ids = {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(ids[architecture], config["num_hidden_layers"])
     writer = gguf.GGUFWriter(path, architecture)
     write_metadata(writer, config)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-    for name, value in load_file(folder / "model.safetensors").items():
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        tensors |= load_file(file)
+    for name, value in tensors.items():
         if name == "lm_head.weight" and config.get("tie_word_embeddings"):
             continue
         projection = name.split(".")[-2]
