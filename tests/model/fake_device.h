@@ -15,7 +15,8 @@
 namespace tgi {
 
 struct FakeMatrix final : Matrix {
-  std::vector<float> values;       // (rows, cols)
+  std::vector<float> values;  // (rows, cols)
+  MatrixStorage storage;
   std::vector<std::string> names;  // of the pieces
 
   float at(int64_t row, int64_t col) const { return values[static_cast<size_t>(row * cols + col)]; }
@@ -73,6 +74,7 @@ class FakeDevice final : public Device {
   std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                       const MatrixStorage& storage) override {
     auto matrix = std::make_unique<FakeMatrix>();
+    matrix->storage = storage;
     for (const HostWeight& piece : pieces) {
       const WeightPart& part = piece.parts.at(0);
       matrix->names.push_back(piece.name);

@@ -22,9 +22,12 @@ ModelWeights load(const LoadedConfig& model,
   return weights;
 }
 
-std::string refusal(const LoadedConfig& model, const std::vector<TestTensor>& tensors, Code code) {
+std::string refusal(const LoadedConfig& model,
+                    const std::vector<TestTensor>& tensors,
+                    Code code,
+                    const LoadWeightsOptions& options = {.dtype = DType::kF32}) {
   try {
-    load(model, tensors);
+    load(model, tensors, options);
   } catch (const Error& error) {
     CHECK(error.code() == code);
     return error.what();
@@ -208,6 +211,32 @@ TEST_CASE("counts parameters and what a token reads") {
   const ModelWeights learned = load(gpt2, small_tensors(gpt2));
   CHECK(learned.streamed_bytes_per_token ==
         learned.size_bytes - learned.position_embedding->size_bytes);
+}
+
+TEST_CASE(
+    "quantising rounds the layers' matrices, keeps embeddings and gives the head eight bits") {
+  const LoadedConfig untied = load_config(small_llama());
+  const LoadedConfig tied = load_config(with(small_llama(), "tie_word_embeddings", true));
+  for (const Quantization kind : {Quantization::kInt8, Quantization::kInt4}) {
+    const LoadWeightsOptions options{.dtype = DType::kBF16, .quantization = kind};
+    const ModelWeights two = load(untied, small_tensors(untied), options);
+    CHECK(fake(*two.token_embedding).storage.quantization == Quantization::kNone);
+    CHECK(fake(*two.untied_lm_head).storage.quantization == Quantization::kInt8);
+    const MatrixStorage& down = fake(*two.layers[0].down.weight).storage;
+    CHECK(down.quantization == kind);
+    CHECK(down.group_size == (kind == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize));
+    const ModelWeights one = load(tied, small_tensors(tied), options);
+    CHECK(fake(*one.token_embedding).storage.quantization == Quantization::kInt8);
+  }
+}
+
+TEST_CASE("a group size that does not divide is refused with the matrix and its columns") {
+  const LoadedConfig model = load_config(small_llama());
+  const std::string error =
+      refusal(model, small_tensors(model), Code::kInvalidArgument,
+              {.dtype = DType::kBF16, .quantization = Quantization::kInt8, .group_size = 64});
+  CHECK_THAT(error,
+             Catch::Contains("64") && Catch::Contains("10 columns") && Catch::Contains(".weight"));
 }
 
 TEST_CASE("every source tensor is given back") {

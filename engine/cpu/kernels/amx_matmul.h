@@ -33,7 +33,10 @@ struct AmxBf16X {
   static int64_t x_bytes(int64_t k, int64_t /*group_size*/) { return round_up(k, kPairBlock) * 2; }
   static void prepare(const float* x, int64_t k, int64_t /*group_size*/, std::byte* out) {
     const int64_t padded = round_up(k, kPairBlock);
-    for (int64_t i = 0; i < padded; i += 16) V::load_first(x + i, k - i).store_bf16(out + i * 2);
+    // The product turns denormals to 0 before they can be rounded up to a normal number.
+    for (int64_t i = 0; i < padded; i += 16) {
+      (V::load_first(x + i, k - i) * V::set1(1.0F)).store_bf16(out + i * 2);
+    }
   }
 };
 

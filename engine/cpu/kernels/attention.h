@@ -204,7 +204,7 @@ class AttentionRun {
     const V base = V::set1(new_max == -infinity ? 0.0F : new_max);
     V total = V::zero();
     for (int c = 0; c < kChunksPerTile; ++c) {
-      const V weight = vector_exp(x[c] - base);
+      const V weight = weight_of(x[c] - base);
       weight.store(row + c * kChunk);
       total = total + weight;
     }
@@ -215,6 +215,11 @@ class AttentionRun {
     V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
     rescale.store_first(rescale_ + r, 1);
     max_[r] = new_max;
+  }
+
+  static V weight_of(V x) {
+    if constexpr (kDType == DType::kBF16) return vector_exp_coarse(x);
+    return vector_exp(x);
   }
 
   // sums (num_rows, head_dim) = sums * rescale + weights v.

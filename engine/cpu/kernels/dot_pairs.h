@@ -82,7 +82,8 @@ struct FmaPairs {
     alignas(64) float rounded[kBlock];
     for (int64_t i = 0; i < kBlock; i += 16) {
       alignas(32) std::byte halves[32];
-      V::load(x + i).store_bf16(halves);
+      // The product turns denormals to 0 before they can be rounded up to a normal number.
+      (V::load(x + i) * V::set1(1.0F)).store_bf16(halves);
       V::load_bf16(halves).store(rounded + i);
     }
     auto* to = reinterpret_cast<float*>(out);

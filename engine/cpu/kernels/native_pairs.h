@@ -23,20 +23,18 @@ struct NativePairsOf {
 
   template <int64_t kBlock>
   static void prepare_block(const float* x, std::byte* out) {
-    alignas(64) uint16_t halves[kBlock];
-    for (int64_t i = 0; i < kBlock; i += 16) {
-      V::load(x + i).store_bf16(reinterpret_cast<std::byte*>(halves + i));
-    }
     if constexpr (kBlock == 32) {
       const __m512i order = _mm512_cvtepu8_epi16(_mm256_setr_epi8(
           2, 0, 6, 4, 10, 8, 14, 12, 18, 16, 22, 20, 26, 24, 30, 28,  // even columns
           3, 1, 7, 5, 11, 9, 15, 13, 19, 17, 23, 21, 27, 25, 31, 29));
-      _mm512_storeu_si512(out, _mm512_permutexvar_epi16(order, _mm512_load_si512(halves)));
+      const auto halves = reinterpret_cast<__m512i>(
+          _mm512_cvtne2ps_pbh(_mm512_loadu_ps(x + 16), _mm512_loadu_ps(x)));
+      _mm512_storeu_si512(out, _mm512_permutexvar_epi16(order, halves));
     } else {
       static_assert(kBlock == 16);
       const __m256i order = _mm256_setr_epi16(2, 0, 6, 4, 10, 8, 14, 12, 3, 1, 7, 5, 11, 9, 15, 13);
-      const __m256i all = _mm256_load_si256(reinterpret_cast<const __m256i*>(halves));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permutexvar_epi16(order, all));
+      const auto halves = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_loadu_ps(x)));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_permutexvar_epi16(order, halves));
     }
   }
 
