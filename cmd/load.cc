@@ -47,10 +47,9 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "none, or round the layers' weights to int8 or int4 while loading")
       ->type_name("KIND")
       ->check(CLI::IsMember({"none", "int8", "int4"}));
-  app.add_option(
-         "--quantize-group-size", flags.quantize_group_size,
-         "columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for "
-         "int4")
+  app.add_option("--quantize-group-size", flags.quantize_group_size,
+                 "columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for "
+                 "int4")
       ->type_name("N");
 }
 

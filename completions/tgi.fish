@@ -72,7 +72,7 @@ complete -c tgi -n '__fish_seen_subcommand_from load' -s h -l help -d 'print hel
 complete -c tgi -n '__fish_seen_subcommand_from load' -l load-format -x -a 'auto dummy' -d 'auto, or dummy: random weights in the shapes of config.json, for measuring'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l dtype -x -a 'auto f32 bf16 f16' -d 'of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize -x -a 'none int8 int4' -d 'none, or round the layers'\'' weights to int8 or int4 while loading'
-complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize-group-size -x -d 'columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for int4'
+complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize-group-size -x -d 'columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for int4'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l no-start -d 'do not start a daemon when none is running'
 complete -c tgi -n '__fish_seen_subcommand_from load' -s v -l verbose -d 'say more on stderr: what is done, tokens per second'

@@ -107,7 +107,7 @@ _tgi() {
         '--load-format[auto, or dummy\: random weights in the shapes of config.json, for measuring]:FORMAT:(auto dummy)' \
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
         '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading]:KIND:(none int8 int4)' \
-        '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 128 for int8, 32 for int4]:N: ' \
+        '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 64 for int8, 32 for int4]:N: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -18,6 +18,8 @@ const float* data_or_null(const Tensor* tensor) {
   return tensor == nullptr ? nullptr : tensor->as<const float>();
 }
 
+constexpr int64_t kMaxStreamedRows = 8;
+
 // How a matmul is cut: by panels first, by rows too when there are few panels.
 struct MatmulCut {
   int64_t panels_per_task = 4;
@@ -29,6 +31,13 @@ MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) 
   MatmulCut cut;
   if (num_threads == 1) {
     cut.num_panel_tasks = (num_panels + 3) / 4;
+    return cut;
+  }
+  // With few rows the weights stream from memory: long runs of them, so that what is fetched ahead
+  // is of use, but several per thread, so that one that was held up does not hold up the rest.
+  if (num_rows <= kMaxStreamedRows && num_panels >= 16 * num_threads) {
+    cut.panels_per_task = round_up((num_panels + 4 * num_threads - 1) / (4 * num_threads), 4);
+    cut.num_panel_tasks = (num_panels + cut.panels_per_task - 1) / cut.panels_per_task;
     return cut;
   }
   // At least two tasks per thread, so that the last one to finish is not far behind.

@@ -8,12 +8,15 @@
 
 namespace tgi {
 
-inline constexpr int64_t kMatmulKBlock = 1024;
+// Bytes of a group of panels that are gone through for all rows before the next ones: they stay in
+// the first-level cache beside the rows of a tile.
+inline constexpr int64_t kMatmulBlockBytes = 131072;
 inline constexpr int kMatmulPrefetchBytes = 3072;
 
-template <typename Dot, int MR, int NP>
+template <typename Dot, int MR, int NP, typename Prefetch>
 void matmul_tile(const MatmulBlock& block,
                  const Dot& dot,
+                 const Prefetch& prefetch,
                  int64_t row,
                  int64_t panel,
                  int64_t k_begin,
@@ -37,8 +40,7 @@ void matmul_tile(const MatmulBlock& block,
     });
   }
   dot.template accumulate<MR, NP>(block.x + row * block.x_stride_bytes, block.x_stride_bytes,
-                                  k_begin, k_end, panels, sums,
-                                  PrefetchSame<kMatmulPrefetchBytes>{});
+                                  k_begin, k_end, panels, sums, prefetch);
   const bool add_bias = block.bias != nullptr && k_end == block.k;
   unrolled<MR>(TGI_UNROLLED(r) {
     unrolled<NP>(TGI_UNROLLED(j) {
@@ -59,7 +61,14 @@ void matmul_panels(const MatmulBlock& block, const Dot& dot, int64_t k_begin, in
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
       with_rows(tiles.size(t), [&]<int MR>() {
         if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
-          matmul_tile<Dot, MR, Panels>(block, dot, tiles.begin(t), panel, k_begin, k_end);
+          // The first tile of rows brings the panels into the cache for the others.
+          const int64_t row = tiles.begin(t);
+          if (t == 0) {
+            const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
+            matmul_tile<Dot, MR, Panels>(block, dot, ahead, row, panel, k_begin, k_end);
+          } else {
+            matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);
+          }
         }
       });
     }
@@ -77,12 +86,13 @@ void matmul_block(const MatmulBlock& block) {
               [&]<int MR>() { matmul_panels<Dot, Dot::panels_for(MR)>(block, dot, 0, block.k); });
     return;
   }
-  int64_t step = kMatmulKBlock;
-  if (block.group_size != 0) step -= step % block.group_size;
+  // A tile of more than one height needs panels that suit the higher.
+  constexpr int kPanels = Dot::panels_for(kMaxTileRows);
+  const int64_t cols_that_fit = kMatmulBlockBytes * block.k / (kPanels * block.panel_bytes);
+  const int64_t unit = block.group_size == 0 ? kPairBlock : 2 * block.group_size;
+  const int64_t step = cols_that_fit < unit ? unit : cols_that_fit - cols_that_fit % unit;
   for (int64_t k = 0; k < block.k; k += step) {
-    // A tile of more than one height needs panels that suit the higher.
-    matmul_panels<Dot, Dot::panels_for(kMaxTileRows)>(block, dot, k,
-                                                      k + step < block.k ? k + step : block.k);
+    matmul_panels<Dot, kPanels>(block, dot, k, k + step < block.k ? k + step : block.k);
   }
 }
 

@@ -18,18 +18,18 @@
 
 namespace tgi {
 
-// What to fetch into the cache while a line of panel j is worked on: nothing, the same panel
-// further on, or the same place of another panel.
+// What to fetch into the cache while a line of panel j is worked on: nothing, what this panel or
+// the one that will take its place has further on, or the same place of another panel.
 struct NoPrefetch {
   void fetch(int /*panel*/, const std::byte* /*line*/, int64_t /*offset*/) const {}
 };
 
-template <int kBytesAhead>
-struct PrefetchSame {
-  [[gnu::always_inline]] void fetch(int /*panel*/,
-                                    const std::byte* line,
-                                    int64_t /*offset*/) const {
-    __builtin_prefetch(line + kBytesAhead);
+template <int NP, int kBytesAhead>
+struct PrefetchNext {
+  int64_t panel_bytes;
+  [[gnu::always_inline]] void fetch(int /*panel*/, const std::byte* line, int64_t offset) const {
+    const bool is_past = offset + kBytesAhead >= panel_bytes;
+    __builtin_prefetch(line + kBytesAhead + (is_past ? (NP - 1) * panel_bytes : 0));
   }
 };
 
