@@ -28,7 +28,7 @@ inline constexpr int kBackendAbi = 1;
 
 struct DeviceInfo {
   std::string backend;       // "cpu"
-  std::string isa;           // "avx512", "avx2", "generic"
+  std::string isa;           // "avx512bf16", "avx2", ...
   std::string description;   // of the hardware, for people
   int num_threads = 0;       // 0 where it means nothing
   int64_t memory_bytes = 0;  // that a plan may use in all
@@ -115,9 +115,10 @@ struct QkvArgs {
   Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
 };
 
-// Causal attention of the step's queries over the cached context of their sequence (store_kv came
-// before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV have fixed
-// boundaries from position 0 and are merged in order, whatever the chunk of queries.
+// Where the cache is bf16, queries and softmax weights are rounded to it before they meet keys and
+// values. Causal attention of the step's queries over the cached context of their sequence
+// (store_kv came before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV
+// have fixed boundaries from position 0 and are merged in order, whatever the chunk of queries.
 struct AttentionArgs {
   int32_t layer = 0;
   int32_t num_heads = 0;

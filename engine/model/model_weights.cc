@@ -351,6 +351,27 @@ int32_t effective_group_size(const LoadWeightsOptions& options) {
   return options.quantization == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize;
 }
 
+void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& options) {
+  const int32_t group_size = effective_group_size(options);
+  if (group_size % 32 != 0 || group_size < 0 || group_size > 256) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("quantize group size {}: expected 32, 64, 96 and so on to 256, or 0 for "
+                    "the default",
+                    group_size));
+  }
+  const RankView view(model, options);
+  const StoragePlan storage(model, options, view.table());
+  const auto check = [&](Role role, int32_t layer) {
+    const TensorEntry* entry = view.table().find(role, layer);
+    if (entry != nullptr) (void)storage.of(*entry, role, view.col_range(*entry).count);
+  };
+  for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
+  for (const LayerLinear& row : kLayerLinears) {
+    for (const LinearPart& part : row.parts) check(part.weight, 0);
+  }
+}
+
 int64_t plan_weight_bytes(const LoadedConfig& model,
                           const Device& device,
                           const LoadWeightsOptions& options) {

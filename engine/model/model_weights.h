@@ -60,6 +60,9 @@ inline constexpr int32_t kInt4GroupSize = 32;
 // What a group size of 0 stands for; 0 without quantization.
 int32_t effective_group_size(const LoadWeightsOptions& options);
 
+// Throws what the plan would throw about the quantization, without a device: kInvalidArgument.
+void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& options);
+
 // What load_weights will put on the device, in bytes, from the config alone. Throws
 // kInvalidArgument when the group size does not divide a matrix's columns, or the checkpoint is
 // quantised already.

@@ -38,6 +38,12 @@ Quantization resolve_quantization(const ModelOptions& options) {
       fmt::format("quantize \"{}\" is not known; use none, int8 or int4", options.quantize));
 }
 
+LoadWeightsOptions load_weights_options(const ModelOptions& options, DType dtype) {
+  return {.dtype = dtype,
+          .quantization = resolve_quantization(options),
+          .group_size = options.quantize_group_size};
+}
+
 KvLayout kv_layout(const ModelConfig& config, DType dtype, int32_t num_blocks) {
   return {.num_layers = config.num_layers,
           .num_kv_heads = config.num_kv_heads,
@@ -92,8 +98,8 @@ void ServedModel::check(const ModelOptions& options) {
   check_options(options);
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
-  (void)resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
-  (void)resolve_quantization(options);
+  const DType dtype = resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
+  check_quantization(loaded, load_weights_options(options, dtype));
   if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
 }
 
@@ -129,9 +135,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   // The plan comes before anything large is taken.
   MemoryRequest wanted;
   wanted.available_bytes = device->info().memory_bytes;
-  const LoadWeightsOptions how{.dtype = dtype,
-                               .quantization = resolve_quantization(options),
-                               .group_size = options.quantize_group_size};
+  const LoadWeightsOptions how = load_weights_options(options, dtype);
   wanted.weight_bytes = plan_weight_bytes(loaded, *device, how);
   wanted.block_bytes = device->kv_bytes(kv_layout(config, kv_dtype, 1));
   wanted.block_size = kBlockSize;

@@ -116,6 +116,23 @@ TEST_CASE("models are loaded, refused with the reason, unloaded and loaded again
 
   CHECK(home.run({"load", "demo"}).exit_status == 0);
   CHECK(home.run({"generate", "hi", "--max-new-tokens", "4"}).exit_status == 0);
+  const int64_t dense_bytes = daemon.status().model->memory.weights;
+
+  // A group size that can't be is refused before the model gives way.
+  const Ran odd = home.run({"load", "demo", "--quantize", "int8", "--quantize-group-size", "100"});
+  CHECK(odd.exit_status == 3);
+  CHECK(odd.err.find("group size 100") != std::string::npos);
+  CHECK(daemon.status().model->quantize == "none");
+  for (const auto& [kind, share] : {std::pair{"int8", 0.60}, {"int4", 0.45}}) {
+    INFO(kind);
+    CHECK(home.run({"load", "demo", "--quantize", kind}).exit_status == 0);
+    CHECK(daemon.status().model->quantize == kind);
+    CHECK(static_cast<double>(daemon.status().model->memory.weights) <
+          share * static_cast<double>(dense_bytes));
+    const Ran answer = home.run({"generate", "Once upon a time", "--max-new-tokens", "12"});
+    CHECK(answer.exit_status == 0);
+    CHECK_FALSE(answer.out.empty());
+  }
   CHECK(home.run({"unload"}).exit_status == 0);
   CHECK(daemon.status().phase == "no model");
 }
