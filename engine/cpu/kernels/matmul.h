@@ -8,8 +8,8 @@
 
 namespace tgi {
 
-// Bytes of a group of panels that are gone through for all rows before the next ones: they stay in
-// the first-level cache beside the rows of a tile.
+// Bytes of a group of panels that are gone through for all rows before the next columns: small
+// beside the second-level cache, large enough that the partial sums are seldom stored.
 inline constexpr int64_t kMatmulBlockBytes = 131072;
 inline constexpr int kMatmulPrefetchBytes = 3072;
 
