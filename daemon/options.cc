@@ -253,6 +253,16 @@ constexpr auto kTable = std::to_array<OptionRow>({
            return options.model.num_threads == 0 ? std::string("auto")
                                                  : fmt::format("{}", options.model.num_threads);
          }},
+    {.flag = "pin-threads",
+     .value_name = "",
+     .help =
+         "keep each thread of the CPU backend on one processor: for a machine that serves nothing "
+         "else",
+     .is_switch = true,
+     .set = [](Options& options,
+               const std::string& text) { options.model.pin_threads = parse_switch(text); },
+     .get =
+         [](const Options& options) { return std::string(options.model.pin_threads ? "1" : "0"); }},
     text_option(
         "socket", "PATH", "Unix socket to listen on", [](auto& o) -> auto& { return o.socket; }),
     count_option(

@@ -99,7 +99,8 @@ std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
                             "threads that wait for each other's processor only slow down",
                             options.num_threads, num_cpus));
   }
-  return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads);
+  return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads,
+                                     options.pin_threads);
 }
 
 }  // namespace tgi

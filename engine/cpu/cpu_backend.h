@@ -13,6 +13,7 @@ namespace tgi {
 struct CpuOptions {
   std::string isa = "auto";        // "auto": the best this machine has; or one of available_isas()
   int num_threads = 0;             // 0: one per physical core this process may use
+  bool pin_threads = false;        // each to one processor
   bool may_oversubscribe = false;  // more threads than processors: for tests
 };
 

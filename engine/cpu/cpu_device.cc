@@ -15,8 +15,10 @@
 
 namespace tgi {
 
-CpuDevice::CpuDevice(const KernelTable& kernels, int num_threads)
-    : kernels_(kernels), min_many_rows_(measure_min_many_rows(kernels)), pool_(num_threads) {
+CpuDevice::CpuDevice(const KernelTable& kernels, int num_threads, bool pin_threads)
+    : kernels_(kernels),
+      min_many_rows_(measure_min_many_rows(kernels)),
+      pool_(num_threads, pin_threads) {
   info_ = {.backend = "cpu",
            .isa = std::string(kernels.isa),
            .description = cpu_description(),
@@ -104,6 +106,7 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
 
 Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   const FlushDenormals flush;
+  pool_.pin_caller();
   ++step_;
   batch_ = &batch;
   slots_->apply(batch);

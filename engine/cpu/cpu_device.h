@@ -23,7 +23,7 @@ namespace tgi {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(const KernelTable& kernels, int num_threads);
+  CpuDevice(const KernelTable& kernels, int num_threads, bool pin_threads = false);
 
   const DeviceInfo& info() const override { return info_; }
 

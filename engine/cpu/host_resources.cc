@@ -139,6 +139,22 @@ std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::strin
   return out;
 }
 
+std::vector<int> spread_over_cores(const std::vector<int>& cpus, const std::string& root) {
+  std::vector<int> order = one_cpu_per_core(cpus, root);
+  for (const int cpu : cpus) {
+    if (std::find(order.begin(), order.end(), cpu) == order.end()) order.push_back(cpu);
+  }
+  return order;
+}
+
+bool pin_this_thread(int cpu) {
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
 int num_memory_nodes(const std::string& root) {
   int count = 0;
   while (std::ifstream(fmt::format("{}sys/devices/system/node/node{}/meminfo", root, count))) {

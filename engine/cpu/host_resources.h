@@ -18,6 +18,13 @@ std::vector<int> affinity_cpus();
 // one core share its multipliers, so a second one brings nothing.
 std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::string& root = "/");
 
+// These processors in the order in which threads should take them: a core each, then their
+// siblings.
+std::vector<int> spread_over_cores(const std::vector<int>& cpus, const std::string& root = "/");
+
+// The calling thread then runs there alone. False where the kernel refuses.
+bool pin_this_thread(int cpu);
+
 // Memory nodes (NUMA) that are online; at least 1.
 int num_memory_nodes(const std::string& root = "/");
 

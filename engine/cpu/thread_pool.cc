@@ -47,8 +47,9 @@ int default_num_threads() {
   return std::max(count, 1);
 }
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads, bool pinned) {
   const int count = num_threads > 0 ? num_threads : default_num_threads();
+  if (pinned) cpus_ = spread_over_cores(affinity_cpus());
   workers_.reserve(static_cast<size_t>(count - 1));
   for (int thread = 1; thread < count; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
@@ -62,6 +63,12 @@ ThreadPool::~ThreadPool() {
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::pin_caller() {
+  if (cpus_.empty() || caller_is_pinned_) return;
+  (void)pin_this_thread(cpus_[0]);
+  caller_is_pinned_ = true;
 }
 
 void ThreadPool::run(int64_t num_tasks, Function function, void* context) {
@@ -122,6 +129,9 @@ void ThreadPool::execute(Function function, void* context, int64_t index, int th
 
 void ThreadPool::work(int thread) {
   const FlushDenormals flush;
+  if (static_cast<size_t>(thread) < cpus_.size()) {
+    (void)pin_this_thread(cpus_[static_cast<size_t>(thread)]);
+  }
   while (!stop_.load(std::memory_order_relaxed)) {
     if (run_one(thread)) continue;
     const uint64_t seen = state_.load(std::memory_order_acquire);

@@ -17,11 +17,15 @@ namespace tgi {
 
 class ThreadPool {
  public:
-  // 0: default_num_threads().
-  explicit ThreadPool(int num_threads = 0);
+  // 0: default_num_threads(). Pinned: each thread stays on one processor, the calling one from
+  // pin_caller() on; best effort.
+  explicit ThreadPool(int num_threads = 0, bool pinned = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Pins the thread that will call parallel_for, if the pool is pinned and it isn't yet.
+  void pin_caller();
 
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
@@ -62,6 +66,8 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::exception_ptr error_;  // guarded by mutex_
+  std::vector<int> cpus_;     // of thread 0, 1, ...; empty: not pinned
+  bool caller_is_pinned_ = false;
   std::vector<std::thread> workers_;
 };
 

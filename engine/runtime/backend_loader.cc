@@ -18,7 +18,9 @@ struct BackendRow {
 constexpr std::array<BackendRow, 2> kBackends = {{
     {"cpu",
      [](const BackendOptions& options) {
-       return make_cpu_device({.isa = options.cpu_isa, .num_threads = options.num_threads});
+       return make_cpu_device({.isa = options.cpu_isa,
+                               .num_threads = options.num_threads,
+                               .pin_threads = options.pin_threads});
      }},
     {"reference", [](const BackendOptions&) { return make_reference_device(); }},
 }};

@@ -12,6 +12,7 @@ struct BackendOptions {
   std::string backend;
   std::string cpu_isa;
   int32_t num_threads = 0;
+  bool pin_threads = false;
 };
 
 // Throws kInvalidArgument naming the backends there are.

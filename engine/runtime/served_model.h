@@ -27,6 +27,7 @@ struct ModelOptions {
   std::string backend = "cpu";          // "cpu", or "reference": plain double-precision loops
   std::string cpu_isa = "auto";         // "auto", or one of available_isas()
   int32_t num_threads = 0;              // 0: one per physical core this process may use
+  bool pin_threads = false;             // each to one processor
   int32_t max_running = 64;             // sequences in a step
   int32_t max_batch_tokens = 512;       // token rows in a step
   double target_step_ms =

@@ -105,6 +105,7 @@ TEST_CASE("threads of one core count once, and nodes of memory are counted") {
   root.write("sys/devices/system/node/node1/meminfo", "Node 1\n");
   CHECK(one_cpu_per_core({0, 1, 2, 3}, root.path()) == std::vector<int>{0, 1});
   CHECK(one_cpu_per_core({1, 3}, root.path()) == std::vector<int>{1});
+  CHECK(spread_over_cores({0, 2, 1, 3}, root.path()) == std::vector<int>{0, 1, 2, 3});
   CHECK(num_memory_nodes(root.path()) == 2);
 }
 

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "engine/cpu/host_resources.h"
+
 namespace tgi {
 
 TEST_CASE("each task runs once and its writes are seen after the loop") {
@@ -29,6 +31,24 @@ TEST_CASE("each task runs once and its writes are seen after the loop") {
       REQUIRE(std::accumulate(counts.begin(), counts.end(), 0) == num_tasks);
     }
   }
+}
+
+TEST_CASE("threads of a pinned pool stay on a processor each") {
+  const std::vector<int> allowed = affinity_cpus();
+  // The caller is pinned for good, so it must not be the thread of the other tests.
+  std::atomic<int> num_wrong = 0;
+  std::thread caller([&] {
+    ThreadPool pool(static_cast<int>(std::min<size_t>(allowed.size(), 2)), true);
+    pool.pin_caller();
+    for (int round = 0; round < 50; ++round) {
+      pool.parallel_for(8, [&](int64_t, int) {
+        if (affinity_cpus().size() != 1) ++num_wrong;
+      });
+    }
+  });
+  caller.join();
+  CHECK(num_wrong == 0);
+  CHECK(affinity_cpus() == allowed);
 }
 
 TEST_CASE("a thread never runs two tasks at a time") {
