@@ -76,6 +76,12 @@ void ModelHost::drop_current() {
   log_info("model unloaded");
 }
 
+void ModelHost::announce_load(const ModelOptions& options) {
+  const std::lock_guard lock(mutex_);
+  phase_ = "loading";
+  detail_ = options.model;
+}
+
 void ModelHost::load(const ModelOptions& options) {
   // What is wrong with the files is told before the model that serves now gives way.
   if (current() != nullptr) ServedModel::check(options);

@@ -30,6 +30,10 @@ class ModelHost {
   // for damaged weights or short memory there is none then. Throws kOverloaded when another load
   // or unload is under way.
   void load(const ModelOptions& options);
+
+  // The phase is "loading" from now on, before load is called on another thread: who asks in
+  // between must not be told that there will be no model.
+  void announce_load(const ModelOptions& options);
   void unload();
 
   // From now on nothing is taken any more: the daemon stops.

@@ -96,6 +96,7 @@ void Server::watch(int fd, uint64_t key, uint32_t events, bool known) {
 int Server::run() {
   log_info("listening", {{"socket", options_.socket}, {"version", ipc::kVersion}});
   if (!options_.no_model) {
+    models_.announce_load(options_.model);
     load_jobs_->post([this] {
       try {
         models_.load(options_.model);
