@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)
 #include <immintrin.h>
 #endif
 
@@ -32,7 +32,7 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)
 // The intrinsics want literal tile numbers, and those of g++ 12 don't tell that they use memory.
 class AmxUnit {
  public:

@@ -11,7 +11,7 @@ namespace tgi {
 
 // A type of its own for each set of flags, so that what is made of it is compiled with those flags
 // alone.
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__)
 static constexpr int kAvx512Level = 3;
 #elif defined(__AVX512BF16__)
 static constexpr int kAvx512Level = 2;
