@@ -19,6 +19,7 @@ enum class Code {
   kInvalidArgument,  // the request or a setting is wrong; repeating it can't help
   kNotFound,         // a file, a model or a method that is not there
   kUnsupported,      // understood, but this build or device can't do it
+  kTemplate,         // the chat template refuses the messages, or the model has none
   kOutOfMemory,      // host or device memory, or disk
   kOverloaded,       // queue full, no model ready, shutting down: try again later
   kCancelled,        // by the client, or because its connection closed
@@ -34,10 +35,11 @@ struct CodeRow {
   int exit_status;  // of a tgi command; 2 is left to usage errors found by the flag parser
 };
 
-inline constexpr std::array<CodeRow, 9> kCodeTable = {{
+inline constexpr std::array<CodeRow, 10> kCodeTable = {{
     {Code::kInvalidArgument, "invalid_argument", 422, 3},
     {Code::kNotFound, "not_found", 404, 4},
     {Code::kUnsupported, "unsupported", 422, 5},
+    {Code::kTemplate, "template_error", 422, 3},
     {Code::kOutOfMemory, "out_of_memory", 507, 6},
     {Code::kOverloaded, "overloaded", 429, 7},
     {Code::kCancelled, "cancelled", 499, 130},

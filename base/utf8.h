@@ -1,7 +1,9 @@
 // UTF-8 as defined by RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,11 @@ size_t valid_utf8_prefix(std::string_view text);
 
 inline bool is_valid_utf8(std::string_view text) {
   return valid_utf8_prefix(text) == text.size();
+}
+
+// Characters (Unicode scalar values) of valid UTF-8.
+inline int64_t count_utf8_characters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
 // True when `tail` could still become one valid character by more bytes: 0 < size < 4 and a proper

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "daemon/metrics.h"
 
 namespace tgi {
 namespace {
@@ -19,6 +20,7 @@ class SessionSink final : public ResponseSink {
  public:
   SessionSink(Mailbox<Outgoing>& outbox, uint64_t session) : outbox_(outbox), session_(session) {}
 
+  void on_accepted(const ipc::AcceptedEvent& event) override { post(outbox_, {session_, event}); }
   void on_token(ipc::TokenEvent&& event) override { post(outbox_, {session_, std::move(event)}); }
   void on_done(ipc::DoneEvent&& event) override { post(outbox_, {session_, std::move(event)}); }
   void on_error(const Error& error) override { post(outbox_, {session_, error}); }
@@ -103,6 +105,14 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   if (asked.quantize_group_size) {
     options.quantize_group_size = static_cast<int32_t>(*asked.quantize_group_size);
   }
+  if (asked.kv_cache_dtype) options.kv_cache_dtype = *asked.kv_cache_dtype;
+  if (asked.kv_cache_memory) options.kv_cache_bytes = *asked.kv_cache_memory;
+  const auto take = [](const std::optional<int64_t>& given, auto& setting) {
+    if (given) setting = static_cast<int32_t>(*given);
+  };
+  take(asked.max_total_tokens, options.max_total_tokens);
+  take(asked.max_running, options.max_running);
+  take(asked.max_batch_tokens, options.max_batch_tokens);
   ModelHost& models = services.models;
   answer_by_job(services.load_jobs, services.outbox, session, [&models, options] {
     models.load(options);
@@ -134,18 +144,23 @@ void handle_tokenize(Services& services, uint64_t session, const OrderedJson& pa
   });
 }
 
+void handle_metrics(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+  post(services.outbox, {session, ipc::to_json(collect_metrics(services.models.current().get()))});
+}
+
 struct MethodRow {
   std::string_view name;
   void (*handle)(Services& services, uint64_t session, const OrderedJson& params);
 };
 
-constexpr std::array<MethodRow, 6> kMethods = {{
+constexpr std::array<MethodRow, 7> kMethods = {{
     {ipc::kGenerate, handle_generate},
     {ipc::kStatus, handle_status},
     {ipc::kLoad, handle_load},
     {ipc::kUnload, handle_unload},
     {ipc::kStop, handle_stop},
     {ipc::kTokenize, handle_tokenize},
+    {ipc::kMetrics, handle_metrics},
 }};
 
 }  // namespace

@@ -38,6 +38,9 @@ void Session::take(const Outgoing& outgoing) {
   }
   if (last_written_) return;
   struct Encode {
+    std::string operator()(const ipc::AcceptedEvent& event) const {
+      return ipc::encode_accepted_event(event);
+    }
     std::string operator()(const ipc::TokenEvent& event) const {
       return ipc::encode_token_event(event);
     }
@@ -55,7 +58,7 @@ void Session::take(const Outgoing& outgoing) {
   unsent_ += '\n';
   if (std::holds_alternative<ipc::TokenEvent>(outgoing.message)) {
     ++num_unacknowledged_;
-  } else {
+  } else if (!std::holds_alternative<ipc::AcceptedEvent>(outgoing.message)) {
     last_written_ = true;
   }
 }

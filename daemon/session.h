@@ -28,10 +28,16 @@ struct Attached {
 };
 
 // Something for session `session`. All but Attached are written to the client, and all of those but
-// a token event are the last thing that is.
+// accepted and token events are the last thing that is.
 struct Outgoing {
   uint64_t session = 0;
-  std::variant<ipc::TokenEvent, ipc::DoneEvent, ipc::OrderedJson, Error, Attached> message;
+  std::variant<ipc::AcceptedEvent,
+               ipc::TokenEvent,
+               ipc::DoneEvent,
+               ipc::OrderedJson,
+               Error,
+               Attached>
+      message;
 };
 
 class Session {

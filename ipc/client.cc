@@ -26,9 +26,10 @@ constexpr int kRetryMs = 10;
 // is up. Throws Stopped.
 bool wait_for(const ClientOptions& options, int fd, short events, int timeout_ms) {
   // The reader of a pipe that goes away shows as POLLERR, which is reported unasked.
-  std::array<pollfd, 3> fds = {{{.fd = fd, .events = events, .revents = 0},
+  std::array<pollfd, 4> fds = {{{.fd = fd, .events = events, .revents = 0},
                                 {.fd = options.cancel_fd, .events = POLLIN, .revents = 0},
-                                {.fd = options.output_fd, .events = 0, .revents = 0}}};
+                                {.fd = options.output_fd, .events = 0, .revents = 0},
+                                {.fd = options.peer_fd, .events = POLLRDHUP, .revents = 0}}};
   const auto deadline = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
   for (;;) {
     int left_ms = -1;
@@ -46,10 +47,15 @@ bool wait_for(const ClientOptions& options, int fd, short events, int timeout_ms
     if ((fds[2].revents & (POLLERR | POLLHUP)) != 0) {
       throw Stopped(Stopped::Why::kOutputGone);
     }
+    if ((fds[3].revents & (POLLERR | POLLHUP | POLLRDHUP)) != 0) {
+      throw Stopped(Stopped::Why::kPeerGone);
+    }
     if (fds[0].revents != 0) return true;
     if (count == 0) return false;
   }
 }
+
+}  // namespace
 
 // One connection, from dialling to closing.
 class Connection {
@@ -74,10 +80,13 @@ class Connection {
     }
   }
 
-  // Throws the error that the line carries, if it does.
-  Reply receive() {
-    std::optional<std::string> line = next_line(-1);
-    if (!line) {
+  // Throws the error that the line carries, if it does. Without a time limit it never gives
+  // nothing.
+  std::optional<Reply> receive(int timeout_ms) {
+    std::optional<std::string> line;
+    const ReadStatus status = next_line(timeout_ms, line);
+    if (status == ReadStatus::kWouldBlock) return std::nullopt;
+    if (status == ReadStatus::kClosed) {
       throw Error(Code::kUnavailable,
                   num_replies_ > 0 ? std::string("the daemon went away in the middle of the answer")
                                    : fmt::format("the daemon at {} went away without an answer",
@@ -88,6 +97,10 @@ class Connection {
     if (reply.error) throw Error(*reply.error);
     return reply;
   }
+
+  Reply receive() { return std::move(*receive(-1)); }
+
+  int fd() const { return fd_.get(); }
 
  private:
   void dial() {
@@ -112,8 +125,15 @@ class Connection {
   }
 
   void check_hello() {
-    const std::optional<std::string> line = next_line(options_.hello_timeout_ms);
-    if (!line) {
+    std::optional<std::string> line;
+    const ReadStatus status = next_line(options_.hello_timeout_ms, line);
+    if (status == ReadStatus::kWouldBlock) {
+      throw Error(
+          Code::kUnavailable,
+          fmt::format("the daemon at {} (pid {}) did not say hello within {} ms; is it stuck",
+                      options_.socket_path, pid_, options_.hello_timeout_ms));
+    }
+    if (status == ReadStatus::kClosed) {
       throw Error(Code::kUnavailable, fmt::format("the daemon at {} closed the connection at once",
                                                   options_.socket_path));
     }
@@ -128,17 +148,16 @@ class Connection {
     }
   }
 
-  // Nothing at the end of the stream. The time is for the whole line.
-  std::optional<std::string> next_line(int timeout_ms) {
+  // kData: `line` is one. kWouldBlock: the time is up. The time is for the whole line.
+  ReadStatus next_line(int timeout_ms, std::optional<std::string>& line) {
     for (;;) {
-      if (std::optional<std::string> line = reader_.next()) return line;
+      line = reader_.next();
+      if (line) return ReadStatus::kData;
       const ReadStatus status = read_into(fd_.get(), reader_);
-      if (status == ReadStatus::kClosed) return std::nullopt;
+      if (status == ReadStatus::kClosed) return status;
       if (status == ReadStatus::kData) continue;
-      if (!wait_for(options_, fd_.get(), POLLIN, timeout_ms)) {
-        throw Error(Code::kUnavailable, fmt::format("the daemon at {} (pid {}) did not say hello "
-                                                    "within {} ms; is it stuck",
-                                                    options_.socket_path, pid_, timeout_ms));
+      if (timeout_ms == 0 || !wait_for(options_, fd_.get(), POLLIN, timeout_ms)) {
+        return ReadStatus::kWouldBlock;
       }
     }
   }
@@ -150,12 +169,35 @@ class Connection {
   int64_t num_replies_ = 0;
 };
 
+namespace {
+
 [[noreturn]] void fail_reply(std::string_view expected) {
   throw Error(Code::kInternal,
               fmt::format("the daemon answered with another kind of line than {}", expected));
 }
 
 }  // namespace
+
+Exchange::Exchange(ClientOptions options, std::string_view method, const OrderedJson& params)
+    : options_(std::make_unique<ClientOptions>(std::move(options))),
+      connection_(std::make_unique<Connection>(*options_)) {
+  connection_->send(method, params);
+}
+
+Exchange::Exchange(Exchange&&) noexcept = default;
+Exchange::~Exchange() = default;
+
+std::optional<Reply> Exchange::next(int timeout_ms) {
+  return connection_->receive(timeout_ms);
+}
+
+std::optional<Reply> Exchange::try_next() {
+  return connection_->receive(0);
+}
+
+int Exchange::fd() const {
+  return connection_->fd();
+}
 
 OrderedJson Client::call(std::string_view method, const OrderedJson& params) const {
   Connection connection(options_);

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,7 @@ namespace tgi::ipc {
 struct ClientOptions {
   std::string socket_path;
   int cancel_fd = -1;  // readable: stop (optional)
+  int peer_fd = -1;    // a connected socket: stop when its other end has closed (optional)
   int output_fd = -1;  // where the answer goes: stop when its reader is gone (optional)
   int hello_timeout_ms = 10'000;
 };
@@ -27,17 +30,42 @@ struct ClientOptions {
 // Stopped from this side, unlike a cancellation that the daemon reports.
 class Stopped : public Error {
  public:
-  enum class Why { kCancelFd, kOutputGone };
+  enum class Why { kCancelFd, kOutputGone, kPeerGone };
 
   explicit Stopped(Why why)
       : Error(Code::kCancelled,
-              why == Why::kCancelFd ? "cancelled" : "nobody reads the output any more"),
+              why == Why::kCancelFd   ? "cancelled"
+              : why == Why::kPeerGone ? "the client is gone"
+                                      : "nobody reads the output any more"),
         why_(why) {}
 
   Why why() const { return why_; }
 
  private:
   Why why_;
+};
+
+class Connection;
+
+// One request under way, from dialling to the last reply. Belongs to one thread at a time.
+// Destroying it closes the connection, which cancels the request in the daemon.
+class Exchange {
+ public:
+  Exchange(ClientOptions options, std::string_view method, const OrderedJson& params);
+  Exchange(Exchange&&) noexcept;
+  ~Exchange();
+
+  // The next reply, or nothing when `timeout_ms` (-1: no limit) is up. Throws what the daemon
+  // answers, kUnavailable when it goes away, Stopped.
+  std::optional<Reply> next(int timeout_ms);
+
+  // Of those that have arrived: to poll for several exchanges at once, on fd() for POLLIN.
+  std::optional<Reply> try_next();
+  int fd() const;
+
+ private:
+  std::unique_ptr<ClientOptions> options_;  // the connection refers to it
+  std::unique_ptr<Connection> connection_;
 };
 
 class Client {
@@ -54,6 +82,10 @@ class Client {
   // With request.stream, `on_token` gets every token event in order before this returns. What
   // `on_token` throws closes the connection and comes out.
   DoneEvent generate(const GenerateRequest& request, const OnToken& on_token) const;
+
+  Exchange open(std::string_view method, const OrderedJson& params) const {
+    return {options_, method, params};
+  }
 
   Status status() const { return status_from_json(call(kStatus)); }
 

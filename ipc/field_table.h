@@ -47,6 +47,12 @@ template <Struct T>
 std::span<const Field<T>> fields();
 
 template <>
+std::span<const Field<TokenBias>> fields<TokenBias>();
+template <>
+std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>();
+template <>
+std::span<const Field<TokenSpan>> fields<TokenSpan>();
+template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>();
 template <>
 std::span<const Field<GenerateRequest>> fields<GenerateRequest>();

@@ -52,18 +52,6 @@ void check_shape(std::string_view text) {
   }
 }
 
-OrderedJson parse(std::string_view line) {
-  check_shape(line);
-  try {
-    return OrderedJson::parse(line);
-  } catch (const OrderedJson::parse_error& error) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("not valid JSON at byte {}: {}", error.byte, error.what()));
-  } catch (const OrderedJson::exception& error) {
-    throw Error(Code::kInvalidArgument, fmt::format("not valid JSON: {}", error.what()));
-  }
-}
-
 std::string dump(const OrderedJson& json) {
   try {
     return json.dump();
@@ -84,6 +72,18 @@ Error error_from_json(const OrderedJson& json) {
 
 }  // namespace
 
+OrderedJson parse_json(std::string_view text) {
+  check_shape(text);
+  try {
+    return OrderedJson::parse(text);
+  } catch (const OrderedJson::parse_error& error) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("not valid JSON at byte {}: {}", error.byte, error.what()));
+  } catch (const OrderedJson::exception& error) {
+    throw Error(Code::kInvalidArgument, fmt::format("not valid JSON: {}", error.what()));
+  }
+}
+
 template <>
 std::span<const Field<Hello>> fields<Hello>() {
   static constexpr std::array kFields = {
@@ -99,7 +99,7 @@ std::string encode_hello(const Hello& hello) {
 
 Hello decode_hello(std::string_view line) {
   Hello hello;
-  const OrderedJson json = parse(line);
+  const OrderedJson json = parse_json(line);
   if (json.is_object() && json.contains("error")) throw error_from_json(json["error"]);
   read_value(json, "hello", {}, hello);
   return hello;
@@ -116,7 +116,7 @@ std::string encode_request(std::string_view method, const OrderedJson& params) {
 }
 
 Request decode_request(std::string_view line) {
-  OrderedJson json = parse(line);
+  OrderedJson json = parse_json(line);
   if (!json.is_object()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("expected one request like {{\"method\": \"status\"}}, got {}",
@@ -151,6 +151,12 @@ std::string encode_error(const Error& error) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
+std::string encode_accepted_event(const AcceptedEvent& event) {
+  OrderedJson json;
+  json["accepted"] = to_json(event);
+  return dump(json);
+}
+
 std::string encode_token_event(const TokenEvent& event) {
   return dump(write_value(event));
 }
@@ -162,19 +168,22 @@ std::string encode_done_event(const DoneEvent& event) {
 }
 
 Reply decode_reply(std::string_view line) {
-  const OrderedJson json = parse(line);
+  const OrderedJson json = parse_json(line);
   Reply reply;
   if (json.is_object() && json.contains("token")) {
     read_value(json, "", {}, reply.token.emplace());
   } else if (json.is_object() && json.contains("done")) {
     reply.done = done_event_from_json(json["done"]);
+  } else if (json.is_object() && json.contains("accepted")) {
+    read_value(json["accepted"], "accepted", {}, reply.accepted.emplace());
   } else if (json.is_object() && json.contains("result")) {
     reply.result = json["result"];
   } else if (json.is_object() && json.contains("error")) {
     reply.error = error_from_json(json["error"]);
   } else {
     throw Error(Code::kInvalidArgument,
-                "a reply line has none of token, done, result and error; is the daemon of another "
+                "a reply line has none of accepted, token, done, result and error; is the daemon "
+                "of another "
                 "version?");
   }
   return reply;

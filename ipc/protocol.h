@@ -3,9 +3,9 @@
 //
 //   1. The daemon writes the hello line as soon as a client is accepted.
 //   2. The client writes one request line: {"method": NAME, "params": {...}}.
-//   3. The daemon answers with lines. `generate` gives any number of token events and then one done
-//   event; the other
-//      methods give one {"result": {...}}. An {"error": {"code", "message"}} line is always the
+//   3. The daemon answers with lines. `generate` gives (with `announce`) one accepted event, any
+//      number of token events and then one done event; the other methods give one {"result":
+//      {...}}. An {"error": {"code", "message"}} line is always the
 //      last one.
 //   4. The daemon closes. One request per connection: a client that closes earlier cancels.
 //
@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -36,6 +37,7 @@ inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 inline constexpr int kMaxJsonDepth = 64;
 inline constexpr size_t kMaxJsonObjectMembers = 1024;
 inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
+inline constexpr size_t kMaxLogitBiases = 1024;
 
 // Method names.
 inline constexpr std::string_view kGenerate = "generate";
@@ -44,10 +46,17 @@ inline constexpr std::string_view kLoad = "load";
 inline constexpr std::string_view kUnload = "unload";
 inline constexpr std::string_view kStop = "stop";
 inline constexpr std::string_view kTokenize = "tokenize";
+inline constexpr std::string_view kMetrics = "metrics";
 
 struct Hello {
   int protocol = kProtocolVersion;
   std::string version{kVersion};
+};
+
+// Added to the logit of one token before it is picked.
+struct TokenBias {
+  int32_t id = 0;
+  double bias = 0;  // [-100, 100]
 };
 
 // How to pick tokens. Absent optionals mean "off" or "the model's default".
@@ -62,12 +71,16 @@ struct GenerateParams {
   std::optional<double> repetition_penalty;  // > 0; 1 is off; over prompt and output
   std::optional<double> frequency_penalty;   // [-2, 2]; per occurrence in the output
   std::optional<double> presence_penalty;    // [-2, 2]; once per distinct token of the output
+  std::vector<TokenBias> logit_bias;         // after the penalties; at most kMaxLogitBiases
   std::optional<uint64_t> seed;              // absent: random, reported back
   std::vector<std::string> stop;
   bool include_stop_text = true;  // the stop string stays at the end of the text, as in TGI
   int64_t best_of = 1;            // > 1 needs sampling
   int64_t top_n_tokens = 0;
   std::optional<int64_t> truncate;  // keep the last N tokens of the prompt
+  // Limits of whoever asks, below those of the model: a request over them is refused.
+  std::optional<int64_t> max_input_tokens;  // of the prompt
+  std::optional<int64_t> max_total_tokens;  // prompt and output together
   bool ignore_eos = false;
   bool return_full_text = false;
   bool watermark = false;
@@ -86,6 +99,7 @@ struct GenerateRequest {
       messages;  // [{role, content, ...}]; rendered by the model's chat template
   std::optional<OrderedJson> tools;     // chat only; handed to the template
   bool continue_final_message = false;  // chat only
+  bool announce = false;                // one accepted event first
   bool stream = false;                  // token events; without it only the done event comes
   GenerateParams params;
 };
@@ -101,7 +115,15 @@ struct TokenInfo {
   bool special = false;
 };
 
+// The request has been checked and waits for its first step.
+struct AcceptedEvent {
+  int64_t num_prompt_tokens = 0;
+  int64_t num_prompt_characters = 0;  // Unicode scalar values of the prompt or the rendered chat
+  int64_t max_new_tokens = 0;         // as asked, or all that fits
+};
+
 struct TokenEvent {
+  int64_t index = 0;  // of the sequence, below best_of
   TokenInfo token;
   std::string
       text;  // released to the reader by this token: whole UTF-8, "" while something is held back
@@ -116,6 +138,7 @@ struct Timings {
 };
 
 struct SequenceResult {
+  int64_t index = 0;  // below best_of: which of the draws of the seed this is
   std::string text;
   FinishReason finish_reason = FinishReason::kLength;
   std::string stop_sequence;  // the one that matched, else ""
@@ -137,12 +160,17 @@ struct DoneEvent {
   Timings timings;
 };
 
-struct LoadParams {
+struct LoadParams {                              // what is absent stays as the daemon was started
   std::string model;                             // a folder, or "demo"
   std::optional<std::string> load_format;        // "auto" or "dummy"
   std::optional<std::string> dtype;              // "auto", "f32", "bf16", "f16"
   std::optional<std::string> quantize{};         // "none", "int8", "int4"
   std::optional<int64_t> quantize_group_size{};  // columns that share a scale; 0: the default
+  std::optional<std::string> kv_cache_dtype{};   // "auto", "f32", "bf16", "f16"
+  std::optional<int64_t> kv_cache_memory{};      // bytes
+  std::optional<int64_t> max_total_tokens{};     // of one request
+  std::optional<int64_t> max_running{};          // sequences in a step
+  std::optional<int64_t> max_batch_tokens{};     // token rows in a step
 };
 
 struct MemoryPlan {  // bytes
@@ -165,6 +193,11 @@ struct ModelStatus {
   int64_t num_params = 0;
   int64_t vocab_size = 0;
   int64_t max_total_tokens = 0;
+  int64_t max_running = 0;       // sequences in a step
+  int64_t max_batch_tokens = 0;  // token rows in a step
+  int64_t max_best_of = 0;
+  int64_t max_stop_sequences = 0;
+  int64_t max_top_n_tokens = 0;
   int64_t block_size = 0;  // tokens
   int64_t num_blocks = 0;
   int64_t num_blocks_used = 0;    // leased to sequences
@@ -202,14 +235,38 @@ struct Status {
   Counters counters;
 };
 
+// One time series of a metric family: a value, or the buckets of a histogram.
+struct MetricSample {
+  std::vector<std::pair<std::string, std::string>> labels{};
+  double value = 0;
+  std::vector<double> bounds{};   // upper, rising
+  std::vector<int64_t> counts{};  // one more than bounds; each bucket alone, not cumulated
+  double sum = 0;                 // of the observations
+};
+
+// In Prometheus' terms; names carry their unit as TGI's do (seconds when none is told).
+struct MetricFamily {
+  std::string name;
+  std::string type;  // "counter", "gauge", "histogram"
+  std::string help;
+  std::vector<MetricSample> samples;
+};
+
 struct TokenizeParams {
   std::optional<std::string> prompt;
   std::optional<OrderedJson> messages;
   bool add_special = true;
 };
+// The slice of the text a token stands for, in Unicode scalar values; empty for tokens that were
+// added.
+struct TokenSpan {
+  int64_t start = 0;
+  int64_t stop = 0;
+};
 struct TokenizeResult {
   std::string text;  // what was tokenised: the prompt, or the rendered chat
   std::vector<TokenInfo> tokens;
+  std::vector<TokenSpan> spans{};  // one per token
 };
 
 // --- codec: one JSON value each way, compact, without the newline
@@ -220,6 +277,10 @@ struct Request {
   OrderedJson params;
 };
 
+// JSON from outside: throws kInvalidArgument for bad syntax (with the byte) and for more than the
+// limits above allow.
+OrderedJson parse_json(std::string_view text);
+
 std::string encode_hello(const Hello& hello);
 Hello decode_hello(std::string_view line);
 
@@ -229,12 +290,14 @@ Request decode_request(std::string_view line);
 // Replies. Strings that are not valid UTF-8 are never put in (checked: kInternal).
 std::string encode_result(const OrderedJson& result);
 std::string encode_error(const Error& error);
+std::string encode_accepted_event(const AcceptedEvent& event);
 std::string encode_token_event(const TokenEvent& event);
 std::string encode_done_event(const DoneEvent& event);
 
 // One reply line taken apart: exactly one of the members is set. An error line comes back as the
 // Error it carries.
 struct Reply {
+  std::optional<AcceptedEvent> accepted;
   std::optional<TokenEvent> token;
   std::optional<DoneEvent> done;
   std::optional<OrderedJson> result;
@@ -254,6 +317,9 @@ OrderedJson to_json(const TokenizeParams& params);
 TokenizeParams tokenize_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const TokenizeResult& result);
 TokenizeResult tokenize_result_from_json(const OrderedJson& json);
+OrderedJson to_json(const AcceptedEvent& event);
+OrderedJson to_json(const std::vector<MetricFamily>& families);
+std::vector<MetricFamily> metric_families_from_json(const OrderedJson& json);
 OrderedJson to_json(const TokenInfo& token);
 OrderedJson to_json(const SequenceResult& sequence);
 OrderedJson to_json(const TokenEvent& event);

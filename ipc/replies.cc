@@ -70,8 +70,29 @@ std::span<const Field<TokenInfo>> fields<TokenInfo>() {
 }
 
 template <>
+std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>() {
+  using A = AcceptedEvent;
+  static constexpr std::array kFields = {
+      field<&A::num_prompt_tokens>("num_prompt_tokens"),
+      field<&A::num_prompt_characters>("num_prompt_characters"),
+      field<&A::max_new_tokens>("max_new_tokens"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<TokenSpan>> fields<TokenSpan>() {
+  static constexpr std::array kFields = {
+      field<&TokenSpan::start>("start"),
+      field<&TokenSpan::stop>("stop"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<TokenEvent>> fields<TokenEvent>() {
   static constexpr std::array kFields = {
+      field<&TokenEvent::index>("index"),
       field<&TokenEvent::token>("token", kRequired),
       field<&TokenEvent::text>("text", kRequired),
       field<&TokenEvent::top_tokens>("top_tokens", kLeaveOutEmpty),
@@ -94,6 +115,7 @@ template <>
 std::span<const Field<SequenceResult>> fields<SequenceResult>() {
   using S = SequenceResult;
   static constexpr std::array kFields = {
+      field<&S::index>("index"),
       field<&S::text>("text", kRequired),
       field<&S::finish_reason>("finish_reason", kRequired),
       field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),
@@ -147,6 +169,11 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::num_params>("num_params"),
       field<&M::vocab_size>("vocab_size"),
       field<&M::max_total_tokens>("max_total_tokens"),
+      field<&M::max_running>("max_running"),
+      field<&M::max_batch_tokens>("max_batch_tokens"),
+      field<&M::max_best_of>("max_best_of"),
+      field<&M::max_stop_sequences>("max_stop_sequences"),
+      field<&M::max_top_n_tokens>("max_top_n_tokens"),
       field<&M::block_size>("block_size"),
       field<&M::num_blocks>("num_blocks"),
       field<&M::num_blocks_used>("num_blocks_used"),
@@ -200,8 +227,13 @@ std::span<const Field<TokenizeResult>> fields<TokenizeResult>() {
   static constexpr std::array kFields = {
       field<&TokenizeResult::text>("text", kRequired),
       field<&TokenizeResult::tokens>("tokens", kRequired),
+      field<&TokenizeResult::spans>("spans"),
   };
   return kFields;
+}
+
+OrderedJson to_json(const AcceptedEvent& event) {
+  return write_value(event);
 }
 
 OrderedJson to_json(const TokenInfo& token) {

@@ -47,6 +47,15 @@ void check_choice(const std::optional<std::string>& value,
 }  // namespace
 
 template <>
+std::span<const Field<TokenBias>> fields<TokenBias>() {
+  static constexpr std::array kFields = {
+      field<&TokenBias::id>("id", {.low = 0, .required = true}),
+      field<&TokenBias::bias>("bias", {.low = -100, .high = 100, .required = true}),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>() {
   using P = GenerateParams;
   constexpr Rules kPositive = {.low = 0, .above_low = true};
@@ -63,12 +72,15 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
       field<&P::repetition_penalty>("repetition_penalty", kPositive),
       field<&P::frequency_penalty>("frequency_penalty", kPenalty),
       field<&P::presence_penalty>("presence_penalty", kPenalty),
+      field<&P::logit_bias>("logit_bias", {.leave_out_empty = true}),
       field<&P::seed>("seed"),
       field<&P::stop>("stop", {.leave_out_empty = true}),
       field<&P::include_stop_text>("include_stop_text"),
       field<&P::best_of>("best_of", {.low = 1}),
       field<&P::top_n_tokens>("top_n_tokens", {.low = 0}),
       field<&P::truncate>("truncate", {.low = 1}),
+      field<&P::max_input_tokens>("max_input_tokens", {.low = 1}),
+      field<&P::max_total_tokens>("max_total_tokens", {.low = 1}),
       field<&P::ignore_eos>("ignore_eos"),
       field<&P::return_full_text>("return_full_text"),
       field<&P::watermark>("watermark"),
@@ -88,6 +100,7 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
       field<&R::messages>("messages"),
       field<&R::tools>("tools"),
       field<&R::continue_final_message>("continue_final_message"),
+      field<&R::announce>("announce"),
       field<&R::stream>("stream"),
   };
   return kFields;
@@ -99,7 +112,12 @@ std::span<const Field<LoadParams>> fields<LoadParams>() {
       field<&LoadParams::model>("model", {.required = true}),
       field<&LoadParams::load_format>("load_format"),
       field<&LoadParams::quantize>("quantize"),
-      field<&LoadParams::quantize_group_size>("quantize_group_size"),
+      field<&LoadParams::quantize_group_size>("quantize_group_size", {.low = 0, .high = 256}),
+      field<&LoadParams::kv_cache_dtype>("kv_cache_dtype"),
+      field<&LoadParams::kv_cache_memory>("kv_cache_memory", {.low = 1}),
+      field<&LoadParams::max_total_tokens>("max_total_tokens", {.low = 2, .high = INT32_MAX}),
+      field<&LoadParams::max_running>("max_running", {.low = 1, .high = INT32_MAX}),
+      field<&LoadParams::max_batch_tokens>("max_batch_tokens", {.low = 1, .high = INT32_MAX}),
       field<&LoadParams::dtype>("dtype"),
   };
   return kFields;
@@ -123,6 +141,10 @@ GenerateParams generate_params_from_json(const OrderedJson& params) {
   auto out = from_params<GenerateParams>(params);
   for (size_t i = 0; i < out.stop.size(); ++i) {
     if (out.stop[i].empty()) fail_field(fmt::format("stop.{}", i), "expected a string, got \"\"");
+  }
+  if (out.logit_bias.size() > kMaxLogitBiases) {
+    fail_field("logit_bias", fmt::format("expected at most {} tokens, got {}", kMaxLogitBiases,
+                                         out.logit_bias.size()));
   }
   return out;
 }
@@ -171,6 +193,7 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   check_choice(out.load_format, "load_format", {"auto", "dummy"});
   check_choice(out.quantize, "quantize", {"none", "int8", "int4"});
   check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
+  check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16"});
   return out;
 }
 

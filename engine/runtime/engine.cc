@@ -46,6 +46,12 @@ void Engine::submit(std::unique_ptr<Request> request, std::unique_ptr<ResponseSi
             "{} requests are running or waiting, which is as many as are taken; try again later",
             num_live_.load()));
   }
+  // Here and not on the engine's thread, which may be in the middle of a step.
+  if (request->announce) {
+    sink->on_accepted({.num_prompt_tokens = static_cast<int64_t>(request->prompt_ids.size()),
+                       .num_prompt_characters = request->num_prompt_characters,
+                       .max_new_tokens = request->max_new_tokens});
+  }
   ++num_live_;
   try {
     send(Submit{std::move(request), std::move(sink)});
@@ -94,6 +100,10 @@ void Engine::run(const std::stop_token& stop) {
       // more.
       log_error("step failed, the engine stops", {{"error", error.what()}});
       failed_ = true;
+      for (const InFlight& step : in_flight_) {
+        const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
+        ++(has_prompt ? metrics_.prefill : metrics_.decode).num_failed;
+      }
       fail_all(Error(Code::kDeviceLost, error.what()));
       refusal_ = std::make_unique<Error>(Code::kDeviceLost, error.what());
       in_flight_.clear();
@@ -129,7 +139,7 @@ void Engine::handle(Submit& command) {
 void Engine::handle(Cancel& command) {
   const auto it = live_.find(command.request_id);
   if (it == live_.end()) return;
-  ++counters_.num_cancelled;
+  count_cancelled(*it->second);
   drop_request(*it->second);
 }
 
@@ -150,6 +160,7 @@ void Engine::handle(Refuse& command) {
 }
 
 bool Engine::submit_step() {
+  const auto began = Clock::now();
   ScheduledStep scheduled;
   if (!spare_steps_.empty()) {
     scheduled = std::move(spare_steps_.back());
@@ -165,7 +176,7 @@ bool Engine::submit_step() {
     if (live.first_scheduled_at.time_since_epoch().count() == 0) live.first_scheduled_at = now;
   }
   const Ticket ticket = workers_->submit(batch_);
-  in_flight_.push_back({ticket, now, std::move(scheduled)});
+  in_flight_.push_back({ticket, began, now, std::move(scheduled)});
   return true;
 }
 
@@ -186,7 +197,24 @@ void Engine::retire_step() {
     if (part.appended) take_token(*static_cast<LiveSequence*>(part.sequence), sampled, now);
   }
   std::erase_if(ending_, [](const auto& live) { return live->num_steps_in_flight() == 0; });
+  observe_step(step, now);
   spare_steps_.push_back(std::move(step.scheduled));
+}
+
+void Engine::observe_step(const InFlight& step, Clock::time_point computed) {
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
+  StepKindMetrics& kind = has_prompt ? metrics_.prefill : metrics_.decode;
+  const auto now = Clock::now();
+  ++kind.num_steps;
+  kind.inference_s.observe(seconds(now - step.began));
+  kind.forward_s.observe(seconds(computed - step.started));
+  kind.deliver_s.observe(seconds(now - computed));
+  if (!has_prompt) return;
+  metrics_.batch_size.observe(static_cast<double>(step.scheduled.parts.size()));
+  if (step.scheduled.num_decode_tokens > 0) ++metrics_.num_mixed_steps;
 }
 
 void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& result) {
@@ -212,8 +240,8 @@ void Engine::take_token(LiveSequence& sequence,
   live.last_token_at = now;
   ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);
   if (live.request->stream) {
-    if (!live.echoed) event.text.insert(0, live.request->echo_text);
-    live.echoed = true;
+    if (!sequence.echoed) event.text.insert(0, live.request->echo_text);
+    sequence.echoed = true;
     live.sink->on_token(std::move(event));
     ++live.num_unacknowledged;
   }
@@ -235,6 +263,7 @@ void Engine::finish_request(LiveRequest& live) {
   int64_t num_generated = done.best.num_generated_tokens;
   for (const auto& other : done.others) num_generated += other.num_generated_tokens;
   counters_.num_cached_tokens += done.num_cached_tokens;
+  if (done.num_cached_tokens > 0) ++metrics_.num_prefix_hits;
   const double tokens_after_first =
       static_cast<double>(std::max<int64_t>(done.best.num_generated_tokens - 1, 1));
   log_info("request done",
@@ -278,9 +307,20 @@ void Engine::cancel_slow_readers() {
     if (live->paused && live->paused_at <= limit) slow.push_back(live.get());
   }
   for (LiveRequest* live : slow) {
-    ++counters_.num_cancelled;
+    count_cancelled(*live);
     fail_request(*live, Error(Code::kCancelled, fmt::format("the client read nothing for {} ms",
                                                             options_.slow_reader_timeout.count())));
+  }
+}
+
+void Engine::count_cancelled(const LiveRequest& live) {
+  ++counters_.num_cancelled;
+  if (live.first_scheduled_at.time_since_epoch().count() == 0) {
+    ++metrics_.num_cancelled_queued;
+  } else if (live.first_token_at.time_since_epoch().count() == 0) {
+    ++metrics_.num_cancelled_prefill;
+  } else {
+    ++metrics_.num_cancelled_decode;
   }
 }
 
@@ -292,6 +332,7 @@ void Engine::publish_stats() {
   stats_.num_running = scheduler_.num_running();
   stats_.num_waiting = scheduler_.num_waiting();
   stats_.counters = counters_;
+  stats_.steps = metrics_;
   stats_.counters.num_preemptions = scheduler_.num_preemptions();
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/mailbox.h"
 #include "engine/runtime/live_request.h"
+#include "engine/runtime/step_metrics.h"
 #include "engine/runtime/worker.h"
 #include "engine/sched/scheduler.h"
 
@@ -44,6 +45,7 @@ struct EngineStats {
   int64_t num_running = 0;  // sequences
   int64_t num_waiting = 0;  // sequences
   ipc::Counters counters;
+  StepMetrics steps;
 };
 
 class Engine {
@@ -59,6 +61,7 @@ class Engine {
   ~Engine();
 
   // Throws kOverloaded when too many requests wait. Takes both over; request->id must be unique.
+  // A request that wants to be announced is, before this returns and on this thread.
   void submit(std::unique_ptr<Request> request, std::unique_ptr<ResponseSink> sink);
 
   // The client is gone: no more events, blocks freed before the next step. Unknown ids are ignored.
@@ -95,7 +98,8 @@ class Engine {
 
   struct InFlight {
     Ticket ticket;
-    Clock::time_point started;
+    Clock::time_point began;    // to be built
+    Clock::time_point started;  // on the device
     ScheduledStep scheduled;
   };
 
@@ -115,6 +119,8 @@ class Engine {
   void drop_request(LiveRequest& live);
   void fail_all(const Error& error);
   void cancel_slow_readers();
+  void count_cancelled(const LiveRequest& live);
+  void observe_step(const InFlight& step, Clock::time_point computed);
   int idle_timeout_ms() const;
   void publish_stats();
 
@@ -132,6 +138,7 @@ class Engine {
   std::vector<Command> commands_;
   int32_t num_paused_ = 0;
   ipc::Counters counters_;
+  StepMetrics metrics_;
   std::unique_ptr<Error> refusal_;
 
   Mailbox<Command> mailbox_;

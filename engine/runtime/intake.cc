@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/runtime/live_request.h"
+#include "engine/text/token_spans.h"
 
 namespace tgi {
 namespace {
@@ -31,6 +32,21 @@ uint64_t random_seed() {
 // NaN compares false with everything, so the conditions say what is wanted and are negated.
 void check(bool holds, std::string_view name, std::string_view rule, double given) {
   if (!holds) refuse("`{}` must be {}. Given: {}", name, rule, given);
+}
+
+std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked, int32_t vocab_size) {
+  std::vector<LogitBias> out;
+  for (const ipc::TokenBias& each : asked) {
+    if (each.id < 0 || each.id >= vocab_size) {
+      refuse("`logit_bias`: {} is not in the vocabulary of {} tokens", each.id, vocab_size);
+    }
+    const auto same = [&](const LogitBias& other) { return other.id == each.id; };
+    if (std::any_of(out.begin(), out.end(), same)) {
+      refuse("`logit_bias`: token {} is given twice", each.id);
+    }
+    out.push_back({.id = each.id, .bias = static_cast<float>(each.bias)});
+  }
+  return out;
 }
 
 }  // namespace
@@ -107,7 +123,7 @@ std::string Intake::render(const ipc::OrderedJson& messages,
                            const ipc::OrderedJson* tools,
                            bool continue_final) const {
   if (chat_template_ == nullptr) {
-    throw Error(Code::kUnsupported,
+    throw Error(Code::kTemplate,
                 "this model has no chat template (chat_template.jinja, or chat_template in "
                 "tokenizer_config.json); "
                 "use a plain prompt");
@@ -118,7 +134,11 @@ std::string Intake::render(const ipc::OrderedJson& messages,
   options.add_generation_prompt = !continue_final;
   options.continue_final_message = continue_final;
   options.tools = tools;
-  return chat_template_->render(messages, options);
+  try {
+    return chat_template_->render(messages, options);
+  } catch (const Error& error) {
+    throw Error(Code::kTemplate, error.what());
+  }
 }
 
 std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) const {
@@ -156,9 +176,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   auto request = std::make_unique<Request>();
   request->accepted_at = Clock::now();
   request->sampling = resolve_sampling(params, limits_);
-  if (asked.stream && params.best_of > 1) {
-    refuse("`best_of` != 1 is not supported when streaming tokens. Given: {}", params.best_of);
-  }
+  request->sampling.logit_bias = resolve_bias(params.logit_bias, vocab_size_);
   if (params.max_new_tokens && *params.max_new_tokens <= 0) {
     refuse("`max_new_tokens` must be strictly positive. Given: {}", *params.max_new_tokens);
   }
@@ -185,6 +203,10 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   request->details = params.details;
   request->stop = params.stop;
   request->include_stop_text = params.include_stop_text;
+  if (asked.announce) {
+    request->announce = true;
+    request->num_prompt_characters = count_utf8_characters(text);
+  }
   if (params.return_full_text) request->echo_text = std::move(text);
   return request;
 }
@@ -202,22 +224,21 @@ void Intake::truncate(const ipc::GenerateParams& params, Request& request) const
   request.prompt_ids.erase(request.prompt_ids.begin(), request.prompt_ids.begin() + surplus);
 }
 
+// The texts are TGI's: its clients match on them.
 void Intake::check_length(const ipc::GenerateParams& params, Request& request) const {
   const auto num_prompt = static_cast<int64_t>(request.prompt_ids.size());
-  const int64_t total = limits_.max_total_tokens;
-  if (num_prompt >= total) {
-    refuse(
-        "the prompt has {} tokens, but prompt and output together may have {}; shorten it, or keep "
-        "only its last "
-        "tokens with truncate",
-        num_prompt, total);
-  }
-  const int64_t max_new = params.max_new_tokens.value_or(total - num_prompt);
+  const int64_t total = std::min<int64_t>(
+      limits_.max_total_tokens, params.max_total_tokens.value_or(limits_.max_total_tokens));
+  const int64_t max_input = std::min(total - 1, params.max_input_tokens.value_or(total - 1));
+  const int64_t max_new = params.max_new_tokens.value_or(std::max<int64_t>(total - num_prompt, 0));
   if (num_prompt + max_new > total) {
     refuse(
         "`inputs` tokens + `max_new_tokens` must be <= {}. Given: {} `inputs` tokens and {} "
         "`max_new_tokens`",
         total, num_prompt, max_new);
+  }
+  if (num_prompt > max_input) {
+    refuse("`inputs` must have less than {} tokens. Given: {}", max_input, num_prompt);
   }
   request.max_new_tokens = static_cast<int32_t>(max_new);
 }
@@ -227,7 +248,11 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
     refuse("give exactly one of prompt and messages");
   ipc::TokenizeResult out;
   out.text = asked.prompt ? *asked.prompt : render(*asked.messages, nullptr, false);
-  for (const int32_t id : encode(out.text, asked.prompt.has_value() && asked.add_special)) {
+  const std::vector<int32_t> ids = encode(out.text, asked.prompt.has_value() && asked.add_special);
+  for (const TextSpan& span : token_spans(tokenizer_, out.text, ids)) {
+    out.spans.push_back({.start = span.start, .stop = span.stop});
+  }
+  for (const int32_t id : ids) {
     out.tokens.push_back({.id = id,
                           .text = token_text(tokenizer_, id),
                           .logprob = std::nullopt,

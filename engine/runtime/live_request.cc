@@ -43,6 +43,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
   request = owner.request.get();
   sampling = request->sampling;
   sampling.sequence_index = index;
+  result.index = index;
   token_ids.reserve(request->prompt_ids.size() + static_cast<size_t>(request->max_new_tokens));
   token_ids = request->prompt_ids;
   num_prompt_tokens = num_tokens();
@@ -51,6 +52,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
 ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
                                    const std::vector<int32_t>& eos_token_ids) {
   ipc::TokenEvent event;
+  event.index = result.index;
   const int32_t id = sampled.token.id;
   event.token = describe(*tokenizer, sampled.token);
   for (const TokenScore& top : sampled.top_tokens)

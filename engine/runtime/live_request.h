@@ -30,7 +30,8 @@ struct LiveSequence : Sequence {
   TextStream stream;
   ipc::SequenceResult result;
   double logprob_sum = 0;
-  bool ended = false;  // a stop condition holds; the scheduler is told by the engine
+  bool echoed = false;  // echo_text went out with the first token
+  bool ended = false;   // a stop condition holds; the scheduler is told by the engine
 };
 
 struct LiveRequest {
@@ -50,7 +51,6 @@ struct LiveRequest {
   int32_t num_ended = 0;
   int32_t num_unacknowledged = 0;  // token events the reader has not taken
   bool paused = false;
-  bool echoed = false;  // echo_text went out with the first token
   Clock::time_point paused_at;
   Clock::time_point first_scheduled_at;
   Clock::time_point first_token_at;

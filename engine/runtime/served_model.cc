@@ -176,6 +176,11 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.num_params = weights.num_params;
   facts.vocab_size = config.vocab_size;
   facts.max_total_tokens = plan.max_total_tokens;
+  facts.max_running = options.max_running;
+  facts.max_batch_tokens = options.max_batch_tokens;
+  facts.max_best_of = options.limits.max_best_of;
+  facts.max_stop_sequences = options.limits.max_stop_sequences;
+  facts.max_top_n_tokens = options.limits.max_top_n_tokens;
   facts.block_size = kBlockSize;
   facts.num_blocks = plan.num_blocks;
   facts.kv_bytes_per_token = wanted.block_bytes / kBlockSize;

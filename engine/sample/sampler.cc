@@ -70,6 +70,10 @@ void apply_penalties(const SamplerRow& row, std::vector<float>& logits) {
   }
 }
 
+void apply_bias(const SamplingParams& params, std::vector<float>& logits) {
+  for (const LogitBias& each : params.logit_bias) logits[static_cast<size_t>(each.id)] += each.bias;
+}
+
 void apply_mask(const SamplerRow& row, std::vector<float>& logits) {
   for (int32_t id = 0; id < row.vocab_size; ++id) {
     if (!is_allowed(row, id)) logits[static_cast<size_t>(id)] = -kInfinity;
@@ -108,10 +112,12 @@ int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scr
   const bool penalised = params.has_penalties() && !row.history.empty();
   const bool watermarked = params.watermark && row.previous_id >= 0;
   const float* logits = row.logits;
-  if (penalised || watermarked || row.allowed != nullptr) {
+  const bool biased = !params.logit_bias.empty();
+  if (penalised || watermarked || biased || row.allowed != nullptr) {
     std::copy_n(row.logits, row.vocab_size, scratch.logits.begin());
     if (watermarked) apply_watermark(row, scratch.logits);
     if (penalised) apply_penalties(row, scratch.logits);
+    if (biased) apply_bias(params, scratch.logits);
     if (row.allowed != nullptr) apply_mask(row, scratch.logits);
     logits = scratch.logits.data();
   }

@@ -22,12 +22,14 @@ struct Request {
   bool ignore_eos = false;
   bool prompt_logprobs = false;
   bool use_prefix_cache = true;  // neither reads nor feeds it when false
+  bool announce = false;
   bool stream = false;
   bool details = false;
   std::vector<std::string> stop;
   bool include_stop_text = true;
   std::string echo_text;  // put before the text: return_full_text
   int32_t num_truncated_tokens = 0;
+  int64_t num_prompt_characters = 0;  // with announce
   Clock::time_point accepted_at;
 };
 

@@ -80,6 +80,7 @@ struct Answer {
   std::condition_variable changed;
   std::string streamed;
   int num_events = 0;
+  std::unique_ptr<ipc::AcceptedEvent> accepted;
   std::unique_ptr<ipc::DoneEvent> done;
   std::unique_ptr<Error> error;
 
@@ -98,6 +99,10 @@ struct Answer {
 class AnswerSink final : public ResponseSink {
  public:
   explicit AnswerSink(Answer& answer) : answer_(answer) {}
+  void on_accepted(const ipc::AcceptedEvent& event) override {
+    const std::lock_guard lock(answer_.mutex);
+    answer_.accepted = std::make_unique<ipc::AcceptedEvent>(event);
+  }
   void on_token(ipc::TokenEvent&& event) override {
     const std::lock_guard lock(answer_.mutex);
     answer_.streamed += event.text;

@@ -1,0 +1,115 @@
+#include "daemon/metrics.h"
+
+namespace tgi {
+namespace {
+
+using ipc::MetricFamily;
+using ipc::MetricSample;
+
+MetricSample value_of(int64_t value) {
+  return {.value = static_cast<double>(value)};
+}
+
+MetricSample value_of(int64_t value, const std::string& label, const std::string& name) {
+  return {.labels = {{label, name}}, .value = static_cast<double>(value)};
+}
+
+MetricSample buckets_of(const Histogram& histogram) {
+  return {.bounds = histogram.bounds(), .counts = histogram.counts(), .sum = histogram.sum()};
+}
+
+// One family with a sample for each kind of step.
+template <typename Get>
+MetricFamily by_method(const StepMetrics& steps,
+                       const std::string& name,
+                       const std::string& type,
+                       const std::string& help,
+                       Get get) {
+  MetricFamily family{.name = name, .type = type, .help = help, .samples = {}};
+  for (const auto& [method, kind] :
+       {std::pair<std::string, const StepKindMetrics&>{"prefill", steps.prefill},
+        {"decode", steps.decode}}) {
+    MetricSample sample = get(kind);
+    sample.labels = {{"method", method}};
+    family.samples.push_back(std::move(sample));
+  }
+  return family;
+}
+
+void add_step_families(const StepMetrics& steps, std::vector<MetricFamily>& out) {
+  using Kind = StepKindMetrics;
+  out.push_back(by_method(steps, "tgi_batch_inference_count", "counter",
+                          "steps of the engine; prefill: those with prompt tokens",
+                          [](const Kind& k) { return value_of(k.num_steps + k.num_failed); }));
+  out.push_back(by_method(steps, "tgi_batch_inference_success", "counter", "steps that succeeded",
+                          [](const Kind& k) { return value_of(k.num_steps); }));
+  out.push_back(by_method(steps, "tgi_batch_inference_failure", "counter", "steps that failed",
+                          [](const Kind& k) { return value_of(k.num_failed); }));
+  out.push_back(by_method(steps, "tgi_batch_inference_duration", "histogram",
+                          "seconds from building a step to handing out its tokens",
+                          [](const Kind& k) { return buckets_of(k.inference_s); }));
+  out.push_back(by_method(steps, "tgi_batch_forward_duration", "histogram",
+                          "seconds a step takes on the device",
+                          [](const Kind& k) { return buckets_of(k.forward_s); }));
+  out.push_back(by_method(steps, "tgi_batch_decode_duration", "histogram",
+                          "seconds to turn the tokens of a step into text and events",
+                          [](const Kind& k) { return buckets_of(k.deliver_s); }));
+  out.push_back({.name = "tgi_batch_next_size",
+                 .type = "histogram",
+                 .help = "sequences in a step with prompt tokens",
+                 .samples = {buckets_of(steps.batch_size)}});
+  out.push_back({.name = "tgi_batch_concat",
+                 .type = "counter",
+                 .help = "steps that mix prompt chunks with decoding sequences",
+                 .samples = {value_of(steps.num_mixed_steps, "reason", "chunking")}});
+  out.push_back({.name = "tgi_engine_cancelled",
+                 .type = "counter",
+                 .help = "requests whose client left, by what they were at",
+                 .samples = {value_of(steps.num_cancelled_queued, "phase", "queue"),
+                             value_of(steps.num_cancelled_prefill, "phase", "prefill"),
+                             value_of(steps.num_cancelled_decode, "phase", "decode")}});
+  out.push_back({.name = "tgi_prefix_cache_hits",
+                 .type = "counter",
+                 .help = "finished requests that took some of their prompt from the prefix cache",
+                 .samples = {value_of(steps.num_prefix_hits)}});
+}
+
+}  // namespace
+
+std::vector<MetricFamily> collect_metrics(ServedModel* model) {
+  std::vector<MetricFamily> out;
+  if (model == nullptr) return out;
+  const EngineStats stats = model->engine().stats();
+  const ipc::ModelStatus facts = model->status();
+  const auto add = [&](const char* name, const char* type, const char* help, int64_t value) {
+    out.push_back({.name = name, .type = type, .help = help, .samples = {value_of(value)}});
+  };
+  add("tgi_queue_size", "gauge", "sequences that wait", stats.num_waiting);
+  add("tgi_batch_current_size", "gauge", "sequences that run", stats.num_running);
+  add("tgi_batch_current_max_tokens", "gauge", "tokens for which running sequences hold KV blocks",
+      stats.num_blocks_used * facts.block_size);
+  add("tgi_batch_max_total_tokens", "gauge", "tokens for which there are KV blocks",
+      facts.num_blocks * facts.block_size);
+  out.push_back({.name = "tgi_kv_blocks",
+                 .type = "gauge",
+                 .help = "blocks of the KV cache; cached: held by the prefix cache alone",
+                 .samples = {value_of(stats.num_blocks_used, "state", "used"),
+                             value_of(stats.num_blocks_cached, "state", "cached"),
+                             value_of(stats.num_blocks_free, "state", "free")}});
+  const ipc::Counters& counters = stats.counters;
+  add("tgi_prompt_tokens", "counter", "prompt tokens of accepted requests",
+      counters.num_prompt_tokens);
+  add("tgi_prefix_cache_hit_tokens", "counter", "prompt tokens taken from the prefix cache",
+      counters.num_cached_tokens);
+  add("tgi_generated_tokens", "counter", "tokens sampled", counters.num_generated_tokens);
+  add("tgi_preemptions", "counter", "sequences put back for want of KV blocks",
+      counters.num_preemptions);
+  add("tgi_engine_steps", "counter", "steps of the engine", counters.num_steps);
+  add("tgi_engine_requests", "counter", "requests the engine took", counters.num_requests);
+  add("tgi_engine_failed", "counter", "requests that ended by an error of the engine",
+      counters.num_failed);
+  add_step_families(stats.steps, out);
+  return out;
+}
+
+}  // namespace tgi
