@@ -1,0 +1,181 @@
+"""Native answers in detail: details, prefill, top tokens, best_of, seeds, return_full_text, log-probabilities."""
+
+import json
+import math
+
+import pytest
+
+from client import native_text, together
+
+PROMPT = "Once upon a time"
+SAMPLED = {"do_sample": True, "max_new_tokens": 12, "details": True}
+
+
+def test_details_only_when_asked_for(api):
+    assert api.generate(PROMPT, max_new_tokens=2).keys() == {"generated_text"}
+    assert api.generate(PROMPT, max_new_tokens=2, details=True).keys() == {"generated_text", "details"}
+    assert "details" in api.generate(PROMPT, max_new_tokens=2, decoder_input_details=True)
+
+
+def test_which_keys_details_have(api):
+    plain = api.generate(PROMPT, max_new_tokens=2, details=True)["details"]
+    assert plain.keys() == {"finish_reason", "generated_tokens", "seed", "prefill", "tokens"}
+    assert plain["prefill"] == []
+    assert plain["tokens"][0].keys() == {"id", "text", "logprob", "special"}
+    top = api.generate(PROMPT, max_new_tokens=2, details=True, top_n_tokens=2)["details"]
+    assert top.keys() - plain.keys() == {"top_tokens"}
+
+
+def test_prefill_lists_the_prompt(api):
+    details = api.generate(PROMPT, max_new_tokens=2, decoder_input_details=True)["details"]
+    ids = [t["id"] for t in api.ok("/tokenize", {"inputs": PROMPT})]
+    assert [t["id"] for t in details["prefill"]] == ids
+    assert all(t.keys() == {"id", "text", "logprob"} for t in details["prefill"])
+    assert details["prefill"][0]["logprob"] is None
+    assert all(t["logprob"] <= 0 for t in details["prefill"][1:])
+
+
+def test_prefill_logprobs_are_what_the_model_says_of_generated_text(api):
+    """The greedy continuation, given back as a prompt, has the log-probabilities it was generated with."""
+    greedy = api.generate(PROMPT, max_new_tokens=8, details=True)
+    whole = api.generate(PROMPT + greedy["generated_text"], max_new_tokens=1, decoder_input_details=True)
+    tail = whole["details"]["prefill"][-8:]
+    assert [t["id"] for t in tail] == [t["id"] for t in greedy["details"]["tokens"]]
+    for prompt_token, token in zip(tail, greedy["details"]["tokens"]):
+        assert math.isclose(prompt_token["logprob"], token["logprob"], rel_tol=1e-3, abs_tol=1e-4)
+
+
+def test_top_tokens_fall_and_hold_the_greedy_choice(api):
+    details = api.generate(PROMPT, max_new_tokens=6, details=True, top_n_tokens=3)["details"]
+    assert len(details["top_tokens"]) == 6
+    for token, top in zip(details["tokens"], details["top_tokens"]):
+        logprobs = [t["logprob"] for t in top]
+        assert len(top) >= 3 and logprobs == sorted(logprobs, reverse=True)
+        assert top[0]["id"] == token["id"] and math.isclose(top[0]["logprob"], token["logprob"], abs_tol=1e-6)
+        assert sum(math.exp(x) for x in logprobs) <= 1.0001
+    streamed = api.generate_stream(PROMPT, max_new_tokens=6, top_n_tokens=3)
+    assert [e["top_tokens"] for e in streamed] == details["top_tokens"]
+    assert all("top_tokens" not in e for e in api.generate_stream(PROMPT, max_new_tokens=3))
+
+
+def test_the_tokens_joined_are_the_text(api):
+    answer = api.generate(PROMPT, max_new_tokens=400, details=True)
+    tokens = answer["details"]["tokens"]
+    assert answer["details"]["finish_reason"] == "eos_token"
+    assert tokens[-1]["special"] and not any(t["special"] for t in tokens[:-1])
+    assert len(tokens) == answer["details"]["generated_tokens"]
+    assert "".join(t["text"] for t in tokens[:-1]) == answer["generated_text"]
+
+
+def test_an_end_on_the_last_place_is_length(api):
+    num = api.generate(PROMPT, max_new_tokens=400, details=True)["details"]["generated_tokens"]
+    details = api.generate(PROMPT, max_new_tokens=num, details=True)["details"]
+    assert (details["finish_reason"], details["generated_tokens"]) == ("length", num)
+
+
+def test_without_max_new_tokens_it_goes_to_the_end(api):
+    assert api.generate(PROMPT) == api.generate(PROMPT, max_new_tokens=900)
+
+
+def test_best_of_keeps_the_highest_mean_logprob(api):
+    for _ in range(4):
+        details = api.generate(PROMPT, temperature=1.5, best_of=2, **SAMPLED)["details"]
+        other = details["best_of_sequences"][0]
+        assert other.keys() == {"generated_text", "finish_reason", "generated_tokens", "prefill", "seed", "tokens"}
+
+        def mean(sequence):
+            return sum(t["logprob"] for t in sequence["tokens"]) / len(sequence["tokens"])
+
+        assert mean(details) >= mean(other)
+        assert details["seed"] != other["seed"]
+    assert "best_of_sequences" not in api.generate(PROMPT, best_of=1, **SAMPLED)["details"]
+
+
+def test_a_reported_seed_gives_the_text_again(api):
+    for _ in range(3):
+        first = api.generate(PROMPT, temperature=1.3, **SAMPLED)
+        seed = first["details"]["seed"]
+        assert api.generate(PROMPT, temperature=1.3, seed=seed, **SAMPLED) == first
+    winner = api.generate(PROMPT, temperature=1.3, best_of=2, **SAMPLED)
+    for sequence, text in ((winner["details"], winner["generated_text"]),
+                           (winner["details"]["best_of_sequences"][0],) * 2):
+        text = text if isinstance(text, str) else text["generated_text"]
+        again = api.generate(PROMPT, temperature=1.3, seed=sequence["seed"], **SAMPLED)
+        assert again["generated_text"] == text
+
+
+def test_large_seeds_come_back_whole(api):
+    for seed in (0, 2**53 + 1, 2**63, 2**64 - 1):
+        assert api.generate(PROMPT, seed=seed, **SAMPLED)["details"]["seed"] == seed
+    events = api.generate_stream(PROMPT, seed=2**64 - 1, do_sample=True, max_new_tokens=2)
+    assert events[-1]["details"]["seed"] == 2**64 - 1
+
+
+def test_different_seeds_give_different_texts(api):
+    texts = {api.generate(PROMPT, seed=s, temperature=1.5, **SAMPLED)["generated_text"] for s in range(6)}
+    assert len(texts) > 3
+
+
+@pytest.mark.parametrize("switch", [{"do_sample": True}, {"temperature": 0.9}, {"top_k": 50}, {"top_p": 0.95},
+                                    {"typical_p": 0.95}], ids=json.dumps)
+def test_what_turns_sampling_on(api, switch):
+    details = api.generate(PROMPT, max_new_tokens=2, details=True, **switch)["details"]
+    assert details["seed"] is not None
+
+
+def test_return_full_text_puts_the_raw_prompt_in_front(api):
+    prompt = "  Once \n upon   a time 😀"
+    text = api.generate(prompt, max_new_tokens=6)["generated_text"]
+    assert api.generate(prompt, max_new_tokens=6, return_full_text=True)["generated_text"] == prompt + text
+    assert api.generate_stream(prompt, max_new_tokens=6, return_full_text=True)[-1]["generated_text"] == \
+        prompt + text
+    best = api.generate(prompt, return_full_text=True, best_of=2, **SAMPLED)
+    assert best["details"]["best_of_sequences"][0]["generated_text"].startswith(prompt)
+
+
+def test_the_root_route_returns_the_full_text_unless_told_not_to(api):
+    text = api.generate(PROMPT, max_new_tokens=4)["generated_text"]
+    ask = lambda **more: api.ok("/", {"inputs": PROMPT, "parameters": {"max_new_tokens": 4} | more})
+    assert ask() == [{"generated_text": PROMPT + text}]
+    assert ask(return_full_text=True) == [{"generated_text": PROMPT + text}]
+    assert ask(return_full_text=False) == [{"generated_text": text}]
+
+
+def test_the_root_route_streams_when_asked(api):
+    body = {"inputs": PROMPT, "parameters": {"max_new_tokens": 4}, "stream": True}
+    events = [json.loads(e) for e in api.events("/", body)]
+    assert [e["index"] for e in events] == [1, 2, 3, 4]
+    assert native_text(events) == api.generate(PROMPT, max_new_tokens=4)["generated_text"]
+
+
+def test_logprobs_are_printed_as_float32(api):
+    """The shortest digits that read back as the same float32, as TGI prints them: never 17 of them."""
+    import struct
+    body = {"inputs": PROMPT, "parameters": {"max_new_tokens": 30, "details": True}}
+    raw = json.loads(api.post("/generate", body).content, parse_float=str)
+    for token in raw["details"]["tokens"]:
+        text = str(token["logprob"])
+        as_float32 = struct.unpack("f", struct.pack("f", float(text)))[0]
+        assert len(text.lstrip("-").replace(".", "").lstrip("0").split("e")[0]) <= 9, text
+        assert abs(as_float32 - float(text)) <= abs(as_float32) * 1e-7
+
+
+def test_the_highest_of_one_has_logprob_zero(api):
+    details = api.generate(PROMPT, max_new_tokens=4, top_k=1, details=True)["details"]
+    assert all(t["logprob"] == 0 for t in details["tokens"])
+
+
+def test_stop_text_stays_and_only_the_first_match_counts(api):
+    full = api.generate(PROMPT, max_new_tokens=80)["generated_text"]
+    answer = api.generate(PROMPT, max_new_tokens=80, stop=["zzz", ". ", "."], details=True)
+    assert answer["generated_text"] == full[:full.index(".") + 1]
+    late = api.generate(PROMPT, max_new_tokens=80, stop=["zzz"], details=True)
+    assert late["details"]["finish_reason"] in ("length", "eos_token")
+    assert api.generate(PROMPT + ".", max_new_tokens=10, stop=[PROMPT + "."], details=True)["details"][
+        "finish_reason"] == "length"  # the prompt is no part of what is searched
+
+
+def test_sixteen_at_once_are_each_their_own(api):
+    prompts = [f"Story number {i}: once" for i in range(16)]
+    alone = [api.generate(p, max_new_tokens=20, details=True) for p in prompts]
+    assert together([lambda p=p: api.generate(p, max_new_tokens=20, details=True) for p in prompts]) == alone

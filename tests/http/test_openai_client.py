@@ -1,0 +1,242 @@
+"""OpenAI's own Python client: sync, async, streams, every parameter it sends, and the exception for each error."""
+
+import asyncio
+
+import openai
+import pytest
+
+from client import native_text
+from gateway import wait_until
+
+MESSAGES = [{"role": "user", "content": "What is tgi?"}]
+
+
+@pytest.fixture
+def client(gateway):
+    return openai.OpenAI(base_url=gateway.url + "/v1", api_key="-", max_retries=0)
+
+
+@pytest.fixture
+def chat(client):
+    return lambda **more: client.chat.completions.create(**({"model": "tgi", "messages": MESSAGES} | more))
+
+
+@pytest.fixture
+def complete(client):
+    return lambda **more: client.completions.create(**({"model": "tgi", "prompt": "Once upon a time"} | more))
+
+
+def text_of(stream):
+    return "".join(c.choices[0].delta.content or "" for c in stream if c.choices)
+
+
+def test_15_a_chat(chat, gateway):
+    answer = chat(max_tokens=10)
+    assert answer.object == "chat.completion" and answer.model == gateway.model_name
+    assert answer.choices[0].message.role == "assistant" and answer.choices[0].message.content
+    assert answer.choices[0].finish_reason == "length"
+    assert answer.usage.completion_tokens == 10
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + 10
+    assert answer.usage.prompt_tokens_details.cached_tokens >= 0
+
+
+def test_15_a_chat_stream(chat):
+    chunks = list(chat(temperature=0, stream=True))
+    assert chunks[0].choices[0].delta.role == "assistant" and chunks[0].choices[0].delta.content == ""
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert text_of(chunks) == chat(temperature=0).choices[0].message.content
+    assert all(chunk.usage is None for chunk in chunks)
+
+
+def test_the_stream_helper_of_the_client(client):
+    with client.chat.completions.stream(model="tgi", messages=MESSAGES, temperature=0) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content and final.choices[0].finish_reason == "stop"
+
+
+def test_usage_in_a_stream(chat):
+    chunks = list(chat(max_tokens=6, stream=True, stream_options={"include_usage": True}))
+    assert chunks[-1].choices == [] and chunks[-1].usage.completion_tokens == 6
+    assert [c.usage for c in chunks[:-1]] == [None] * (len(chunks) - 1)
+
+
+def test_async(gateway):
+    async def ask():
+        async with openai.AsyncOpenAI(base_url=gateway.url + "/v1", api_key="-", max_retries=0) as client:
+            answers = await asyncio.gather(*[client.chat.completions.create(
+                model="tgi", messages=MESSAGES, temperature=0) for _ in range(8)])
+            stream = await client.chat.completions.create(model="tgi", messages=MESSAGES, temperature=0, stream=True)
+            streamed = "".join([c.choices[0].delta.content or "" async for c in stream])
+            completion = await client.completions.create(model="tgi", prompt="Once", max_tokens=3, stream=True)
+            pieces = [c.choices[0].text async for c in completion]
+        return [a.choices[0].message.content for a in answers], streamed, pieces
+
+    answers, streamed, pieces = asyncio.run(ask())
+    assert set(answers) == {streamed}
+    assert len(pieces) >= 3
+
+
+def test_n(chat):
+    choices = chat(n=2, max_tokens=20, seed=3).choices
+    assert [c.index for c in choices] == [0, 1]
+    assert choices[0].message.content != choices[1].message.content
+    again = chat(n=2, max_tokens=20, seed=3).choices
+    assert [c.message.content for c in again] == [c.message.content for c in choices]
+    assert chat(n=2, max_tokens=20).usage.completion_tokens == 40
+    streamed = list(chat(n=2, max_tokens=20, seed=3, stream=True))
+    for i in range(2):
+        mine = [c.choices[0] for c in streamed if c.choices and c.choices[0].index == i]
+        assert mine[0].delta.content == "" and mine[-1].finish_reason == "length"
+        assert "".join(c.delta.content or "" for c in mine) == choices[i].message.content
+
+
+def test_logprobs(chat):
+    answer = chat(max_tokens=5, temperature=0, logprobs=True, top_logprobs=4)
+    content = answer.choices[0].logprobs.content
+    assert len(content) == 5
+    assert "".join(t.token for t in content) == answer.choices[0].message.content
+    for token in content:
+        assert token.logprob <= 0 and len(token.top_logprobs) >= 4
+        assert token.top_logprobs[0].token == token.token
+        assert bytes(token.bytes).decode() == token.token
+    assert all(t.top_logprobs == [] for t in chat(max_tokens=3, logprobs=True).choices[0].logprobs.content)
+    assert chat(max_tokens=3).choices[0].logprobs is None
+    assert len(chat(max_tokens=1, logprobs=True, top_logprobs=20).choices[0].logprobs.content[0].top_logprobs) >= 20
+    streamed = [t for c in chat(max_tokens=5, temperature=0, logprobs=True, top_logprobs=4, stream=True)
+                if c.choices[0].logprobs for t in c.choices[0].logprobs.content]
+    assert streamed == content
+
+
+def test_stop(chat):
+    whole = chat(temperature=0).choices[0].message.content
+    for stop in ("t", ["t"], ["zzz", "t"]):
+        answer = chat(temperature=0, stop=stop)
+        assert answer.choices[0].message.content == whole[:whole.index("t")]
+        assert answer.choices[0].finish_reason == "stop"
+    with pytest.raises(openai.UnprocessableEntityError):
+        chat(stop=list("abcde"))
+
+
+def test_seed_and_temperature(chat):
+    ask = lambda **more: chat(max_tokens=30, **more).choices[0].message.content
+    assert ask(seed=1) == ask(seed=1) != ask(seed=2)
+    assert ask(temperature=0) == ask(temperature=0)
+    assert ask(temperature=0, top_p=1) == ask(temperature=0)
+    assert ask(temperature=0.01, seed=1) == ask(temperature=0)
+    assert ask(top_p=0.0001, seed=9) == ask(temperature=0)
+
+
+def test_max_completion_tokens(chat):
+    assert chat(max_completion_tokens=4, temperature=0).usage.completion_tokens == 4
+
+
+def test_logit_bias(chat, complete, api):
+    banned = chat(temperature=0, max_tokens=1, logprobs=True, top_logprobs=2)
+    first = api.generate("Once upon a time", max_new_tokens=1, details=True)["details"]["tokens"][0]
+    without = complete(temperature=0, max_tokens=1, logit_bias={str(first["id"]): -100})
+    assert without.choices[0].text != first["text"]
+    only = complete(temperature=0, max_tokens=5, logit_bias={str(first["id"]): 100})
+    assert only.choices[0].text == first["text"] * 5
+    assert chat(temperature=0, max_tokens=1, logit_bias={}).choices[0].message.content == \
+        banned.choices[0].message.content
+    for bias in ({"1": 101}, {"x": 1}, {"99999999": 1}, {"-1": 1}):
+        with pytest.raises(openai.UnprocessableEntityError):
+            complete(max_tokens=1, logit_bias=bias)
+
+
+def test_completions(complete, api):
+    answer = complete(max_tokens=10, temperature=0)
+    assert answer.object == "text_completion"
+    native = api.generate_stream("Once upon a time", max_new_tokens=10)
+    assert answer.choices[0].text == native_text(native)
+    streamed = list(complete(max_tokens=10, temperature=0, stream=True))
+    assert "".join(c.choices[0].text for c in streamed) == answer.choices[0].text
+    assert complete(max_tokens=4, temperature=0, echo=True).choices[0].text.startswith("Once upon a time")
+    usage = list(complete(max_tokens=4, stream=True, stream_options={"include_usage": True}))[-1]
+    assert usage.choices == [] and usage.usage.completion_tokens == 4
+
+
+def test_completions_with_several_prompts_and_n(complete):
+    answer = complete(prompt=["Once", "The fox"], n=2, max_tokens=5, seed=1)
+    assert sorted(c.index for c in answer.choices) == [0, 1, 2, 3]
+    assert answer.usage.completion_tokens == 20
+
+
+def test_completions_logprobs(complete):
+    answer = complete(max_tokens=4, temperature=0, logprobs=2)
+    logprobs = answer.choices[0].logprobs
+    assert "".join(logprobs.tokens) == answer.choices[0].text
+    assert len(logprobs.token_logprobs) == len(logprobs.top_logprobs) == len(logprobs.text_offset) == 4
+    assert all(value <= 0 for value in logprobs.token_logprobs)
+    assert all(token in top for token, top in zip(logprobs.tokens, logprobs.top_logprobs))
+
+
+def test_content_in_parts(chat):
+    parts = [{"role": "user", "content": [{"type": "text", "text": "What is "}, {"type": "text", "text": "tgi?"}]}]
+    assert chat(messages=parts, temperature=0).choices[0].message == chat(temperature=0).choices[0].message
+
+
+def test_a_system_message_and_a_name(chat):
+    messages = [{"role": "system", "content": "You are a toy."}, {"role": "user", "name": "bob", "content": "hi"}]
+    assert chat(messages=messages, max_tokens=3).choices[0].message.content
+
+
+def test_models(client, gateway):
+    assert [m.id for m in client.models.list()] == [gateway.model_name]
+
+
+@pytest.mark.parametrize("more, error", [
+    ({"model": "gpt-4"}, openai.NotFoundError),
+    ({"temperature": -1}, openai.UnprocessableEntityError),
+    ({"top_p": 1.5}, openai.UnprocessableEntityError),
+    ({"max_tokens": 0}, openai.UnprocessableEntityError),
+    ({"max_tokens": 100000}, openai.UnprocessableEntityError),
+    ({"top_logprobs": 21, "logprobs": True}, openai.UnprocessableEntityError),
+    ({"frequency_penalty": 3}, openai.UnprocessableEntityError),
+    ({"n": 0}, openai.UnprocessableEntityError),
+    ({"n": 100000}, openai.UnprocessableEntityError),
+    ({"messages": "hi"}, openai.UnprocessableEntityError),
+    ({"messages": [{"role": "user", "content": "x" * 2_100_000}]}, openai.APIStatusError),
+    ({"tools": [{"type": "function", "function": {"name": "a"}}]}, openai.UnprocessableEntityError),
+    ({"response_format": {"type": "json_object"}}, openai.UnprocessableEntityError),
+], ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_error_is_the_right_exception(chat, more, error, stream):
+    with pytest.raises(error) as caught:
+        chat(stream=stream, **more)
+    assert caught.value.body["message"] and "type" in caught.value.body
+
+
+def test_a_wrong_key_is_an_authentication_error(serve):
+    gateway = serve("--api-key", "right")
+    wrong = openai.OpenAI(base_url=gateway.url + "/v1", api_key="wrong", max_retries=0)
+    with pytest.raises(openai.AuthenticationError):
+        wrong.chat.completions.create(model="tgi", messages=MESSAGES)
+    right = openai.OpenAI(base_url=gateway.url + "/v1", api_key="right", max_retries=0)
+    assert right.chat.completions.create(model="tgi", messages=MESSAGES, max_tokens=2).choices
+
+
+def test_too_many_is_a_rate_limit_error_and_a_dead_daemon_a_server_error(slow_pair):
+    pair = slow_pair("--max-concurrent-requests", "1")
+    client = openai.OpenAI(base_url=pair.gateway.url + "/v1", api_key="-", max_retries=0)
+    ask = lambda **more: client.chat.completions.create(model="tgi", messages=MESSAGES, **more)
+    running = ask(stream=True, max_tokens=3000)
+    next(iter(running))
+    with pytest.raises(openai.RateLimitError):
+        ask()
+    pair.daemon.end()
+    with pytest.raises(openai.APIError):  # the error event of the stream that was running
+        list(running)
+    wait_until(lambda: pair.api.get("/health").status_code == 503)
+    with pytest.raises(openai.InternalServerError):
+        ask()
+
+
+def test_leaving_a_stream_early_cancels_it(slow_pair):
+    pair = slow_pair()
+    client = openai.OpenAI(base_url=pair.gateway.url + "/v1", api_key="-", max_retries=0)
+    with client.chat.completions.create(model="tgi", messages=MESSAGES, stream=True, max_tokens=3000) as stream:
+        next(iter(stream))
+    wait_until(pair.daemon.is_idle, 5)
