@@ -4,229 +4,202 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
+#include <string_view>
 
 #include "base/error.h"
-#include "cmd/bench_run.h"
-#include "cmd/ps.h"
-#include "cmd/read_bandwidth.h"
+#include "cmd/bench/engine_bench.h"
+#include "cmd/bench/serving_bench.h"
 
 namespace tgi {
 namespace {
 
-using ipc::OrderedJson;
+constexpr std::string_view kEngineGroup = "Engine options";
+constexpr std::string_view kServingGroup = "Load options (with --url or --serving)";
+constexpr std::string_view kHttpGroup = "Server options (with --url)";
 
-struct Percentiles {
-  double p50 = 0;
-  double p90 = 0;
-  double p99 = 0;
-};
+constexpr std::string_view kFooter =
+    "Without --url and --serving: random token ids from a fixed seed, without the prefix cache and "
+    "without an early end. Prefill is the time until every sequence of the batch has its first "
+    "token. Decode (token) is the time between two tokens of a sequence, decode (total) that from "
+    "the end of prefill to the last token. Decode throughput counts the tokens between the end of "
+    "prefill and the end of the first sequence.\n\n"
+    "What decoding reads is steps per second times the bytes of one step: all weights once, and "
+    "the "
+    "KV cache of every sequence at its mean length. It is compared with threads that only read: as "
+    "many as the daemon has, over as many bytes (at most 2 GiB), at their best.\n\n"
+    "With them: requests at a fixed concurrency (the default), at Poisson arrivals (--rate), or as "
+    "a recorded trace has them (--trace). Two short requests tell how the server counts the words "
+    "that prompts are made of.\n\n"
+    "While it runs, a view of the progress is drawn on stderr when that is a terminal; NO_COLOR or "
+    "--quiet turns it off. Ctrl-C ends the bench with what was measured until then.";
 
-struct BatchResult {
-  int batch_size = 0;
-  double prefill_tokens_per_s = 0;
-  std::optional<double> decode_tokens_per_s;
-  std::optional<double> bytes_per_s;  // read while decoding
-  std::optional<double> share_of_read;
-  Percentiles first_token_ms;
-  Percentiles inter_token_ms;
-};
-
-Percentiles percentiles_ms(const std::vector<double>& seconds) {
-  return {.p50 = 1000 * percentile(seconds, 0.50),
-          .p90 = 1000 * percentile(seconds, 0.90),
-          .p99 = 1000 * percentile(seconds, 0.99)};
+CLI::Option* in_group(CLI::Option* option, std::string_view group) {
+  return option->group(std::string(group));
 }
 
-// One decode step reads the weights once and the KV of every sequence of the batch.
-double bytes_per_step(const BenchFlags& flags, int batch_size, const ipc::ModelStatus& model) {
-  const double context =
-      static_cast<double>(flags.prompt_length) + static_cast<double>(flags.decode_length) / 2;
-  return static_cast<double>(model.weight_bytes_per_token) +
-         context * static_cast<double>(model.kv_bytes_per_token) * batch_size;
+void add_shared_flags(CLI::App& app, BenchFlags& flags) {
+  const auto range = [](int low, int high) { return CLI::Range(low, high); };
+  app.add_option("-s,--sequence-length,--prompt-length", flags.prompt_length,
+                 "tokens of each prompt; default 512")
+      ->type_name("N")
+      ->check(range(1, 1 << 24));
+  app.add_option("-d,--decode-length", flags.decode_length, "tokens of each answer; default 128")
+      ->type_name("N")
+      ->check(range(1, 1 << 24));
+  app.add_option("-w,--warmups", flags.warmups,
+                 "runs (under load: requests) before those that count; default 1")
+      ->type_name("N")
+      ->check(range(0, 1000));
+  app.add_option("--seed", flags.seed, "of prompts, arrival times and draws; default 1")
+      ->type_name("N");
+  app.add_flag("--json", flags.json, "write one JSON object");
+  app.add_flag("-q,--quiet", flags.quiet, "do not draw the progress on the terminal");
 }
 
-BatchResult measure_batch(const BenchFlags& flags,
-                          int batch_size,
-                          const ipc::ModelStatus& model,
-                          const Session& session) {
-  RunOptions options{.prompt_length = flags.prompt_length,
-                     .decode_length = flags.decode_length,
-                     .batch_size = batch_size,
-                     .vocab_size = model.vocab_size,
-                     .seed = 0};
-  measure_run(session.client(), options);  // warm-up
-  std::vector<double> prefill;
-  std::vector<double> decode;
-  std::vector<double> first_token;
-  std::vector<double> inter_token;
-  for (int run = 0; run < flags.runs; ++run) {
-    options.seed = static_cast<uint64_t>(run) + 1;
-    const RunTimes times = measure_run(session.client(), options);
-    prefill.push_back(prefill_tokens_per_s(times, flags.prompt_length));
-    if (const auto rate = decode_tokens_per_s(times)) decode.push_back(*rate);
-    std::ranges::copy(times_to_first_token(times), std::back_inserter(first_token));
-    std::ranges::copy(inter_token_times(times), std::back_inserter(inter_token));
-    session.say_verbose(fmt::format("batch {}, run {} of {}: prefill {:.1f} tokens/s, decode {}",
-                                    batch_size, run + 1, flags.runs, prefill.back(),
-                                    decode.empty() ? "-" : fmt::format("{:.1f}", decode.back())));
+void add_engine_flags(CLI::App& app, BenchFlags& flags) {
+  in_group(app.add_option("-b,--batch-size,--batch-sizes", flags.batch_sizes,
+                          "how many requests at once, with commas between or given several times; "
+                          "default 1,4,16")
+               ->type_name("N,N,...")
+               ->delimiter(',')
+               ->allow_extra_args(false)
+               ->check(CLI::Range(1, 1024)),
+           kEngineGroup);
+  in_group(app.add_option("-r,--runs", flags.runs, "measured runs of each batch size; default 5")
+               ->type_name("N")
+               ->check(CLI::Range(1, 1000)),
+           kEngineGroup);
+}
+
+void add_server_flags(CLI::App& app, BenchFlags& flags) {
+  app.add_option("--url", flags.url,
+                 "load this server: http://HOST:PORT of TGI, vLLM, llama-server, `tgi serve`, ...")
+      ->type_name("URL");
+  app.add_flag("--serving", flags.serving, "load the daemon over its socket")->excludes("--url");
+  const auto add = [&](const std::string& name, auto& value, const std::string& help,
+                       const std::string& type) {
+    return in_group(app.add_option(name, value, help)->type_name(type), kHttpGroup);
+  };
+  add("--api", flags.api, "what the server speaks; default openai-chat", "NAME")
+      ->check(CLI::IsMember({"tgi", "openai-chat", "openai-completions"}));
+  add("--model", flags.model, "the model to ask for; default: the first the server lists", "NAME");
+  add("--api-key", flags.api_key,
+      "sent as a bearer token; better in the environment, where other users can't see it", "KEY")
+      ->envname("TGI_API_KEY");
+  in_group(app.add_flag("--insecure", flags.insecure, "do not check the server's certificate"),
+           kHttpGroup);
+  in_group(app.add_flag("--ignore-eos", flags.ignore_eos,
+                        "ask the server to go on after the model's end token, so that answers have "
+                        "the wanted length; always so over the socket"),
+           kHttpGroup);
+  add("--timeout", flags.timeout, "seconds for one request; default 600", "SECONDS")
+      ->check(CLI::Range(0.001, 1e6));
+  add("--tokens-per-word", flags.tokens_per_word,
+      "how the server counts words; default: two requests find out", "X")
+      ->check(CLI::Range(0.05, 100.0));
+}
+
+void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
+  const auto add = [&](const std::string& name, auto& value, const std::string& help,
+                       const std::string& type) {
+    return in_group(app.add_option(name, value, help)->type_name(type), kServingGroup);
+  };
+  add("--concurrency", flags.concurrency,
+      "requests at once; default 8; with --rate or --trace: at most, default no limit", "N")
+      ->check(CLI::Range(1, 100'000));
+  add("--requests", flags.requests,
+      "how many; of a trace: its first; default 10 times the concurrency, or all of the trace", "M")
+      ->check(CLI::Range(1, 100'000'000));
+  auto* rate = add("--rate", flags.rate, "requests a second, with Poisson arrivals", "R")
+                   ->check(CLI::Range(1e-6, 1e6));
+  add("--duration", flags.duration, "start requests for so many seconds", "SECONDS")
+      ->check(CLI::Range(0.001, 1e7));
+  add("--trace", flags.trace,
+      "recorded load: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with "
+      "timestamp, input_length, output_length, hash_ids (shared prefixes)",
+      "FILE")
+      ->excludes(rate)
+      ->excludes("--prompt-length")
+      ->excludes("--decode-length");
+  add("--trace-speed", flags.trace_speed, "replay so many times as fast; default 1", "X")
+      ->check(CLI::Range(1e-6, 1e6))
+      ->needs("--trace");
+  add("--trace-scale", flags.trace_scale, "multiply the lengths of a trace; default 1", "X")
+      ->check(CLI::Range(1e-6, 1e3))
+      ->needs("--trace");
+  add("--max-total-tokens", flags.max_total_tokens,
+      "shorten what a trace asks to so many tokens, prompt and answer together; the report says "
+      "how "
+      "many requests that met",
+      "N")
+      ->check(CLI::Range(2, 1 << 24))
+      ->needs("--trace");
+  add("--shared-prefix", flags.shared_prefix,
+      "so many first tokens of each prompt are the same, for prefix caches", "N")
+      ->check(CLI::Range(0, 1 << 24));
+  add("--goodput", flags.goodput,
+      "count the requests that stay within these times in ms: ttft, itl, tpot, e2e",
+      "ttft:500,...");
+  add("--csv", flags.csv, "write one row a request", "FILE");
+}
+
+// Those that bench sets by itself, and those that make no sense in it.
+constexpr std::array<std::string_view, 10> kNotInBench = {
+    "max-new-tokens",  "seed",           "stop",       "exclude-stop-text",
+    "best-of",         "truncate",       "ignore-eos", "return-full-text",
+    "prompt-logprobs", "no-prefix-cache"};
+
+void add_bench_sampling_flags(CLI::App& app, BenchFlags& flags) {
+  add_sampling_flags(app, flags.sampling, false);
+  for (const std::string_view name : kNotInBench) {
+    CLI::Option* option = app.get_option_no_throw(fmt::format("--{}", name));
+    if (option != nullptr) app.remove_option(option);
   }
-  BatchResult result;
-  result.batch_size = batch_size;
-  result.prefill_tokens_per_s = median(prefill);
-  result.first_token_ms = percentiles_ms(first_token);
-  result.inter_token_ms = percentiles_ms(inter_token);
-  if (decode.size() == static_cast<size_t>(flags.runs)) {
-    result.decode_tokens_per_s = median(decode);
-    result.bytes_per_s =
-        *result.decode_tokens_per_s / batch_size * bytes_per_step(flags, batch_size, model);
+}
+
+// Flags that another mode would pass over are refused.
+void refuse_group(const CLI::App& app, std::string_view group, const std::string& why) {
+  for (const CLI::Option* option : app.get_options()) {
+    // A key in the environment is no wish to use it.
+    const bool is_given = option->count() > 0 && option->get_envname().empty();
+    if (is_given && option->get_group() == group) {
+      throw CLI::ValidationError(option->get_name(), why);
+    }
   }
-  return result;
 }
 
-OrderedJson to_json(const Percentiles& values) {
-  return {{"p50", values.p50}, {"p90", values.p90}, {"p99", values.p99}};
-}
-
-OrderedJson to_json(const std::optional<double>& value) {
-  return value ? OrderedJson(*value) : OrderedJson();
-}
-
-std::string as_json(const BenchFlags& flags,
-                    const ipc::ModelStatus& model,
-                    const ReadBandwidth& plain,
-                    const std::vector<BatchResult>& results) {
-  OrderedJson out = {{"model", model.name},
-                     {"architecture", model.architecture},
-                     {"dtype", model.dtype},
-                     {"backend", model.backend},
-                     {"isa", model.isa},
-                     {"num_threads", model.num_threads},
-                     {"prompt_length", flags.prompt_length},
-                     {"decode_length", flags.decode_length},
-                     {"runs", flags.runs},
-                     {"plain_read_bytes_per_s", plain.bytes_per_s},
-                     {"plain_read_buffer_bytes", plain.buffer_bytes},
-                     {"batches", OrderedJson::array()}};
-  for (const BatchResult& result : results) {
-    out["batches"].push_back({{"batch_size", result.batch_size},
-                              {"prefill_tokens_per_s", result.prefill_tokens_per_s},
-                              {"decode_tokens_per_s", to_json(result.decode_tokens_per_s)},
-                              {"time_to_first_token_ms", to_json(result.first_token_ms)},
-                              {"inter_token_ms", to_json(result.inter_token_ms)},
-                              {"decode_bytes_per_s", to_json(result.bytes_per_s)},
-                              {"share_of_plain_read", to_json(result.share_of_read)}});
+void check_mode(const CLI::App& app, const BenchFlags& flags) {
+  if (flags.url.empty()) refuse_group(app, kHttpGroup, "needs --url");
+  if (flags.serving || !flags.url.empty()) {
+    refuse_group(app, kEngineGroup,
+                 "makes no sense with --url or --serving; use --concurrency and --requests");
+  } else {
+    refuse_group(app, kServingGroup, "needs --url or --serving");
+    if (flags.decode_length < 2) {
+      throw CLI::ValidationError("--decode-length", "needs 2 tokens or more to time decoding");
+    }
   }
-  return out.dump() + "\n";
-}
-
-std::string format_percentiles(const Percentiles& values) {
-  return fmt::format("{:.1f} / {:.1f} / {:.1f}", values.p50, values.p90, values.p99);
-}
-
-std::string format_optional(const std::optional<double>& value,
-                            double scale,
-                            std::string_view unit) {
-  return value ? fmt::format("{:.1f}{}", *value * scale, unit) : std::string("-");
-}
-
-std::string as_table(const BenchFlags& flags,
-                     const ipc::ModelStatus& model,
-                     const ReadBandwidth& plain,
-                     const std::vector<BatchResult>& results) {
-  constexpr std::string_view kRow = "{:>5}  {:>10}  {:>10}  {:>24}  {:>24}  {:>9}  {:>8}\n";
-  std::string out = fmt::format(
-      "{} ({}, {}), {} {}, {} threads; prompt {} tokens, answer {}, median of {} runs\n",
-      model.name, model.architecture, model.dtype, model.backend, model.isa, model.num_threads,
-      flags.prompt_length, flags.decode_length, flags.runs);
-  out += fmt::format(fmt::runtime(kRow), "", "prefill", "decode", "first token ms",
-                     "between tokens ms", "decode", "of plain");
-  out += fmt::format(fmt::runtime(kRow), "batch", "tokens/s", "tokens/s", "p50 / p90 / p99",
-                     "p50 / p90 / p99", "reads", "reading");
-  bool any_missing = false;
-  for (const BatchResult& result : results) {
-    out += fmt::format(
-        fmt::runtime(kRow), result.batch_size, fmt::format("{:.1f}", result.prefill_tokens_per_s),
-        format_optional(result.decode_tokens_per_s, 1, ""),
-        format_percentiles(result.first_token_ms), format_percentiles(result.inter_token_ms),
-        format_optional(result.bytes_per_s, 1e-9, " GB/s"),
-        format_optional(result.share_of_read, 100, " %"));
-    any_missing = any_missing || !result.decode_tokens_per_s;
-  }
-  out += fmt::format("plain reading: {:.1f} GB/s with {} threads over {}\n",
-                     plain.bytes_per_s / 1e9, model.num_threads, format_bytes(plain.buffer_bytes));
-  if (any_missing) {
-    out +=
-        "-: the first answer ended before the last prompt was done; use a larger "
-        "--decode-length\n";
-  }
-  return out;
-}
-
-void check_fits(const BenchFlags& flags, const ipc::ModelStatus& model) {
-  const int64_t num_tokens = flags.prompt_length + flags.decode_length;
-  if (num_tokens > model.max_total_tokens) {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("--prompt-length {} and --decode-length {} make {} tokens, the model {} "
-                    "has room for {}",
-                    flags.prompt_length, flags.decode_length, num_tokens, model.name,
-                    model.max_total_tokens));
+  if (flags.trace.empty() && flags.shared_prefix > flags.prompt_length) {
+    throw CLI::ValidationError("--shared-prefix", "is longer than --prompt-length");
   }
 }
 
 }  // namespace
 
 void add_bench_flags(CLI::App& app, BenchFlags& flags) {
-  app.footer(
-      "Random token ids from a fixed seed, without the prefix cache and without an early "
-      "end. Prefill is the prompt tokens of the batch over the time until every sequence "
-      "has its first token. Decode counts the tokens between that moment and the end of the "
-      "first sequence.\n\n"
-      "What decoding reads is steps per second times the bytes of one step: all weights "
-      "once, and the KV cache of every sequence at its mean length. It is compared with "
-      "threads that only read: as many as the daemon has, over as many bytes (at most 2 "
-      "GiB), at their best.");
-  const auto range = [](int low, int high) { return CLI::Range(low, high); };
-  app.add_option("--prompt-length", flags.prompt_length, "tokens of each prompt; default 512")
-      ->type_name("N")
-      ->check(range(1, 1 << 24));
-  app.add_option("--decode-length", flags.decode_length, "tokens of each answer; default 128")
-      ->type_name("N")
-      ->check(range(2, 1 << 24));
-  app.add_option("--batch-sizes", flags.batch_sizes,
-                 "how many requests at once, with commas between; default 1,4,16")
-      ->type_name("N,N,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(range(1, 1024));
-  app.add_option("--runs", flags.runs, "measured runs after one warm-up; default 5")
-      ->type_name("N")
-      ->check(range(1, 1000));
-  app.add_flag("--json", flags.json, "write one JSON object");
+  app.footer(std::string(kFooter));
+  add_bench_sampling_flags(app, flags);  // first: --seed and --ignore-eos are ours
+  add_shared_flags(app, flags);
+  add_engine_flags(app, flags);
+  add_server_flags(app, flags);
+  add_load_flags_of_bench(app, flags);
+  app.parse_complete_callback([&app, &flags] { check_mode(app, flags); });
 }
 
 int run_bench(const BenchFlags& flags, const CommonFlags& common) {
   Session session(common);
-  const ipc::Status status = session.prepare();
-  if (!status.model) {
-    throw Error(Code::kOverloaded, "the daemon has no model; load one with `tgi load PATH`");
-  }
-  const ipc::ModelStatus& model = *status.model;
-  check_fits(flags, model);
-  std::vector<BatchResult> results;
-  for (const int batch_size : flags.batch_sizes) {
-    results.push_back(measure_batch(flags, batch_size, model, session));
-  }
-  const ReadBandwidth plain = measure_read_bandwidth(
-      model.weight_bytes_per_token, static_cast<int>(std::max<int64_t>(model.num_threads, 1)));
-  for (BatchResult& result : results) {
-    if (result.bytes_per_s) result.share_of_read = *result.bytes_per_s / plain.bytes_per_s;
-  }
-  session.out().write(flags.json ? as_json(flags, model, plain, results)
-                                 : as_table(flags, model, plain, results));
-  return 0;
+  const bool is_serving = flags.serving || !flags.url.empty();
+  return is_serving ? run_serving_bench(flags, session) : run_engine_bench(flags, session);
 }
 
 }  // namespace tgi

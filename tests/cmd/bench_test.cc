@@ -4,7 +4,8 @@
 #include <string>
 #include <thread>
 
-#include "cmd/bench_run.h"
+#include "cmd/bench/engine_run.h"
+#include "cmd/bench/stats.h"
 #include "cmd/read_bandwidth.h"
 #include "ipc/protocol.h"
 #include "tests/cmd/run_tgi.h"

@@ -1,12 +1,14 @@
-// One measured run of tgi bench: a batch of requests at once, the arrival time of every token, and
-// what follows from the times. The arithmetic is apart from the clock so that tests can feed it.
+// One measured run of tgi bench against the engine: a batch of requests at once, the arrival time
+// of every token, and what follows from the times. The arithmetic is apart from the clock so that
+// tests can feed it.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "ipc/client.h"
+#include "cmd/bench/load_driver.h"
+#include "cmd/bench/transport.h"
 
 namespace tgi {
 
@@ -17,12 +19,17 @@ struct RunOptions {
   int64_t prompt_length = 0;
   int64_t decode_length = 0;
   int batch_size = 0;
-  int64_t vocab_size = 0;
   uint64_t seed = 0;  // of the random prompts
 };
 
-// Throws what any of the requests throws.
-RunTimes measure_run(const ipc::Client& client, const RunOptions& options);
+// Throws what any of the requests met, and Stopped at Ctrl-C.
+RunTimes measure_run(Transport& transport,
+                     const RunOptions& options,
+                     const OnProgress& on_progress);
+
+// From asking until every sequence has its first token, and from then until the last has its last.
+double prefill_s(const RunTimes& times);
+double decode_total_s(const RunTimes& times);
 
 // Prompt tokens of the batch over the time until every sequence has its first token.
 double prefill_tokens_per_s(const RunTimes& times, int64_t prompt_length);
@@ -35,11 +42,5 @@ std::optional<double> decode_tokens_per_s(const RunTimes& times);
 
 std::vector<double> times_to_first_token(const RunTimes& times);
 std::vector<double> inter_token_times(const RunTimes& times);
-
-// Nearest rank; REQUIRES: `values` is not empty, 0 < share <= 1.
-double percentile(std::vector<double> values, double share);
-inline double median(std::vector<double> values) {
-  return percentile(std::move(values), 0.5);
-}
 
 }  // namespace tgi
