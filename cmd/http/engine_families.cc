@@ -19,6 +19,17 @@ std::optional<MetricType> type_from_name(const std::string& name) {
   return std::nullopt;
 }
 
+// prometheus-cpp escapes label values but not this.
+std::string escaped_help(const std::string& help) {
+  std::string out;
+  for (const char c : help) {
+    if (c == '\\') out += "\\\\";
+    if (c == '\n') out += "\\n";
+    if (c != '\\' && c != '\n') out += c;
+  }
+  return out;
+}
+
 bool fill_histogram(const ipc::MetricSample& sample, ClientMetric::Histogram& out) {
   if (sample.counts.size() != sample.bounds.size() + 1) return false;
   // Strictly rising; a NaN is not less than anything.
@@ -54,7 +65,7 @@ std::optional<prometheus::MetricFamily> to_prometheus(const ipc::MetricFamily& f
   const std::optional<MetricType> type = type_from_name(family.type);
   if (!type || !prometheus::CheckMetricName(family.name)) return std::nullopt;
   prometheus::MetricFamily out{
-      .name = family.name, .help = family.help, .type = *type, .metric = {}};
+      .name = family.name, .help = escaped_help(family.help), .type = *type, .metric = {}};
   const bool is_histogram = *type == MetricType::Histogram;
   for (const ipc::MetricSample& sample : family.samples) {
     ClientMetric metric;

@@ -104,10 +104,11 @@ std::optional<TraceContext> parse_traceparent(std::string_view header) {
   if (header.size() > kTraceparentLength) {
     if (version == "00" || header[kTraceparentLength] != '-') return std::nullopt;
   }
-  return TraceContext{.trace_id = std::string(trace_id),
-                      .span_id = std::string(span_id),
-                      .sampled = (hex_value(flags[1]) & 1) != 0,
-                      .trace_state = {}};
+  return TraceContext{
+      .trace_id = std::string(trace_id),
+      .span_id = std::string(span_id),
+      .sampled = (hex_value(flags[1]) & 1) != 0,
+  };
 }
 
 std::optional<std::string> parse_tracestate(std::string_view header) {

@@ -11,10 +11,10 @@ namespace tgi::http {
 
 // One span as others refer to it.
 struct TraceContext {
-  std::string trace_id;     // 32 lower-case hex digits, not all zero
-  std::string span_id;      // 16 lower-case hex digits, not all zero
-  bool sampled = true;      // false: the caller records nothing, and neither do we
-  std::string trace_state;  // other vendors' entries, handed on as they came; may be empty
+  std::string trace_id;       // 32 lower-case hex digits, not all zero
+  std::string span_id;        // 16 lower-case hex digits, not all zero
+  bool sampled = true;        // false: the caller records nothing, and neither do we
+  std::string trace_state{};  // other vendors' entries, handed on as they came; may be empty
 };
 
 // A traceparent header. A version above 00 is read as far as version 00 goes.
