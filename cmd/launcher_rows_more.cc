@@ -1,0 +1,211 @@
+// The rows of LoRAX's launcher, of TGI's llama.cpp launcher and of the variables that have no flag.
+// Flags that TGI's launcher has too are in launcher_rows_tgi.cc only.
+#include <array>
+
+#include "cmd/launcher_rows.h"
+#include "cmd/launcher_setters.h"
+
+namespace tgi {
+namespace {
+
+constexpr std::string_view kLeaveOut = "leave it out";
+constexpr std::string_view kNoLora = "LoRA adapters are not available yet";
+constexpr std::string_view kMerge = "merge the adapter into the weights and load that folder";
+constexpr std::string_view kNoGraphs = "there is no CUDA backend, and so no CUDA graph";
+constexpr std::string_view kNoSpeculation = "speculative decoding is not available yet";
+constexpr std::string_view kNoPredibase = "models and adapters of Predibase are not supported";
+constexpr std::string_view kGiveFolder = "give the folder of the model as --model-id";
+constexpr std::string_view kFixedCors =
+    "methods and headers of cross-origin requests are what the routes need, Authorization among "
+    "them";
+constexpr std::string_view kOneAttention = "there is one attention for all models and prompts";
+constexpr std::string_view kNoGguf = "GGUF files can't be read yet";
+
+constexpr auto kLorax = std::to_array<LauncherRow>({
+    refused("adapter-id", "ID", kNoLora, kMerge, EnvUse::kRead),
+    fixed("source",
+          "KIND",
+          "local",
+          "models come from local folders only",
+          kGiveFolder,
+          EnvUse::kUnread),
+    refused("default-adapter-source", "KIND", kNoLora, kLeaveOut),
+    refused("adapter-source", "KIND", kNoLora, kLeaveOut),
+    refused("compile", "", kNoGraphs, kLeaveOut, EnvUse::kUnread),
+    fixed("eager", "", "true", kNoGraphs, kLeaveOut, EnvUse::kUnread),
+    refused("compile-max-batch-size", "N", kNoGraphs, kLeaveOut),
+    refused("compile-max-rank", "N", kNoGraphs, kLeaveOut),
+    refused("compile-batch-size", "N", kNoGraphs, kLeaveOut),
+    fixed("speculative-tokens", "N", "0", kNoSpeculation, kLeaveOut),
+    refused("speculation-max-batch-size", "N", kNoSpeculation, kLeaveOut),
+    as_list(refused("preloaded-adapter-ids", "LIST", kNoLora, kMerge, EnvUse::kRead)),
+    refused("preloaded-adapter-source", "KIND", kNoLora, kLeaveOut),
+    refused("predibase-api-token", "TOKEN", kNoPredibase, kLeaveOut, EnvUse::kUnread),
+    fixed("eager-prefill",
+          "BOOL",
+          "true 1",
+          "a waiting request's prompt always starts as soon as there is room",
+          kLeaveOut),
+    fixed("chunked-prefill",
+          "BOOL",
+          "true 1",
+          "prompts are always cut into steps; it does not change answers",
+          "leave it out, and see --max-batch-prefill-tokens"),
+    fixed("prefix-caching",
+          "BOOL",
+          "true 1",
+          "the prefix cache is always on; it does not change answers",
+          kLeaveOut),
+    refused("merge-adapter-weights", "", kNoLora, kMerge),
+    refused("max-active-adapters", "N", kNoLora, kLeaveOut),
+    refused("adapter-cycle-time-s", "SECONDS", kNoLora, kLeaveOut),
+    refused("adapter-memory-fraction", "X", kNoLora, kLeaveOut),
+    as_list(refused("cors-allow-header", "NAME", kFixedCors, "use --cors-allow-origin alone")),
+    as_list(refused("cors-expose-header", "NAME", kFixedCors, "use --cors-allow-origin alone")),
+    as_list(refused("cors-allow-method", "NAME", kFixedCors, "use --cors-allow-origin alone")),
+    fixed("cors-allow-credentials",
+          "BOOL",
+          "false 0",
+          "cookies mean nothing here, and a key goes in the Authorization header",
+          "use --cors-allow-origin alone"),
+    refused("download-only",
+            "",
+            "models are not downloaded yet",
+            "fetch it with `hf download ORG/NAME --local-dir DIR`"),
+    refused("backend", "KIND", kOneAttention, kLeaveOut, EnvUse::kUnread),
+    refused("embedding-dim", "N", "embedding models are not available yet", kLeaveOut),
+    refused("disable-sgmv", "", kNoLora, kLeaveOut),
+    refused("memory-wiggle-room",
+            "X",
+            "memory is planned by arithmetic, not tried out",
+            "bound the KV cache with --kv-cache-memory SIZE"),
+});
+
+constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
+    refused("model-gguf",
+            "FILE",
+            kNoGguf,
+            "give the Hugging Face folder of the model as --model-id, with --quantize int8 or "
+            "int4",
+            EnvUse::kRead),
+    sets("n-threads",
+         "N",
+         "as --threads (tgid --threads)",
+         [](ServeOptions& options, const std::string& value) {
+           pass_count(options, "threads", value);
+         }),
+    refused(
+        "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),
+    fixed("n-gpu-layers", "N", "0", "there is no CUDA backend yet", kLeaveOut),
+    refused("split-mode", "KIND", "a model runs on one device", kLeaveOut, EnvUse::kUnread),
+    fixed("defrag-threshold",
+          "X",
+          "-1 -1.0",
+          "a paged KV cache has nothing to put together",
+          kLeaveOut),
+    fixed("numa",
+          "KIND",
+          "distribute",
+          "the pages of weights and KV cache always alternate between the memory nodes",
+          kLeaveOut,
+          EnvUse::kUnread),
+    fixed("disable-mmap",
+          "",
+          "true",
+          "weights are always packed into memory of their own",
+          kLeaveOut),
+    refused("use-mlock", "", "memory is not locked", "run without swap"),
+    fixed("disable-offload-kqv", "", "true", "there is no CUDA backend yet", kLeaveOut),
+    refused("disable-flash-attention", "", kOneAttention, kLeaveOut),
+    refused("type-k", "TYPE", "keys and values have one type", "use --kv-cache-dtype TYPE"),
+    refused("type-v", "TYPE", "keys and values have one type", "use --kv-cache-dtype TYPE"),
+    refused("max-physical-batch-total-tokens",
+            "N",
+            "a step is not cut again by the device",
+            "use --max-batch-prefill-tokens N"),
+});
+
+constexpr std::string_view kNoHub = "nothing is fetched from the hub yet";
+constexpr std::string_view kOneProcess = "there is one process and one device";
+constexpr std::string_view kNoSageMaker = "only the entry script of TGI's SageMaker image reads it";
+constexpr std::string_view kNoVertex = "the Vertex AI routes are not available yet";
+constexpr std::string_view kNoBucket = "models and adapters are not fetched from buckets";
+
+constexpr auto kVariables = std::to_array<LauncherRow>({
+    sets("LOG_LEVEL",
+         "LEVEL",
+         "debug, info, warn, error or off; default info. Other values, as TGI's filters, give a "
+         "warning",
+         set_log_level,
+         EnvUse::kWarns),
+    sets("COMPUTE_TYPE",
+         "TEXT",
+         "of the header x-compute-type",
+         [](ServeOptions& options, const std::string& value) {
+           options.compute_type = parse_launcher_text(value);
+         }),
+    unread("LOG_COLORIZE", "log lines have no colours"),
+    unread("HF_TOKEN", kNoHub),
+    unread("HUGGING_FACE_HUB_TOKEN", kNoHub),
+    unread("HF_API_TOKEN", kNoHub),
+    unread("HF_HUB_OFFLINE", kNoHub),
+    unread("HF_HUB_ENABLE_HF_TRANSFER", kNoHub),
+    unread("HF_HUB_USER_AGENT_ORIGIN", kNoHub),
+    unread("ATTENTION", kOneAttention),
+    unread("FLASH_INFER", kOneAttention),
+    unread("USE_FLASH_ATTENTION", kOneAttention),
+    fixed("PREFILL_CHUNKING",
+          "BOOL",
+          "1 true",
+          "prompts are always cut into steps; it does not change answers",
+          kLeaveOut),
+    refused("TGI_WIGGLE_ROOM",
+            "X",
+            "memory is planned by arithmetic, not tried out",
+            "bound the KV cache with --kv-cache-memory SIZE"),
+    unread("USE_CUTLASS_W8A8", "there is no CUDA backend yet"),
+    unread("SAFETENSORS_FAST_GPU", "there is no CUDA backend yet"),
+    unread("CUDA_VISIBLE_DEVICES", "there is no CUDA backend yet"),
+    unread("NVIDIA_VISIBLE_DEVICES", "there is no CUDA backend yet"),
+    unread("ZE_AFFINITY_MASK", "there is no XPU backend"),
+    unread("RANK", kOneProcess),
+    unread("WORLD_SIZE", kOneProcess),
+    unread("TORCH_NCCL_AVOID_RECORD_STREAMS", kOneProcess),
+    refused("HF_MODEL_ID", "ID", kNoSageMaker, "set MODEL_ID to the folder of the model"),
+    refused("HF_MODEL_REVISION", "REV", kNoSageMaker, "set MODEL_ID to the folder of the model"),
+    refused("HF_MODEL_QUANTIZE", "KIND", kNoSageMaker, "set QUANTIZE"),
+    refused("HF_MODEL_TRUST_REMOTE_CODE",
+            "BOOL",
+            kNoSageMaker,
+            "leave it out: code that comes with a model is never run"),
+    refused("SM_NUM_GPUS", "N", kNoSageMaker, kLeaveOut),
+    refused("AIP_PREDICT_ROUTE", "PATH", kNoVertex, kLeaveOut),
+    refused("AIP_HEALTH_ROUTE", "PATH", kNoVertex, "use /health"),
+    refused("AIP_HTTP_PORT", "PORT", kNoVertex, "set PORT"),
+    refused("REQUEST_LOGGER_URL",
+            "URL",
+            "prompts, answers and tokens of clients are never sent anywhere",
+            kLeaveOut),
+    refused("LORAX_USE_GLOBAL_HF_TOKEN", "BOOL", kNoLora, kLeaveOut),
+    unread("PREDIBASE_MODEL_BUCKET", kNoBucket),
+    unread("PREDIBASE_MODEL_FOLDER", kNoBucket),
+    unread("PREDIBASE_GATEWAY_ENDPOINT", kNoBucket),
+    unread("S3_ENDPOINT_URL", kNoBucket),
+    unread("R2_ACCOUNT_ID", kNoBucket),
+});
+
+}  // namespace
+
+std::span<const LauncherRow> lorax_rows() {
+  return kLorax;
+}
+
+std::span<const LauncherRow> llamacpp_rows() {
+  return kLlamaCpp;
+}
+
+std::span<const LauncherRow> variable_rows() {
+  return kVariables;
+}
+
+}  // namespace tgi

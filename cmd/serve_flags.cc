@@ -1,0 +1,287 @@
+#include "cmd/serve_flags.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "cmd/launcher_flags.h"
+#include "cmd/session.h"
+
+namespace tgi {
+namespace {
+
+constexpr std::string_view kDemoModel = "demo";
+constexpr std::string_view kLoopback = "127.0.0.1";
+constexpr std::string_view kAllAddresses = "0.0.0.0";
+
+bool is_ip_address(const std::string& text) {
+  in6_addr bytes{};  // large enough for both
+  return ::inet_pton(AF_INET, text.c_str(), &bytes) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &bytes) == 1;
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || (host.starts_with("127.") && is_ip_address(host));
+}
+
+std::vector<std::string> split_commas(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    out.push_back(part.substr(begin, part.find_last_not_of(' ') + 1 - begin));
+  }
+  return out;
+}
+
+[[noreturn]] void refuse(const LauncherRow& row) {
+  throw Error(Code::kUnsupported, launcher_refusal(row));
+}
+
+bool is_fixed_value(const LauncherRow& row, const std::string& value) {
+  std::istringstream values{std::string(row.fixed)};
+  for (std::string fixed; values >> fixed;) {
+    const bool same = std::equal(value.begin(), value.end(), fixed.begin(), fixed.end(),
+                                 [](char a, char b) { return std::tolower(a) == b; });
+    if (same) return true;
+  }
+  return false;
+}
+
+void apply(const LauncherRow& row, const std::string& value, ServeOptions& options) {
+  // A switch that is off asks for nothing, whatever it is.
+  if (row.is_switch() && !parse_launcher_switch(value)) return;
+  if (row.use == FlagUse::kRefused) refuse(row);
+  if (row.use == FlagUse::kFixed && !row.is_switch() && !is_fixed_value(row, value)) refuse(row);
+  if (row.use == FlagUse::kSets) row.set(options, value);
+}
+
+// For each row at most once: its flag, else its variable.
+class Resolver {
+ public:
+  Resolver(const ServeFlags& flags, const Environment& environment)
+      : flags_(flags), environment_(environment) {}
+
+  ServeOptions resolve() {
+    size_t index = 0;
+    for (const LauncherGroup& group : launcher_groups()) {
+      for (const LauncherRow& row : group.rows) resolve_row(row, flags_.rows.at(index++));
+    }
+    take_model();
+    take_http();
+    check_lengths();
+    choose_host();
+    return std::move(options_);
+  }
+
+ private:
+  void resolve_row(const LauncherRow& row, const CLI::Option* option) {
+    if (option != nullptr && option->count() > 0) {
+      take_flag(row, *option);
+    } else if (row.env != EnvUse::kUnread && row.env != EnvUse::kNone && !is_in_http(row)) {
+      take_variable(row);
+    }
+  }
+
+  bool is_in_http(const LauncherRow& row) const {
+    return flags_.http->count() > 0 && (row.flag == "port" || row.flag == "hostname");
+  }
+
+  void take_flag(const LauncherRow& row, const CLI::Option& option) {
+    given_flags_.insert(row.flag);
+    try {
+      for (const std::string& text : option.results()) take_values(row, text);
+    } catch (const Error& error) {
+      rethrow_for_flag(fmt::format("--{}", row.flag), error);
+    }
+  }
+
+  void take_variable(const LauncherRow& row) {
+    const std::string name = launcher_variable(row.flag);
+    const std::optional<std::string> text = environment_(name);
+    if (!text || text->empty()) return;
+    if (row.env == EnvUse::kIfAddress && !is_ip_address(*text)) return;
+    given_variables_.insert(row.flag);
+    try {
+      take_values(row, *text);
+    } catch (const Error& error) {
+      if (row.env != EnvUse::kWarns) throw error.in(name);
+      options_.warnings.push_back(fmt::format("{} has no effect: {}", name, error.what()));
+    }
+  }
+
+  void take_values(const LauncherRow& row, const std::string& text) {
+    if (!row.is_list) return apply(row, text, options_);
+    for (const std::string& value : split_commas(text)) apply(row, value, options_);
+  }
+
+  // A wrong value of a flag is a usage error; what is understood but refused is none.
+  [[noreturn]] static void rethrow_for_flag(const std::string& flag, const Error& error) {
+    if (error.code() == Code::kInvalidArgument) throw UsageError(error.in(flag).what());
+    throw error.in(flag);
+  }
+
+  void take_model() {
+    std::string where = given_flags_.contains("model-id") ? "--model-id" : "MODEL_ID";
+    if (flags_.model->count() > 0) {
+      if (given_flags_.contains("model-id")) {
+        throw UsageError("MODEL and --model-id are the same; give one of them");
+      }
+      options_.model = flags_.model->results().front();
+      where = "MODEL";
+      if (options_.model.empty()) throw UsageError("MODEL: expected a folder, got \"\"");
+    }
+    const std::string& model = options_.model;
+    if (model.empty() || model == kDemoModel || std::filesystem::is_directory(model)) return;
+    std::string message = fmt::format("{}: there is no folder {}", where, model);
+    const bool names_hub = std::count(model.begin(), model.end(), '/') == 1 &&
+                           model.front() != '/' && model.front() != '.' && model.front() != '~';
+    if (names_hub) {
+      message += fmt::format(
+          ", and models of the hub are not downloaded yet; fetch it with `hf "
+          "download {} --local-dir DIR` and give DIR",
+          model);
+    }
+    throw Error(Code::kNotFound, message);
+  }
+
+  // "[HOST]:PORT"; an IPv6 address in brackets of its own.
+  void take_http() {
+    if (flags_.http->count() == 0) return;
+    for (const char* other : {"hostname", "port"}) {
+      if (!given_flags_.contains(other)) continue;
+      throw UsageError(fmt::format("--http and --{} exclude each other; give one of them", other));
+    }
+    const std::string text = flags_.http->results().front();
+    const size_t colon = text.rfind(':');
+    const std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
+    const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (colon == std::string::npos || (host.find(':') != std::string::npos && !in_brackets)) {
+      throw UsageError(fmt::format(
+          "--http: expected [HOST]:PORT, as :8080, 127.0.0.1:8080 or [::1]:8080, got \"{}\"",
+          text));
+    }
+    set_from_http("port", text.substr(colon + 1));
+    if (host.empty()) return;
+    set_from_http("hostname", host);
+    given_flags_.insert("hostname");
+  }
+
+  void set_from_http(std::string_view flag, const std::string& value) {
+    for (const LauncherGroup& group : launcher_groups()) {
+      for (const LauncherRow& row : group.rows) {
+        if (row.flag != flag) continue;
+        try {
+          return row.set(options_, value);
+        } catch (const Error& error) {
+          rethrow_for_flag(fmt::format("--http, {}", flag), error);
+        }
+      }
+    }
+    TGI_CHECK(false);
+  }
+
+  bool is_given(std::string_view flag) const {
+    return given_flags_.contains(flag) || given_variables_.contains(flag);
+  }
+
+  void check_lengths() const {
+    if (is_given("max-input-tokens") && is_given("max-input-length")) {
+      throw UsageError(
+          "--max-input-tokens and --max-input-length (MAX_INPUT_TOKENS, MAX_INPUT_LENGTH) are the "
+          "same; give max-input-tokens only");
+    }
+    const auto& input = options_.max_input_tokens;
+    const auto& total = options_.max_total_tokens;
+    if (input && total && *input >= *total) {
+      throw UsageError(fmt::format(
+          "--max-input-tokens: expected less than max-total-tokens, which is {}, got {}", *total,
+          *input));
+    }
+  }
+
+  void choose_host() {
+    const bool has_key = options_.api_key.has_value();
+    if (given_flags_.contains("api-key")) {
+      options_.warnings.emplace_back(
+          "--api-key can be read in the list of processes; set API_KEY instead");
+    }
+    if (!is_given("hostname")) {
+      options_.host = has_key ? kAllAddresses : kLoopback;
+      if (has_key) {
+        options_.warnings.emplace_back(
+            "an API key is set and no host is given: listening on all addresses, without TLS; "
+            "--hostname 127.0.0.1 keeps it on this machine");
+      }
+    } else if (!has_key && !is_loopback(options_.host)) {
+      options_.warnings.push_back(
+          fmt::format("anyone who reaches {} can use this server: no API key is set (API_KEY)",
+                      http_url(options_.host, options_.port)));
+    }
+  }
+
+  const ServeFlags& flags_;
+  const Environment& environment_;
+  ServeOptions options_;
+  std::set<std::string_view> given_flags_;
+  std::set<std::string_view> given_variables_;
+};
+
+}  // namespace
+
+std::string http_url(const std::string& host, uint16_t port) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("http://[{}]:{}", host, port)
+               : fmt::format("http://{}:{}", host, port);
+}
+
+void add_serve_flags(CLI::App& app, ServeFlags& flags) {
+  app.footer(
+      "Starts a daemon when none is running, waits for the model and serves until Ctrl-C or "
+      "SIGTERM.\n\n"
+      "Takes the flags of text-generation-launcher and lorax-launcher, and their variables: "
+      "MAX_BEST_OF for --max-best-of. Those without a meaning here are refused with the reason; "
+      "docs/flags_from_tgi.md lists all.");
+  flags.model = app.add_option("model", CLI::callback_t(),
+                               "a Hugging Face folder, or \"demo\"; default: what the daemon has")
+                    ->type_name("MODEL");
+  flags.http = app.add_option("--http", CLI::callback_t(),
+                              "where to listen, as :8080, 127.0.0.1:8080 or [::1]:8080; port 0: a "
+                              "free one; default 127.0.0.1:3000, with an API key 0.0.0.0:3000")
+                   ->type_name("ADDRESS");
+  for (const LauncherGroup& group : launcher_groups()) {
+    for (const LauncherRow& row : group.rows) {
+      flags.rows.push_back(nullptr);
+      if (row.is_variable()) continue;
+      const std::string names = row.short_name.empty()
+                                    ? fmt::format("--{}", row.flag)
+                                    : fmt::format("-{},--{}", row.short_name, row.flag);
+      const std::string help(row.text);
+      CLI::Option* option = row.is_switch() ? app.add_flag(names, help)
+                                            : app.add_option(names, CLI::callback_t(), help)
+                                                  ->type_name(std::string(row.value_name));
+      if (row.is_list)
+        option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
+      option->group(row.use == FlagUse::kSets ? std::string(group.help) : "");
+      flags.rows.back() = option;
+    }
+  }
+}
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+ServeOptions resolve_serve_flags(const ServeFlags& flags, const Environment& environment) {
+  return Resolver(flags, environment).resolve();
+}
+
+}  // namespace tgi

@@ -1,0 +1,35 @@
+// The command line and environment of `tgi serve`: the rows of launcher_flags.h, MODEL and --http.
+// A flag goes before its variable (--foo-bar, FOO_BAR), that before the default.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/serve_options.h"
+
+namespace tgi {
+
+// The values stay with CLI11, so the app has to outlive it.
+struct ServeFlags {
+  std::vector<const CLI::Option*> rows;  // of all groups in order; null: a variable without a flag
+  const CLI::Option* model = nullptr;
+  const CLI::Option* http = nullptr;
+};
+
+void add_serve_flags(CLI::App& app, ServeFlags& flags);
+
+// A variable's value; nothing when it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<std::string> process_environment(const std::string& name);
+
+// Without a host: the loopback address, or all addresses when there is an API key, as TGI. Throws
+// UsageError for a wrong value of a flag and for flags that exclude each other, kInvalidArgument
+// for a wrong value of a variable, kUnsupported for what is refused, kNotFound for a model that is
+// no folder. No message holds the API key.
+ServeOptions resolve_serve_flags(const ServeFlags& flags,
+                                 const Environment& environment = process_environment);
+
+}  // namespace tgi
