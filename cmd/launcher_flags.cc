@@ -75,8 +75,7 @@ what else is different is in [coming_from_tgi.md](coming_from_tgi.md).
 - **Refused** flags end the program with the reason and what to use instead. A refused **variable** ends it too when clients would get
   something else than was asked for; otherwise it gives a warning. Variables that other programs use as well, and on
   which nothing here depends, are not read.
-- What goes to the daemon is marked with tgid's flag. A daemon that already runs keeps its own settings; `tgi
-  stop` ends it.
+- What goes to the daemon is marked with tgid's flag. A daemon that already runs keeps its own settings until `tgi stop`.
 - `--port`, `--hostname`: `--http [HOST]:PORT` says both at once, goes before both variables and excludes both flags.
 - **Without a host** the server listens on 127.0.0.1 only; with an API key on all addresses, as TGI does. Both an open
   address without a key and all addresses by default are said in a warning.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -46,11 +47,11 @@ std::vector<std::string> split_commas(const std::string& text) {
 }
 
 bool is_fixed_value(const LauncherRow& row, const std::string& value) {
+  std::string wanted = value;
+  for (char& c : wanted) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::istringstream values{std::string(row.fixed)};
   for (std::string fixed; values >> fixed;) {
-    const bool same = std::equal(value.begin(), value.end(), fixed.begin(), fixed.end(),
-                                 [](char a, char b) { return std::tolower(a) == b; });
-    if (same) return true;
+    if (fixed == wanted) return true;
   }
   return false;
 }
@@ -119,7 +120,9 @@ class Resolver {
 
   void take_values(const LauncherRow& row, const std::string& text) {
     if (!row.is_list) return apply(row, text, options_);
-    for (const std::string& value : split_commas(text)) apply(row, value, options_);
+    const std::vector<std::string> values = split_commas(text);
+    if (values.empty()) apply(row, text, options_);  // which refuses it
+    for (const std::string& value : values) apply(row, value, options_);
   }
 
   // A wrong value of a flag is a usage error; what is understood but refused is none.

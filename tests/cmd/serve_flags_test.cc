@@ -123,7 +123,7 @@ TEST_CASE("serve flags: a wrong value names flag, what was expected and what cam
   CHECK_THAT(refusal({}, {{"JSON_OUTPUT", "maybe"}}), Catch::Contains("expected true or false"));
   CHECK_THAT(refusal({"--port", "1", "--port", "2"}), Catch::Contains("--port"));
   for (const char* origin :
-       {"example.org", "https://a.example/", "https://", "https://*.a.example"}) {
+       {"example.org", "", ",", "https://a.example/", "https://", "https://*.a.example"}) {
     INFO(origin);
     CHECK_THAT(refusal({"--cors-allow-origin", origin}), Catch::Contains("expected an origin"));
   }
