@@ -23,8 +23,8 @@ def daemon(home):
 
 @pytest.fixture(scope="session")
 def gateway(home, daemon):
-    """`tgi serve` with its defaults, shared by all tests that only ask."""
-    gateway = Gateway(home)
+    """`tgi serve` with its defaults and prompt log-probabilities, shared by all tests that only ask."""
+    gateway = Gateway(home, ["--enable-prefill-logprobs"])
     yield gateway
     gateway.end()
 

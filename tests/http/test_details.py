@@ -35,6 +35,12 @@ def test_prefill_lists_the_prompt(api):
     assert all(t["logprob"] <= 0 for t in details["prefill"][1:])
 
 
+def test_prefill_is_empty_unless_the_server_enables_it(serve):
+    from client import Api
+    details = Api(serve().url).generate(PROMPT, max_new_tokens=2, decoder_input_details=True)["details"]
+    assert details["prefill"] == [] and len(details["tokens"]) == 2
+
+
 def test_prefill_logprobs_are_what_the_model_says_of_generated_text(api):
     """The greedy continuation, given back as a prompt, has the log-probabilities it was generated with."""
     greedy = api.generate(PROMPT, max_new_tokens=8, details=True)
