@@ -2,32 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "base/error.h"
+#include "cmd/model_path.h"
 #include "cmd/ps.h"
 
 namespace tgi {
-namespace {
-
-constexpr std::string_view kDemoModel = "demo";
-
-// The daemon has another working folder than the one who asks.
-std::string absolute_model(const std::string& model) {
-  if (model == kDemoModel) return model;
-  const std::filesystem::path given = std::filesystem::absolute(model);
-  // Links in the path are kept, they are often the model's readable name; only ".." has to be
-  // followed.
-  const bool goes_up = std::find(given.begin(), given.end(), "..") != given.end();
-  std::string path =
-      (goes_up ? std::filesystem::weakly_canonical(given) : given.lexically_normal()).string();
-  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
-}  // namespace
-
 void add_load_flags(CLI::App& app, LoadFlags& flags) {
   app.footer("Starts a daemon when none is running, and returns when the model is ready.");
   app.add_option("model", flags.model,

@@ -17,6 +17,7 @@
 #include "cmd/generate.h"
 #include "cmd/load.h"
 #include "cmd/ps.h"
+#include "cmd/serve.h"
 #include "cmd/session.h"
 #include "cmd/stop.h"
 #include "cmd/unload.h"
@@ -34,6 +35,7 @@ struct Flags {
   GenerateFlags generate;
   ChatFlags chat;
   PsFlags ps;
+  ServeFlags serve;
   LoadFlags load;
   UnloadFlags unload;
   StopFlags stop;
@@ -56,6 +58,9 @@ constexpr std::array kCommands = {
     Command{"chat", "talk with the model",
             [](CLI::App& app, Flags& flags) { add_chat_flags(app, flags.chat); },
             [](const Flags& flags) { return run_chat(flags.chat, flags.common); }},
+    Command{"serve", "answer HTTP: TGI's API and OpenAI's",
+            [](CLI::App& app, Flags& flags) { add_serve_flags(app, flags.serve); },
+            [](const Flags& flags) { return run_serve(flags.serve, flags.common); }},
     Command{"ps", "show what the daemon is doing",
             [](CLI::App& app, Flags& flags) { add_ps_flags(app, flags.ps); },
             [](const Flags& flags) { return run_ps(flags.ps, flags.common); }},

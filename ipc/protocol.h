@@ -127,7 +127,8 @@ struct TokenEvent {
   TokenInfo token;
   std::string
       text;  // released to the reader by this token: whole UTF-8, "" while something is held back
-  std::vector<TokenInfo> top_tokens;  // by falling logprob
+  std::vector<TokenInfo> top_tokens;          // by falling logprob
+  std::optional<FinishReason> finish_reason{};  // the last token of its sequence
 };
 
 struct Timings {
@@ -162,8 +163,8 @@ struct DoneEvent {
 
 struct LoadParams {                              // what is absent stays as the daemon was started
   std::string model;                             // a folder, or "demo"
-  std::optional<std::string> load_format;        // "auto" or "dummy"
-  std::optional<std::string> dtype;              // "auto", "f32", "bf16", "f16"
+  std::optional<std::string> load_format{};      // "auto" or "dummy"
+  std::optional<std::string> dtype{};            // "auto", "f32", "bf16", "f16"
   std::optional<std::string> quantize{};         // "none", "int8", "int4"
   std::optional<int64_t> quantize_group_size{};  // columns that share a scale; 0: the default
   std::optional<std::string> kv_cache_dtype{};   // "auto", "f32", "bf16", "f16"

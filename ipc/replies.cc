@@ -96,6 +96,7 @@ std::span<const Field<TokenEvent>> fields<TokenEvent>() {
       field<&TokenEvent::token>("token", kRequired),
       field<&TokenEvent::text>("text", kRequired),
       field<&TokenEvent::top_tokens>("top_tokens", kLeaveOutEmpty),
+      field<&TokenEvent::finish_reason>("finish_reason"),
   };
   return kFields;
 }

@@ -85,7 +85,7 @@ void detach(SpawnSetup& setup, int log_fd) {
         "flags");
 }
 
-StartedDaemon spawn_daemon(const std::string& socket_path) {
+StartedDaemon spawn_daemon(const std::string& socket_path, const std::vector<std::string>& flags) {
   StartedDaemon daemon{
       .pid = 0, .program = find_daemon(), .log_path = daemon_log_path(), .log_begin = 0};
   make_private_dir(state_dir());
@@ -101,9 +101,12 @@ StartedDaemon spawn_daemon(const std::string& socket_path) {
   SpawnSetup setup;
   detach(setup, log.get());
   std::string program = daemon.program;
-  std::string flag = "--socket";
-  std::string path = std::filesystem::absolute(socket_path).string();
-  std::array<char*, 4> arguments = {program.data(), flag.data(), path.data(), nullptr};
+  std::vector<std::string> words = {program, "--socket",
+                                    std::filesystem::absolute(socket_path).string()};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   const int reason = ::posix_spawn(&daemon.pid, program.c_str(), &setup.actions, &setup.attributes,
                                    arguments.data(), ::environ);
   if (reason != 0) {
@@ -233,7 +236,7 @@ Status prepare_daemon(const Client& client, const StartOptions& options) {
   } catch (
       const NobodyListens&) {  // a daemon that is stuck or another user's is an error to report
     if (!options.may_start) throw;
-    daemon = spawn_daemon(client.socket_path());
+    daemon = spawn_daemon(client.socket_path(), options.daemon_flags);
     if (options.on_notice) {
       options.on_notice(
           fmt::format("starting a daemon ({}, log {})", daemon->program, daemon->log_path));

@@ -16,6 +16,7 @@ struct StartOptions {
   bool wait_for_model = true;  // false: return as soon as it answers
   bool accept_failed = false;  // true: a model that can't be loaded is no error
   int start_timeout_ms = 10'000;
+  std::vector<std::string> daemon_flags = {};  // of a daemon that is started for this
   // Gets one line each for "a daemon is being started" and "a model is being loaded" (optional).
   std::function<void(const std::string&)> on_notice = {};
 };

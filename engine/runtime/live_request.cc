@@ -1,6 +1,8 @@
 #include "engine/runtime/live_request.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "base/utf8.h"
@@ -15,8 +17,14 @@ double millis_between(Clock::time_point from, Clock::time_point to) {
 }
 
 // JSON has no infinities: a token that can't be drawn has no log-probability to show.
+// As the double that has the float's shortest decimal form: fewer digits on the wire, none lost.
 std::optional<double> finite(float logprob) {
-  return std::isfinite(logprob) ? std::optional<double>(logprob) : std::nullopt;
+  if (!std::isfinite(logprob)) return std::nullopt;
+  std::array<char, 32> text{};
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), logprob);
+  double shortest = 0;
+  std::from_chars(text.data(), written.ptr, shortest);
+  return shortest;
 }
 
 ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
@@ -84,6 +92,7 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
       result.stop_sequence = *stream.matched_stop();
     }
   }
+  if (ended) event.finish_reason = result.finish_reason;
   result.text += event.text;
   if (request->details) result.tokens.push_back(event.token);
   if (sampling.top_n_tokens > 0) result.top_tokens.push_back(event.top_tokens);

@@ -19,8 +19,11 @@ bool TextStream::push(int32_t token_id, std::string& released) {
   drain_utf8(raw_, false, text_);
   if (find_stop(released)) return true;
   const size_t num_free = text_.size() - num_held_bytes();
-  released.append(text_, 0, num_free);
+  // A stop string that stays in the text need not be held back, only remembered.
+  const size_t end = include_stop_text_ ? text_.size() : num_free;
+  released.append(text_, num_released_, end - num_released_);
   text_.erase(0, num_free);
+  num_released_ = end - num_free;
   return false;
 }
 
@@ -28,7 +31,7 @@ void TextStream::finish(std::string& released) {
   if (matched_stop_ != nullptr) return;
   drain_utf8(raw_, true, text_);
   if (find_stop(released)) return;
-  released += text_;
+  released.append(text_, num_released_);
   text_.clear();
 }
 
@@ -46,7 +49,8 @@ bool TextStream::find_stop(std::string& released) {
     }
   }
   if (matched_stop_ == nullptr) return false;
-  released.append(text_, 0, include_stop_text_ ? best_end : best_end - matched_stop_->size());
+  const size_t end = include_stop_text_ ? best_end : best_end - matched_stop_->size();
+  released.append(text_, num_released_, end - num_released_);
   text_.clear();
   raw_.clear();
   return true;

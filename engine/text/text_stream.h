@@ -1,6 +1,6 @@
-// Tokens to text a reader may see: whole UTF-8 only, stop strings found across token borders and
-// never leaked in part. What it releases, put together, is the text of the answer. Special tokens
-// have no text here. Belongs to one sequence, on the engine thread.
+// Tokens to text a reader may see: whole UTF-8 only, stop strings found across token borders and,
+// when they are to be cut off, never leaked in part. What it releases, put together, is the text of
+// the answer. Special tokens have no text here. Belongs to one sequence, on the engine thread.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,9 @@ class TextStream {
   const Tokenizer* tokenizer_;
   std::span<const std::string> stop_;
   bool include_stop_text_;
-  std::string raw_;   // bytes that are not a whole character yet
-  std::string text_;  // whole characters that may be the beginning of a stop string
+  std::string raw_;          // bytes that are not a whole character yet
+  std::string text_;         // whole characters that may be the beginning of a stop string
+  size_t num_released_ = 0;  // bytes at the front of text_ that went out already
   const std::string* matched_stop_ = nullptr;
 };
 

@@ -1,0 +1,171 @@
+#include "cmd/http/gateway.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "cmd/http/generation.h"
+
+namespace tgi::http {
+namespace {
+
+constexpr int kClientGoneStatus = 499;
+
+bool matches(const Route& route, std::string_view path) {
+  if (route.path.ends_with("/*")) {
+    return path.starts_with(route.path.substr(0, route.path.size() - 1)) &&
+           path.size() >= route.path.size();
+  }
+  return route.path == path;
+}
+
+bool same_method(const Route& route, const Request& request) {
+  return route.method == request.method || (route.method == "GET" && request.method == "HEAD");
+}
+
+// An id that may be told back and logged as it is.
+bool is_plain_id(std::string_view id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+// A list of header names as a browser sends it; what is no such list is not told back.
+bool is_header_list(std::string_view names) {
+  return names.size() <= 4096 && std::all_of(names.begin(), names.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == ',' || c == ' ';
+         });
+}
+
+}  // namespace
+
+bool same_secret(std::string_view given, std::string_view wanted) {
+  size_t difference = given.size() ^ wanted.size();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const char other = wanted.empty() ? '\0' : wanted[i % wanted.size()];
+    difference |= static_cast<size_t>(static_cast<unsigned char>(given[i] ^ other));
+  }
+  return difference == 0;
+}
+
+Gateway::Gateway(GatewayOptions options, Service& service)
+    : options_(std::move(options)), service_(service) {}
+
+const Route* Gateway::find(const Request& request) const {
+  for (const Route& route : route_table()) {
+    if (matches(route, request.path) && same_method(route, request)) return &route;
+  }
+  return nullptr;
+}
+
+bool Gateway::has_key(const Request& request) const {
+  return !options_.api_key ||
+         same_secret(request.header("authorization"), "Bearer " + *options_.api_key);
+}
+
+std::optional<std::string> Gateway::allowed_origin(const Request& request) const {
+  const std::string_view origin = request.header("origin");
+  if (origin.empty()) return std::nullopt;
+  if (options_.cors_allow_origin.empty()) return "*";
+  const auto& allowed = options_.cors_allow_origin;
+  if (std::find(allowed.begin(), allowed.end(), "*") != allowed.end()) return "*";
+  if (std::find(allowed.begin(), allowed.end(), origin) == allowed.end()) return std::nullopt;
+  return std::string(origin);
+}
+
+Response Gateway::preflight(const Request& request) const {
+  Response response{.status = 200};
+  if (!allowed_origin(request)) return response;
+  const std::string_view asked = request.header("access-control-request-headers");
+  response.headers.push_back({"Access-Control-Allow-Methods", "GET, POST"});
+  response.headers.push_back(
+      {"Access-Control-Allow-Headers", !asked.empty() && is_header_list(asked)
+                                           ? std::string(asked)
+                                           : "authorization, content-type"});
+  response.headers.push_back({"Access-Control-Max-Age", "600"});
+  return response;
+}
+
+Response Gateway::finish(std::shared_ptr<Scope> scope,
+                         const Request& request,
+                         Response response) const {
+  RequestRecord& record = scope->record();
+  if (const auto id = request.header("x-request-id"); is_plain_id(id)) record.request_id = id;
+  response.headers.push_back({"x-request-id", record.request_id});
+  if (const auto origin = allowed_origin(request)) {
+    response.headers.push_back({"Access-Control-Allow-Origin", *origin});
+    response.headers.push_back({"Access-Control-Expose-Headers", "*"});
+  }
+  if (!options_.cors_allow_origin.empty()) response.headers.push_back({"Vary", "Origin"});
+  response.on_end = [scope, status = response.status](bool was_sent) {
+    scope->end(status, was_sent);
+  };
+  return response;
+}
+
+std::optional<Response> Gateway::on_headers(const Request& request) {
+  const Route* const route = find(request);
+  if (route == nullptr) {
+    auto scope = std::make_shared<Scope>(service_, request, "");
+    if (request.method == "OPTIONS") return finish(scope, request, preflight(request));
+    std::string allowed;
+    for (const Route& each : route_table()) {
+      if (!matches(each, request.path)) continue;
+      allowed += allowed.empty() ? "" : ", ";
+      allowed += each.method;
+    }
+    Response response{.status = allowed.empty() ? 404 : 405};
+    if (!allowed.empty()) response.headers.push_back({"Allow", allowed});
+    return finish(scope, request, std::move(response));
+  }
+  if (route->needs_key && !has_key(request)) {
+    auto scope = std::make_shared<Scope>(service_, request, std::string(route->path));
+    scope->record().error_type = "unauthorized";
+    Response response{.status = 401};
+    if (route->is_openai) {
+      response = openai_error(
+          ApiError(401, "unauthorized", "the API key is wrong or missing", "invalid_api_key"));
+    }
+    response.headers.push_back({"WWW-Authenticate", "Bearer"});
+    return finish(scope, request, std::move(response));
+  }
+  return std::nullopt;
+}
+
+Response Gateway::answer(const Route& route, const Request& request) const {
+  auto scope = std::make_shared<Scope>(service_, request, std::string(route.path));
+  const auto refuse = [&](const ApiError& error) {
+    scope->failed(error);
+    return route.is_openai ? openai_error(error) : native_error(error);
+  };
+  Response response;
+  try {
+    response = route.handle(scope, request);
+  } catch (const ApiError& error) {
+    response = refuse(error);
+  } catch (const ClientGone&) {
+    scope->client_left();
+    response.status = kClientGoneStatus;
+  } catch (const std::exception& error) {
+    response = refuse(ApiError(500, "internal", std::string("internal error: ") + error.what()));
+  }
+  return finish(scope, request, std::move(response));
+}
+
+Response Gateway::on_request(const Request& request) {
+  return answer(*find(request), request);
+}
+
+Response Gateway::on_refused(const Request& request, int status, const std::string& reason) {
+  if (request.method.empty()) {
+    return status == 429 ? native_error(overloaded_error()) : plain_text(status, reason);
+  }
+  const Route* const route = find(request);
+  auto scope =
+      std::make_shared<Scope>(service_, request, route == nullptr ? "" : std::string(route->path));
+  const BodyError error(status, reason);
+  scope->record().error_type = error.type();
+  return finish(scope, request,
+                route != nullptr && route->is_openai ? openai_error(error) : native_error(error));
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,135 @@
+#include "cmd/http/info_api.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "ipc/client.h"
+
+namespace tgi::http {
+namespace {
+
+constexpr int kAskTimeoutMs = 2000;
+
+// One short question to the daemon. Throws Error, kUnavailable when it takes too long.
+OrderedJson ask(const Service& service, std::string_view method, const OrderedJson& params) {
+  ipc::ClientOptions options = service.daemon;
+  options.cancel_fd = -1;
+  options.hello_timeout_ms = kAskTimeoutMs;
+  ipc::Exchange exchange(options, method, params);
+  std::optional<ipc::Reply> reply = exchange.next(kAskTimeoutMs);
+  if (!reply || !reply->result) {
+    throw Error(Code::kUnavailable, "the daemon did not answer in time");
+  }
+  return std::move(*reply->result);
+}
+
+OrderedJson model_json(const ApiOptions& options) {
+  return {{"id", options.model_id},
+          {"object", "model"},
+          {"created", 0},
+          {"owned_by", options.model_id}};
+}
+
+// [{id, text, start, stop}]: the text is the slice of the source.
+OrderedJson spans_json(const ipc::TokenizeResult& result) {
+  std::vector<size_t> begins;  // of each character, in bytes
+  for (size_t i = 0; i < result.text.size(); ++i) {
+    if ((result.text[i] & 0xC0) != 0x80) begins.push_back(i);
+  }
+  begins.push_back(result.text.size());
+  OrderedJson out = OrderedJson::array();
+  for (size_t i = 0; i < result.tokens.size() && i < result.spans.size(); ++i) {
+    const ipc::TokenSpan& span = result.spans[i];
+    const size_t begin = begins.at(static_cast<size_t>(span.start));
+    const size_t end = begins.at(static_cast<size_t>(span.stop));
+    out.push_back({{"id", result.tokens[i].id},
+                   {"text", result.text.substr(begin, end - begin)},
+                   {"start", span.start},
+                   {"stop", span.stop}});
+  }
+  return out;
+}
+
+ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params) {
+  try {
+    return ipc::tokenize_result_from_json(
+        ipc::Client(scope.service().daemon).call(ipc::kTokenize, ipc::to_json(params)));
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
+}
+
+}  // namespace
+
+Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  const ApiOptions& options = scope->options();
+  return json_response(200, {{"model_id", options.model_id},
+                             {"model_sha", nullptr},
+                             {"model_pipeline_tag", "text-generation"},
+                             {"max_concurrent_requests", options.max_concurrent_requests},
+                             {"max_best_of", options.max_best_of},
+                             {"max_stop_sequences", options.max_stop_sequences},
+                             {"max_input_tokens", options.max_input_tokens},
+                             {"max_total_tokens", options.max_total_tokens},
+                             {"validation_workers", options.validation_workers},
+                             {"max_client_batch_size", options.max_client_batch_size},
+                             {"router", "text-generation-router"},
+                             {"version", ipc::kVersion},
+                             {"sha", nullptr},
+                             {"docker_label", nullptr}});
+}
+
+Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  const Service& service = scope->service();
+  bool healthy = false;
+  try {
+    healthy =
+        !service.draining &&
+        ipc::status_from_json(ask(service, ipc::kStatus, OrderedJson::object())).phase == "ready";
+  } catch (const Error&) {
+    // The daemon is not there, or does not answer: that is the answer.
+  }
+  if (healthy) return {.status = 200};
+  return native_error(ApiError(503, "healthcheck", "unhealthy"));
+}
+
+Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  std::optional<EngineReport> report;
+  try {
+    report =
+        ipc::metric_families_from_json(ask(scope->service(), ipc::kMetrics, OrderedJson::object()));
+  } catch (const Error&) {
+    // Told by tgi_engine_up.
+  }
+  return {.status = 200,
+          .content_type = Metrics::kContentType,
+          .body = scope->service().metrics.scrape(report)};
+}
+
+Response models(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  return json_response(
+      200, {{"object", "list"}, {"data", OrderedJson::array({model_json(scope->options())})}});
+}
+
+Response one_model(std::shared_ptr<Scope> scope, const Request& request) {
+  constexpr std::string_view kPrefix = "/v1/models/";
+  const std::string name = request.path.substr(kPrefix.size());
+  check_model(name.empty() ? "?" : name, scope->options());
+  return json_response(200, model_json(scope->options()));
+}
+
+Response tokenize(Scope& scope, const GenerateBody& body) {
+  ipc::TokenizeParams asked;
+  asked.prompt = body.inputs;
+  return json_response(200, spans_json(ask_tokens(scope, asked)));
+}
+
+Response chat_tokenize(Scope& scope, const ChatBody& body) {
+  ipc::TokenizeParams asked;
+  asked.messages = flatten_messages(body.messages);
+  asked.add_special = false;
+  const ipc::TokenizeResult result = ask_tokens(scope, asked);
+  return json_response(
+      200, {{"tokenize_response", spans_json(result)}, {"templated_text", result.text}});
+}
+
+}  // namespace tgi::http

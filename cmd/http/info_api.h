@@ -1,0 +1,21 @@
+// The routes that tell something and generate nothing. All throw ApiError.
+#pragma once
+
+#include <memory>
+
+#include "cmd/http/native_body.h"
+#include "cmd/http/openai_body.h"
+#include "cmd/http/service.h"
+
+namespace tgi::http {
+
+Response info(std::shared_ptr<Scope> scope, const Request& request);
+Response health(std::shared_ptr<Scope> scope, const Request& request);
+Response metrics_page(std::shared_ptr<Scope> scope, const Request& request);
+Response models(std::shared_ptr<Scope> scope, const Request& request);
+Response one_model(std::shared_ptr<Scope> scope, const Request& request);
+
+Response tokenize(Scope& scope, const GenerateBody& body);
+Response chat_tokenize(Scope& scope, const ChatBody& body);
+
+}  // namespace tgi::http

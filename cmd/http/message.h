@@ -1,0 +1,58 @@
+// One HTTP request and its answer, as the handlers of the gateway see them: no socket, no library.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tgi::http {
+
+struct Header {
+  std::string name;
+  std::string value;
+};
+
+struct Request {
+  std::string method;
+  std::string path;  // decoded, without the query
+  std::vector<Header> headers;
+  std::string body;
+  std::string remote_address;
+  int peer_fd = -1;  // of the connection: POLLRDHUP says that the client is gone
+  std::chrono::steady_clock::time_point arrived_at;  // its first byte was there
+  std::chrono::system_clock::time_point arrived_at_system;
+
+  // Of the first header of that name, whatever its case; "" when there is none.
+  std::string_view header(std::string_view name) const;
+};
+
+// Writes to a body of unknown length.
+class BodyWriter {
+ public:
+  virtual ~BodyWriter() = default;
+
+  // False: the client is gone or took nothing for too long; nothing more can be written.
+  [[nodiscard]] virtual bool write(std::string_view bytes) = 0;
+};
+
+struct Response {
+  int status = 200;
+  std::vector<Header> headers{};
+  std::string content_type{};
+  std::string body{};
+
+  // When set, `body` is not used: called once, after the headers went out. Returns when the body is
+  // complete. Must not throw.
+  std::function<void(BodyWriter&)> stream{};
+
+  // Called once, when the last byte was written or could not be (optional).
+  std::function<void(bool was_sent)> on_end{};
+};
+
+// For a test or a log: the reason phrase is the server's business.
+Response plain_text(int status, std::string text);
+
+}  // namespace tgi::http

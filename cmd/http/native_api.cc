@@ -1,0 +1,151 @@
+#include "cmd/http/native_api.h"
+
+#include "base/utf8.h"
+#include "cmd/http/generation.h"
+#include "cmd/http/sse.h"
+
+namespace tgi::http {
+namespace {
+
+OrderedJson logprob_json(const std::optional<double>& logprob) {
+  return logprob ? OrderedJson(*logprob) : OrderedJson();
+}
+
+OrderedJson prefill_json(const std::vector<ipc::TokenInfo>& tokens) {
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TokenInfo& token : tokens) {
+    out.push_back(
+        {{"id", token.id}, {"text", token.text}, {"logprob", logprob_json(token.logprob)}});
+  }
+  return out;
+}
+
+OrderedJson token_json(const ipc::TokenInfo& token) {
+  return {{"id", token.id},
+          {"text", token.text},
+          {"logprob", logprob_json(token.logprob)},
+          {"special", token.special}};
+}
+
+OrderedJson tokens_json(const std::vector<ipc::TokenInfo>& tokens) {
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TokenInfo& token : tokens) out.push_back(token_json(token));
+  return out;
+}
+
+// The members that the answer and its best_of_sequences share.
+void add_sequence(const ipc::SequenceResult& sequence,
+                  const ipc::DoneEvent& done,
+                  OrderedJson& out) {
+  out["finish_reason"] = ipc::finish_reason_name(sequence.finish_reason);
+  out["generated_tokens"] = sequence.num_generated_tokens;
+  out["seed"] = done.seed ? OrderedJson(*done.seed) : OrderedJson();
+  out["prefill"] = prefill_json(done.prompt_tokens);
+  out["tokens"] = tokens_json(sequence.tokens);
+  if (sequence.top_tokens.empty()) return;
+  OrderedJson lists = OrderedJson::array();
+  for (const auto& list : sequence.top_tokens) lists.push_back(tokens_json(list));
+  out["top_tokens"] = std::move(lists);
+}
+
+OrderedJson details_json(const ipc::DoneEvent& done) {
+  OrderedJson out = OrderedJson::object();
+  add_sequence(done.best, done, out);
+  if (done.others.empty()) return out;
+  OrderedJson others = OrderedJson::array();
+  for (const ipc::SequenceResult& other : done.others) {
+    OrderedJson sequence = {{"generated_text", other.text}};
+    add_sequence(other, done, sequence);
+    others.push_back(std::move(sequence));
+  }
+  out["best_of_sequences"] = std::move(others);
+  return out;
+}
+
+void note_finish(Scope& scope, const ipc::DoneEvent& done) {
+  scope.record().finish_reasons.emplace_back(ipc::finish_reason_name(done.best.finish_reason));
+}
+
+struct StreamState {
+  GenerateBody body;
+  GenerateParameters parameters;
+};
+
+OrderedJson token_event_json(int64_t index, ipc::TokenEvent& event, const ipc::DoneEvent* done) {
+  // What the token made readable; a special token is spelled out.
+  if (!event.text.empty() || !event.token.special) event.token.text = event.text;
+  OrderedJson out = {{"index", index}, {"token", token_json(event.token)}};
+  if (!event.top_tokens.empty()) out["top_tokens"] = tokens_json(event.top_tokens);
+  if (done == nullptr) {
+    out["generated_text"] = nullptr;
+    out["details"] = nullptr;
+    return out;
+  }
+  out["generated_text"] = done->best.text;
+  out["details"] = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
+                    {"generated_tokens", done->best.num_generated_tokens},
+                    {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
+                    {"input_length", done->num_prompt_tokens}};
+  return out;
+}
+
+void stream_events(const std::shared_ptr<Scope>& scope,
+                   const StreamState& state,
+                   EventWriter& events) {
+  scope->begin_generation(1);
+  check_parameters(state.parameters, state.body.inputs, true, scope->options());
+  Generation generation(scope,
+                        {to_daemon(state.parameters, state.body.inputs, true, scope->options())});
+  std::optional<ipc::TokenEvent> last;  // waits for the end: TGI sends both in one event
+  int64_t index = 0;
+  while (!generation.is_done()) {
+    Generation::Event event = next_event(generation, events);
+    const ipc::DoneEvent* done = event.reply.done ? &*event.reply.done : nullptr;
+    const bool is_token = event.reply.token.has_value();
+    if (is_token) last = std::move(event.reply.token);
+    if (done == nullptr && (!is_token || last->finish_reason)) continue;
+    if (!last) throw ApiError(500, "incomplete_generation_stream", "Incomplete generation stream");
+    if (done != nullptr) note_finish(*scope, *done);
+    events.send(token_event_json(++index, *last, done));
+    scope->token_written(0);
+  }
+}
+
+}  // namespace
+
+Response generate(std::shared_ptr<Scope> scope, const GenerateBody& body, bool in_array) {
+  const GenerateParameters parameters = body.parameters.value_or(default_parameters());
+  const uint64_t best_of = std::max<uint64_t>(parameters.best_of.value_or(1), 1);
+  RequestRecord& record = scope->record();
+  record.best_of = static_cast<int64_t>(std::min<uint64_t>(best_of, 1 << 20));
+  scope->begin_generation(
+      std::min(record.best_of, std::max<int64_t>(scope->options().max_best_of, 1)));
+  check_parameters(parameters, body.inputs, false, scope->options());
+  Generation generation(scope, {to_daemon(parameters, body.inputs, false, scope->options())});
+  const ipc::DoneEvent done = std::move(generation.wait().front());
+  note_finish(*scope, done);
+
+  OrderedJson answer = {{"generated_text", done.best.text}};
+  if (parameters.details || parameters.decoder_input_details)
+    answer["details"] = details_json(done);
+  Response response =
+      json_response(200, in_array ? OrderedJson::array({std::move(answer)}) : std::move(answer));
+  response.headers = timing_headers(*scope, count_utf8_characters(body.inputs));
+  return response;
+}
+
+Response generate_stream(std::shared_ptr<Scope> scope, const GenerateBody& body) {
+  scope->record().stream = true;
+  auto state = std::make_shared<StreamState>(
+      StreamState{body, body.parameters.value_or(default_parameters())});
+  Response response = event_stream(*scope, count_utf8_characters(body.inputs));
+  response.stream = [scope, state](BodyWriter& writer) {
+    EventWriter events(writer);
+    run_stream(
+        *scope, [&] { stream_events(scope, *state, events); },
+        [&](const ApiError& error) { events.send(native_error_json(error)); });
+  };
+  return response;
+}
+
+}  // namespace tgi::http

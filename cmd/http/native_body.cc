@@ -1,0 +1,183 @@
+#include "cmd/http/native_body.h"
+
+#include <array>
+
+namespace tgi::http {
+
+// The order of the rows with a range is the order in which TGI checks them.
+template <>
+std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>() {
+  using P = GenerateParameters;
+  static constexpr std::array kFields = {
+      body_field<&P::best_of>("best_of",
+                              {"sequences to sample; the best by mean log-probability is "
+                               "the answer, the others are in the details"}),
+      body_field<&P::temperature>("temperature",
+                                  {.description = "divides the logits",
+                                   .range = {.low = 0,
+                                             .above_low = true,
+                                             .rule = "`temperature` must be strictly positive"}}),
+      body_field<&P::repetition_penalty>(
+          "repetition_penalty",
+          {.description = "1 is off; once per distinct token of prompt and output",
+           .range = {.low = 0,
+                     .above_low = true,
+                     .rule = "`repetition_penalty` must be strictly positive"}}),
+      body_field<&P::frequency_penalty>(
+          "frequency_penalty",
+          {.description = "subtracted for each occurrence in the output",
+           .range = {.low = -2,
+                     .high = 2,
+                     .rule = "`frequency_penalty` must be >= -2.0 and <= 2.0"}}),
+      body_field<&P::presence_penalty>(
+          "presence_penalty", {.description = "subtracted once for a token of the output",
+                               .range = {.low = -2,
+                                         .high = 2,
+                                         .rule = "`presence_penalty` must be >= -2.0 and <= 2.0"}}),
+      body_field<&P::top_p>(
+          "top_p",
+          {.description = "nucleus sampling: the most likely tokens that make up this mass",
+           .range = {.low = 0,
+                     .high = 1,
+                     .above_low = true,
+                     .below_high = true,
+                     .rule = "`top_p` must be > 0.0 and < 1.0"}}),
+      body_field<&P::typical_p>("typical_p",
+                                {.description = "typical decoding mass",
+                                 .range = {.low = 0,
+                                           .high = 1,
+                                           .above_low = true,
+                                           .below_high = true,
+                                           .rule = "`typical_p` must be > 0.0 and < 1.0"}}),
+      body_field<&P::min_p>(
+          "min_p", {.description = "tokens at least this likely, as a share of the most likely one",
+                    .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
+      body_field<&P::top_k>(
+          "top_k",
+          {.description = "the k most likely tokens",
+           .range = {.low = 0, .above_low = true, .rule = "`top_k` must be strictly positive"}}),
+      body_field<&P::max_new_tokens>(
+          "max_new_tokens", {.description = "default: all that fits",
+                             .range = {.low = 0,
+                                       .above_low = true,
+                                       .rule = "`max_new_tokens` must be strictly positive"}}),
+      body_field<&P::stop>("stop", {"texts that end the answer; they stay in it"}),
+      body_field<&P::seed>("seed", {"of the draws; default: random, told in the details"}),
+      body_field<&P::top_n_tokens>("top_n_tokens", {"alternatives to list for each token"}),
+      body_field<&P::truncate>("truncate", {"keep the last so many tokens of the prompt"}),
+      body_field<&P::do_sample>("do_sample", {"sample instead of taking the most likely token"}),
+      body_field<&P::return_full_text>("return_full_text", {"put the prompt before the answer"}),
+      body_field<&P::watermark>("watermark", {"watermark of Kirchenbauer et al., 2023"}),
+      body_field<&P::details>("details", {"list the tokens of the answer"}),
+      body_field<&P::decoder_input_details>(
+          "decoder_input_details",
+          {"list the tokens of the prompt (needs --enable-prefill-logprobs)"}),
+      body_field<&P::grammar>("grammar", {"not available yet"}),
+      body_field<&P::adapter_id>("adapter_id", {"not available yet"}),
+      body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const BodyField<GenerateBody>> body_fields<GenerateBody>() {
+  static constexpr std::array kFields = {
+      body_field<&GenerateBody::inputs>("inputs", {.description = "the prompt", .required = true}),
+      body_field<&GenerateBody::parameters>("parameters"),
+      body_field<&GenerateBody::stream>("stream", {"answer with server-sent events"}),
+  };
+  return kFields;
+}
+
+GenerateParameters default_parameters() {
+  GenerateParameters out;
+  out.do_sample = true;
+  return out;
+}
+
+namespace {
+
+bool is_sampling(const GenerateParameters& p) {
+  return p.do_sample || p.temperature || p.top_k || p.top_p || p.typical_p || p.min_p;
+}
+
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
+  if (!holds) throw validation_error(fmt::format(rule, std::forward<Args>(args)...));
+}
+
+void check_best_of(const GenerateParameters& p, bool stream, const ApiOptions& options) {
+  const uint64_t best_of = p.best_of.value_or(1);
+  const auto max = static_cast<uint64_t>(options.max_best_of);
+  require(best_of <= 1 || max > 1, "`best_of` != 1 is not allowed for this endpoint");
+  require(best_of <= max, "`best_of` must be > 0 and <= {}. Given: {}", max, best_of);
+  require(!stream || best_of == 1, "`best_of` != 1 is not supported when streaming tokens");
+  require(!stream || !p.decoder_input_details,
+          "`decoder_input_details` == true is not supported when streaming tokens");
+  require(best_of <= 1 || is_sampling(p), "you must use sampling when `best_of` is > 1");
+}
+
+}  // namespace
+
+void check_parameters(const GenerateParameters& p,
+                      const std::string& inputs,
+                      bool stream,
+                      const ApiOptions& options) {
+  check_best_of(p, stream, options);
+  check_ranges(p);
+  const auto max_stop = static_cast<size_t>(options.max_stop_sequences);
+  require(p.stop.size() <= max_stop, "`stop` supports up to {} stop sequences. Given: {}", max_stop,
+          p.stop.size());
+  for (const std::string& stop : p.stop) require(!stop.empty(), "`stop` must not hold empty texts");
+  require(!p.seed || p.best_of.value_or(1) <= 1, "`seed` must not be set when `best_of` > 1");
+  const int64_t top_n = p.top_n_tokens.value_or(0);
+  require(top_n <= options.max_top_n_tokens, "`top_n_tokens` must be >= 0 and <= {}. Given: {}",
+          options.max_top_n_tokens, top_n);
+  require(!inputs.empty(), "`inputs` cannot be empty");
+  const auto max_input = static_cast<uint64_t>(options.max_input_tokens);
+  require(!p.truncate || (*p.truncate > 0 && *p.truncate <= max_input),
+          "`truncate` must be strictly positive and less than {}. Given: {}", max_input,
+          p.truncate.value_or(0));
+  require(!p.grammar, "grammar is not supported");
+  require(!p.adapter_id,
+          "`adapter_id`: adapters are not supported; leave it out for the base model. Given: {}",
+          p.adapter_id.value_or(""));
+}
+
+ipc::GenerateRequest to_daemon(const GenerateParameters& p,
+                               const std::string& inputs,
+                               bool stream,
+                               const ApiOptions& options) {
+  ipc::GenerateRequest out;
+  out.prompt = inputs;
+  out.stream = stream;
+  ipc::GenerateParams& to = out.params;
+  if (p.max_new_tokens) to.max_new_tokens = *p.max_new_tokens;
+  to.do_sample = p.do_sample;
+  // A neutral temperature does not make TGI sample.
+  if (p.temperature && *p.temperature != 1) to.temperature = p.temperature;
+  if (p.top_k) to.top_k = *p.top_k;
+  to.top_p = p.top_p;
+  to.typical_p = p.typical_p;
+  to.min_p = p.min_p;
+  to.repetition_penalty = p.repetition_penalty;
+  to.frequency_penalty = p.frequency_penalty;
+  to.presence_penalty = p.presence_penalty;
+  to.seed = p.seed;
+  to.stop = p.stop;
+  to.best_of = static_cast<int64_t>(std::max<uint64_t>(p.best_of.value_or(1), 1));
+  // With several sequences a temperature of 1 is still sampling.
+  if (to.best_of > 1) to.do_sample = true;
+  to.top_n_tokens = p.top_n_tokens.value_or(0);
+  if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
+  to.watermark = p.watermark;
+  to.ignore_eos = p.ignore_eos_token;
+  to.return_full_text = p.return_full_text.value_or(false);
+  to.details = p.details || p.decoder_input_details;
+  to.prompt_logprobs = p.decoder_input_details && options.enable_prefill_logprobs;
+  to.max_input_tokens = options.max_input_tokens;
+  to.max_total_tokens = options.max_total_tokens;
+  return out;
+}
+
+}  // namespace tgi::http

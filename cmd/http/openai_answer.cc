@@ -1,0 +1,90 @@
+#include "cmd/http/openai_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+namespace tgi::http {
+namespace {
+
+std::string unique_id(std::string_view prefix) {
+  thread_local std::mt19937_64 random{(uint64_t{std::random_device{}()} << 32) ^
+                                      std::random_device{}()};
+  return fmt::format("{}-{:016x}{:016x}", prefix, random(), random());
+}
+
+}  // namespace
+
+OrderedJson answer_head(std::string_view id_prefix,
+                        std::string_view object,
+                        const std::optional<std::string>& model,
+                        const ApiOptions& options) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const bool named = model && *model == options.model_id;
+  return {{"id", unique_id(id_prefix)},
+          {"object", object},
+          {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+          {"model", named ? *model : options.model_id},
+          {"system_fingerprint", fmt::format("{}-native", ipc::kVersion)}};
+}
+
+std::string_view openai_finish_reason(ipc::FinishReason reason) {
+  return reason == ipc::FinishReason::kLength ? "length" : "stop";
+}
+
+void UsageCounts::add(const ipc::DoneEvent& done) {
+  num_prompt_tokens += done.num_prompt_tokens;
+  num_cached_tokens += done.num_cached_tokens;
+  num_generated_tokens += done.best.num_generated_tokens;
+  for (const auto& other : done.others) num_generated_tokens += other.num_generated_tokens;
+}
+
+OrderedJson UsageCounts::to_json() const {
+  return {{"prompt_tokens", num_prompt_tokens},
+          {"completion_tokens", num_generated_tokens},
+          {"total_tokens", num_prompt_tokens + num_generated_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", num_cached_tokens}}}};
+}
+
+std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done) {
+  std::vector<const ipc::SequenceResult*> out = {&done.best};
+  for (const auto& other : done.others) out.push_back(&other);
+  std::sort(out.begin(), out.end(),
+            [](const auto* a, const auto* b) { return a->index < b->index; });
+  return out;
+}
+
+std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count) {
+  return {tokens.data(), std::min(tokens.size(), static_cast<size_t>(count))};
+}
+
+Response stream_answer(std::shared_ptr<Scope> scope,
+                       std::shared_ptr<Generation> generation,
+                       std::function<void(Generation::Event& event, EventWriter& events)> on_event,
+                       std::function<void(EventWriter& events)> on_end) {
+  Response response = event_stream(*scope, generation->num_prompt_characters());
+  response.stream = [scope, generation, on_event, on_end](BodyWriter& writer) {
+    EventWriter events(writer);
+    run_stream(
+        *scope,
+        [&] {
+          while (!generation->is_done()) {
+            Generation::Event event = next_event(*generation, events);
+            on_event(event, events);
+          }
+          on_end(events);
+          events.send_text("[DONE]");
+        },
+        [&](const ApiError& error) {
+          OrderedJson event = openai_error_json(error);
+          event["error"]["http_status_code"] = error.status();
+          events.send(event);
+          events.send_text("[DONE]");
+        });
+  };
+  return response;
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,46 @@
+// The parts that answers of both OpenAI routes are made of.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cmd/http/generation.h"
+#include "cmd/http/service.h"
+#include "cmd/http/sse.h"
+
+namespace tgi::http {
+
+using ipc::OrderedJson;
+
+// The members before `choices`: id, object, created, model, system_fingerprint.
+OrderedJson answer_head(std::string_view id_prefix,
+                        std::string_view object,
+                        const std::optional<std::string>& model,
+                        const ApiOptions& options);
+
+std::string_view openai_finish_reason(ipc::FinishReason reason);
+
+struct UsageCounts {
+  int64_t num_prompt_tokens = 0;
+  int64_t num_cached_tokens = 0;
+  int64_t num_generated_tokens = 0;
+
+  void add(const ipc::DoneEvent& done);
+  OrderedJson to_json() const;
+};
+
+// The sequences in the order of their draws.
+std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done);
+
+// Highest first, and no more than `count`: tokens that tie are left out from the end.
+std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count);
+
+// A 200 whose events `on_event` makes of the daemon's; ends with [DONE], also after an error.
+// REQUIRES: generation->wait_until_accepted().
+Response stream_answer(std::shared_ptr<Scope> scope,
+                       std::shared_ptr<Generation> generation,
+                       std::function<void(Generation::Event& event, EventWriter& events)> on_event,
+                       std::function<void(EventWriter& events)> on_end);
+
+}  // namespace tgi::http

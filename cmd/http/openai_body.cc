@@ -1,0 +1,380 @@
+#include "cmd/http/openai_body.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace tgi::http {
+namespace {
+
+constexpr Range positive(std::string_view rule) {
+  return {.low = 0, .above_low = true, .rule = rule};
+}
+constexpr Range penalty(std::string_view rule) {
+  return {.low = -2, .high = 2, .rule = rule};
+}
+
+// A row of OpenAiParameters as one of B.
+template <typename B, auto kMember>
+constexpr BodyField<B> row(std::string_view name, FieldInfo info = {}) {
+  using M = typename BodyMember<kMember>::Value;
+  return BodyField<B>{
+      .name = name,
+      .description = info.description,
+      .required = info.required,
+      .range = info.range,
+      .read = [](const OrderedJson& json, const std::string& path,
+                 B& body) { read_body_value(json, path, body.*kMember); },
+      .schema = [] { return SchemaOf<M>::get(); },
+      .number = [](const B& body) { return number_in(body.*kMember); },
+  };
+}
+
+template <typename B>
+constexpr std::array<BodyField<B>, 19> shared_rows() {
+  using P = OpenAiParameters;
+  return {{
+      row<B, &P::model>("model",
+                        {"the name of the model; absent, \"\" or \"tgi\": whatever is served"}),
+      row<B, &P::temperature>("temperature",
+                              {.description = "0: always the most likely token; default 1",
+                               .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
+      row<B, &P::repetition_penalty>(
+          "repetition_penalty",
+          {.description = "1 is off; once per distinct token of prompt and output",
+           .range = positive("`repetition_penalty` must be strictly positive")}),
+      row<B, &P::frequency_penalty>(
+          "frequency_penalty",
+          {.description = "subtracted for each occurrence in the output",
+           .range = penalty("`frequency_penalty` must be >= -2.0 and <= 2.0")}),
+      row<B, &P::presence_penalty>(
+          "presence_penalty", {.description = "subtracted once for a token of the output",
+                               .range = penalty("`presence_penalty` must be >= -2.0 and <= 2.0")}),
+      row<B, &P::top_p>("top_p", {.description = "nucleus sampling; 1 is off",
+                                  .range = {.low = 0,
+                                            .high = 1,
+                                            .above_low = true,
+                                            .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
+      row<B, &P::typical_p>("typical_p",
+                            {.description = "typical decoding mass; 1 is off",
+                             .range = {.low = 0,
+                                       .high = 1,
+                                       .above_low = true,
+                                       .rule = "`typical_p` must be > 0.0 and <= 1.0"}}),
+      row<B, &P::min_p>(
+          "min_p", {.description = "as a share of the most likely token",
+                    .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
+      row<B, &P::top_k>("top_k", {.description = "the k most likely tokens",
+                                  .range = positive("`top_k` must be strictly positive")}),
+      row<B, &P::max_tokens>("max_tokens",
+                             {.description = "of the answer; default: all that fits",
+                              .range = positive("`max_new_tokens` must be strictly positive")}),
+      row<B, &P::n>("n", {.description = "answers to sample",
+                          .range = positive("`n` must be strictly positive")}),
+      row<B, &P::seed>("seed", {"of the draws"}),
+      row<B, &P::stop>("stop", {"a text or a list of texts that end the answer; cut off"}),
+      row<B, &P::logit_bias>("logit_bias", {"{\"token id\": bias}, from -100 to 100"}),
+      row<B, &P::stream_options>("stream_options", {"{\"include_usage\": true}"}),
+      row<B, &P::response_format>("response_format", {"{\"type\": \"text\"}; others not yet"}),
+      row<B, &P::grammar>("grammar", {"not available yet"}),
+      row<B, &P::stream>("stream", {"answer with server-sent events"}),
+      row<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
+  }};
+}
+
+template <typename B, size_t kNumOwn>
+constexpr auto with_shared(const std::array<BodyField<B>, kNumOwn>& own) {
+  constexpr auto kShared = shared_rows<B>();
+  std::array<BodyField<B>, kNumOwn + kShared.size()> out{};
+  std::copy(kShared.begin(), kShared.end(), out.begin());
+  std::copy(own.begin(), own.end(), out.begin() + kShared.size());
+  return out;
+}
+
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
+  if (!holds) throw validation_error(fmt::format(rule, std::forward<Args>(args)...));
+}
+
+[[noreturn]] void refuse_feature(std::string_view feature) {
+  throw ApiError(
+      422, "validation",
+      fmt::format("Input validation error: {} is not supported by this server yet", feature),
+      "unsupported_feature");
+}
+
+std::vector<std::string> read_stop(const std::optional<OrderedJson>& json) {
+  std::vector<std::string> out;
+  if (!json) return out;
+  if (json->is_string()) {
+    out.push_back(json->get<std::string>());
+  } else {
+    read_body_value(*json, "stop", out);
+  }
+  for (const std::string& stop : out) require(!stop.empty(), "`stop` must not hold empty texts");
+  return out;
+}
+
+std::vector<ipc::TokenBias> read_logit_bias(const std::optional<OrderedJson>& json) {
+  std::vector<ipc::TokenBias> out;
+  if (!json || (json->is_array() && json->empty())) return out;
+  if (!json->is_object()) {
+    fail_body_type("logit_bias", "an object of token ids and biases", *json);
+  }
+  for (const auto& item : json->items()) {
+    const std::string path = "logit_bias." + item.key();
+    ipc::TokenBias bias;
+    const char* const end = item.key().data() + item.key().size();
+    const auto [stop, error] = std::from_chars(item.key().data(), end, bias.id);
+    if (error != std::errc() || stop != end) fail_body(path, "the key is not a token id");
+    read_body_value(item.value(), path, bias.bias);
+    require(bias.bias >= -100 && bias.bias <= 100,
+            "`logit_bias` must be >= -100 and <= 100. Given: {}", bias.bias);
+    out.push_back(bias);
+  }
+  return out;
+}
+
+// The text of one part of a message's content.
+std::string part_text(const OrderedJson& part, const std::string& path) {
+  if (!part.is_object() || !part.contains("type"))
+    fail_body(path, "expected an object with a type");
+  const OrderedJson& type = part["type"];
+  if (type == "image_url" || type == "input_audio" || type == "file") {
+    throw validation_error(fmt::format("{} modality is not supported",
+                                       type == "image_url" ? "image" : type.get<std::string>()));
+  }
+  if (type != "text") fail_body(path + ".type", "unknown kind of content, expected text");
+  if (!part.contains("text")) fail_body(path + ".text", "missing field");
+  std::string text;
+  read_body_value(part["text"], path + ".text", text);
+  return text;
+}
+
+void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
+  const bool greedy = p.temperature && *p.temperature == 0;
+  if (!greedy) {
+    to.do_sample = true;
+    to.temperature = p.temperature;
+    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
+    if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
+    to.min_p = p.min_p;
+    if (p.top_k) to.top_k = *p.top_k;
+  }
+  to.repetition_penalty = p.repetition_penalty;
+  to.frequency_penalty = p.frequency_penalty;
+  to.presence_penalty = p.presence_penalty;
+  to.logit_bias = read_logit_bias(p.logit_bias);
+  // OpenAI's seeds may be negative: any 64 bits will do.
+  if (p.seed) to.seed = static_cast<uint64_t>(*p.seed);
+  to.stop = read_stop(p.stop);
+  to.include_stop_text = false;
+  to.ignore_eos = p.ignore_eos;
+  to.max_input_tokens = options.max_input_tokens;
+  to.max_total_tokens = options.max_total_tokens;
+  if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
+  to.best_of = p.n.value_or(1);
+}
+
+void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
+  check_model(p.model, options);
+  const int64_t n = p.n.value_or(1);
+  require(n <= options.max_choices, "`n` must be > 0 and <= {}. Given: {}", options.max_choices, n);
+  const auto num_stop = static_cast<int64_t>(read_stop(p.stop).size());
+  require(num_stop <= options.max_stop_sequences,
+          "`stop` supports up to {} stop sequences. Given: {}", options.max_stop_sequences,
+          num_stop);
+  // Several greedy answers would all be the same one.
+  require(n == 1 || !p.temperature || *p.temperature > 0,
+          "you must use sampling when `n` is > 1: give a `temperature` above 0");
+  const auto text_only = [](const OrderedJson& format) {
+    return format.is_object() && format.contains("type") && format["type"] == "text";
+  };
+  if (p.response_format && !text_only(*p.response_format)) refuse_feature("`response_format`");
+  if (p.grammar) refuse_feature("`grammar`");
+  (void)wants_usage(p);
+}
+
+}  // namespace
+
+template <>
+std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
+  using C = ChatBody;
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 7>{{
+      body_field<&C::messages>("messages", {.description = "the conversation", .required = true}),
+      body_field<&C::max_completion_tokens>(
+          "max_completion_tokens",
+          {.description = "the new name of max_tokens",
+           .range = positive("`max_new_tokens` must be strictly positive")}),
+      body_field<&C::logprobs>("logprobs", {"list the tokens with their log-probabilities"}),
+      body_field<&C::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
+      body_field<&C::tools>("tools", {"not available yet"}),
+      body_field<&C::tool_choice>("tool_choice", {"not available yet; \"none\" is understood"}),
+      body_field<&C::tool_prompt>("tool_prompt", {"not available yet"}),
+  }});
+  return kFields;
+}
+
+template <>
+std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>() {
+  using C = CompletionBody;
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 5>{{
+      body_field<&C::prompt>("prompt",
+                             {.description = "a text, a list of texts, token ids, or lists of them",
+                              .required = true}),
+      body_field<&C::suffix>("suffix", {"not supported: put it into the prompt"}),
+      body_field<&C::echo>("echo", {"put the prompt before the answer"}),
+      body_field<&C::logprobs>("logprobs", {"alternatives to list for each token"}),
+      body_field<&C::best_of>("best_of", {.description = "sequences to choose the n best from",
+                                          .range = positive("`best_of` must be > 0")}),
+  }});
+  return kFields;
+}
+
+void check_model(const std::optional<std::string>& model, const ApiOptions& options) {
+  // What clients send that have no name to send: TGI's, and huggingface_hub's.
+  static constexpr std::array<std::string_view, 3> kAnyModel = {"", "tgi", "dummy"};
+  if (!model || *model == options.model_id) return;
+  if (std::find(kAnyModel.begin(), kAnyModel.end(), *model) != kAnyModel.end()) return;
+  throw ApiError(404, "model_not_found",
+                 fmt::format("The model `{}` does not exist; this server has `{}`",
+                             model->substr(0, 200), options.model_id));
+}
+
+bool wants_usage(const OpenAiParameters& parameters) {
+  if (!parameters.stream_options) return false;
+  const OrderedJson& options = *parameters.stream_options;
+  if (!options.is_object()) fail_body_type("stream_options", "an object", options);
+  const auto it = options.find("include_usage");
+  if (it == options.end() || it->is_null()) return false;
+  bool wanted = false;
+  read_body_value(*it, "stream_options.include_usage", wanted);
+  return wanted;
+}
+
+OrderedJson flatten_messages(const OrderedJson& messages) {
+  if (!messages.is_array()) fail_body_type("messages", "an array", messages);
+  require(!messages.empty(), "`messages` cannot be empty");
+  OrderedJson out = OrderedJson::array();
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const std::string path = fmt::format("messages[{}]", i);
+    const OrderedJson& from = messages[i];
+    if (!from.is_object()) fail_body_type(path, "an object", from);
+    std::string role;
+    if (!from.contains("role")) fail_body(path + ".role", "missing field");
+    read_body_value(from["role"], path + ".role", role);
+    OrderedJson message = from;
+    // OpenAI's new name for what templates know as the system's message.
+    if (role == "developer") message["role"] = "system";
+    const bool has_calls = from.contains("tool_calls") && from["tool_calls"].is_array();
+    const auto content = from.find("content");
+    if (content == from.end() || content->is_null()) {
+      if (!has_calls) fail_body(path + ".content", "missing field");
+    } else if (content->is_array()) {
+      std::string text;
+      for (size_t k = 0; k < content->size(); ++k) {
+        text += part_text((*content)[k], fmt::format("{}.content[{}]", path, k));
+      }
+      message["content"] = text;
+    } else if (!content->is_string()) {
+      fail_body_type(path + ".content", "a string or an array of parts", *content);
+    }
+    out.push_back(std::move(message));
+  }
+  return out;
+}
+
+ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) {
+  check_shared(body, options);
+  check_ranges(body);
+  if (body.tools && !body.tools->empty() && body.tool_choice != OrderedJson("none")) {
+    refuse_feature("`tools`");
+  }
+  if (body.tool_choice && *body.tool_choice != OrderedJson("none") &&
+      *body.tool_choice != OrderedJson("auto")) {
+    refuse_feature("`tool_choice`");
+  }
+  const int64_t top_n = body.top_logprobs.value_or(0);
+  require(top_n <= options.max_top_logprobs, "`top_logprobs` must be >= 0 and <= {}. Given: {}",
+          options.max_top_logprobs, top_n);
+  require(body.logprobs || top_n == 0, "`top_logprobs` needs `logprobs` to be true");
+  if (body.max_tokens && body.max_completion_tokens) {
+    fail_body("max_completion_tokens", "duplicate field: `max_tokens` is given as well");
+  }
+  ipc::GenerateRequest out;
+  out.messages = flatten_messages(body.messages);
+  out.continue_final_message = out.messages->back()["role"] == "assistant";
+  out.stream = body.stream;
+  fill_sampling(body, options, out.params);
+  if (body.max_completion_tokens) out.params.max_new_tokens = *body.max_completion_tokens;
+  out.params.details = body.logprobs && !body.stream;
+  out.params.top_n_tokens = top_n;
+  return out;
+}
+
+namespace {
+
+// The prompts of a completions body: texts or token ids.
+void read_prompts(const OrderedJson& json, std::vector<ipc::GenerateRequest>& out) {
+  const auto add_text = [&](const OrderedJson& text) {
+    out.emplace_back().prompt = text.get<std::string>();
+    require(!out.back().prompt->empty(), "`inputs` cannot be empty");
+  };
+  const auto add_ids = [&](const OrderedJson& ids, const std::string& path) {
+    read_body_value(ids, path, out.emplace_back().prompt_ids.emplace());
+    require(!out.back().prompt_ids->empty(), "`inputs` cannot be empty");
+  };
+  if (json.is_string()) return add_text(json);
+  if (!json.is_array()) fail_body_type("prompt", "a string or an array", json);
+  require(!json.empty(), "`prompt` cannot be an empty list");
+  if (json.front().is_number()) return add_ids(json, "prompt");
+  for (size_t i = 0; i < json.size(); ++i) {
+    const std::string path = fmt::format("prompt[{}]", i);
+    if (json[i].is_string()) {
+      add_text(json[i]);
+    } else if (json[i].is_array()) {
+      add_ids(json[i], path);
+    } else {
+      fail_body_type(path, "a string or an array of token ids", json[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const ApiOptions& options) {
+  check_shared(body, options);
+  check_ranges(body);
+  if (body.suffix) {
+    throw ApiError(422, "suffix not supported",
+                   "Suffix is not supported and can be achieved by preprocessing the prompt.");
+  }
+  const int64_t top_n = body.logprobs.value_or(0);
+  require(top_n <= options.max_top_logprobs, "`logprobs` must be >= 0 and <= {}. Given: {}",
+          options.max_top_logprobs, top_n);
+  const int64_t n = body.n.value_or(1);
+  const int64_t best_of = body.best_of.value_or(static_cast<uint32_t>(n));
+  require(best_of >= n && best_of <= options.max_choices,
+          "`best_of` must be >= `n` and <= {}. Given: {}", options.max_choices, best_of);
+  require(!body.stream || best_of == n, "`best_of` != `n` is not supported when streaming tokens");
+  std::vector<ipc::GenerateRequest> out;
+  read_prompts(body.prompt, out);
+  const auto num_prompts = static_cast<int64_t>(out.size());
+  if (num_prompts > options.max_client_batch_size) {
+    throw ApiError(422, "batch size exceeded",
+                   fmt::format("Number of prompts exceeds the maximum allowed batch size of {}",
+                               options.max_client_batch_size));
+  }
+  for (ipc::GenerateRequest& request : out) {
+    request.stream = body.stream;
+    fill_sampling(body, options, request.params);
+    request.params.best_of = best_of;
+    request.params.return_full_text = body.echo;
+    request.params.details = body.logprobs.has_value() && !body.stream;
+    request.params.prompt_logprobs = body.echo && body.logprobs.has_value();
+    request.params.top_n_tokens = top_n;
+  }
+  return out;
+}
+
+}  // namespace tgi::http

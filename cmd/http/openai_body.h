@@ -1,0 +1,84 @@
+// The bodies of the OpenAI routes and how they become requests to the daemon. Fields that only the
+// model could refuse are left to the daemon.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/http/body_table.h"
+#include "cmd/http/service.h"
+#include "ipc/protocol.h"
+
+namespace tgi::http {
+
+// What chat and completions share.
+struct OpenAiParameters {
+  std::optional<std::string> model;
+  std::optional<uint32_t> max_tokens;
+  std::optional<double> temperature;
+  std::optional<double> repetition_penalty;
+  std::optional<double> frequency_penalty;
+  std::optional<double> presence_penalty;
+  std::optional<double> top_p;
+  std::optional<double> typical_p;
+  std::optional<double> min_p;
+  std::optional<int32_t> top_k;
+  std::optional<int64_t> seed;
+  std::optional<uint32_t> n;
+  std::optional<OrderedJson> stop;        // a text or a list of them
+  std::optional<OrderedJson> logit_bias;  // {"token id": bias}
+  std::optional<OrderedJson> stream_options;
+  std::optional<OrderedJson> response_format;
+  std::optional<OrderedJson> grammar;
+  bool stream = false;
+  bool ignore_eos = false;
+};
+
+struct ChatBody : OpenAiParameters {
+  OrderedJson messages;
+  std::optional<uint32_t> max_completion_tokens;
+  bool logprobs = false;
+  std::optional<uint32_t> top_logprobs;
+  std::optional<OrderedJson> tools;
+  std::optional<OrderedJson> tool_choice;
+  std::optional<std::string> tool_prompt;
+};
+
+struct CompletionBody : OpenAiParameters {
+  OrderedJson prompt;
+  std::optional<OrderedJson> suffix;
+  bool echo = false;
+  std::optional<uint32_t> logprobs;
+  std::optional<uint32_t> best_of;
+};
+
+template <>
+std::span<const BodyField<ChatBody>> body_fields<ChatBody>();
+template <>
+std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>();
+template <>
+struct SchemaName<ChatBody> {
+  static constexpr std::string_view value = "ChatRequest";
+};
+template <>
+struct SchemaName<CompletionBody> {
+  static constexpr std::string_view value = "CompletionRequest";
+};
+
+// Throws 404 model_not_found for a name that is not this server's.
+void check_model(const std::optional<std::string>& model, const ApiOptions& options);
+
+// Whether {"stream_options": {"include_usage": true}}.
+bool wants_usage(const OpenAiParameters& parameters);
+
+// All of these throw the first rule that is broken.
+ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options);
+// One per prompt.
+std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const ApiOptions& options);
+
+// For the template: content parts joined into one text. Throws for what can't be shown to a model.
+OrderedJson flatten_messages(const OrderedJson& messages);
+
+}  // namespace tgi::http

@@ -1,0 +1,148 @@
+// The OpenAPI document: routes from the route table, bodies from the tables they are read with.
+#include <map>
+
+#include "cmd/http/answer_schemas.h"
+#include "cmd/http/native_body.h"
+#include "cmd/http/openai_body.h"
+#include "cmd/http/routes.h"
+
+namespace tgi::http {
+namespace {
+
+OrderedJson reference(std::string_view name) {
+  return {{"$ref", "#/components/schemas/" + std::string(name)}};
+}
+
+OrderedJson content_of(std::string_view type, std::string_view schema) {
+  return {{std::string(type), {{"schema", reference(schema)}}}};
+}
+
+// Fields that may have several forms, which a C++ type does not tell.
+void describe_choices(OrderedJson& schemas) {
+  const OrderedJson text = {{"type", "string"}};
+  const OrderedJson texts = {{"type", "array"}, {"items", text}};
+  const OrderedJson ids = {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}};
+  for (const char* body : {"ChatRequest", "CompletionRequest"}) {
+    OrderedJson& properties = schemas[body]["properties"];
+    properties["stop"]["oneOf"] = OrderedJson::array({text, texts});
+    properties["logit_bias"]["type"] = "object";
+    properties["logit_bias"]["additionalProperties"] = {{"type", "number"}};
+    properties["stream_options"]["type"] = "object";
+    properties["stream_options"]["properties"] = {{"include_usage", {{"type", "boolean"}}}};
+  }
+  schemas["CompletionRequest"]["properties"]["prompt"]["oneOf"] =
+      OrderedJson::array({text, texts, ids, {{"type", "array"}, {"items", ids}}});
+  schemas["ChatRequest"]["properties"]["messages"] = {
+      {"type", "array"},
+      {"minItems", 1},
+      {"items",
+       {{"type", "object"},
+        {"required", {"role"}},
+        {"properties",
+         {{"role", text},
+          {"content", {{"description", "a text, or parts of type text"}, {"nullable", true}}}}}}}};
+}
+
+OrderedJson schemas() {
+  OrderedJson out = OrderedJson::parse(kAnswerSchemas);
+  out["GenerateParameters"] = body_schema<GenerateParameters>();
+  out["CompatGenerateRequest"] = body_schema<GenerateBody>();
+  out["GenerateRequest"] = body_schema<GenerateBody>();
+  out["GenerateRequest"]["properties"].erase("stream");
+  out["ChatRequest"] = body_schema<ChatBody>();
+  out["CompletionRequest"] = body_schema<CompletionBody>();
+  out["SagemakerRequest"]["oneOf"] =
+      OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
+                          reference("CompletionRequest")});
+  describe_choices(out);
+  return out;
+}
+
+// The schema of a route's events, when it can stream.
+std::string_view event_schema(const Route& route) {
+  if (route.response_schema == "GenerateResponse" || route.response_schema == "StreamResponse") {
+    return "StreamResponse";
+  }
+  if (route.response_schema == "ChatCompletion") return "ChatCompletionChunk";
+  return route.response_schema == "CompletionFinal" ? "Chunk" : "";
+}
+
+OrderedJson describe(const Route& route) {
+  OrderedJson out = {{"summary", route.summary}};
+  if (route.needs_key) {
+    out["security"] =
+        OrderedJson::array({OrderedJson::object(), {{"api_key", OrderedJson::array()}}});
+  }
+  if (route.path.ends_with("/*")) {
+    out["parameters"] = OrderedJson::array(
+        {{{"name", "name"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
+  }
+  OrderedJson ok = {{"description", "the answer"}};
+  if (!route.response_schema.empty()) {
+    ok["content"] = route.response_schema == "StreamResponse"
+                        ? OrderedJson::object()
+                        : content_of("application/json", route.response_schema);
+    if (const auto events = event_schema(route); !events.empty()) {
+      ok["content"].update(content_of("text/event-stream", events));
+    }
+  }
+  OrderedJson responses = {{"200", std::move(ok)}};
+  const std::string_view error = route.is_openai ? "OpenAiError" : "ErrorResponse";
+  const auto add = [&](const char* status, const char* why) {
+    responses[status] = {{"description", why}, {"content", content_of("application/json", error)}};
+  };
+  // What is refused by its form alone is told in plain text on TGI's own routes.
+  const auto add_plain = [&](const char* status, const char* why) {
+    if (route.is_openai) return add(status, why);
+    responses[status] = {{"description", why},
+                         {"content", {{"text/plain", {{"schema", {{"type", "string"}}}}}}}};
+  };
+  if (!route.request_schema.empty()) {
+    out["requestBody"] = {{"required", true},
+                          {"content", content_of("application/json", route.request_schema)}};
+    add_plain("400", "the body is not JSON");
+    add_plain("413", "the body is too large");
+    add_plain("415", "the body does not say that it is JSON");
+    responses["422"] = {{"description", "the request breaks a rule"},
+                        {"content", content_of("application/json", error)}};
+    if (!route.is_openai) {
+      responses["422"]["content"]["text/plain"] = {{"schema", {{"type", "string"}}}};
+    }
+    add("424", "the model failed");
+    add("429", "as many requests are running as may");
+    add("500", "the answer is incomplete");
+    add("502", "the daemon does not answer");
+  }
+  if (route.needs_key) responses["401"] = {{"description", "the API key is wrong or missing"}};
+  if (route.path == "/v1/models/*" || route.is_openai) add("404", "no such model");
+  if (!route.request_schema.empty() || route.path.find("health") != std::string_view::npos ||
+      route.path == "/ping" || route.path == "/") {
+    add("503", "no model is ready, or the server is shutting down");
+  }
+  out["responses"] = std::move(responses);
+  return out;
+}
+
+}  // namespace
+
+OrderedJson openapi_document() {
+  OrderedJson paths = OrderedJson::object();
+  for (const Route& route : route_table()) {
+    std::string path(route.path);
+    if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "{name}");
+    std::string method(route.method);
+    for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    paths[path][method] = describe(route);
+  }
+  return {{"openapi", "3.0.3"},
+          {"info",
+           {{"title", "tgi"},
+            {"description", "Text generation: TGI's API and OpenAI's"},
+            {"version", ipc::kVersion}}},
+          {"paths", std::move(paths)},
+          {"components",
+           {{"schemas", schemas()},
+            {"securitySchemes", {{"api_key", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,137 @@
+#include "cmd/http/routes.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "cmd/http/docs_page.h"
+#include "cmd/http/info_api.h"
+#include "cmd/http/native_api.h"
+#include "cmd/http/openai_api.h"
+
+namespace tgi::http {
+namespace {
+
+using ipc::OrderedJson;
+
+bool is_json(std::string_view content_type) {
+  const std::string_view kind = content_type.substr(0, content_type.find(';'));
+  return kind.starts_with("application/json") ||
+         (kind.starts_with("application/") && kind.find("+json") != std::string_view::npos);
+}
+
+OrderedJson parse_body(const Request& request) {
+  if (!is_json(request.header("content-type"))) {
+    throw BodyError(415, "Expected request with `Content-Type: application/json`");
+  }
+  try {
+    return ipc::parse_json(request.body);
+  } catch (const Error& error) {
+    throw BodyError(400, std::string("Failed to parse the request body as JSON: ") + error.what());
+  }
+}
+
+template <typename T>
+T body_of(const Request& request) {
+  return read_body<T>(parse_body(request));
+}
+
+Response handle_generate(std::shared_ptr<Scope> scope, const Request& request) {
+  return generate(std::move(scope), body_of<GenerateBody>(request), false);
+}
+
+Response handle_generate_stream(std::shared_ptr<Scope> scope, const Request& request) {
+  return generate_stream(std::move(scope), body_of<GenerateBody>(request));
+}
+
+// The older API: `stream` in the body, the prompt in the answer, the answer in an array.
+Response compatible(std::shared_ptr<Scope> scope, GenerateBody body) {
+  if (!body.parameters) body.parameters = default_parameters();
+  if (!body.parameters->return_full_text) body.parameters->return_full_text = true;
+  return body.stream ? generate_stream(std::move(scope), body)
+                     : generate(std::move(scope), body, true);
+}
+
+Response handle_root(std::shared_ptr<Scope> scope, const Request& request) {
+  return compatible(std::move(scope), body_of<GenerateBody>(request));
+}
+
+Response handle_chat(std::shared_ptr<Scope> scope, const Request& request) {
+  return chat_completions(std::move(scope), body_of<ChatBody>(request));
+}
+
+Response handle_completions(std::shared_ptr<Scope> scope, const Request& request) {
+  return completions(std::move(scope), body_of<CompletionBody>(request));
+}
+
+// SageMaker's one address: the members tell which of the others is meant.
+Response handle_invocations(std::shared_ptr<Scope> scope, const Request& request) {
+  const OrderedJson body = parse_body(request);
+  if (body.is_object() && body.contains("inputs")) {
+    return compatible(std::move(scope), read_body<GenerateBody>(body));
+  }
+  if (body.is_object() && body.contains("messages")) {
+    return chat_completions(std::move(scope), read_body<ChatBody>(body));
+  }
+  if (body.is_object() && body.contains("prompt")) {
+    return completions(std::move(scope), read_body<CompletionBody>(body));
+  }
+  throw BodyError(422,
+                  "Failed to deserialize the JSON body into the target type: expected `inputs`, "
+                  "`messages` or `prompt`");
+}
+
+Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
+  return tokenize(*scope, body_of<GenerateBody>(request));
+}
+
+Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
+  return chat_tokenize(*scope, body_of<ChatBody>(request));
+}
+
+Response handle_openapi(std::shared_ptr<Scope> /*scope*/, const Request& /*request*/) {
+  return json_response(200, openapi_document());
+}
+
+Response handle_docs(std::shared_ptr<Scope> /*scope*/, const Request& /*request*/) {
+  return {
+      .status = 200, .content_type = "text/html; charset=utf-8", .body = std::string(kDocsPage)};
+}
+
+constexpr std::array kRoutes = {
+    Route{"POST", "/", true, false, handle_root,
+          "Generate, streamed when `stream` is true; the older form of /generate",
+          "CompatGenerateRequest", "GenerateResponse"},
+    Route{"GET", "/", false, false, health, "Whether the model answers", "", ""},
+    Route{"POST", "/generate", true, false, handle_generate, "Generate", "GenerateRequest",
+          "GenerateResponse"},
+    Route{"POST", "/generate_stream", true, false, handle_generate_stream,
+          "Generate, one server-sent event per token", "GenerateRequest", "StreamResponse"},
+    Route{"POST", "/v1/chat/completions", true, true, handle_chat, "Answer a conversation",
+          "ChatRequest", "ChatCompletion"},
+    Route{"POST", "/v1/completions", true, true, handle_completions, "Continue prompts",
+          "CompletionRequest", "CompletionFinal"},
+    Route{"POST", "/invocations", true, false, handle_invocations,
+          "The body of any of the routes that generate", "SagemakerRequest", "GenerateResponse"},
+    Route{"POST", "/tokenize", true, false, handle_tokenize, "The tokens of a prompt",
+          "GenerateRequest", "TokenizeResponse"},
+    Route{"POST", "/chat_tokenize", false, false, handle_chat_tokenize,
+          "A conversation as the model sees it, and its tokens", "ChatRequest",
+          "ChatTokenizeResponse"},
+    Route{"GET", "/info", false, false, info, "The model and the limits", "", "Info"},
+    Route{"GET", "/health", false, false, health, "Whether the model answers", "", ""},
+    Route{"GET", "/ping", false, false, health, "Whether the model answers", "", ""},
+    Route{"GET", "/metrics", false, false, metrics_page, "Metrics in Prometheus' text format", "",
+          ""},
+    Route{"GET", "/v1/models", false, true, models, "The model served", "", "ModelsInfo"},
+    Route{"GET", "/v1/models/*", false, true, one_model, "One model", "", "ModelInfo"},
+    Route{"GET", "/docs", false, false, handle_docs, "A page about these routes", "", ""},
+    Route{"GET", "/api-doc/openapi.json", false, false, handle_openapi, "This document", "", ""},
+};
+
+}  // namespace
+
+std::span<const Route> route_table() {
+  return kRoutes;
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,32 @@
+// Every route of the gateway, in one table: what answers, who may ask, and what the OpenAPI
+// document says of it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "cmd/http/message.h"
+#include "cmd/http/service.h"
+
+namespace tgi::http {
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // one that ends with /* takes all below it
+  bool needs_key = false;
+  bool is_openai = false;  // errors have OpenAI's shape
+  // Throws ApiError and ClientGone.
+  Response (*handle)(std::shared_ptr<Scope> scope, const Request& request);
+  // For the document.
+  std::string_view summary;
+  std::string_view request_schema;  // names of components; "" when there is none
+  std::string_view response_schema;
+};
+
+std::span<const Route> route_table();
+
+// For /api-doc/openapi.json: OpenAPI 3.0.3, made from the route and field tables.
+ipc::OrderedJson openapi_document();
+
+}  // namespace tgi::http

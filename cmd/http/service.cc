@@ -1,0 +1,117 @@
+#include "cmd/http/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tgi::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+std::vector<std::string> all_of(const Request& request, std::string_view name) {
+  std::vector<std::string> out;
+  for (const Header& header : request.headers) {
+    Request one;
+    one.headers = {header};
+    if (const auto value = one.header(name); !value.empty()) out.emplace_back(value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Scope::Scope(Service& service, const Request& request, std::string route)
+    : service_(service), peer_fd_(request.peer_fd), arrived_at_(request.arrived_at) {
+  record_.method = request.method;
+  record_.route = std::move(route);
+  record_.path = request.path;
+  record_.started_at = request.arrived_at_system;
+  record_.trace_in =
+      read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));
+  record_.trace = child_of(record_.trace_in);
+  record_.request_id = request.header("x-request-id");
+  if (record_.request_id.empty()) record_.request_id = record_.trace.span_id;
+}
+
+Scope::~Scope() {
+  service_.permits.give_back(num_permits_);
+}
+
+double Scope::elapsed_s() const {
+  return seconds_between(arrived_at_, Clock::now());
+}
+
+void Scope::begin_generation(int64_t num_sequences) {
+  if (!record_.is_generation) {
+    record_.is_generation = true;
+    service_.metrics.request_started();
+  }
+  if (service_.draining) {
+    throw ApiError(503, "shutting_down", "the server is shutting down and takes no new work");
+  }
+  if (!service_.permits.try_take(num_sequences)) throw overloaded_error();
+  num_permits_ += num_sequences;
+}
+
+void Scope::token_written(size_t choice) {
+  const auto now = Clock::now();
+  if (!record_.time_to_first_token_s) {
+    record_.time_to_first_token_s = seconds_between(arrived_at_, now);
+    service_.metrics.first_token(*record_.time_to_first_token_s);
+  }
+  if (choice >= last_token_at_.size()) last_token_at_.resize(choice + 1);
+  Clock::time_point& last = last_token_at_[choice];
+  if (last.time_since_epoch().count() != 0) {
+    service_.metrics.token_gap(seconds_between(last, now));
+  }
+  last = now;
+}
+
+void Scope::failed(const ApiError& error) {
+  record_.error_type = error.type();
+  record_.failure = failure_of(error);
+}
+
+void Scope::client_left() {
+  record_.failure = Failure::kDropped;
+  // Before the first token the gateway can't tell waiting from computing; the daemon's own metric
+  // does.
+  record_.cancelled_phase = record_.time_to_first_token_s ? "decode" : "prefill";
+}
+
+void Scope::end(int status, bool was_sent) {
+  record_.status = status;
+  if (!was_sent && record_.is_generation && record_.failure == Failure::kNone) client_left();
+  record_.total_s = elapsed_s();
+  service_.metrics.observe(record_);
+  service_.log.write(record_);
+  if (service_.exporter != nullptr) service_.exporter->add(record_);
+}
+
+std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_characters) {
+  const RequestRecord& record = scope.record();
+  const double total_s = scope.elapsed_s();
+  const auto millis = [](double seconds) {
+    return std::to_string(static_cast<int64_t>(std::max(seconds, 0.0) * 1000));
+  };
+  const int64_t num_generated = record.num_generated_tokens.value_or(0);
+  const double inference_s = record.inference_s.value_or(0);
+  return {{"x-compute-type", scope.options().compute_type},
+          {"x-compute-time", fmt::format("{:.6f}", total_s)},
+          {"x-compute-characters", std::to_string(num_prompt_characters)},
+          {"x-total-time", millis(total_s)},
+          {"x-validation-time", millis(record.validation_s.value_or(0))},
+          {"x-queue-time", millis(record.queue_s.value_or(0))},
+          {"x-inference-time", millis(inference_s)},
+          {"x-time-per-token",
+           millis(inference_s / static_cast<double>(std::max<int64_t>(num_generated, 1)))},
+          {"x-prompt-tokens", std::to_string(record.num_prompt_tokens.value_or(0))},
+          {"x-generated-tokens", std::to_string(num_generated)}};
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,109 @@
+// What the handlers of one gateway share, and what they keep about one request. No route is known
+// here.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cmd/http/api_error.h"
+#include "cmd/http/message.h"
+#include "cmd/http/metrics.h"
+#include "cmd/http/otlp_exporter.h"
+#include "cmd/http/request_log.h"
+#include "cmd/http/request_record.h"
+#include "ipc/client.h"
+
+namespace tgi::http {
+
+// Limits of this gateway and facts it tells. Constant while it serves.
+struct ApiOptions {
+  std::string model_id;      // told by /info and /v1/models; clients may name it
+  std::string compute_type;  // the x-compute-type header
+  bool has_chat_template = false;
+  int64_t max_concurrent_requests = 128;
+  int64_t max_best_of = 2;
+  int64_t max_choices = 16;  // `n` of the OpenAI routes: what the daemon allows
+  int64_t max_stop_sequences = 4;
+  int64_t max_top_n_tokens = 5;
+  int64_t max_top_logprobs = 20;  // of the OpenAI routes
+  int64_t max_input_tokens = 0;
+  int64_t max_total_tokens = 0;
+  int64_t max_client_batch_size = 4;  // prompts of one completions request
+  int64_t validation_workers = 2;
+  bool enable_prefill_logprobs = false;
+};
+
+// The right to `max` things at once; never waited for. Thread-safe.
+class Permits {
+ public:
+  explicit Permits(int64_t max) : max_(max) {}
+
+  [[nodiscard]] bool try_take(int64_t count) {
+    if (taken_.fetch_add(count) + count <= max_) return true;
+    taken_.fetch_sub(count);
+    return false;
+  }
+  void give_back(int64_t count) { taken_.fetch_sub(count); }
+  int64_t num_taken() const { return taken_.load(); }
+
+ private:
+  const int64_t max_;
+  std::atomic<int64_t> taken_{0};
+};
+
+struct Service {
+  const ApiOptions options;
+  const ipc::ClientOptions daemon;  // cancel_fd: readable when running work must end
+  Permits permits;
+  Metrics& metrics;
+  RequestLog& log;
+  OtlpExporter* exporter = nullptr;   // (optional)
+  std::atomic<bool> draining{false};  // no new work
+};
+
+// One HTTP request from its handler's first line until its last byte was written. Shared by the
+// handler and the stream that goes on after it; used by one thread at a time.
+class Scope {
+ public:
+  Scope(Service& service, const Request& request, std::string route);
+  ~Scope();  // gives the permits back
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  Service& service() const { return service_; }
+  const ApiOptions& options() const { return service_.options; }
+  int peer_fd() const { return peer_fd_; }
+  RequestRecord& record() { return record_; }
+  const RequestRecord& record() const { return record_; }
+
+  double elapsed_s() const;  // since the request's first byte
+
+  // The request is one to generate. Throws the error that TGI gives when there is no permit left.
+  void begin_generation(int64_t num_sequences);
+
+  // A token of sequence `choice` went out to the client.
+  void token_written(size_t choice);
+
+  void failed(const ApiError& error);
+  void client_left();
+
+  // The last byte was written or could not be: counts, logs, exports.
+  void end(int status, bool was_sent);
+
+ private:
+  Service& service_;
+  const int peer_fd_;
+  const std::chrono::steady_clock::time_point arrived_at_;
+  int64_t num_permits_ = 0;
+  std::vector<std::chrono::steady_clock::time_point> last_token_at_;  // of each choice
+  RequestRecord record_;
+};
+
+// The x-* headers of TGI's whole answers, from what the record knows by now.
+std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_characters);
+
+}  // namespace tgi::http

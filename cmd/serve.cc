@@ -1,0 +1,188 @@
+#include "cmd/serve.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/paths.h"
+#include "base/unique_fd.h"
+#include "cmd/http/gateway.h"
+#include "cmd/http/http_server.h"
+#include "cmd/serve_daemon.h"
+
+namespace tgi {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLastWords{5000};  // for the final error events of cut-off streams
+constexpr int kConnectionsBeyondRequests = 1024;
+
+// SIGTERM, Ctrl-C and SIGHUP as a descriptor. Made before any thread, so that all have them
+// blocked.
+UniqueFd block_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, number);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+void take_signal(int fd) {
+  signalfd_siginfo info;
+  (void)!::read(fd, &info, sizeof info);
+}
+
+void fire(const UniqueFd& event) {
+  const uint64_t one = 1;
+  (void)!::write(event.get(), &one, sizeof one);
+}
+
+// A stream needs two descriptors; the usual limit of 1024 is for programs that use select.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
+  http::ApiOptions out;
+  out.model_id = options.model.empty() ? model.name : options.model;
+  out.compute_type =
+      options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
+  out.has_chat_template = model.has_chat_template;
+  out.max_concurrent_requests = options.max_concurrent_requests;
+  out.max_best_of = options.max_best_of;
+  out.max_choices = model.max_best_of;
+  out.max_stop_sequences = options.max_stop_sequences;
+  out.max_top_n_tokens = options.max_top_n_tokens;
+  out.max_top_logprobs = std::min(out.max_top_logprobs, model.max_top_n_tokens);
+  out.max_total_tokens = options.max_total_tokens.value_or(model.max_total_tokens);
+  out.max_input_tokens = options.max_input_tokens.value_or(out.max_total_tokens - 1);
+  out.max_client_batch_size = options.max_client_batch_size;
+  out.validation_workers = options.validation_workers;
+  out.enable_prefill_logprobs = options.enable_prefill_logprobs;
+  return out;
+}
+
+struct LimitRow {
+  std::string_view flag;
+  int64_t asked;
+  int64_t available;
+};
+
+void check_limits(const http::ApiOptions& options, const ipc::ModelStatus& model) {
+  for (const LimitRow& row :
+       {LimitRow{"--max-total-tokens", options.max_total_tokens, model.max_total_tokens},
+        LimitRow{"--max-input-tokens", options.max_input_tokens, options.max_total_tokens - 1},
+        LimitRow{"--max-best-of", options.max_best_of, model.max_best_of},
+        LimitRow{"--max-stop-sequences", options.max_stop_sequences, model.max_stop_sequences},
+        LimitRow{"--max-top-n-tokens", options.max_top_n_tokens, model.max_top_n_tokens}}) {
+    if (row.asked <= row.available) continue;
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected at most {}, which is what the model {} and its daemon "
+                            "allow, got {}",
+                            row.flag, row.available, model.name, row.asked));
+  }
+}
+
+std::unique_ptr<http::OtlpExporter> make_exporter(const ServeOptions& options,
+                                                  http::RequestLog& log) {
+  if (!options.otlp_endpoint) return nullptr;
+  return std::make_unique<http::OtlpExporter>(http::OtlpOptions{
+      .endpoint = *options.otlp_endpoint,
+      .service_name = options.otlp_service_name,
+      .on_trouble = [&log](const std::string& trouble) {
+        log.event(LogLevel::kWarn, trouble.empty() ? "traces are taken again" : "traces are lost",
+                  {{"reason", trouble}});
+      }});
+}
+
+// Serves until a signal, then lets what runs finish. A second signal ends it at once.
+void serve_until_signal(http::HttpServer& server,
+                        http::Service& service,
+                        http::RequestLog& log,
+                        int signals,
+                        const UniqueFd& cut_off,
+                        milliseconds drain_timeout) {
+  const UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::jthread acceptor([&] { server.run(stop.get()); });
+  pollfd signal{.fd = signals, .events = POLLIN, .revents = 0};
+  while (::poll(&signal, 1, -1) <= 0) {
+  }
+  take_signal(signals);
+  service.draining = true;
+  log.event(LogLevel::kInfo, "shutting down",
+            {{"running", service.permits.num_taken()}, {"timeout_ms", drain_timeout.count()}});
+  const auto deadline = std::chrono::steady_clock::now() + drain_timeout;
+  while (service.permits.num_taken() > 0 && std::chrono::steady_clock::now() < deadline) {
+    if (::poll(&signal, 1, 20) > 0) break;
+  }
+  fire(cut_off);
+  fire(stop);
+  server.close_idle();
+  if (!server.wait_until_empty(kLastWords)) server.shutdown_all();
+}
+
+}  // namespace
+
+int run_serve(const ServeFlags& flags, const CommonFlags& common) {
+  const ServeOptions options = resolve_serve_flags(flags);
+  for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
+  const UniqueFd signals = block_signals();
+  allow_many_descriptors();
+  const std::string socket = common.socket.empty() ? default_socket_path() : common.socket;
+  const ipc::Client starter({.socket_path = socket, .cancel_fd = signals.get()});
+  ipc::StartOptions start;
+  start.may_start = !common.no_start;
+  start.on_notice = [](const std::string& line) { Session::say(line); };
+  const ipc::Status status = prepare_served_model(starter, options, start);
+  ::signal(SIGCHLD, SIG_IGN);  // a daemon that was started for this may end before it
+
+  const http::ApiOptions limits = api_options(options, *status.model);
+  check_limits(limits, *status.model);
+  set_log_level(parse_log_level(options.log_level));
+  http::RequestLog log({.json = options.json_output, .level = parse_log_level(options.log_level)});
+  const std::unique_ptr<http::OtlpExporter> exporter = make_exporter(options, log);
+  http::MetricsOptions metrics_options;
+  metrics_options.max_input_tokens = limits.max_input_tokens;
+  metrics_options.max_total_tokens = limits.max_total_tokens;
+  if (exporter) metrics_options.trace_counts = [&exporter] { return exporter->counts(); };
+  http::Metrics metrics(metrics_options);
+  const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  http::Service service{.options = limits,
+                        .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
+                        .permits = http::Permits(limits.max_concurrent_requests),
+                        .metrics = metrics,
+                        .log = log,
+                        .exporter = exporter.get()};
+  http::Gateway gateway(
+      {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
+  http::ServerOptions server_options;
+  server_options.host = options.host;
+  server_options.port = options.port;
+  server_options.max_connections =
+      static_cast<int>(limits.max_concurrent_requests) + kConnectionsBeyondRequests;
+  server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
+  http::HttpServer server(server_options, gateway);
+  Session::say(fmt::format("serving {} on {}", limits.model_id,
+                           http_url(options.host, static_cast<uint16_t>(server.port()))));
+  serve_until_signal(server, service, log, signals.get(), cut_off,
+                     std::chrono::seconds(options.graceful_termination_timeout));
+  Session::say("the daemon goes on; `tgi stop` ends it");
+  return 0;
+}
+
+}  // namespace tgi
