@@ -227,9 +227,9 @@ class ServingView {
       return fmt::format("{} p50 {:.2f} ms, p90 {:.2f}, p99 {:.2f}", name, summary->p50,
                          summary->p90, summary->p99);
     };
-    if (!ttft.empty()) lines.push_back(line("first token: ", summarize(std::move(ttft))));
+    if (!ttft.empty()) lines.push_back(line("first token:", summarize(std::move(ttft))));
     if (gaps.empty()) return;
-    lines.push_back(line("inter-token: ", summarize(gaps, 1000)));
+    lines.push_back(line("inter-token:", summarize(gaps, 1000)));
     std::ranges::copy(draw_histogram(gaps, kHistogramBins, kBarWidth), std::back_inserter(lines));
   }
 

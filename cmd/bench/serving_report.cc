@@ -61,9 +61,9 @@ std::string throughput_table(const ServingReport& report) {
 
 std::string error_table(const ServingStats& stats) {
   if (stats.errors.empty()) return "";
-  Table table({"Error", "Requests", "The first one says"}, 1);
+  Table table({"Error", "The first one says", "Requests"}, 2);
   for (const auto& [kind, group] : stats.errors) {
-    table.add({kind, std::to_string(group.count), group.example});
+    table.add({kind, group.example, std::to_string(group.count)});
   }
   return "\n" + table.text();
 }
