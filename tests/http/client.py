@@ -154,6 +154,13 @@ class RawConnection:
         except (BrokenPipeError, ConnectionResetError):
             return False
 
+    def end_sending(self):
+        """Tells the server that nothing more comes, unless it has closed already."""
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
     def read_until(self, mark):
         """Reads until mark has been received, or the end."""
         while mark not in self.received:

@@ -52,5 +52,6 @@ def task(folder, name):
 
 
 def check(validator, value):
-    errors = [f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(value)]
-    assert not errors, f"{errors[:3]} in {json.dumps(value)[:600]}"
+    errors = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:200]}" for e in validator.iter_errors(value)]
+    if errors:  # no assert: it would print the whole value
+        pytest.fail(f"{errors[:3]} in {json.dumps(value)[:300]}", pytrace=False)

@@ -21,7 +21,7 @@ def refused(response, *names):
     assert response.status_code == 422, response.text
     body = response.json()
     message = body["error"]["message"] if isinstance(body["error"], dict) else body["error"]
-    assert any(name in message for name in names), message
+    assert any(name in message.lower() for name in names), message
     assert isinstance(body["error_type"], str)
     return body
 

@@ -45,24 +45,27 @@ def test_several_choices_add_up_each(api):
         [c["message"]["content"] for c in sorted(choices, key=lambda c: c["index"])]
 
 
-def byte_tokens(api, text):
-    """The ids of a text that the vocabulary has no whole tokens for."""
-    return [t["id"] for t in api.ok("/tokenize", {"inputs": text}) if t["start"] != t["stop"]]
+def likely(api, text):
+    """Parameters that give little else than the tokens of a text that the vocabulary has only bytes for."""
+    ids = {t["id"] for t in api.ok("/tokenize", {"inputs": text}) if t["start"] != t["stop"]}
+    assert len(ids) > 1
+    return {"logit_bias": {str(i): 60 for i in ids}, "temperature": 2.0}
 
 
-@pytest.mark.parametrize("text", ["😀", "你", "é", "👩‍👧"])
+@pytest.mark.parametrize("text", ["😀", "你", "é"])
 def test_no_chunk_holds_half_a_code_point(api, text):
     """The bytes of a character are made likely, so they come in all orders, whole and broken off."""
-    ids = byte_tokens(api, text)
-    bias = {str(i): 12 for i in ids}
-    for seed in range(6):
-        body = {"prompt": "a", "max_tokens": 40, "seed": seed, "logit_bias": bias}
+    seen = ""
+    for seed in range(8):
+        body = {"prompt": "a", "max_tokens": 60, "seed": seed, **likely(api, text)}
         whole = api.ok("/v1/completions", body)["choices"][0]["text"]
+        seen += whole
         chunks = api.chunks("/v1/completions", body)
         assert completion_text(chunks) == whole
         # Half a character that is shown too early becomes U+FFFD, and then there are more of them.
         assert sum(c["choices"][0]["text"].count("\ufffd") for c in chunks) == whole.count("\ufffd")
-        assert all(not 0xD800 <= ord(ch) <= 0xDFFF for ch in whole)
+    assert "\ufffd" in seen
+    assert text[0] in seen
 
 
 def stops_of(text, generator):
@@ -103,10 +106,9 @@ def test_a_stop_string_that_was_only_begun_is_shown(api):
 
 
 def test_a_stop_string_of_bytes_that_are_a_token_each(api):
-    bias = {str(i): 12 for i in byte_tokens(api, "é")}
     cut = 0
     for seed in range(8):
-        body = {"prompt": "a", "max_tokens": 60, "seed": seed, "logit_bias": bias}
+        body = {"prompt": "a", "max_tokens": 60, "seed": seed, **likely(api, "é")}
         full = api.ok("/v1/completions", body)["choices"][0]["text"]
         if "é" not in full[1:]:
             continue

@@ -12,7 +12,8 @@ MILLISECONDS = ["x-total-time", "x-validation-time", "x-queue-time", "x-inferenc
 
 
 @pytest.mark.parametrize("path, body", [("/generate", BODY), ("/", BODY), ("/invocations", BODY),
-                                        ("/v1/chat/completions", chat_body(PROMPT, max_tokens=10))])
+                                        ("/v1/chat/completions", chat_body("What is tgi?", max_tokens=10,
+                                                                            temperature=0))])
 def test_headers_of_an_answer(api, path, body):
     response = api.post(path, body)
     headers = response.headers

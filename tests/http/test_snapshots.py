@@ -48,7 +48,7 @@ def ours(api):
         "chat.completion.chunk": chunks[1],
         "usage": chunks[-1],
         "completion": api.complete("Once", max_tokens=5),
-        "completion chunk": api.chunks("/v1/completions", {"prompt": "Once", "max_tokens": 5})[0],
+        "completion chunk": api.chunks("/v1/completions", {"prompt": "Once", "max_tokens": 5})[-1],
     }
 
 

@@ -123,13 +123,21 @@ def test_too_long_inputs(api, limits):
     text = "a b " * limits["input"]
     num_inputs = len(api.ok("/tokenize", {"inputs": text}))
     assert num_inputs > limits["total"]
-    response = api.post("/generate", {"inputs": text, "parameters": {}})
-    assert refusal(response) == f"`inputs` must have less than {limits['input']} tokens. Given: {num_inputs}"
-    response = api.post("/generate", {"inputs": text, "parameters": {"max_new_tokens": 5}})
-    assert refusal(response) == (f"`inputs` tokens + `max_new_tokens` must be <= {limits['total']}. "
-                                 f"Given: {num_inputs} `inputs` tokens and 5 `max_new_tokens`")
+    for parameters, num_new in (({}, 0), ({"max_new_tokens": 5}, 5)):  # absent: what is left, which is nothing
+        response = api.post("/generate", {"inputs": text, "parameters": parameters})
+        assert refusal(response) == (f"`inputs` tokens + `max_new_tokens` must be <= {limits['total']}. "
+                                     f"Given: {num_inputs} `inputs` tokens and {num_new} `max_new_tokens`")
     cut = api.generate(text, truncate=10, max_new_tokens=3, details=True, decoder_input_details=True)
     assert len(cut["details"]["prefill"]) == 10
+
+
+def test_inputs_that_fill_the_context(api, limits):
+    """As many tokens as the total: rule 15 lets them pass with nothing to generate, rule 16 does not."""
+    text = " a" * (limits["total"] - len(api.ok("/tokenize", {"inputs": " a"})) + 1)
+    assert len(api.ok("/tokenize", {"inputs": text})) == limits["total"]
+    response = api.post("/generate", {"inputs": text, "parameters": {}})
+    assert refusal(response) == \
+        f"`inputs` must have less than {limits['input']} tokens. Given: {limits['total']}"
 
 
 def test_inputs_of_exactly_the_limit_are_taken(api, limits):
