@@ -132,6 +132,24 @@ def test_a_slow_reader_is_waited_for_and_harms_nobody(slow_pair):
     assert events[-1]["details"]["generated_tokens"] == 1500
 
 
+def test_who_stalls_is_cut_off(pair, endless_model):
+    """One that never reads its stream, one that never ends its headers: both in the end, without harm to others."""
+    one = pair(model=endless_model)
+    body = chat_body("hi", max_tokens=4000, n=8, stream=True, logprobs=True, top_logprobs=20)
+    deaf = start_stream(one.gateway, "/v1/chat/completions", body, receive_buffer=4096)
+    mute = RawConnection(one.gateway, timeout=25)
+    mute.send(b"POST /generate HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+    for _ in range(5):
+        time.sleep(1)
+        mute.send(b"x")
+        assert one.api.generate("a", max_new_tokens=1)
+    assert mute.status() in (0, 408)  # closed by the server; a timeout here would raise
+    assert one.daemon.status()["model"]["num_running"] > 0  # paused, not yet given up
+    wait_until(one.daemon.is_idle, 60, pause=0.5)
+    assert one.daemon.status()["counters"]["num_cancelled"] >= 1
+    deaf.close()
+
+
 def test_an_api_key_guards_what_generates(serve):
     gateway = serve("--api-key", KEY)
     good, none = Api(gateway.url, KEY), Api(gateway.url)

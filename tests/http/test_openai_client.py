@@ -173,6 +173,25 @@ def test_completions_logprobs(complete):
     assert all(token in top for token, top in zip(logprobs.tokens, logprobs.top_logprobs))
 
 
+def test_completions_of_token_ids_and_echo_with_logprobs(complete, api):
+    ids = [t["id"] for t in api.ok("/tokenize", {"inputs": "Once upon a time"})]
+    text = complete(max_tokens=6, temperature=0).choices[0].text
+    assert complete(prompt=ids, max_tokens=6, temperature=0).choices[0].text == text
+    assert [c.text for c in complete(prompt=[ids, ids], max_tokens=6, temperature=0).choices] == [text, text]
+    logprobs = complete(max_tokens=2, temperature=0, echo=True, logprobs=1).choices[0].logprobs
+    assert logprobs.token_logprobs[0] is None
+    assert all(value <= 0 for value in logprobs.token_logprobs[1:])
+    assert len(logprobs.tokens) == len(logprobs.text_offset) == len(ids) + 2
+
+
+def test_best_of_completions(complete):
+    answer = complete(best_of=4, n=2, max_tokens=8, seed=1, temperature=1.5)
+    assert len(answer.choices) == 2 and answer.choices[0].text != answer.choices[1].text
+    assert answer.usage.completion_tokens >= 16
+    with pytest.raises(openai.UnprocessableEntityError):
+        complete(best_of=1, n=2, max_tokens=8)
+
+
 def test_content_in_parts(chat):
     parts = [{"role": "user", "content": [{"type": "text", "text": "What is "}, {"type": "text", "text": "tgi?"}]}]
     assert chat(messages=parts, temperature=0).choices[0].message == chat(temperature=0).choices[0].message

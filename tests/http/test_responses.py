@@ -115,6 +115,12 @@ def test_models(api, gateway):
     assert [m["id"] for m in api.ok_get("/v1/models")["data"]] == [gateway.model_name]
 
 
+def test_one_model(api, gateway):
+    assert api.ok_get("/v1/models/" + gateway.model_name)["id"] == gateway.model_name
+    response = api.get("/v1/models/gpt-4")
+    assert response.status_code == 404 and response.json()["error"]["code"] == "model_not_found"
+
+
 def test_tokenize_gives_offsets_into_the_source(api):
     text = "Once upon a 😀 Zoë"
     tokens = api.ok("/tokenize", {"inputs": text})
