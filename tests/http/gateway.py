@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TGI_BUILD_DIR", ROOT / "build" / "release")).resolve()
 TGI = BUILD / "bin" / "tgi"
 TGID = BUILD / "bin" / "tgid"
-_SERVING = re.compile(r"serving (\S+) on http://(\S+):(\d+)")
+# What `tgi serve` says when it is ready, in words or with --json-output.
+_SERVING = re.compile(r'serving (\S+) on http://(\S+):(\d+)|"serving",.*"model":"(.*?)","url":"http://(\S+):(\d+)"')
 _LIBC = ctypes.CDLL("libc.so.6")
 _PR_SET_PDEATHSIG = 1
 
@@ -118,16 +119,17 @@ class Gateway(Process):
     """`tgi serve` that has printed its address."""
 
     def __init__(self, home, flags=(), model="demo", env=None, http="127.0.0.1:0"):
-        super().__init__("serve", [TGI, "serve", model, "--http", http, "--socket", home.socket,
-                                   *flags], home, env)
+        where = [] if http is None else ["--http", http]
+        super().__init__("serve", [TGI, "serve", *([model] if model else []), *where, "--socket", home.socket, *flags],
+                         home, env)
         try:
             found = wait_until(lambda: not self.alive() or _SERVING.search(self.log()), 60)
             assert found is not True, f"tgi serve ended: {self.log()}"
         except BaseException:
             self.end()
             raise
-        self.model_name = found.group(1)
-        self.host, self.port = found.group(2), int(found.group(3))
+        self.model_name, self.host, port = [text for text in found.groups() if text]
+        self.port = int(port)
         self.url = f"http://{self.host}:{self.port}"
 
 
