@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kHistogramBins = 8;
 constexpr size_t kGaugeWidth = 24;
 constexpr size_t kBarWidth = 36;
+constexpr auto kDrawEvery = std::chrono::milliseconds(200);
 
 // One decode step reads the weights once and the KV of every sequence of the batch.
 double bytes_per_step(const BenchFlags& flags, int batch_size, const ipc::ModelStatus& model) {
@@ -114,7 +115,8 @@ class EngineBench {
   }
 
   void draw(const LoadProgress& progress) {
-    if (!view_.enabled()) return;
+    if (!view_.enabled() || BenchClock::now() < next_draw_) return;
+    next_draw_ = BenchClock::now() + kDrawEvery;
     const auto share = [](double done, size_t all) { return done / static_cast<double>(all); };
     RunTimes times;
     for (const RequestRecord& record : progress.records) {
@@ -153,6 +155,7 @@ class EngineBench {
   Session& session_;
   SocketTransport transport_;
   LiveView view_;
+  BenchClock::time_point next_draw_{};  // runs may be shorter than the eye can follow
   BatchSamples samples_;
   Place place_;
 };

@@ -175,22 +175,18 @@ void HttpTransport::cancel_all() {
   }
 }
 
+// Called by libcurl, like the two below: nothing may be thrown through it. -1 ends the transfer.
 int HttpTransport::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
   Poller& poller = static_cast<HttpTransport*>(self)->poller_;
-  switch (what) {
-    case CURL_POLL_IN:
-      poller.watch(socket, EPOLLIN);
-      break;
-    case CURL_POLL_OUT:
-      poller.watch(socket, EPOLLOUT);
-      break;
-    case CURL_POLL_INOUT:
-      poller.watch(socket, EPOLLIN | EPOLLOUT);
-      break;
-    default:
-      poller.forget(socket);
+  uint32_t events = 0;
+  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
+  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
+  try {
+    events != 0 ? poller.watch(socket, events) : poller.forget(socket);
+    return 0;
+  } catch (const Error&) {
+    return -1;
   }
-  return 0;
 }
 
 int HttpTransport::on_timer(CURLM*, long timeout_ms, void* self) {
@@ -203,8 +199,7 @@ int HttpTransport::on_timer(CURLM*, long timeout_ms, void* self) {
   return 0;
 }
 
-// Called by libcurl: nothing may be thrown through it. A return of less than it got breaks the
-// transfer off.
+// A return of less than it got breaks the transfer off.
 size_t HttpTransport::on_body(char* bytes, size_t size, size_t count, void* user) {
   Stream& stream = *static_cast<Stream*>(user);
   RequestRecord& record = *stream.record;

@@ -71,7 +71,7 @@ class Driver {
   }
 
   size_t wait_for_something() {
-    double until = last_told_s_ + kProgressEveryS;
+    double until = std::max(last_told_s_, 0.0) + kProgressEveryS;
     if (more_to_come() && has_room()) {
       until = plan_.open_loop ? std::min(until, next_->at_s) : 0;
     }
@@ -110,7 +110,7 @@ class Driver {
   LoadResult result_;
   size_t num_running_ = 0;
   size_t num_finished_ = 0;
-  double last_told_s_ = 0;
+  double last_told_s_ = -kProgressEveryS;  // at once, so that short loads are seen too
 };
 
 }  // namespace

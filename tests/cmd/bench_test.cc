@@ -1,3 +1,4 @@
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <set>
@@ -121,6 +122,98 @@ TEST_CASE("bench refuses what does not fit the model and passes errors on") {
   const Ran failed = home.run({"bench"});
   CHECK(failed.exit_status == 6);
   CHECK(failed.err == "error: no blocks\n");
+}
+
+TEST_CASE("TGI's names of bench's flags work, and its tables come out") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            const OrderedJson& params = session.request().params;
+                            for (int i = 0; i < params["max_new_tokens"]; ++i) {
+                              session.send_text("x");
+                              std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                            }
+                            session.send_done({});
+                          }));
+  const Ran ran = home.run({"bench", "-b", "1", "-b", "2,3", "-s", "5", "-d", "6", "-r", "1", "-w",
+                            "0", "--temperature", "0.5"});
+  CHECK(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::Contains("| Sequence Length | 5     |") &&
+                          Catch::Contains("| temperature     | 0.5   |"));
+  for (const std::string row :
+       {"| Prefill        |          1 |", "| Decode (token) |          2 |",
+        "| Decode (total) |          3 |", "| Decode  |          3 |"}) {
+    CHECK_THAT(ran.out, Catch::Contains(row));
+  }
+  for (const std::string& line : daemon.requests()) {
+    if (line.starts_with("generate ")) CHECK_THAT(line, Catch::Contains("\"temperature\":0.5"));
+  }
+}
+
+TEST_CASE("Ctrl-C in the middle gives the batch sizes and runs that are done") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            for (int i = 0; i < 10; ++i) {
+                              session.send_text("x");
+                              std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                            }
+                            session.send_done({});
+                          }));
+  Process process(home,
+                  {{"bench", "-b", "1,2", "-s", "5", "-d", "10", "-r", "1000", "-w", "0"},
+                   "",
+                   {},
+                   std::nullopt},
+                  Process::Kind::kTerminal);
+  for (int i = 0; i < 4; ++i) REQUIRE(process.wait_for_output("batch sizes ["));  // the view
+  process.interrupt();
+  REQUIRE(process.wait_for_output("broken off by Ctrl-C"));
+  const std::string out = process.read_to_end();
+  CHECK_THAT(out, Catch::Contains("| Prefill        |          1 |"));
+  CHECK(out.find("plain reading:") == std::string::npos);
+  CHECK(out.substr(out.find("| Parameter")).find('\x1b') == std::string::npos);
+  CHECK(process.wait() == 130);
+}
+
+TEST_CASE("the daemon is loaded over its socket") {
+  const Home home;
+  std::atomic<int> number = 0;
+  const FakeDaemon daemon(home.socket(), ready_model([&number](FakeSession& session) {
+                            if (++number % 5 == 0) {
+                              session.send_error(Code::kOverloaded, "the queue is full");
+                              return;
+                            }
+                            ipc::DoneEvent done;
+                            for (int i = 0; i < session.request().params["max_new_tokens"]; ++i) {
+                              session.send_text("x");
+                            }
+                            done.num_prompt_tokens = 20;
+                            done.num_cached_tokens = 8;
+                            done.best.num_generated_tokens = 4;
+                            session.send_done(done);
+                          }));
+  const Ran ran = home.run({"bench", "--serving", "--requests", "20", "--concurrency", "6", "-s",
+                            "20", "-d", "4", "-w", "0", "--shared-prefix", "8", "--json"});
+  CHECK(ran.err == "");
+  REQUIRE(ran.exit_status == 0);
+  const OrderedJson json = OrderedJson::parse(ran.out);
+  CHECK(json["num_ok"] == 16);
+  CHECK(json["errors"]["overloaded"]["count"] == 4);
+  CHECK(json["errors"]["overloaded"]["example"] == "the queue is full");
+  CHECK(json["num_output_tokens"] == 64);
+  CHECK(json["num_cached_tokens"] == 128);
+  std::set<std::string> fronts;
+  std::set<std::string> prompts;
+  for (const std::string& line : daemon.requests()) {
+    if (!line.starts_with("generate ")) continue;
+    const OrderedJson request = OrderedJson::parse(line.substr(9));
+    CHECK(request.value("use_prefix_cache", true));
+    const std::vector<int> ids = request["prompt_ids"];
+    REQUIRE(ids.size() == 20);
+    fronts.insert(OrderedJson(std::vector<int>(ids.begin(), ids.begin() + 8)).dump());
+    prompts.insert(request["prompt_ids"].dump());
+  }
+  CHECK(fronts.size() == 1);
+  CHECK(prompts.size() == 20);
 }
 
 }  // namespace tgi
