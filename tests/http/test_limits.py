@@ -120,7 +120,7 @@ def test_many_vanish_at_random_moments(pair):
 def test_a_slow_reader_is_waited_for_and_harms_nobody(slow_pair):
     pair = slow_pair("--max-concurrent-requests", "8")
     slow = start_stream(pair.gateway, "/generate_stream",
-                        {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 1500, "top_n_tokens": 5}},
+                        {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 800, "top_n_tokens": 5}},
                         [("Connection", "close")], receive_buffer=4096)
     begin = time.monotonic()
     assert pair.api.generate("Once", max_new_tokens=20)["generated_text"]
@@ -128,8 +128,8 @@ def test_a_slow_reader_is_waited_for_and_harms_nobody(slow_pair):
     time.sleep(1)
     body = raw_events(slow.read_all())  # now it reads: everything is there, to the end
     events = [json.loads(e[len("data: "):]) for e in body.decode().split("\n\n") if e]
-    assert [e["index"] for e in events] == list(range(1, 1501))
-    assert events[-1]["details"]["generated_tokens"] == 1500
+    assert [e["index"] for e in events] == list(range(1, 801))
+    assert events[-1]["details"]["generated_tokens"] == 800
 
 
 def test_who_stalls_is_cut_off(pair, endless_model):

@@ -45,6 +45,14 @@ def test_several_choices_add_up_each(api):
         [c["message"]["content"] for c in sorted(choices, key=lambda c: c["index"])]
 
 
+def test_echo_streams_the_prompt_first(api):
+    prompt = "  Zoë 😀\n said"
+    body = {"prompt": prompt, "max_tokens": 12, "temperature": 0, "echo": True}
+    whole = api.ok("/v1/completions", body)["choices"][0]["text"]
+    assert whole.startswith(prompt)
+    assert completion_text(api.chunks("/v1/completions", body)) == whole
+
+
 def likely(api, text):
     """Parameters that give little else than the tokens of a text that the vocabulary has only bytes for."""
     ids = {t["id"] for t in api.ok("/tokenize", {"inputs": text}) if t["start"] != t["stop"]}
