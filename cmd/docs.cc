@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "cmd/launcher_flags.h"
 #include "cmd/output.h"
 
 namespace tgi {
@@ -69,12 +70,14 @@ void add_docs_flags(CLI::App& app, DocsFlags& flags) {
   app.add_option("--man", flags.man_dir, "write the man pages into this folder")->type_name("DIR");
   app.add_option("--completions", flags.completions_dir, "write the completions into this folder")
       ->type_name("DIR");
+  app.add_option("--pages", flags.pages_dir, "write the generated pages of docs/ into this folder")
+      ->type_name("DIR");
 }
 
 int run_docs(const DocsFlags& flags, const CommonFlags& /*common*/) {
   TGI_CHECK(flags.app != nullptr);
-  if (!flags.man_dir && !flags.completions_dir) {
-    throw UsageError("nothing to write; give --man DIR, --completions DIR or both");
+  if (!flags.man_dir && !flags.completions_dir && !flags.pages_dir) {
+    throw UsageError("nothing to write; give --man DIR, --completions DIR or --pages DIR");
   }
   const ProgramDoc doc = describe_program(*flags.app);
   if (flags.man_dir) {
@@ -82,6 +85,9 @@ int run_docs(const DocsFlags& flags, const CommonFlags& /*common*/) {
     for (const CommandDoc& command : doc.commands) {
       write_into(*flags.man_dir, fmt::format("tgi-{}.1", command.name), command_man_page(command));
     }
+  }
+  if (flags.pages_dir) {
+    write_into(*flags.pages_dir, "flags_from_tgi.md", launcher_flags_page());
   }
   if (flags.completions_dir) {
     write_into(*flags.completions_dir, "tgi.bash", bash_completion(doc));

@@ -14,6 +14,7 @@ namespace tgi {
 struct DocsFlags {
   std::optional<std::string> man_dir;
   std::optional<std::string> completions_dir;
+  std::optional<std::string> pages_dir;
   const CLI::App* app = nullptr;  // of the whole program
 };
 

@@ -147,14 +147,16 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const ipc::Client starter({.socket_path = socket, .cancel_fd = signals.get()});
   ipc::StartOptions start;
   start.may_start = !common.no_start;
-  start.on_notice = [](const std::string& line) { Session::say(line); };
+  http::RequestLog log({.json = options.json_output, .level = parse_log_level(options.log_level)});
+  start.on_notice = [&](const std::string& line) {
+    options.json_output ? log.event(LogLevel::kInfo, line) : Session::say(line);
+  };
   const ipc::Status status = prepare_served_model(starter, options, start);
   ::signal(SIGCHLD, SIG_IGN);  // a daemon that was started for this may end before it
 
   const http::ApiOptions limits = api_options(options, *status.model);
   check_limits(limits, *status.model);
   set_log_level(parse_log_level(options.log_level));
-  http::RequestLog log({.json = options.json_output, .level = parse_log_level(options.log_level)});
   const std::unique_ptr<http::OtlpExporter> exporter = make_exporter(options, log);
   http::MetricsOptions metrics_options;
   metrics_options.max_input_tokens = limits.max_input_tokens;
@@ -177,11 +179,15 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
       static_cast<int>(limits.max_concurrent_requests) + kConnectionsBeyondRequests;
   server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
   http::HttpServer server(server_options, gateway);
-  Session::say(fmt::format("serving {} on {}", limits.model_id,
-                           http_url(options.host, static_cast<uint16_t>(server.port()))));
+  const std::string url = http_url(options.host, static_cast<uint16_t>(server.port()));
+  if (options.json_output) {
+    log.event(LogLevel::kInfo, "serving", {{"model", limits.model_id}, {"url", url}});
+  } else {
+    Session::say(fmt::format("serving {} on {}", limits.model_id, url));
+  }
   serve_until_signal(server, service, log, signals.get(), cut_off,
                      std::chrono::seconds(options.graceful_termination_timeout));
-  Session::say("the daemon goes on; `tgi stop` ends it");
+  if (!options.json_output) Session::say("the daemon goes on; `tgi stop` ends it");
   return 0;
 }
 

@@ -54,6 +54,9 @@ void check_settings(const ipc::Status& status,
 
 void load(const ipc::Client& client, const std::string& model, const ServeOptions& options) {
   ipc::LoadParams params{.model = model};
+  if (options.tokenizer_config_path) {
+    params.tokenizer_config = absolute_model(*options.tokenizer_config_path);
+  }
   for (const EngineSetting& setting : options.engine) {
     const auto number = [&]() -> int64_t {
       int64_t value = 0;
@@ -73,6 +76,10 @@ void load(const ipc::Client& client, const std::string& model, const ServeOption
 std::vector<std::string> daemon_flags(const std::string& model, const ServeOptions& options) {
   std::vector<std::string> flags;
   if (!model.empty()) flags = {"--model", model};
+  if (options.tokenizer_config_path) {
+    flags.push_back("--tokenizer-config");
+    flags.push_back(absolute_model(*options.tokenizer_config_path));
+  }
   for (const EngineSetting& setting : options.engine) {
     flags.push_back("--" + setting.flag);
     flags.push_back(setting.value);
@@ -111,6 +118,9 @@ ipc::Status prepare_served_model(const ipc::Client& client,
                    client);
   }
   check_settings(status, options, client);
+  if (options.tokenizer_config_path) {
+    refuse_running("was started without --tokenizer-config-path", client);
+  }
   return status;
 }
 

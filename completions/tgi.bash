@@ -4,7 +4,7 @@ _tgi() {
   local options='' files=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W 'generate chat ps load unload stop bench --version -h --help' -- "$word"))
+    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop bench --version -h --help' -- "$word"))
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -50,6 +50,42 @@ _tgi() {
       esac
       options='-h --help --system --load --stats --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose'
       ;;
+    serve)
+      case "$previous" in
+        --http) COMPREPLY=(); return ;;
+        --kv-cache-memory) COMPREPLY=(); return ;;
+        --threads) COMPREPLY=(); return ;;
+        --model-id) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --validation-workers) COMPREPLY=(); return ;;
+        --quantize) COMPREPLY=(); return ;;
+        --dtype) COMPREPLY=(); return ;;
+        --kv-cache-dtype) COMPREPLY=(); return ;;
+        --max-concurrent-requests) COMPREPLY=(); return ;;
+        --max-best-of) COMPREPLY=(); return ;;
+        --max-stop-sequences) COMPREPLY=(); return ;;
+        --max-top-n-tokens) COMPREPLY=(); return ;;
+        --max-input-tokens) COMPREPLY=(); return ;;
+        --max-input-length) COMPREPLY=(); return ;;
+        --max-total-tokens) COMPREPLY=(); return ;;
+        --waiting-served-ratio) COMPREPLY=(); return ;;
+        --max-batch-prefill-tokens) COMPREPLY=(); return ;;
+        --max-waiting-tokens) COMPREPLY=(); return ;;
+        --max-batch-size) COMPREPLY=(); return ;;
+        --hostname) COMPREPLY=(); return ;;
+        -p|--port) COMPREPLY=(); return ;;
+        --otlp-endpoint) COMPREPLY=(); return ;;
+        --otlp-service-name) COMPREPLY=(); return ;;
+        --cors-allow-origin) COMPREPLY=(); return ;;
+        --api-key) COMPREPLY=(); return ;;
+        --tokenizer-config-path) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --max-client-batch-size) COMPREPLY=(); return ;;
+        --payload-limit) COMPREPLY=(); return ;;
+        -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
+        --n-threads) COMPREPLY=(); return ;;
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help --http --kv-cache-memory --threads --model-id --validation-workers --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --n-threads --socket --no-start -v --verbose'
+      ;;
     ps)
       case "$previous" in
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -81,13 +117,41 @@ _tgi() {
       ;;
     bench)
       case "$previous" in
-        --prompt-length) COMPREPLY=(); return ;;
-        --decode-length) COMPREPLY=(); return ;;
-        --batch-sizes) COMPREPLY=(); return ;;
-        --runs) COMPREPLY=(); return ;;
+        --temperature) COMPREPLY=(); return ;;
+        --top-k) COMPREPLY=(); return ;;
+        --top-p) COMPREPLY=(); return ;;
+        --min-p) COMPREPLY=(); return ;;
+        --typical-p) COMPREPLY=(); return ;;
+        --repetition-penalty) COMPREPLY=(); return ;;
+        --frequency-penalty) COMPREPLY=(); return ;;
+        --presence-penalty) COMPREPLY=(); return ;;
+        --top-n-tokens) COMPREPLY=(); return ;;
+        -s|--sequence-length|--prompt-length) COMPREPLY=(); return ;;
+        -d|--decode-length) COMPREPLY=(); return ;;
+        -w|--warmups) COMPREPLY=(); return ;;
+        --seed) COMPREPLY=(); return ;;
+        -b|--batch-size|--batch-sizes) COMPREPLY=(); return ;;
+        -r|--runs) COMPREPLY=(); return ;;
+        --url) COMPREPLY=(); return ;;
+        --api) COMPREPLY=($(compgen -W 'tgi openai-chat openai-completions' -- "$word")); return ;;
+        --model) COMPREPLY=(); return ;;
+        --api-key) COMPREPLY=(); return ;;
+        --timeout) COMPREPLY=(); return ;;
+        --tokens-per-word) COMPREPLY=(); return ;;
+        --concurrency) COMPREPLY=(); return ;;
+        --requests) COMPREPLY=(); return ;;
+        --rate) COMPREPLY=(); return ;;
+        --duration) COMPREPLY=(); return ;;
+        --trace) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --trace-speed) COMPREPLY=(); return ;;
+        --trace-scale) COMPREPLY=(); return ;;
+        --max-total-tokens) COMPREPLY=(); return ;;
+        --shared-prefix) COMPREPLY=(); return ;;
+        --goodput) COMPREPLY=(); return ;;
+        --csv) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --prompt-length --decode-length --batch-sizes --runs --json --socket --no-start -v --verbose'
+      options='-h --help --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose'
       ;;
   esac
   case "$word" in

@@ -5,6 +5,7 @@ _tgi() {
   commands=(
     'generate:answer a prompt, or each line of a file'
     'chat:talk with the model'
+    'serve:answer HTTP\: TGI'\''s API and OpenAI'\''s'
     'ps:show what the daemon is doing'
     'load:load a model into the daemon'
     'unload:free the model'\''s memory; the daemon stays'
@@ -89,6 +90,52 @@ _tgi() {
         '--verbose[say more on stderr\: what is done, tokens per second]' \
         && return 0
       ;;
+    serve)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
+        '--kv-cache-memory[of the KV cache, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
+        '--threads[of the CPU backend; default\: one per physical core that may be used (tgid --threads)]:N: ' \
+        '--model-id[as the argument MODEL\: a Hugging Face folder, or "demo"; default\: what the daemon has]:PATH:_files' \
+        '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
+        '--quantize[int8 or int4\: round the weights to that while loading; none. TGI'\''s and LoRAX'\''s kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
+        '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
+        '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights. TGI'\''s fp8 kinds are refused (tgid --kv-cache-dtype)]:TYPE: ' \
+        '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \
+        '--max-best-of[largest `best_of`; default 2]:N: ' \
+        '--max-stop-sequences[most `stop` texts of a request; default 4]:N: ' \
+        '--max-top-n-tokens[largest `top_n_tokens`; default 5. `top_logprobs` of the OpenAI routes goes to 20]:N: ' \
+        '--max-input-tokens[most tokens of a prompt; default\: all but one of --max-total-tokens]:N: ' \
+        '--max-input-length[older name of --max-input-tokens; both is an error]:N: ' \
+        '--max-total-tokens[most tokens of a request, prompt and output together; default\: what the model and the KV cache allow (tgid --max-total-tokens)]:N: ' \
+        '--waiting-served-ratio[any value from 0 holds\: it says when running requests are paused for waiting ones, and here they never are; see tgid --target-step-ms]:X: ' \
+        '--max-batch-prefill-tokens[most tokens of a step, prompts and running requests together; a longer prompt takes several steps (tgid --max-batch-tokens)]:N: ' \
+        '--max-waiting-tokens[any value holds\: a waiting request joins at the next step when there is room, so none waits for so many tokens]:N: ' \
+        '--max-batch-size[most sequences in a step; default 64 (tgid --max-running)]:N: ' \
+        '--hostname[address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read only when it is an IP address\: shells and containers put the machine'\''s name there]:HOST: ' \
+        '-p[port to listen on; default 3000, 0\: a free one]:PORT: ' \
+        '--port[port to listen on; default 3000, 0\: a free one]:PORT: ' \
+        '--json-output[log lines as JSON]' \
+        '--otlp-endpoint[send traces there\: OTLP over HTTP, usually port 4318; TGI spoke gRPC, and its port 4317 is refused]:URL: ' \
+        '--otlp-service-name[service.name of the traces; default text-generation-inference.router]:NAME: ' \
+        '*--cors-allow-origin[browsers'\'' pages that may call, such as https\://example.org; may be given several times, or with commas; default\: any]:ORIGIN: ' \
+        '--api-key[clients have to send `Authorization\: Bearer KEY`; others see a flag in the list of processes, so rather set API_KEY]:KEY: ' \
+        '--tokenizer-config-path[a tokenizer_config.json whose chat template is used]:FILE:_files' \
+        '--disable-grammar-support[answer a request with a grammar by 422 `grammar is not supported`]' \
+        '--max-client-batch-size[most prompts of a /v1/completions request; default 4]:N: ' \
+        '--payload-limit[most bytes of a request'\''s body; default 2000000]:N: ' \
+        '--enable-prefill-logprobs[without it `prefill` of the details is empty, whatever decoder_input_details says]' \
+        '-g[seconds that running requests get to finish at the end; default 90]:N: ' \
+        '--graceful-termination-timeout[seconds that running requests get to finish at the end; default 90]:N: ' \
+        '--n-threads[as --threads (tgid --threads)]:N: ' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '::MODEL: ' \
+        && return 0
+      ;;
     ps)
       _arguments \
         '-h[print help]' \
@@ -139,11 +186,53 @@ _tgi() {
       _arguments \
         '-h[print help]' \
         '--help[print help]' \
+        '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
+        '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
+        '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--min-p[sample from tokens at least this share as likely as the likeliest, 0 to 1; turns sampling on]:X: ' \
+        '--typical-p[sample from the most typical tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
+        '--repetition-penalty[more than 0; above 1 makes tokens of prompt and answer less likely; 1 is off]:X: ' \
+        '--frequency-penalty[-2 to 2; taken off a token'\''s logit once per time it was generated]:X: ' \
+        '--presence-penalty[-2 to 2; taken off the logit of every token that was generated]:X: ' \
+        '--do-sample[draw tokens at random; default\: take the likeliest one each time]' \
+        '--top-n-tokens[report this many of the likeliest tokens at each place]:N: ' \
+        '--watermark[watermark the answer]' \
+        '-s[tokens of each prompt; default 512]:N: ' \
+        '--sequence-length[tokens of each prompt; default 512]:N: ' \
         '--prompt-length[tokens of each prompt; default 512]:N: ' \
+        '-d[tokens of each answer; default 128]:N: ' \
         '--decode-length[tokens of each answer; default 128]:N: ' \
-        '*--batch-sizes[how many requests at once, with commas between; default 1,4,16]:N,N,...: ' \
-        '--runs[measured runs after one warm-up; default 5]:N: ' \
+        '-w[runs (under load\: requests) before those that count; default 1]:N: ' \
+        '--warmups[runs (under load\: requests) before those that count; default 1]:N: ' \
+        '--seed[of prompts, arrival times and draws; default 1]:N: ' \
         '--json[write one JSON object]' \
+        '-q[do not draw the progress on the terminal]' \
+        '--quiet[do not draw the progress on the terminal]' \
+        '*-b[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
+        '*--batch-size[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
+        '*--batch-sizes[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
+        '-r[measured runs of each batch size; default 5]:N: ' \
+        '--runs[measured runs of each batch size; default 5]:N: ' \
+        '--url[load this server\: http\://HOST\:PORT of TGI, vLLM, llama-server, `tgi serve`, ...]:URL: ' \
+        '--serving[load the daemon over its socket]' \
+        '--api[what the server speaks; default openai-chat]:NAME:(tgi openai-chat openai-completions)' \
+        '--model[the model to ask for; default\: the first the server lists]:NAME: ' \
+        '--api-key[sent as a bearer token; better in the environment, where other users can'\''t see it]:KEY: ' \
+        '--insecure[do not check the server'\''s certificate]' \
+        '--ignore-eos[ask the server to go on after the model'\''s end token, so that answers have the wanted length; always so over the socket]' \
+        '--timeout[seconds for one request; default 600]:SECONDS: ' \
+        '--tokens-per-word[how the server counts words; default\: two requests find out]:X: ' \
+        '--concurrency[requests at once; default 8; with --rate or --trace\: at most, default no limit]:N: ' \
+        '--requests[how many; of a trace\: its first; default 10 times the concurrency, or all of the trace]:M: ' \
+        '--rate[requests a second, with Poisson arrivals]:R: ' \
+        '--duration[start requests for so many seconds]:SECONDS: ' \
+        '--trace[recorded load\: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with timestamp, input_length, output_length, hash_ids (shared prefixes)]:FILE:_files' \
+        '--trace-speed[replay so many times as fast; default 1]:X: ' \
+        '--trace-scale[multiply the lengths of a trace; default 1]:X: ' \
+        '--max-total-tokens[shorten what a trace asks to so many tokens, prompt and answer together; the report says how many requests that met]:N: ' \
+        '--shared-prefix[so many first tokens of each prompt are the same, for prefix caches]:N: ' \
+        '--goodput[count the requests that stay within these times in ms\: ttft, itl, tpot, e2e]:ttft: ' \
+        '--csv[write one row a request]:FILE:_files' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -100,6 +100,7 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   ModelOptions options = services.options.model;
   options.model = asked.model;
   options.load_format = asked.load_format.value_or("auto");
+  if (asked.tokenizer_config) options.tokenizer_config = *asked.tokenizer_config;
   if (asked.dtype) options.dtype = *asked.dtype;
   if (asked.quantize) options.quantize = *asked.quantize;
   if (asked.quantize_group_size) {

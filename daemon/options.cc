@@ -127,6 +127,11 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "checkpoint",
         [](auto& o) -> auto& { return o.model.load_format; }),
     text_option(
+        "tokenizer-config",
+        "FILE",
+        "a tokenizer_config.json whose chat template goes before the model's own",
+        [](auto& o) -> auto& { return o.model.tokenizer_config; }),
+    text_option(
         "dtype",
         "TYPE",
         "of the weights in memory: auto (as the checkpoint says), f32, bf16, f16; f32 is exact and "

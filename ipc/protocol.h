@@ -127,7 +127,7 @@ struct TokenEvent {
   TokenInfo token;
   std::string
       text;  // released to the reader by this token: whole UTF-8, "" while something is held back
-  std::vector<TokenInfo> top_tokens;          // by falling logprob
+  std::vector<TokenInfo> top_tokens;            // by falling logprob
   std::optional<FinishReason> finish_reason{};  // the last token of its sequence
 };
 
@@ -139,7 +139,9 @@ struct Timings {
 };
 
 struct SequenceResult {
-  int64_t index = 0;  // below best_of: which of the draws of the seed this is
+  int64_t index = 0;  // below best_of
+  std::optional<uint64_t>
+      draw_seed{};  // when sampling: as the seed of a request it gives this again
   std::string text;
   FinishReason finish_reason = FinishReason::kLength;
   std::string stop_sequence;  // the one that matched, else ""
@@ -161,17 +163,18 @@ struct DoneEvent {
   Timings timings;
 };
 
-struct LoadParams {                              // what is absent stays as the daemon was started
-  std::string model;                             // a folder, or "demo"
-  std::optional<std::string> load_format{};      // "auto" or "dummy"
-  std::optional<std::string> dtype{};            // "auto", "f32", "bf16", "f16"
-  std::optional<std::string> quantize{};         // "none", "int8", "int4"
-  std::optional<int64_t> quantize_group_size{};  // columns that share a scale; 0: the default
-  std::optional<std::string> kv_cache_dtype{};   // "auto", "f32", "bf16", "f16"
-  std::optional<int64_t> kv_cache_memory{};      // bytes
-  std::optional<int64_t> max_total_tokens{};     // of one request
-  std::optional<int64_t> max_running{};          // sequences in a step
-  std::optional<int64_t> max_batch_tokens{};     // token rows in a step
+struct LoadParams {                               // what is absent stays as the daemon was started
+  std::string model;                              // a folder, or "demo"
+  std::optional<std::string> load_format{};       // "auto" or "dummy"
+  std::optional<std::string> tokenizer_config{};  // a file with another chat template
+  std::optional<std::string> dtype{};             // "auto", "f32", "bf16", "f16"
+  std::optional<std::string> quantize{};          // "none", "int8", "int4"
+  std::optional<int64_t> quantize_group_size{};   // columns that share a scale; 0: the default
+  std::optional<std::string> kv_cache_dtype{};    // "auto", "f32", "bf16", "f16"
+  std::optional<int64_t> kv_cache_memory{};       // bytes
+  std::optional<int64_t> max_total_tokens{};      // of one request
+  std::optional<int64_t> max_running{};           // sequences in a step
+  std::optional<int64_t> max_batch_tokens{};      // token rows in a step
 };
 
 struct MemoryPlan {  // bytes
@@ -257,6 +260,7 @@ struct TokenizeParams {
   std::optional<std::string> prompt;
   std::optional<OrderedJson> messages;
   bool add_special = true;
+  bool continue_final_message = false;  // chat only
 };
 // The slice of the text a token stands for, in Unicode scalar values; empty for tokens that were
 // added.

@@ -117,6 +117,7 @@ std::span<const Field<SequenceResult>> fields<SequenceResult>() {
   using S = SequenceResult;
   static constexpr std::array kFields = {
       field<&S::index>("index"),
+      field<&S::draw_seed>("draw_seed"),
       field<&S::text>("text", kRequired),
       field<&S::finish_reason>("finish_reason", kRequired),
       field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),

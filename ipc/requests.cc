@@ -111,6 +111,7 @@ std::span<const Field<LoadParams>> fields<LoadParams>() {
   static constexpr std::array kFields = {
       field<&LoadParams::model>("model", {.required = true}),
       field<&LoadParams::load_format>("load_format"),
+      field<&LoadParams::tokenizer_config>("tokenizer_config"),
       field<&LoadParams::quantize>("quantize"),
       field<&LoadParams::quantize_group_size>("quantize_group_size", {.low = 0, .high = 256}),
       field<&LoadParams::kv_cache_dtype>("kv_cache_dtype"),
@@ -129,6 +130,7 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
       field<&TokenizeParams::prompt>("prompt"),
       field<&TokenizeParams::messages>("messages"),
       field<&TokenizeParams::add_special>("add_special"),
+      field<&TokenizeParams::continue_final_message>("continue_final_message"),
   };
   return kFields;
 }

@@ -36,6 +36,14 @@ bool is_header_list(std::string_view names) {
          });
 }
 
+bool is_json(std::string_view content_type) {
+  std::string kind(content_type.substr(0, content_type.find(';')));
+  for (char& c : kind) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  while (kind.ends_with(' ')) kind.pop_back();
+  return kind == "application/json" ||
+         (kind.starts_with("application/") && kind.ends_with("+json"));
+}
+
 }  // namespace
 
 bool same_secret(std::string_view given, std::string_view wanted) {
@@ -127,6 +135,9 @@ std::optional<Response> Gateway::on_headers(const Request& request) {
     }
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
     return finish(scope, request, std::move(response));
+  }
+  if (!route->request_schema.empty() && !is_json(request.header("content-type"))) {
+    return on_refused(request, 415, "Expected request with `Content-Type: application/json`");
   }
   return std::nullopt;
 }

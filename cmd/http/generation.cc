@@ -101,6 +101,9 @@ void Generation::note(const ipc::Reply& reply) {
   ++num_done_;
   const ipc::DoneEvent& done = *reply.done;
   const ipc::Timings& times = done.timings;
+  // The accepted event came a little later than the queue began.
+  const double began_s = scope_->elapsed_s() - seconds(times.total_ms);
+  record.validation_s = std::max(0.0, std::min(record.validation_s.value_or(began_s), began_s));
   record.queue_s = seconds(times.queue_ms);
   record.prefill_s = seconds(times.time_to_first_token_ms - times.queue_ms);
   record.decode_s = seconds(times.decode_ms);

@@ -87,6 +87,19 @@ std::string framing_problem(const httplib::Request& request) {
   return "";
 }
 
+// For an answer that is written without the library.
+std::string plain_bytes(const Response& response) {
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+      response.status, response.status == 429 ? "Too Many Requests" : "URI Too Long",
+      response.content_type, response.body.size(), response.body);
+}
+
+void write_plainly(Connection& connection, const Response& response) {
+  const std::string bytes = plain_bytes(response);
+  (void)connection.write(bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 // The library's server, of which only the reading and writing of one request is used.
@@ -94,6 +107,11 @@ class HttpServer::Library final : public httplib::Server {
  public:
   Library(const ServerOptions& options, RequestHandler& handler)
       : options_(options), handler_(handler) {
+    // Without SO_REUSEPORT, the library's default: two servers would share a port unawares.
+    set_socket_options([](socket_t socket) {
+      const int on = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    });
     set_payload_max_length(SIZE_MAX);  // checked here, where chunked bodies are counted as well
     set_keep_alive_timeout(options.connection.idle_timeout.count() / 1000);
     set_keep_alive_max_count(1'000'000);
@@ -301,10 +319,7 @@ void HttpServer::turn_away(UniqueFd socket) {
       handler_.on_refused({}, 429,
                           fmt::format("{} connections are open, which is as many as are taken",
                                       options_.max_connections));
-  const std::string bytes = fmt::format(
-      "HTTP/1.1 {} Too Many Requests\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
-      "close\r\n\r\n{}",
-      response.status, response.content_type, response.body.size(), response.body);
+  const std::string bytes = plain_bytes(response);
   // A fresh socket has room for so little; what the client sends is not read.
   (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(socket.get(), SHUT_WR);
@@ -323,6 +338,11 @@ void HttpServer::serve(UniqueFd socket) {
       const bool close_after = ::poll(&stopping, 1, 0) > 0;
       const bool ok = library_->serve_one(connection, close_after);
       current = nullptr;
+      // The library says nothing when not even the first line could be read.
+      if (!ok && !state.answered && connection.headers_too_large()) {
+        write_plainly(connection, handler_.on_refused({}, 414, "the address is too long"));
+        state.must_close = true;
+      }
       if (state.on_end) state.on_end(ok || close_after);
       cut_off = state.must_close;
       if (!ok || state.must_close) break;

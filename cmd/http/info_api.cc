@@ -126,6 +126,7 @@ Response tokenize(Scope& scope, const GenerateBody& body) {
 Response chat_tokenize(Scope& scope, const ChatBody& body) {
   ipc::TokenizeParams asked;
   asked.messages = flatten_messages(body.messages);
+  asked.continue_final_message = ends_with_assistant(*asked.messages);
   asked.add_special = false;
   const ipc::TokenizeResult result = ask_tokens(scope, asked);
   return json_response(

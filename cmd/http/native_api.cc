@@ -39,7 +39,7 @@ void add_sequence(const ipc::SequenceResult& sequence,
                   OrderedJson& out) {
   out["finish_reason"] = ipc::finish_reason_name(sequence.finish_reason);
   out["generated_tokens"] = sequence.num_generated_tokens;
-  out["seed"] = done.seed ? OrderedJson(*done.seed) : OrderedJson();
+  out["seed"] = sequence.draw_seed ? OrderedJson(*sequence.draw_seed) : OrderedJson();
   out["prefill"] = prefill_json(done.prompt_tokens);
   out["tokens"] = tokens_json(sequence.tokens);
   if (sequence.top_tokens.empty()) return;
@@ -105,7 +105,12 @@ void stream_events(const std::shared_ptr<Scope>& scope,
     if (is_token) last = std::move(event.reply.token);
     if (done == nullptr && (!is_token || last->finish_reason)) continue;
     if (!last) throw ApiError(500, "incomplete_generation_stream", "Incomplete generation stream");
-    if (done != nullptr) note_finish(*scope, *done);
+    if (done != nullptr) {
+      note_finish(*scope, *done);
+      if (state.parameters.return_full_text.value_or(false)) {
+        event.reply.done->best.text.insert(0, state.body.inputs);
+      }
+    }
     events.send(token_event_json(++index, *last, done));
     scope->token_written(0);
   }

@@ -109,11 +109,11 @@ void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
 void check_best_of(const GenerateParameters& p, bool stream, const ApiOptions& options) {
   const uint64_t best_of = p.best_of.value_or(1);
   const auto max = static_cast<uint64_t>(options.max_best_of);
-  require(best_of <= 1 || max > 1, "`best_of` != 1 is not allowed for this endpoint");
-  require(best_of <= max, "`best_of` must be > 0 and <= {}. Given: {}", max, best_of);
   require(!stream || best_of == 1, "`best_of` != 1 is not supported when streaming tokens");
   require(!stream || !p.decoder_input_details,
           "`decoder_input_details` == true is not supported when streaming tokens");
+  require(best_of <= 1 || max > 1, "`best_of` != 1 is not allowed for this endpoint");
+  require(best_of <= max, "`best_of` must be > 0 and <= {}. Given: {}", max, best_of);
   require(best_of <= 1 || is_sampling(p), "you must use sampling when `best_of` is > 1");
 }
 
@@ -172,7 +172,8 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
-  to.return_full_text = p.return_full_text.value_or(false);
+  // Of a stream only the whole text at its end has the prompt in front, which is put there later.
+  to.return_full_text = !stream && p.return_full_text.value_or(false);
   to.details = p.details || p.decoder_input_details;
   to.prompt_logprobs = p.decoder_input_details && options.enable_prefill_logprobs;
   to.max_input_tokens = options.max_input_tokens;

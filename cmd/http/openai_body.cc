@@ -165,8 +165,7 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   to.frequency_penalty = p.frequency_penalty;
   to.presence_penalty = p.presence_penalty;
   to.logit_bias = read_logit_bias(p.logit_bias);
-  // OpenAI's seeds may be negative: any 64 bits will do.
-  if (p.seed) to.seed = static_cast<uint64_t>(*p.seed);
+  if (p.seed) to.seed = p.seed->value;
   to.stop = read_stop(p.stop);
   to.include_stop_text = false;
   to.ignore_eos = p.ignore_eos;
@@ -284,6 +283,10 @@ OrderedJson flatten_messages(const OrderedJson& messages) {
   return out;
 }
 
+bool ends_with_assistant(const OrderedJson& flat_messages) {
+  return flat_messages.back()["role"] == "assistant";
+}
+
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) {
   check_shared(body, options);
   check_ranges(body);
@@ -303,7 +306,7 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   }
   ipc::GenerateRequest out;
   out.messages = flatten_messages(body.messages);
-  out.continue_final_message = out.messages->back()["role"] == "assistant";
+  out.continue_final_message = ends_with_assistant(*out.messages);
   out.stream = body.stream;
   fill_sampling(body, options, out.params);
   if (body.max_completion_tokens) out.params.max_new_tokens = *body.max_completion_tokens;

@@ -13,6 +13,11 @@
 
 namespace tgi::http {
 
+// Any 64 bits: OpenAI's seeds may be negative, TGI's above the largest signed number.
+struct Seed {
+  uint64_t value = 0;
+};
+
 // What chat and completions share.
 struct OpenAiParameters {
   std::optional<std::string> model;
@@ -25,7 +30,7 @@ struct OpenAiParameters {
   std::optional<double> typical_p;
   std::optional<double> min_p;
   std::optional<int32_t> top_k;
-  std::optional<int64_t> seed;
+  std::optional<Seed> seed;
   std::optional<uint32_t> n;
   std::optional<OrderedJson> stop;        // a text or a list of them
   std::optional<OrderedJson> logit_bias;  // {"token id": bias}
@@ -54,6 +59,20 @@ struct CompletionBody : OpenAiParameters {
   std::optional<uint32_t> best_of;
 };
 
+inline void read_body_value(const OrderedJson& json, const std::string& path, Seed& out) {
+  if (json.is_number_unsigned()) {
+    out.value = json.get<uint64_t>();
+  } else {
+    int64_t value = 0;
+    read_body_value(json, path, value);
+    out.value = static_cast<uint64_t>(value);
+  }
+}
+template <>
+struct SchemaOf<Seed> {
+  static OrderedJson get() { return SchemaOf<int64_t>::get(); }
+};
+
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>();
 template <>
@@ -80,5 +99,8 @@ std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const Ap
 
 // For the template: content parts joined into one text. Throws for what can't be shown to a model.
 OrderedJson flatten_messages(const OrderedJson& messages);
+
+// A conversation that ends with the assistant's turn: the answer goes on with it, as in TGI.
+bool ends_with_assistant(const OrderedJson& flat_messages);
 
 }  // namespace tgi::http

@@ -1,5 +1,6 @@
 // The OpenAPI document: routes from the route table, bodies from the tables they are read with.
-#include <map>
+#include <array>
+#include <cctype>
 
 #include "cmd/http/answer_schemas.h"
 #include "cmd/http/native_body.h"
@@ -58,13 +59,50 @@ OrderedJson schemas() {
   return out;
 }
 
-// The schema of a route's events, when it can stream.
-std::string_view event_schema(const Route& route) {
-  if (route.response_schema == "GenerateResponse" || route.response_schema == "StreamResponse") {
-    return "StreamResponse";
+struct AnswerRow {
+  std::string_view response_schema;  // of the route table
+  OrderedJson (*whole)();            // null: only streamed
+  std::string_view event;            // "": never streamed
+};
+
+// What a 200 holds where it is more than the one schema.
+constexpr std::array<AnswerRow, 5> kAnswers = {{
+    {"StreamResponse", nullptr, "StreamResponse"},
+    {"GenerateResponse", [] { return reference("GenerateResponse"); }, ""},
+    {"CompatGenerateResponse",
+     [] {
+       return OrderedJson{{"type", "array"}, {"items", reference("GenerateResponse")}};
+     },
+     "StreamResponse"},
+    {"ChatCompletion", [] { return reference("ChatCompletion"); }, "ChatCompletionChunk"},
+    {"CompletionFinal", [] { return reference("CompletionFinal"); }, "Chunk"},
+}};
+
+OrderedJson one_of(std::initializer_list<OrderedJson> choices) {
+  return {{"oneOf", OrderedJson::array_t(choices)}};
+}
+
+OrderedJson answer_content(const Route& route) {
+  OrderedJson out = OrderedJson::object();
+  if (route.response_schema == "SagemakerResponse") {
+    const auto whole = [](const AnswerRow& row) { return row.whole(); };
+    out["application/json"]["schema"] =
+        one_of({whole(kAnswers[2]), whole(kAnswers[3]), whole(kAnswers[4])});
+    out["text/event-stream"]["schema"] =
+        one_of({reference("StreamResponse"), reference("ErrorResponse"),
+                reference("ChatCompletionChunk"), reference("Chunk"), reference("OpenAiError")});
+    return out;
   }
-  if (route.response_schema == "ChatCompletion") return "ChatCompletionChunk";
-  return route.response_schema == "CompletionFinal" ? "Chunk" : "";
+  for (const AnswerRow& row : kAnswers) {
+    if (row.response_schema != route.response_schema) continue;
+    if (row.whole != nullptr) out["application/json"]["schema"] = row.whole();
+    if (!row.event.empty()) {
+      out["text/event-stream"]["schema"] = one_of(
+          {reference(row.event), reference(route.is_openai ? "OpenAiError" : "ErrorResponse")});
+    }
+    return out;
+  }
+  return content_of("application/json", route.response_schema);
 }
 
 OrderedJson describe(const Route& route) {
@@ -79,12 +117,7 @@ OrderedJson describe(const Route& route) {
   }
   OrderedJson ok = {{"description", "the answer"}};
   if (!route.response_schema.empty()) {
-    ok["content"] = route.response_schema == "StreamResponse"
-                        ? OrderedJson::object()
-                        : content_of("application/json", route.response_schema);
-    if (const auto events = event_schema(route); !events.empty()) {
-      ok["content"].update(content_of("text/event-stream", events));
-    }
+    ok["content"] = answer_content(route);
   }
   OrderedJson responses = {{"200", std::move(ok)}};
   const std::string_view error = route.is_openai ? "OpenAiError" : "ErrorResponse";
@@ -114,7 +147,7 @@ OrderedJson describe(const Route& route) {
     add("502", "the daemon does not answer");
   }
   if (route.needs_key) responses["401"] = {{"description", "the API key is wrong or missing"}};
-  if (route.path == "/v1/models/*" || route.is_openai) add("404", "no such model");
+  if (route.is_openai || route.path == "/invocations") add("404", "no such model");
   if (!route.request_schema.empty() || route.path.find("health") != std::string_view::npos ||
       route.path == "/ping" || route.path == "/") {
     add("503", "no model is ready, or the server is shutting down");

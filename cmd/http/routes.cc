@@ -13,16 +13,7 @@ namespace {
 
 using ipc::OrderedJson;
 
-bool is_json(std::string_view content_type) {
-  const std::string_view kind = content_type.substr(0, content_type.find(';'));
-  return kind.starts_with("application/json") ||
-         (kind.starts_with("application/") && kind.find("+json") != std::string_view::npos);
-}
-
 OrderedJson parse_body(const Request& request) {
-  if (!is_json(request.header("content-type"))) {
-    throw BodyError(415, "Expected request with `Content-Type: application/json`");
-  }
   try {
     return ipc::parse_json(request.body);
   } catch (const Error& error) {
@@ -100,7 +91,7 @@ Response handle_docs(std::shared_ptr<Scope> /*scope*/, const Request& /*request*
 constexpr std::array kRoutes = {
     Route{"POST", "/", true, false, handle_root,
           "Generate, streamed when `stream` is true; the older form of /generate",
-          "CompatGenerateRequest", "GenerateResponse"},
+          "CompatGenerateRequest", "CompatGenerateResponse"},
     Route{"GET", "/", false, false, health, "Whether the model answers", "", ""},
     Route{"POST", "/generate", true, false, handle_generate, "Generate", "GenerateRequest",
           "GenerateResponse"},
@@ -111,7 +102,7 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/completions", true, true, handle_completions, "Continue prompts",
           "CompletionRequest", "CompletionFinal"},
     Route{"POST", "/invocations", true, false, handle_invocations,
-          "The body of any of the routes that generate", "SagemakerRequest", "GenerateResponse"},
+          "The body of any of the routes that generate", "SagemakerRequest", "SagemakerResponse"},
     Route{"POST", "/tokenize", true, false, handle_tokenize, "The tokens of a prompt",
           "GenerateRequest", "TokenizeResponse"},
     Route{"POST", "/chat_tokenize", false, false, handle_chat_tokenize,

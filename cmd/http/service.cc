@@ -30,6 +30,7 @@ Scope::Scope(Service& service, const Request& request, std::string route)
   record_.method = request.method;
   record_.route = std::move(route);
   record_.path = request.path;
+  record_.model = service.options.model_id;
   record_.started_at = request.arrived_at_system;
   record_.trace_in =
       read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));
@@ -79,9 +80,11 @@ void Scope::failed(const ApiError& error) {
 
 void Scope::client_left() {
   record_.failure = Failure::kDropped;
-  // Before the first token the gateway can't tell waiting from computing; the daemon's own metric
-  // does.
-  record_.cancelled_phase = record_.time_to_first_token_s ? "decode" : "prefill";
+  // Before the first token the gateway can't tell waiting from computing, and of a whole answer it
+  // sees no token: the daemon's own metric tells.
+  if (record_.stream) {
+    record_.cancelled_phase = record_.time_to_first_token_s ? "decode" : "prefill";
+  }
 }
 
 void Scope::end(int status, bool was_sent) {
@@ -90,7 +93,7 @@ void Scope::end(int status, bool was_sent) {
   record_.total_s = elapsed_s();
   service_.metrics.observe(record_);
   service_.log.write(record_);
-  if (service_.exporter != nullptr) service_.exporter->add(record_);
+  if (service_.exporter != nullptr && record_.is_generation) service_.exporter->add(record_);
 }
 
 std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_characters) {

@@ -226,7 +226,7 @@ void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& resul
       const float score = result.scores[next++];
       const auto at = static_cast<size_t>(part.first_scored_token + i);
       if (at < live.prompt_tokens.size() && std::isfinite(score))
-        live.prompt_tokens[at].logprob = score;
+        live.prompt_tokens[at].logprob = shortest_double(score);
     }
   }
 }

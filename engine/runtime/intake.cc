@@ -247,7 +247,8 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
   if (asked.prompt.has_value() == asked.messages.has_value())
     refuse("give exactly one of prompt and messages");
   ipc::TokenizeResult out;
-  out.text = asked.prompt ? *asked.prompt : render(*asked.messages, nullptr, false);
+  out.text =
+      asked.prompt ? *asked.prompt : render(*asked.messages, nullptr, asked.continue_final_message);
   const std::vector<int32_t> ids = encode(out.text, asked.prompt.has_value() && asked.add_special);
   for (const TextSpan& span : token_spans(tokenizer_, out.text, ids)) {
     out.spans.push_back({.start = span.start, .stop = span.stop});

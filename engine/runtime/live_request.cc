@@ -17,14 +17,8 @@ double millis_between(Clock::time_point from, Clock::time_point to) {
 }
 
 // JSON has no infinities: a token that can't be drawn has no log-probability to show.
-// As the double that has the float's shortest decimal form: fewer digits on the wire, none lost.
 std::optional<double> finite(float logprob) {
-  if (!std::isfinite(logprob)) return std::nullopt;
-  std::array<char, 32> text{};
-  const auto written = std::to_chars(text.data(), text.data() + text.size(), logprob);
-  double shortest = 0;
-  std::from_chars(text.data(), written.ptr, shortest);
-  return shortest;
+  return std::isfinite(logprob) ? std::optional<double>(shortest_double(logprob)) : std::nullopt;
 }
 
 ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
@@ -34,7 +28,23 @@ ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
           .special = tokenizer.is_special(token.id)};
 }
 
+// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): seeds that lie apart.
+uint64_t seed_of_sequence(uint64_t seed, uint32_t index) {
+  uint64_t z = seed + index * 0x9E3779B97F4A7C15U;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
 }  // namespace
+
+double shortest_double(float value) {
+  std::array<char, 32> text{};
+  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
+  double shortest = 0;
+  std::from_chars(text.data(), written.ptr, shortest);
+  return shortest;
+}
 
 std::string token_text(const Tokenizer& tokenizer, int32_t id) {
   std::string raw;
@@ -50,7 +60,9 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
       stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text) {
   request = owner.request.get();
   sampling = request->sampling;
-  sampling.sequence_index = index;
+  // Each draws by a seed of its own, so that it can be had again alone.
+  if (index > 0) sampling.seed = seed_of_sequence(sampling.seed, index);
+  if (sampling.do_sample) result.draw_seed = sampling.seed;
   result.index = index;
   token_ids.reserve(request->prompt_ids.size() + static_cast<size_t>(request->max_new_tokens));
   token_ids = request->prompt_ids;

@@ -92,6 +92,35 @@ std::unique_ptr<Tokenizer> open_tokenizer(const ModelOptions& options,
   return load_tokenizer(files);
 }
 
+// A model's files where another tokenizer_config.json has the chat template.
+class OtherTokenizerConfig final : public FileSource {
+ public:
+  OtherTokenizerConfig(const FileSource& files, const std::string& path)
+      : files_(files), path_(path), file_(path) {}
+
+  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
+    if (name == "tokenizer_config.json") return file_.bytes();
+    // These would go before it.
+    if (name == "chat_template.jinja" || name == "chat_template.json") return std::nullopt;
+    return files_.find(name);
+  }
+
+  std::string describe(const std::string& name) const override {
+    return name == "tokenizer_config.json" ? path_ : files_.describe(name);
+  }
+
+ private:
+  const FileSource& files_;
+  const std::string path_;
+  const MappedFile file_;
+};
+
+std::optional<ChatTemplate> open_chat_template(const ModelOptions& options,
+                                               const FileSource& files) {
+  if (options.tokenizer_config.empty()) return load_chat_template(files);
+  return load_chat_template(OtherTokenizerConfig(files, options.tokenizer_config));
+}
+
 }  // namespace
 
 void ServedModel::check(const ModelOptions& options) {
@@ -115,7 +144,7 @@ LoadedConfig ServedModel::read_files(const ModelOptions& options) {
                     "tokenizer of another model?",
                     options.model, tokenizer_->vocab_size(), vocab_size));
   }
-  chat_template_ = load_chat_template(*files_);
+  chat_template_ = open_chat_template(options, *files_);
   return loaded;
 }
 

@@ -18,6 +18,7 @@ namespace tgi {
 
 struct ModelOptions {
   std::string model = "demo";        // a folder, or "demo" for the one inside the executable
+  std::string tokenizer_config;      // a file in place of the model's for the chat template; or ""
   std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
   std::string dtype =
       "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"

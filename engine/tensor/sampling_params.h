@@ -12,19 +12,19 @@ struct LogitBias {
 };
 
 // Order of work on a row of logits: watermark, repetition, frequency and presence penalty, bias,
-// mask, temperature, top-k, top-p, typical-p, min-p, draw. Reported log-probabilities are those of the
-// logits before all of this.
+// mask, temperature, top-k, top-p, typical-p, min-p, draw. Reported log-probabilities are those of
+// the logits before all of this.
 struct SamplingParams {
-  bool do_sample = false;           // false: argmax, lowest id on ties
-  float temperature = 1.0F;         // > 0
-  int32_t top_k = 0;                // 0: off
-  float top_p = 1.0F;               // 1: off
-  float typical_p = 1.0F;           // 1: off
-  float min_p = 0.0F;               // 0: off
-  float repetition_penalty = 1.0F;  // 1: off; once per distinct id of prompt and output
-  float frequency_penalty = 0.0F;   // 0: off; times the count of the id in the output
-  float presence_penalty = 0.0F;    // 0: off; for each distinct id of the output
-  std::vector<LogitBias> logit_bias;  // each id once
+  bool do_sample = false;               // false: argmax, lowest id on ties
+  float temperature = 1.0F;             // > 0
+  int32_t top_k = 0;                    // 0: off
+  float top_p = 1.0F;                   // 1: off
+  float typical_p = 1.0F;               // 1: off
+  float min_p = 0.0F;                   // 0: off
+  float repetition_penalty = 1.0F;      // 1: off; once per distinct id of prompt and output
+  float frequency_penalty = 0.0F;       // 0: off; times the count of the id in the output
+  float presence_penalty = 0.0F;        // 0: off; for each distinct id of the output
+  std::vector<LogitBias> logit_bias{};  // each id once
   bool watermark = false;
   uint64_t seed = 0;
   uint32_t sequence_index =

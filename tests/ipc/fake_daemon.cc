@@ -40,8 +40,10 @@ void FakeSession::send(std::string_view line) {
 }
 
 void FakeSession::send_text(const std::string& text, int id) {
-  send(ipc::encode_token_event(
-      {.token = {.id = id, .text = text, .logprob = -0.5}, .text = text, .top_tokens = {}}));
+  ipc::TokenEvent event;
+  event.token = {.id = id, .text = text, .logprob = -0.5};
+  event.text = text;
+  send(ipc::encode_token_event(event));
 }
 
 void FakeSession::send_error(Code code, const std::string& message) {
