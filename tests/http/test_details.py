@@ -166,9 +166,11 @@ def test_logprobs_are_printed_as_float32(api):
         assert abs(as_float32 - float(text)) <= abs(as_float32) * 1e-7
 
 
-def test_the_highest_of_one_has_logprob_zero(api):
-    details = api.generate(PROMPT, max_new_tokens=4, top_k=1, details=True)["details"]
-    assert all(t["logprob"] == 0 for t in details["tokens"])
+def test_logprobs_are_the_models_own_whatever_is_made_of_them(api):
+    """Unlike TGI, where temperature, top-k and penalties change them and `top_k: 1` always gives 0."""
+    plain = api.generate(PROMPT, max_new_tokens=8, details=True)["details"]["tokens"]
+    for parameters in ({"top_k": 1}, {"top_k": 1, "temperature": 3.0}, {"temperature": 1e-3}, {"top_p": 1e-4}):
+        assert api.generate(PROMPT, max_new_tokens=8, details=True, **parameters)["details"]["tokens"] == plain
 
 
 def test_stop_text_stays_and_only_the_first_match_counts(api):
