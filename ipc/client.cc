@@ -153,18 +153,21 @@ class Connection {
     for (;;) {
       line = reader_.next();
       if (line) return ReadStatus::kData;
-      const ReadStatus status = read_into(fd_.get(), reader_);
-      if (status == ReadStatus::kClosed) return status;
-      if (status == ReadStatus::kData) continue;
-      if (timeout_ms == 0 || !wait_for(options_, fd_.get(), POLLIN, timeout_ms)) {
+      // What was there has been read: asking again would cost a call per line for nothing.
+      if (drained_ && timeout_ms != 0 && !wait_for(options_, fd_.get(), POLLIN, timeout_ms)) {
         return ReadStatus::kWouldBlock;
       }
+      const ReadStatus status = read_into(fd_.get(), reader_);
+      if (status == ReadStatus::kClosed) return status;
+      drained_ = true;
+      if (status == ReadStatus::kWouldBlock && timeout_ms == 0) return status;
     }
   }
 
   const ClientOptions& options_;
   UniqueFd fd_;
   LineReader reader_;
+  bool drained_ = false;  // the last read took what there was, or nearly
   pid_t pid_ = 0;
   int64_t num_replies_ = 0;
 };

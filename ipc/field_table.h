@@ -83,6 +83,9 @@ std::span<const Field<TokenizeResult>> fields<TokenizeResult>();
 template <>
 std::span<const Field<Hello>> fields<Hello>();
 
+// The common form of a token event, or nothing: then the tables have to read it.
+std::optional<TokenEvent> try_decode_token_event(std::string_view line);
+
 [[noreturn]] inline void fail_field(const std::string& path, const std::string& problem) {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", path, problem));
 }

@@ -157,10 +157,6 @@ std::string encode_accepted_event(const AcceptedEvent& event) {
   return dump(json);
 }
 
-std::string encode_token_event(const TokenEvent& event) {
-  return dump(write_value(event));
-}
-
 std::string encode_done_event(const DoneEvent& event) {
   OrderedJson json;
   json["done"] = to_json(event);
@@ -168,8 +164,10 @@ std::string encode_done_event(const DoneEvent& event) {
 }
 
 Reply decode_reply(std::string_view line) {
-  const OrderedJson json = parse_json(line);
   Reply reply;
+  reply.token = try_decode_token_event(line);
+  if (reply.token) return reply;
+  const OrderedJson json = parse_json(line);
   if (json.is_object() && json.contains("token")) {
     read_value(json, "", {}, reply.token.emplace());
   } else if (json.is_object() && json.contains("done")) {

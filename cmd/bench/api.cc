@@ -33,7 +33,7 @@ const ApiRow& api_row(Api api) {
 OrderedJson tgi_body(const BodyOptions& options, std::string_view prompt, int64_t num_tokens) {
   OrderedJson parameters = {{"max_new_tokens", num_tokens}, {"details", true}};
   parameters.update(options.sampling);
-  if (options.ignore_eos) parameters["ignore_eos"] = true;
+  if (options.ignore_eos) parameters["ignore_eos_token"] = true;  // LoRAX's name; TGI has none
   return {{"inputs", prompt}, {"parameters", std::move(parameters)}};
 }
 

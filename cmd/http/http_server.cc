@@ -130,9 +130,12 @@ class HttpServer::Library final : public httplib::Server {
     set_error_handler(explain);
     set_exception_handler([](const httplib::Request&, httplib::Response& response,
                              std::exception_ptr) { response.status = 500; });
-    set_expect_100_continue_handler([this](const httplib::Request& request, httplib::Response&) {
-      return is_too_large(request) ? 413 : 100;
-    });
+    set_expect_100_continue_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          if (!is_too_large(request)) return 100;
+          note_request(request);
+          return response.status = 413;  // with what refuse() says
+        });
   }
 
   int bind() {
@@ -170,7 +173,8 @@ class HttpServer::Library final : public httplib::Server {
            (length.size() > 18 || std::stoull(length) > options_.max_body_bytes);
   }
 
-  HandlerResponse before_body(const httplib::Request& from, httplib::Response& response) {
+  // What is known before the body is read.
+  static void note_request(const httplib::Request& from) {
     Request& request = current->request;
     request.method = from.method;
     request.path = from.path;
@@ -181,6 +185,11 @@ class HttpServer::Library final : public httplib::Server {
     request.arrived_at_system = std::chrono::system_clock::now() -
                                 std::chrono::duration_cast<std::chrono::system_clock::duration>(
                                     std::chrono::steady_clock::now() - request.arrived_at);
+  }
+
+  HandlerResponse before_body(const httplib::Request& from, httplib::Response& response) {
+    note_request(from);
+    const Request& request = current->request;
     const bool has_body =
         from.has_header("Transfer-Encoding") ||
         (from.has_header("Content-Length") && from.get_header_value("Content-Length") != "0");

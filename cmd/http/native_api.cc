@@ -1,5 +1,6 @@
 #include "cmd/http/native_api.h"
 
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/sse.h"
@@ -71,22 +72,35 @@ struct StreamState {
   GenerateParameters parameters;
 };
 
-OrderedJson token_event_json(int64_t index, ipc::TokenEvent& event, const ipc::DoneEvent* done) {
+void write_token(const ipc::TokenInfo& token, JsonText& out) {
+  out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
+  out.raw(",\"logprob\":").number(token.logprob);
+  out.raw(",\"special\":").boolean(token.special).raw("}");
+}
+
+// One event per token, so it is written straight into the line.
+std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::DoneEvent* done) {
   // What the token made readable; a special token is spelled out.
   if (!event.text.empty() || !event.token.special) event.token.text = event.text;
-  OrderedJson out = {{"index", index}, {"token", token_json(event.token)}};
-  if (!event.top_tokens.empty()) out["top_tokens"] = tokens_json(event.top_tokens);
-  if (done == nullptr) {
-    out["generated_text"] = nullptr;
-    out["details"] = nullptr;
-    return out;
+  std::string line;
+  line.reserve(192);
+  JsonText out(line);
+  out.raw("{\"index\":").number(index).raw(",\"token\":");
+  write_token(event.token, out);
+  if (!event.top_tokens.empty()) {
+    out.raw(",\"top_tokens\":").raw(dump_json(tokens_json(event.top_tokens)));
   }
-  out["generated_text"] = done->best.text;
-  out["details"] = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
-                    {"generated_tokens", done->best.num_generated_tokens},
-                    {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
-                    {"input_length", done->num_prompt_tokens}};
-  return out;
+  if (done == nullptr) {
+    out.raw(",\"generated_text\":null,\"details\":null}");
+    return line;
+  }
+  const OrderedJson details = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
+                               {"generated_tokens", done->best.num_generated_tokens},
+                               {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
+                               {"input_length", done->num_prompt_tokens}};
+  out.raw(",\"generated_text\":").string(done->best.text);
+  out.raw(",\"details\":").raw(dump_json(details)).raw("}");
+  return line;
 }
 
 void stream_events(const std::shared_ptr<Scope>& scope,
@@ -111,7 +125,7 @@ void stream_events(const std::shared_ptr<Scope>& scope,
         event.reply.done->best.text.insert(0, state.body.inputs);
       }
     }
-    events.send(token_event_json(++index, *last, done));
+    events.send_text(token_event_text(++index, *last, done));
     scope->token_written(0);
   }
 }

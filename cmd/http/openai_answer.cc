@@ -30,6 +30,12 @@ OrderedJson answer_head(std::string_view id_prefix,
           {"system_fingerprint", fmt::format("{}-native", ipc::kVersion)}};
 }
 
+std::string open_object(const OrderedJson& object) {
+  std::string text = dump_json(object);
+  text.pop_back();
+  return text;
+}
+
 std::string_view openai_finish_reason(ipc::FinishReason reason) {
   return reason == ipc::FinishReason::kLength ? "length" : "stop";
 }

@@ -19,6 +19,9 @@ OrderedJson answer_head(std::string_view id_prefix,
                         const std::optional<std::string>& model,
                         const ApiOptions& options);
 
+// The text of an object without its closing bracket, for more members to follow.
+std::string open_object(const OrderedJson& object);
+
 std::string_view openai_finish_reason(ipc::FinishReason reason);
 
 struct UsageCounts {

@@ -1,4 +1,5 @@
 // POST /v1/chat/completions
+#include "base/json_text.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"
 
@@ -72,19 +73,21 @@ class Chunks {
     const auto index = static_cast<size_t>(token.index);
     if (!role_sent_.at(index)) {
       role_sent_[index] = true;
-      events.send(chunk(token.index, "", OrderedJson(), OrderedJson()));
+      events.send_text(chunk(token.index, "", "null", ""));
     }
-    OrderedJson finish;
+    std::string_view finish;
     if (token.finish_reason) {
       finish = openai_finish_reason(*token.finish_reason);
-      scope_->record().finish_reasons.emplace_back(finish.get<std::string>());
+      scope_->record().finish_reasons.emplace_back(finish);
     }
-    OrderedJson logprobs;
+    std::string logprobs = "null";
     if (logprobs_) {
-      logprobs["content"] =
+      OrderedJson json;
+      json["content"] =
           OrderedJson::array({token_logprobs(token.token, token.top_tokens, num_top_)});
+      logprobs = dump_json(json);
     }
-    events.send(chunk(token.index, token.text, std::move(logprobs), std::move(finish)));
+    events.send_text(chunk(token.index, token.text, logprobs, finish));
     scope_->token_written(index);
   }
 
@@ -97,22 +100,25 @@ class Chunks {
   }
 
  private:
-  OrderedJson chunk(int64_t index,
+  // One chunk per token, so it is written straight into the line. An empty `finish` is none.
+  std::string chunk(int64_t index,
                     std::string_view content,
-                    OrderedJson logprobs,
-                    OrderedJson finish) const {
-    OrderedJson choice = {{"index", index},
-                          {"delta", {{"role", "assistant"}, {"content", content}}},
-                          {"logprobs", std::move(logprobs)},
-                          {"finish_reason", std::move(finish)}};
-    OrderedJson out = head_;
-    out["choices"] = OrderedJson::array({std::move(choice)});
-    out["usage"] = nullptr;
-    return out;
+                    std::string_view logprobs,
+                    std::string_view finish) const {
+    std::string line;
+    line.reserve(open_head_.size() + 160);
+    JsonText out(line);
+    out.raw(open_head_).raw(",\"choices\":[{\"index\":").number(index);
+    out.raw(",\"delta\":{\"role\":\"assistant\",\"content\":").string(content);
+    out.raw("},\"logprobs\":").raw(logprobs).raw(",\"finish_reason\":");
+    finish.empty() ? out.raw("null") : out.string(finish);
+    out.raw("}],\"usage\":null}");
+    return line;
   }
 
   const std::shared_ptr<Scope> scope_;
   const OrderedJson head_;
+  const std::string open_head_ = open_object(head_);
   const bool wants_usage_;
   const bool logprobs_;
   const int64_t num_top_;

@@ -1,4 +1,5 @@
 // POST /v1/completions
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"
@@ -16,7 +17,8 @@ class TokenLists {
     tokens_.push_back(token.text);
     logprobs_.push_back(token.logprob ? OrderedJson(*token.logprob) : OrderedJson());
     offsets_.push_back(offset_);
-    offset_ += count_utf8_characters(token.text);
+    // Special tokens are not in the text.
+    if (!token.special) offset_ += count_utf8_characters(token.text);
     OrderedJson alternatives;  // null: the daemon lists none for prompt tokens
     if (top != nullptr && num_top_ > 0) {
       alternatives = OrderedJson::object();
@@ -154,23 +156,29 @@ class Chunks {
       reason = openai_finish_reason(*token.finish_reason);
       scope_->record().finish_reasons.emplace_back(reason);
     }
-    OrderedJson logprobs;
+    std::string logprobs = "null";
     if (num_top_) {
       TokenLists lists(*num_top_, offsets_[index]);
       lists.add(token.token, &token.top_tokens);
       offsets_[index] = lists.offset();
-      logprobs = std::move(lists).to_json();
+      logprobs = dump_json(std::move(lists).to_json());
     }
-    OrderedJson out = head_;
-    out["choices"] = OrderedJson::array(
-        {choice_json(static_cast<int64_t>(index), token.text, std::move(logprobs), reason)});
-    if (usage != nullptr) out["usage"] = *usage;
-    events.send(out);
+    // One chunk per token, so it is written straight into the line.
+    std::string line;
+    line.reserve(open_head_.size() + 160);
+    JsonText out(line);
+    out.raw(open_head_).raw(",\"choices\":[{\"index\":").number(index);
+    out.raw(",\"text\":").string(token.text).raw(",\"logprobs\":").raw(logprobs);
+    out.raw(",\"finish_reason\":").string(reason).raw("}]");
+    if (usage != nullptr) out.raw(",\"usage\":").raw(dump_json(*usage));
+    out.raw("}");
+    events.send_text(line);
     scope_->token_written(index);
   }
 
   const std::shared_ptr<Scope> scope_;
   const OrderedJson head_;
+  const std::string open_head_ = open_object(head_);
   const bool wants_usage_;
   const bool usage_in_last_;
   const std::optional<uint32_t> num_top_;

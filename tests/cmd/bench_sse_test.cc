@@ -154,7 +154,7 @@ TEST_CASE("each interface is asked in its own way") {
   const BodyOptions options{.model = "m", .ignore_eos = true, .sampling = {{"temperature", 0.5}}};
   const auto native = ipc::OrderedJson::parse(request_body(Api::kTgi, options, "hi", 8, true));
   CHECK(native == ipc::OrderedJson::parse(R"({"inputs":"hi","parameters":{"max_new_tokens":8,
-      "details":true,"temperature":0.5,"ignore_eos":true}})"));
+      "details":true,"temperature":0.5,"ignore_eos_token":true}})"));
   const auto chat = ipc::OrderedJson::parse(request_body(Api::kOpenAiChat, options, "hi", 8, true));
   CHECK(chat["messages"][0]["content"] == "hi");
   CHECK(chat["model"] == "m");
