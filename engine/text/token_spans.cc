@@ -1,15 +1,29 @@
 #include "engine/text/token_spans.h"
 
-#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/utf8.h"
 
 namespace tgi {
 namespace {
 
-bool starts_with_at(std::string_view text, size_t at, std::string_view part) {
-  return text.substr(at, part.size()) == part;
+constexpr std::string_view kBlock = "\u2581";  // how SentencePiece's formats write a space
+
+// How many bytes of the text are those of a token; nothing: it does not stand there.
+std::optional<size_t> match_at(std::string_view text, size_t at, std::string_view bytes) {
+  size_t end = at;
+  for (const char byte : bytes) {
+    if (end < text.size() && text[end] == byte) {
+      ++end;
+    } else if (byte == ' ' && text.substr(end).starts_with(kBlock)) {
+      end += kBlock.size();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return end - at;
 }
 
 bool is_inside_character(std::string_view text, size_t at) {
@@ -23,34 +37,36 @@ class Aligner {
 
   // The bytes of the text that are those of a token, or (0, 0) for one that was added.
   std::pair<size_t, size_t> take(const std::string& bytes, bool special) {
-    size_t begin = at_;
-    size_t length = 0;
-    if (find(bytes, begin, length)) {
-      at_ = begin + length;
-      return {begin, at_};
+    if (const auto found = find(bytes)) {
+      at_ = found->second;
+      // A space alone that a format put in front: it belongs to what comes next.
+      if (found->first == at_ && !bytes.empty()) return {at_, next_character(at_)};
+      return *found;
     }
     if (special) return {0, 0};
-    for (int64_t left = count_utf8_characters(bytes); left > 0 && at_ < text_.size(); --left) {
-      do {
-        ++at_;
-      } while (is_inside_character(text_, at_));
-    }
+    const size_t begin = at_;
+    for (int64_t left = count_utf8_characters(bytes); left > 0; --left) at_ = next_character(at_);
     return {begin, at_};
   }
 
  private:
-  bool find(std::string_view bytes, size_t& begin, size_t& length) const {
+  size_t next_character(size_t at) const {
+    if (at >= text_.size()) return at;
+    do {
+      ++at;
+    } while (is_inside_character(text_, at));
+    return at;
+  }
+
+  std::optional<std::pair<size_t, size_t>> find(std::string_view bytes) const {
     // Added tokens may swallow the white space around them, formats may add a space in front.
-    for (begin = at_;; ++begin) {
-      if (starts_with_at(text_, begin, bytes)) {
-        length = bytes.size();
-        return true;
+    for (size_t begin = at_;; ++begin) {
+      if (const auto length = match_at(text_, begin, bytes)) return {{begin, begin + *length}};
+      if (bytes.starts_with(' ')) {
+        const auto length = match_at(text_, begin, bytes.substr(1));
+        if (length) return {{begin, begin + *length}};
       }
-      if (bytes.starts_with(' ') && starts_with_at(text_, begin, bytes.substr(1))) {
-        length = bytes.size() - 1;
-        return true;
-      }
-      if (begin >= text_.size() || text_[begin] != ' ') return false;
+      if (begin >= text_.size() || text_[begin] != ' ') return std::nullopt;
     }
   }
 

@@ -4,31 +4,10 @@
 #include <random>
 
 #include "base/utf8.h"
+#include "tests/text/list_tokenizer.h"
 
 namespace tgi {
 namespace {
-
-// A token for each string of a list.
-class ListTokenizer final : public Tokenizer {
- public:
-  explicit ListTokenizer(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
-  std::vector<int32_t> encode(std::string_view /*text*/, bool /*add_special*/) const override {
-    return {};
-  }
-  void append_bytes(int32_t id, bool /*at_start*/, std::string& out) const override {
-    out += pieces_[static_cast<size_t>(id)];
-  }
-  std::string decode(std::span<const int32_t> /*ids*/, bool /*skip_special*/) const override {
-    return "";
-  }
-  bool is_special(int32_t id) const override { return pieces_[static_cast<size_t>(id)] == "<s>"; }
-  std::optional<int32_t> id_of(std::string_view /*token*/) const override { return std::nullopt; }
-  std::string token_of(int32_t /*id*/) const override { return ""; }
-  int32_t vocab_size() const override { return static_cast<int32_t>(pieces_.size()); }
-
- private:
-  std::vector<std::string> pieces_;
-};
 
 struct Run {
   std::vector<std::string> parts;
@@ -85,6 +64,48 @@ TEST_CASE(
   CHECK(two.text == "one ");
   CHECK(two.stop == "two");
   CHECK(run({"\xE2\x82", "\xAC!"}, {"€"}, false).text.empty());
+}
+
+TEST_CASE("text stream holds nothing back for a stop string that stays in the text") {
+  const Run kept = run({"Hello ST", "O", "P you"}, {"STOP"}, true);
+  CHECK(kept.stopped);
+  CHECK(kept.parts == std::vector<std::string>{"Hello ST", "O", "P"});
+  const Run overlapping = run({"a", "a", "ab", "a"}, {"aab"}, true);
+  CHECK(overlapping.parts == std::vector<std::string>{"a", "a", "ab"});
+  const Run inside = run({"x", "yz", "z"}, {"yz", "xyzz"}, true);
+  CHECK(inside.parts == std::vector<std::string>{"x", "yz"});
+  CHECK(inside.stop == "yz");
+}
+
+// What a reader of the whole text would make of it: everything up to the first stop string's end.
+TEST_CASE("text stream with kept stop strings releases every whole character at once") {
+  std::mt19937 random(11);
+  const std::vector<std::string> stop = {"abab", "b€", "aac"};
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> pieces;
+    std::string whole;
+    for (auto count = random() % 12; count > 0; --count) {
+      const char* const parts[] = {"a", "b", "c", "ab", "€", "aa", "\xE2\x82", "\xAC"};
+      pieces.emplace_back(parts[random() % 8]);
+    }
+    const ListTokenizer tokenizer(pieces);
+    TextStream stream(tokenizer, stop, true);
+    std::string raw, released;
+    bool stopped = false;
+    for (size_t i = 0; i < pieces.size() && !stopped; ++i) {
+      raw += pieces[i];
+      drain_utf8(raw, false, whole);
+      stopped = stream.push(static_cast<int32_t>(i), released);
+      if (!stopped) CHECK(released == whole);
+    }
+    if (stopped) {
+      REQUIRE(stream.matched_stop() != nullptr);
+      CHECK(released.ends_with(*stream.matched_stop()));
+      CHECK(whole.starts_with(released));
+    } else {
+      for (const std::string& each : stop) CHECK(whole.find(each) == std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("text stream gives the same text however the bytes are cut into tokens") {
