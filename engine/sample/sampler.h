@@ -1,8 +1,8 @@
 // Picks the next token of one sequence from its row of logits; the definition for every device.
 //
 // Order of work: watermark, repetition, frequency and presence penalty, bias, mask, temperature,
-// top-k, top-p, typical-p, min-p, draw. Each filter works on the distribution that the one before it left,
-// renormalised. Reported log-probabilities are those of the logits as they came in.
+// top-k, top-p, typical-p, min-p, draw. Each filter works on the distribution that the one before
+// it left, renormalised. Reported log-probabilities are those of the logits as they came in.
 //
 // A NaN logit counts as -infinity, +infinity as the largest float. When nothing can be picked (all
 // -infinity) the lowest allowed id is, with log-probability -infinity.

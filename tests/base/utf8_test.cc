@@ -28,4 +28,13 @@ TEST_CASE("draining replaces each maximal invalid part once and keeps an unfinis
   CHECK(raw.empty());
 }
 
+TEST_CASE("characters are counted, not bytes or marks put together") {
+  CHECK(count_utf8_characters("") == 0);
+  CHECK(count_utf8_characters("plain") == 5);
+  CHECK(count_utf8_characters("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80") == 4);
+  CHECK(count_utf8_characters("e\u0301") ==
+        2);  // an accent of its own is a scalar value of its own
+  CHECK(count_utf8_characters(std::string(3, '\0')) == 3);
+}
+
 }  // namespace tgi

@@ -31,6 +31,11 @@ std::vector<SamplingParams> settings() {
        .watermark = true,
        .seed = 5},
       {.watermark = true},
+      {.logit_bias = {{.id = 300, .bias = 3}, {.id = 17, .bias = -4}}},
+      {.do_sample = true,
+       .frequency_penalty = 0.5F,
+       .logit_bias = {{.id = 12, .bias = 5}, {.id = 90, .bias = 5.5F}, {.id = 7, .bias = -100}},
+       .seed = 6},
   };
 }
 
@@ -132,7 +137,7 @@ Outcome run_model(Device& device) {
 TEST_CASE("sampled ids, log-probabilities, alternatives and scores agree with the reference") {
   const Outcome wanted = run_model(*make_reference_device());
   // No setting may stand still, or little would be compared.
-  for (size_t i = 3; i < 8; ++i)
+  for (const size_t i : {3, 4, 5, 6, 7, 10})
     CHECK(std::count(wanted.ids[i].begin(), wanted.ids[i].end(), wanted.ids[i][0]) < kSteps);
   std::map<std::string, Outcome> by_group;
   for (const DeviceCase& device_case : device_cases()) {
@@ -147,6 +152,36 @@ TEST_CASE("sampled ids, log-probabilities, alternatives and scores agree with th
     const Outcome& same = by_group.try_emplace(device_case.bit_group, got).first->second;
     CHECK(same_bits(got.logprobs, same.logprobs));
     CHECK(same_bits(got.scores, same.scores));
+  }
+}
+
+TEST_CASE("a bias forces and bans a token in its slot alone, and is not in what is reported") {
+  for (const DeviceCase& device_case : device_cases()) {
+    INFO(device_case.name);
+    const auto device = device_case.make();
+    allocate_small_state(*device, kVocab);
+    const Model model(*device);
+    const std::vector<int32_t> seen = {5};
+    const auto sample = [&](const std::vector<LogitBias>& bias) {
+      Batch batch = one_sequence({5});
+      batch.slot_starts[0] = {.slot = 0,
+                              .sampling = {.logit_bias = bias, .top_n_tokens = 2},
+                              .token_ids = seen,
+                              .num_prompt_tokens = 1};
+      batch.sample_rows = {{.row = 0, .slot = 0, .position = 1}};
+      return model.run(*device, batch).sampled[0];
+    };
+    const SampledToken plain = sample({});
+    const int32_t other = plain.token.id == 200 ? 201 : 200;
+    const SampledToken forced = sample({{.id = other, .bias = 100}});
+    CHECK(forced.token.id == other);
+    CHECK(forced.token.logprob < plain.token.logprob);
+    CHECK(forced.top_tokens[0].id == plain.token.id);
+    CHECK(forced.top_tokens[0].logprob == plain.token.logprob);
+    const SampledToken banned = sample({{.id = plain.token.id, .bias = -100}});
+    CHECK(banned.token.id == plain.top_tokens[1].id);
+    CHECK(banned.token.logprob == plain.top_tokens[1].logprob);
+    CHECK(sample({}).token.id == plain.token.id);
   }
 }
 

@@ -63,6 +63,25 @@ TEST_CASE("a new sequence in a slot starts from nothing") {
   CHECK(counts(table, 0) == Counts{{3, 0}, {4, 0}});
 }
 
+TEST_CASE("a slot keeps its sequence's settings until another sequence starts in it") {
+  SlotTable table(kLayout);
+  const std::vector<int32_t> ids = {1, 2};
+  Batch batch = start(0, ids, 1);
+  batch.slot_starts[0].sampling.seed = 77;
+  batch.slot_starts[0].sampling.logit_bias = {{.id = 5, .bias = -100}, {.id = 99, .bias = 2.5F}};
+  table.apply(batch);
+  table.apply(start(1, ids, 1));
+  batch.slot_starts[0].sampling.logit_bias.clear();  // the table has its own
+  CHECK(table.sampling(0).seed == 77);
+  REQUIRE(table.sampling(0).logit_bias.size() == 2);
+  CHECK(table.sampling(0).logit_bias[0].id == 5);
+  CHECK(table.sampling(0).logit_bias[0].bias == -100);
+  CHECK(table.sampling(0).logit_bias[1].bias == 2.5F);
+  CHECK(table.sampling(1).logit_bias.empty());
+  table.apply(start(0, ids, 1));
+  CHECK(table.sampling(0).logit_bias.empty());
+}
+
 TEST_CASE("slots without penalties keep no history") {
   SlotTable table(kLayout);
   const std::vector<int32_t> ids = {1, 2, 3};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernels/kernel_table.h"
@@ -39,7 +40,8 @@ void keep_mass(std::vector<Item>& items, double mass, bool ties, Key key) {
   items.resize(count);
 }
 
-int32_t naive_draw(const Floats& logits, const SamplingParams& params, int32_t position) {
+int32_t naive_draw(Floats logits, const SamplingParams& params, int32_t position) {
+  for (const LogitBias& each : params.logit_bias) logits[static_cast<size_t>(each.id)] += each.bias;
   std::vector<Item> items;
   for (size_t id = 0; id < logits.size(); ++id) {
     items.push_back({.id = static_cast<int32_t>(id),
@@ -96,7 +98,7 @@ Floats random_logits(Random& random, int32_t vocab_size, float spread, bool ties
   return out;
 }
 
-SamplingParams random_params(Random& random) {
+SamplingParams random_params(Random& random, int32_t vocab_size) {
   SamplingParams params;
   params.do_sample = true;
   params.seed = static_cast<uint64_t>(random.integer(0, 1 << 30)) << 20;
@@ -106,6 +108,16 @@ SamplingParams random_params(Random& random) {
   if (random.integer(0, 2) == 0) params.top_p = 0.05F + 0.94F * std::abs(random.value());
   if (random.integer(0, 3) == 0) params.typical_p = 0.05F + 0.94F * std::abs(random.value());
   if (random.integer(0, 2) == 0) params.min_p = 0.5F * std::abs(random.value());
+  if (random.integer(0, 2) == 0) {
+    std::set<int32_t> ids;
+    for (int32_t count = random.integer(1, 20); count > 0; --count) {
+      ids.insert(random.integer(0, vocab_size - 1));
+    }
+    for (const int32_t id : ids) {
+      const float bias = random.integer(0, 4) == 0 ? -100.0F : 6.0F * random.value();
+      params.logit_bias.push_back({.id = id, .bias = bias});
+    }
+  }
   return params;
 }
 
@@ -117,10 +129,11 @@ TEST_CASE("the sampler draws what one that sorts everything draws") {
     const int32_t vocab_size = random.integer(1, 3000);
     const float spread = std::abs(random.value()) * 5.0F;
     const Floats logits = random_logits(random, vocab_size, spread, random.integer(0, 3) == 0);
-    const SamplingParams params = random_params(random);
+    const SamplingParams params = random_params(random, vocab_size);
     const int32_t wanted = naive_draw(logits, params, round);
     INFO("round " << round << " vocab " << vocab_size << " k " << params.top_k << " p "
-                  << params.top_p << " typical " << params.typical_p << " min-p " << params.min_p);
+                  << params.top_p << " biases " << params.logit_bias.size() << " typical "
+                  << params.typical_p << " min-p " << params.min_p);
     SamplerScratch scratch(vocab_size);
     SampledToken out;
     std::vector<const SamplerMath*> maths = {&plain_sampler_math()};

@@ -339,4 +339,51 @@ TEST_CASE("a watermark shows in the share of green tokens") {
   CHECK(std::abs(num_green - 5000) < 250);
 }
 
+TEST_CASE("a bias of 100 forces and one of -100 bans, greedy and sampling") {
+  const Floats logits = {0.5F, 2.0F, -1.0F, 1.9F};
+  for (const MathCase& c : math_cases()) {
+    INFO(c.name);
+    CHECK(sample(logits, {.logit_bias = {{.id = 2, .bias = 100}}}, {}, c.math).token.id == 2);
+    CHECK(sample(logits, {.logit_bias = {{.id = 1, .bias = -100}}}, {}, c.math).token.id == 3);
+    // On ties the lowest id.
+    CHECK(sample(logits, {.logit_bias = {{.id = 0, .bias = 1.5F}}}, {}, c.math).token.id == 0);
+  }
+  CHECK(survivors(logits, {.logit_bias = {{.id = 2, .bias = 100}}}) == Ids{2});
+  CHECK(survivors(logits, {.logit_bias = {{.id = 1, .bias = -100}, {.id = 3, .bias = -100}}}) ==
+        Ids{0, 2});
+}
+
+TEST_CASE("a bias comes after the penalties, before temperature and filters, and is not reported") {
+  const Floats logits = {1.0F, 1.2F, 0.0F, 0.0F};
+  const std::vector<double> p = softmax(logits);
+  // The penalty takes 2 from token 1 and the bias gives it back: a bias multiplied or divided by
+  // the repetition penalty would not.
+  const SamplingParams both{.repetition_penalty = 2.0F,
+                            .frequency_penalty = 1.0F,
+                            .logit_bias = {{.id = 1, .bias = 1.45F}}};
+  CHECK(sample(logits, both, {.history = {{1, 1}}}).token.id == 1);
+  const SamplingParams filtered{
+      .do_sample = true, .top_k = 1, .logit_bias = {{.id = 3, .bias = 1.3F}}, .top_n_tokens = 1};
+  const SampledToken sampled = sample(logits, filtered);
+  CHECK(sampled.token.id == 3);
+  CHECK(sampled.token.logprob == Approx(std::log(p[3])).epsilon(1e-5));
+  CHECK(top_ids(sampled) == std::vector<int32_t>{1});
+}
+
+TEST_CASE("a biased distribution is drawn from as it is") {
+  const Floats logits = logs({0.25, 0.25, 0.5});
+  const SamplingParams params{.logit_bias = {{.id = 0, .bias = std::log(4.0F)}}};
+  // 1 : 0.25 : 0.5
+  std::map<int32_t, int> counts;
+  SamplingParams drawn = params;
+  drawn.do_sample = true;
+  constexpr int kDraws = 20000;
+  for (int32_t position = 0; position < kDraws; ++position) {
+    ++counts[sample(logits, drawn, {.position = position}).token.id];
+  }
+  CHECK(counts[0] / double{kDraws} == Approx(1 / 1.75).margin(0.015));
+  CHECK(counts[1] / double{kDraws} == Approx(0.25 / 1.75).margin(0.015));
+  CHECK(counts[2] / double{kDraws} == Approx(0.5 / 1.75).margin(0.015));
+}
+
 }  // namespace tgi
