@@ -5,52 +5,9 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "tests/runtime/fake_workers.h"
+#include "tests/runtime/engine_fixture.h"
 
 namespace tgi {
-namespace {
-
-const ByteTokenizer kTokenizer(512);
-
-EngineOptions small_engine() {
-  EngineOptions options;
-  options.scheduler = {.max_running = 16, .max_batch_tokens = 64};
-  options.num_blocks = 64;
-  options.block_size = 4;
-  return options;
-}
-
-std::unique_ptr<Request> request_of(std::string_view prompt, int32_t max_new_tokens) {
-  static std::atomic<uint64_t> last_id{0};
-  auto request = std::make_unique<Request>();
-  request->id = ++last_id;
-  for (const char c : prompt) request->prompt_ids.push_back(static_cast<unsigned char>(c));
-  request->max_new_tokens = max_new_tokens;
-  request->stream = true;
-  request->accepted_at = Clock::now();
-  return request;
-}
-
-std::string expected_text(std::string_view prompt, int32_t count, int32_t vocab = 26) {
-  std::vector<int32_t> ids;
-  for (const char c : prompt) ids.push_back(static_cast<unsigned char>(c));
-  std::string text;
-  for (int32_t i = 0; i < count; ++i) {
-    ids.push_back('a' + fake_next_token(ids, vocab));
-    text += static_cast<char>(ids.back());
-  }
-  return text;
-}
-
-void wait_until_idle(const Engine& engine) {
-  for (int i = 0; i < 5000 && engine.num_live_requests() > 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-}
-
-}  // namespace
-
 TEST_CASE("engine gives each of many concurrent requests its own answer and loses none") {
   for (const int depth : {1, 2}) {
     Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),

@@ -1,6 +1,6 @@
-// A worker group without a model: the next token is a hash of all tokens before it, so that a
-// mistake in what was computed for whom shows as a wrong token. Also a sink that keeps what it is
-// told.
+// A worker group without a model: the next token is a hash of all tokens before it (and of the
+// seed, when sampling), so that a mistake in what was computed for whom shows as a wrong token.
+// Also a sink that keeps what it is told.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace tgi {
 // The engine logs a line a request; thousands of them hide what a test says.
 inline const bool kQuiet = (set_log_level(LogLevel::kOff), true);
 
-inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab) {
-  uint32_t hash = 2166136261U;
+inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab, uint64_t seed = 0) {
+  uint32_t hash = 2166136261U ^ static_cast<uint32_t>(seed) ^ static_cast<uint32_t>(seed >> 32);
   for (const int32_t token : context) hash = (hash ^ static_cast<uint32_t>(token)) * 16777619U;
   return static_cast<int32_t>((hash >> 8) % static_cast<uint32_t>(vocab));
 }
@@ -44,12 +44,13 @@ class FakeWorkers final : public WorkerGroup {
       throw Error(Code::kDeviceLost, "the fake device fell off the bus");
     for (const SlotStart& start : batch.slot_starts) {
       slots_[start.slot].assign(start.token_ids.begin(), start.token_ids.end());
+      seeds_[start.slot] = start.sampling.do_sample ? start.sampling.seed : 0;
     }
     StepResult result;
     for (const SampleRow& row : batch.sample_rows) {
       auto& known = slots_[row.slot];
       known.resize(static_cast<size_t>(row.position));
-      const int32_t id = 'a' + fake_next_token(known, options_.vocab);
+      const int32_t id = 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
       known.push_back(id);
       result.sampled.push_back({.token = {.id = id, .logprob = -0.5F}, .top_tokens = {}});
     }
@@ -70,6 +71,7 @@ class FakeWorkers final : public WorkerGroup {
   const FakeOptions options_;
   int64_t num_steps_ = 0;
   std::map<int32_t, std::vector<int32_t>> slots_;
+  std::map<int32_t, uint64_t> seeds_;
   std::deque<StepResult> results_;
   StepResult current_;
 };
@@ -79,7 +81,9 @@ struct Answer {
   std::mutex mutex;
   std::condition_variable changed;
   std::string streamed;
+  std::map<int64_t, std::vector<ipc::TokenEvent>> events;  // of each sequence
   int num_events = 0;
+  bool accepted_first = false;  // before any token
   std::unique_ptr<ipc::AcceptedEvent> accepted;
   std::unique_ptr<ipc::DoneEvent> done;
   std::unique_ptr<Error> error;
@@ -102,10 +106,12 @@ class AnswerSink final : public ResponseSink {
   void on_accepted(const ipc::AcceptedEvent& event) override {
     const std::lock_guard lock(answer_.mutex);
     answer_.accepted = std::make_unique<ipc::AcceptedEvent>(event);
+    answer_.accepted_first = answer_.num_events == 0;
   }
   void on_token(ipc::TokenEvent&& event) override {
     const std::lock_guard lock(answer_.mutex);
     answer_.streamed += event.text;
+    answer_.events[event.index].push_back(std::move(event));
     ++answer_.num_events;
     answer_.changed.notify_all();
   }
