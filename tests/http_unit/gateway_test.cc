@@ -1,0 +1,235 @@
+// Routes, keys, origins, and the document: what stands between a connection and a handler.
+#include "cmd/http/gateway.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+namespace tgi::http {
+namespace {
+
+struct Served {
+  explicit Served(GatewayOptions options = {}) : gateway(std::move(options), service) {}
+
+  Metrics metrics{{.max_input_tokens = 31, .max_total_tokens = 32, .trace_counts = {}}};
+  RequestLog log{{.json = true, .level = LogLevel::kOff}};
+  Service service{.options = {.model_id = "acme/model", .compute_type = "cpu"},
+                  .daemon = {.socket_path = "/nowhere/at/all"},
+                  .permits = Permits(8),
+                  .metrics = metrics,
+                  .log = log};
+  Gateway gateway;
+};
+
+Request request_of(std::string method, std::string path, std::vector<Header> headers = {}) {
+  Request request;
+  request.method = std::move(method);
+  request.path = std::move(path);
+  request.headers = std::move(headers);
+  request.arrived_at = std::chrono::steady_clock::now();
+  request.arrived_at_system = std::chrono::system_clock::now();
+  return request;
+}
+
+std::string header_of(const Response& response, std::string_view name) {
+  Request as_request;
+  as_request.headers = response.headers;
+  return std::string(as_request.header(name));
+}
+
+const Header kJson{"Content-Type", "application/json"};
+
+}  // namespace
+
+TEST_CASE("a secret is the same only when it is the same") {
+  CHECK(same_secret("", ""));
+  CHECK(same_secret("Bearer key", "Bearer key"));
+  for (const std::string_view other : {"", "Bearer ke", "Bearer keyy", "bearer key", "Bearer kez",
+                                       "Bearer key\0", "Bearer keyBearer key"}) {
+    INFO(other);
+    CHECK_FALSE(same_secret(other, "Bearer key"));
+  }
+  CHECK_FALSE(same_secret(std::string_view("Bearer key\0", 11), "Bearer key"));
+  CHECK_FALSE(same_secret("x", ""));
+  CHECK_FALSE(same_secret("", "x"));
+  CHECK_FALSE(same_secret("aaaa", "aa"));
+  CHECK_FALSE(same_secret("\xFF", "\x7F"));
+}
+
+TEST_CASE("what has no route is 404, a wrong method 405 and says which are right") {
+  Served served;
+  const auto missing = served.gateway.on_headers(request_of("GET", "/nope"));
+  REQUIRE(missing);
+  CHECK(missing->status == 404);
+  const auto wrong = served.gateway.on_headers(request_of("GET", "/generate"));
+  REQUIRE(wrong);
+  CHECK(wrong->status == 405);
+  CHECK(header_of(*wrong, "allow") == "POST");
+  CHECK(header_of(*served.gateway.on_headers(request_of("PUT", "/")), "allow") == "POST, GET");
+  CHECK_FALSE(served.gateway.on_headers(request_of("HEAD", "/health")));
+  CHECK_FALSE(served.gateway.on_headers(request_of("GET", "/v1/models/acme/model")));
+  CHECK(served.gateway.on_headers(request_of("GET", "/v1/models/"))->status == 404);
+}
+
+TEST_CASE("a key guards what generates, and nothing that only tells") {
+  Served served({.api_key = "secret", .cors_allow_origin = {}});
+  const auto status_of = [&](const std::string& method, const std::string& path,
+                             const std::string& key) {
+    std::vector<Header> headers = {kJson};
+    if (!key.empty()) headers.push_back({"Authorization", key});
+    const auto answer = served.gateway.on_headers(request_of(method, path, headers));
+    return answer ? answer->status : 200;
+  };
+  for (const Route& route : route_table()) {
+    INFO(route.method << " " << route.path);
+    std::string path(route.path);
+    if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "x");
+    CHECK(status_of(std::string(route.method), path, "") == (route.needs_key ? 401 : 200));
+    CHECK(status_of(std::string(route.method), path, "Bearer secret") == 200);
+    CHECK(status_of(std::string(route.method), path, "Bearer wrong") ==
+          (route.needs_key ? 401 : 200));
+  }
+  const auto refused = served.gateway.on_headers(request_of("POST", "/v1/completions", {kJson}));
+  CHECK(header_of(*refused, "www-authenticate") == "Bearer");
+  CHECK(ipc::OrderedJson::parse(refused->body)["error"]["code"] == "invalid_api_key");
+  CHECK(served.gateway.on_headers(request_of("POST", "/generate"))->body.empty());
+}
+
+TEST_CASE("a body must say that it is JSON") {
+  Served served;
+  const auto status_of = [&](const std::string& type) {
+    const auto answer =
+        served.gateway.on_headers(request_of("POST", "/generate", {{"Content-Type", type}}));
+    return answer ? answer->status : 200;
+  };
+  for (const char* type : {"application/json", "application/json; charset=utf-8",
+                           "Application/JSON ;x=y", "application/ld+json"}) {
+    INFO(type);
+    CHECK(status_of(type) == 200);
+  }
+  for (const char* type : {"", "text/plain", "application/jsonp", "multipart/form-data", "json",
+                           "text/x+json", "application/x-www-form-urlencoded"}) {
+    INFO(type);
+    CHECK(status_of(type) == 415);
+  }
+}
+
+TEST_CASE("origins are told what they may do, and only those that may") {
+  Served any;
+  const auto preflight = any.gateway.on_headers(
+      request_of("OPTIONS", "/generate",
+                 {{"Origin", "http://a"}, {"Access-Control-Request-Headers", "x-one, x-two"}}));
+  REQUIRE(preflight);
+  CHECK(preflight->status == 200);
+  CHECK(header_of(*preflight, "access-control-allow-origin") == "*");
+  CHECK(header_of(*preflight, "access-control-allow-headers") == "x-one, x-two");
+  CHECK(header_of(*preflight, "access-control-allow-methods") == "GET, POST");
+
+  Served some({.api_key = std::nullopt, .cors_allow_origin = {"http://a"}});
+  const auto allowed =
+      some.gateway.on_headers(request_of("OPTIONS", "/", {{"Origin", "http://a"}}));
+  CHECK(header_of(*allowed, "access-control-allow-origin") == "http://a");
+  CHECK(header_of(*allowed, "vary") == "Origin");
+  const auto other = some.gateway.on_headers(request_of("OPTIONS", "/", {{"Origin", "http://b"}}));
+  CHECK(header_of(*other, "access-control-allow-origin").empty());
+  CHECK(header_of(*other, "access-control-allow-methods").empty());
+}
+
+TEST_CASE("a header that would break into lines is not told back") {
+  Served served;
+  const auto answer = served.gateway.on_headers(
+      request_of("OPTIONS", "/",
+                 {{"Origin", "http://a"},
+                  {"Access-Control-Request-Headers", "x\r\nSet-Cookie: a"},
+                  {"X-Request-Id", "a\r\nb"}}));
+  CHECK(header_of(*answer, "access-control-allow-headers") == "authorization, content-type");
+  CHECK(header_of(*answer, "x-request-id").find('\n') == std::string::npos);
+  CHECK(header_of(*served.gateway.on_headers(request_of("GET", "/x", {{"X-Request-Id", "ab-1"}})),
+                  "x-request-id") == "ab-1");
+}
+
+TEST_CASE("what is refused by its form has the shape of its route's errors") {
+  Served served;
+  const Response native =
+      served.gateway.on_refused(request_of("POST", "/generate"), 413, "too big");
+  CHECK(native.status == 413);
+  CHECK(native.body == "too big");
+  CHECK(native.content_type.starts_with("text/plain"));
+  const Response openai =
+      served.gateway.on_refused(request_of("POST", "/v1/chat/completions"), 413, "too big");
+  CHECK(ipc::OrderedJson::parse(openai.body)["error"]["message"] == "too big");
+  const Response crowded = served.gateway.on_refused({}, 429, "many");
+  CHECK(crowded.status == 429);
+  CHECK(ipc::OrderedJson::parse(crowded.body) ==
+        ipc::OrderedJson({{"error", "Model is overloaded"}, {"error_type", "overloaded"}}));
+}
+
+TEST_CASE("a body that is no JSON is 400, one of the wrong shape 422, without a daemon") {
+  Served served;
+  const auto answer = [&](const std::string& path, const std::string& body) {
+    Request request = request_of("POST", path, {kJson});
+    request.body = body;
+    return served.gateway.on_request(request);
+  };
+  CHECK(answer("/generate", "{").status == 400);
+  CHECK(answer("/generate", "").status == 400);
+  CHECK(answer("/generate", "\xFF").status == 400);
+  CHECK(answer("/generate", "[]").status == 422);
+  CHECK(answer("/generate", "{}").status == 422);
+  CHECK(answer("/invocations", R"({"input": "a"})").status == 422);
+  CHECK(answer("/v1/chat/completions", "{").status == 400);
+  CHECK(answer("/v1/chat/completions", R"({"messages": []})").status == 422);
+  CHECK(answer("/v1/completions", R"({"prompt": "a", "model": "b"})").status == 404);
+  // All is well with this one, but nobody is there to answer.
+  CHECK(answer("/generate", R"({"inputs": "a"})").status == 502);
+  CHECK(served.service.permits.num_taken() == 0);
+}
+
+TEST_CASE("as many sequences as there are permits, and each is given back") {
+  Served served;
+  REQUIRE(served.service.permits.try_take(7));
+  const auto status_of = [&](const std::string& parameters) {
+    Request request = request_of("POST", "/generate", {kJson});
+    request.body = R"({"inputs": "a", "parameters": )" + parameters + "}";
+    return served.gateway.on_request(request).status;
+  };
+  CHECK(status_of("{}") == 502);
+  CHECK(status_of(R"({"best_of": 2, "do_sample": true})") == 429);
+  CHECK(status_of("{}") == 502);
+  CHECK(served.service.permits.num_taken() == 7);
+  served.service.draining = true;
+  CHECK(status_of("{}") == 503);
+}
+
+TEST_CASE("the OpenAPI document has every route, and every schema it refers to") {
+  const ipc::OrderedJson document = ipc::OrderedJson::parse(dump_json(openapi_document()));
+  CHECK(document["openapi"] == "3.0.3");
+  size_t num_operations = 0;
+  for (const auto& path : document["paths"].items()) num_operations += path.value().size();
+  CHECK(num_operations == route_table().size());
+  for (const Route& route : route_table()) {
+    INFO(route.method << " " << route.path);
+    std::string path(route.path);
+    if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "{name}");
+    const std::string method = route.method == "GET" ? "get" : "post";
+    REQUIRE(document["paths"].contains(path));
+    REQUIRE(document["paths"][path].contains(method));
+    const ipc::OrderedJson& operation = document["paths"][path][method];
+    CHECK(operation["responses"].contains("200"));
+    CHECK(operation["responses"].contains("401") == route.needs_key);
+    CHECK(operation.contains("requestBody") == !route.request_schema.empty());
+  }
+  const std::string text = document.dump();
+  const std::string marker = "#/components/schemas/";
+  std::set<std::string> referred;
+  for (size_t at = text.find(marker); at != std::string::npos; at = text.find(marker, at + 1)) {
+    const size_t begin = at + marker.size();
+    referred.insert(text.substr(begin, text.find('"', begin) - begin));
+  }
+  CHECK(referred.size() > 10);
+  for (const std::string& name : referred) {
+    INFO(name);
+    CHECK(document["components"]["schemas"].contains(name));
+  }
+}
+
+}  // namespace tgi::http

@@ -1,0 +1,339 @@
+// The server over real sockets: framing, limits, keep-alive, and its end.
+#include "cmd/http/http_server.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "tests/http_unit/raw_client.h"
+#include "tests/http_unit/test_server.h"
+
+namespace tgi::http {
+namespace {
+
+std::string post(const std::string& path, const std::string& body, const std::string& more = "") {
+  return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n" + more + "\r\n" + body;
+}
+
+std::string get(const std::string& path, const std::string& more = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + more + "\r\n";
+}
+
+}  // namespace
+
+TEST_CASE("one connection serves request after request") {
+  TestServer server;
+  RawClient client(server.port());
+  for (int i = 0; i < 20; ++i) {
+    client.send(get("/a" + std::to_string(i)));
+    const RawAnswer plain = client.answer();
+    CHECK(plain.status == 200);
+    CHECK(plain.body == "GET /a" + std::to_string(i) + " ");
+    client.send(post("/b", "body " + std::to_string(i)));
+    CHECK(client.answer().body == "POST /b body " + std::to_string(i));
+    client.send(get("/stream"));
+    const RawAnswer streamed = client.answer();
+    CHECK(streamed.chunked);
+    CHECK(streamed.body == "one two three");
+  }
+  CHECK(soon([&] { return server.handler.num_sent == 60; }));
+}
+
+TEST_CASE("requests sent ahead are answered in order") {
+  TestServer server;
+  RawClient client(server.port());
+  std::string all;
+  for (int i = 0; i < 50; ++i) {
+    all += i % 2 == 0 ? post("/p" + std::to_string(i), "x") : get("/p" + std::to_string(i));
+  }
+  client.send(all);
+  for (int i = 0; i < 50; ++i) {
+    const std::string path = "/p" + std::to_string(i);
+    CHECK(client.answer().body == (i % 2 == 0 ? "POST " + path + " x" : "GET " + path + " "));
+  }
+}
+
+TEST_CASE("a request that comes byte by byte is the same request") {
+  TestServer server;
+  RawClient client(server.port());
+  for (const char c : post("/slow", "hello")) client.send(std::string(1, c));
+  CHECK(client.answer().body == "POST /slow hello");
+}
+
+TEST_CASE("a chunked body is put together") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send("POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  client.send("3\r\nabc\r\n");
+  client.send("A\r\n0123456789\r\n0\r\n\r\n");
+  CHECK(client.answer().body == "POST /c abc0123456789");
+  client.send(get("/after"));
+  CHECK(client.answer().body == "GET /after ");
+}
+
+TEST_CASE("HTTP/1.0 gets no chunks, and the end of the connection is the end of a stream") {
+  TestServer server;
+  RawClient plain(server.port());
+  plain.send("GET /a HTTP/1.0\r\n\r\n");
+  CHECK(plain.answer().body == "GET /a ");
+  CHECK(plain.is_closed());
+  RawClient stream(server.port());
+  stream.send("GET /stream HTTP/1.0\r\n\r\n");
+  const RawAnswer answer = stream.answer();
+  CHECK(answer.status == 200);
+  CHECK_FALSE(answer.chunked);
+  CHECK(answer.body == "one two three");
+}
+
+TEST_CASE("HEAD gets the headers of GET and no body") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send("HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  const RawAnswer head = client.answer(false);
+  CHECK(head.status == 200);
+  CHECK(head.headers.at("content-length") == "8");
+  client.send(get("/b"));
+  CHECK(client.answer().body == "GET /b ");
+}
+
+TEST_CASE("Connection: close is kept to") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/a", "Connection: close\r\n"));
+  CHECK(client.answer().status == 200);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("too long headers and addresses are told as such") {
+  TestServer server({.connection = {.max_header_bytes = 16384}});
+  RawClient many(server.port());
+  std::string headers;
+  for (int i = 0; i < 300; ++i) {
+    headers += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
+  }
+  many.send(get("/a", headers));
+  const RawAnswer too_many = many.answer();
+  CHECK(too_many.status == 431);
+  CHECK(too_many.body.find("16384 bytes") != std::string::npos);
+  CHECK(many.is_closed());
+
+  RawClient longer(server.port());
+  longer.send(get("/" + std::string(9000, 'a')));
+  CHECK(longer.answer().status == 414);
+  RawClient longest(server.port());
+  longest.send(get("/" + std::string(200'000, 'a')));
+  CHECK(longest.answer().status == 414);
+  CHECK(server.handler.num_requests == 0);
+}
+
+TEST_CASE("whoever sends headers drop by drop is told 408 when the time is up") {
+  TestServer server({.connection = {.header_timeout = std::chrono::milliseconds(300)}});
+  RawClient client(server.port());
+  client.send("GET /a HTTP/1.1\r\nHost: a\r\n");
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    client.send("X: y\r\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(client.answer().status == 408);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  // Half a first line: there is nothing to answer yet.
+  RawClient half(server.port());
+  half.send("GET /a");
+  CHECK(half.is_closed());
+  CHECK(server.handler.num_requests == 0);
+}
+
+TEST_CASE("a body that stops coming is told 408") {
+  TestServer server({.connection = {.read_timeout = std::chrono::milliseconds(200)}});
+  RawClient client(server.port());
+  client.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc");
+  CHECK(client.answer().status == 408);
+  CHECK(client.is_closed());
+}
+
+TEST_CASE("a body over the limit is refused however it is framed, one at the limit is not") {
+  TestServer server({.max_body_bytes = 1000, .connection = {}});
+  RawClient exact(server.port());
+  exact.send(post("/a", std::string(1000, 'x')));
+  CHECK(exact.answer().status == 200);
+  exact.send("POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n" +
+             std::string(1000, 'y') + "\r\n0\r\n\r\n");
+  CHECK(exact.answer().status == 200);
+
+  RawClient told(server.port());
+  told.send(post("/a", std::string(1001, 'x')));
+  const RawAnswer refused = told.answer();
+  CHECK(refused.status == 413);
+  CHECK(refused.body.find("more than 1000 bytes") != std::string::npos);
+  CHECK(told.is_closed());
+
+  RawClient chunked(server.port());
+  chunked.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 2000; ++i) chunked.send("400\r\n" + std::string(1024, 'x') + "\r\n");
+  CHECK(chunked.answer().status == 413);
+
+  RawClient polite(server.port());
+  polite.send(
+      "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n");
+  const RawAnswer unsent = polite.answer();
+  CHECK(unsent.status == 413);
+  CHECK(unsent.body.find("more than 1000 bytes") != std::string::npos);
+  CHECK(polite.is_closed());
+  RawClient expected(server.port());
+  expected.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(expected.wait_for("HTTP/1.1 100 Continue\r\n\r\n"));
+  expected.send("ab");
+  CHECK(expected.wait_for("POST /a ab"));
+  CHECK(server.handler.num_requests == 3);
+}
+
+TEST_CASE("framing that two parsers could read differently is refused") {
+  TestServer server;
+  for (const char* headers :
+       {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 3\r\nContent-Length: 5\r\n", "Content-Length: -3\r\n",
+        "Content-Length: 3,3\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Content-Length: 99999999999999999999\r\n"}) {
+    INFO(headers);
+    RawClient client(server.port());
+    client.send(std::string("POST /a HTTP/1.1\r\nHost: a\r\n") + headers + "\r\n3\r\nabc\r\n0\r\n");
+    CHECK(client.answer().status == 400);
+    CHECK(client.is_closed());
+  }
+  CHECK(server.handler.num_requests == 0);
+}
+
+TEST_CASE("bytes that are no request are told 400 or cut off, and never reach a handler") {
+  TestServer server;
+  for (const std::string& bytes :
+       {std::string("\r\n\r\n"), std::string("hello\r\n\r\n"), std::string("GET\r\n\r\n"),
+        std::string("GET / HTTP/3.7\r\n\r\n"), std::string("\x16\x03\x01\x02\x00\x01\x00", 7),
+        std::string(100, '\0') + "\r\n\r\n", std::string("G\xFF\xFE / HTTP/1.1\r\n\r\n")}) {
+    RawClient client(server.port());
+    client.send(bytes);
+    client.finish_sending();
+    const int status = client.answer().status;
+    INFO(bytes);
+    CHECK((status == 0 || status == 400));
+  }
+  CHECK(server.handler.num_requests == 0);
+  RawClient client(server.port());
+  client.send(get("/still-there"));
+  CHECK(client.answer().status == 200);
+}
+
+TEST_CASE("an answer on the headers alone leaves the body unread and closes") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(post("/forbidden", std::string(100'000, 'x')) + get("/b"));
+  const RawAnswer answer = client.answer();
+  CHECK(answer.status == 403);
+  CHECK(answer.headers.at("connection") == "close");
+  CHECK(client.is_closed());
+  CHECK(server.handler.num_requests == 0);
+  // Without a body there is no reason to close.
+  RawClient other(server.port());
+  other.send(get("/forbidden") + get("/b"));
+  CHECK(other.answer().status == 403);
+  CHECK(other.answer().status == 200);
+}
+
+TEST_CASE("past max_connections a client is told 429 at once, and taken when another has left") {
+  TestServer server({.max_connections = 2, .connection = {}});
+  auto first = std::make_unique<RawClient>(server.port());
+  auto second = std::make_unique<RawClient>(server.port());
+  for (RawClient* client : {first.get(), second.get()}) {
+    client->send(get("/a"));
+    CHECK(client->answer().status == 200);
+  }
+  RawClient third(server.port());
+  const RawAnswer refused = third.answer();  // without a request
+  CHECK(refused.status == 429);
+  CHECK(refused.body.find("2 connections are open") != std::string::npos);
+  CHECK(third.is_closed());
+  first->vanish();
+  CHECK(soon([&] {
+    RawClient again(server.port());
+    again.send(get("/again"));
+    return again.answer().status == 200;
+  }));
+}
+
+TEST_CASE("a client that vanishes ends its stream and is counted as such") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/endless"));
+  REQUIRE(client.wait_for("more"));
+  client.vanish();
+  CHECK(soon([&] { return server.handler.num_lost == 1; }));
+  CHECK(server.handler.num_sent == 0);
+}
+
+TEST_CASE("a reader that takes nothing is given up after the time") {
+  TestServer server({.connection = {.write_timeout = std::chrono::milliseconds(200)}});
+  RawClient client(server.port());
+  // More than the sockets' buffers can hold.
+  client.send(post("/a", "x"));
+  CHECK(client.answer().status == 200);
+  std::string all;
+  for (int i = 0; i < 2000; ++i) all += get("/" + std::string(8000, 'a'));
+  std::thread sender([&] { client.send(all); });
+  CHECK(soon([&] { return server.handler.num_lost == 1; }));
+  sender.join();
+}
+
+TEST_CASE("close_idle ends idle connections, lets running answers end, and closes after them") {
+  TestServer server;
+  RawClient idle(server.port());
+  idle.send(get("/a"));
+  CHECK(idle.answer().status == 200);
+  RawClient busy(server.port());
+  busy.send(get("/endless"));
+  REQUIRE(busy.wait_for("more"));
+  server.server().close_idle();
+  CHECK(idle.is_closed());
+  CHECK_FALSE(server.server().wait_until_empty(std::chrono::milliseconds(50)));
+  server.handler.let_go = true;
+  const RawAnswer answer = busy.answer();
+  CHECK(answer.status == 200);
+  CHECK(answer.body.starts_with("more "));
+  CHECK(busy.is_closed());
+  CHECK(server.server().wait_until_empty(std::chrono::seconds(10)));
+  CHECK(server.handler.num_sent == 2);
+}
+
+TEST_CASE("shutdown_all cuts off what still streams") {
+  TestServer server;
+  RawClient busy(server.port());
+  busy.send(get("/endless"));
+  REQUIRE(busy.wait_for("more"));
+  server.server().close_idle();
+  server.server().shutdown_all();
+  CHECK(server.server().wait_until_empty(std::chrono::seconds(10)));
+  CHECK(busy.answer().status == 0);  // the last chunk never came
+  CHECK(server.handler.num_lost == 1);
+}
+
+TEST_CASE("an idle connection is closed when its time is up") {
+  TestServer server({.connection = {.idle_timeout = std::chrono::milliseconds(100)}});
+  RawClient client(server.port());
+  client.send(get("/a"));
+  CHECK(client.answer().status == 200);
+  CHECK(client.is_closed(5000));
+}
+
+TEST_CASE("two servers do not share a port") {
+  TestServer server;
+  TestHandler handler;
+  try {
+    const HttpServer second({.port = server.port(), .connection = {}}, handler);
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kInvalidArgument);
+    CHECK_THAT(error.what(),
+               Catch::Contains("can't listen on 127.0.0.1 port " + std::to_string(server.port())));
+  }
+}
+
+}  // namespace tgi::http

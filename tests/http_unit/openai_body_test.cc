@@ -1,0 +1,327 @@
+// The bodies of the OpenAI routes and what of them reaches the daemon.
+#include "cmd/http/openai_body.h"
+
+#include <catch2/catch.hpp>
+
+namespace tgi::http {
+namespace {
+
+ApiOptions options() {
+  ApiOptions out;
+  out.model_id = "acme/model";
+  out.max_input_tokens = 31;
+  out.max_total_tokens = 32;
+  return out;
+}
+
+const std::string kHello = R"("messages": [{"role": "user", "content": "hi"}])";
+
+ipc::GenerateRequest chat(const std::string& more = "") {
+  const std::string body = "{" + kHello + (more.empty() ? "" : ", " + more) + "}";
+  return to_daemon(read_body<ChatBody>(OrderedJson::parse(body)), options());
+}
+
+ipc::GenerateRequest chat_of(const std::string& messages) {
+  const std::string body = R"({"messages": )" + messages + "}";
+  return to_daemon(read_body<ChatBody>(OrderedJson::parse(body)), options());
+}
+
+std::vector<ipc::GenerateRequest> complete(const std::string& members) {
+  return to_daemon(read_body<CompletionBody>(OrderedJson::parse("{" + members + "}")), options());
+}
+
+struct Refusal {
+  int status = 0;
+  std::string text;
+  std::string code;
+};
+
+Refusal refusal_of(const auto& action) {
+  try {
+    (void)action();
+  } catch (const ApiError& error) {
+    return {error.status(), error.what(), error.code()};
+  }
+  return {};
+}
+
+std::string chat_refusal(const std::string& more) {
+  const Refusal refusal = refusal_of([&] { return chat(more); });
+  CHECK(refusal.status == 422);
+  return refusal.text;
+}
+
+std::string messages_refusal(const std::string& messages) {
+  const Refusal refusal = refusal_of([&] { return chat_of(messages); });
+  CHECK(refusal.status == 422);
+  return refusal.text;
+}
+
+std::string completion_refusal(const std::string& members) {
+  const Refusal refusal = refusal_of([&] { return complete(members); });
+  CHECK(refusal.status == 422);
+  return refusal.text;
+}
+
+}  // namespace
+
+TEST_CASE("chat samples unless the temperature is 0, and cuts stop texts off") {
+  const ipc::GenerateParams plain = chat().params;
+  CHECK(plain.do_sample);
+  CHECK_FALSE(plain.temperature);
+  CHECK_FALSE(plain.include_stop_text);
+  CHECK(plain.max_input_tokens == 31);
+  CHECK(plain.max_total_tokens == 32);
+  const ipc::GenerateParams greedy =
+      chat(R"("temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1, "typical_p": 0.2)").params;
+  CHECK_FALSE(greedy.do_sample);
+  CHECK_FALSE(
+      (greedy.temperature || greedy.top_p || greedy.top_k || greedy.min_p || greedy.typical_p));
+  const ipc::GenerateParams neutral =
+      chat(R"("temperature": 1, "top_p": 1, "typical_p": 1)").params;
+  CHECK(neutral.temperature == 1);
+  CHECK_FALSE((neutral.top_p || neutral.typical_p));
+}
+
+TEST_CASE("parameters of a chat reach the daemon under their names there") {
+  const ipc::GenerateRequest request =
+      chat(R"("temperature": 0.7, "top_p": 0.9, "typical_p": 0.8, "min_p": 0.1, "top_k": 4,
+              "repetition_penalty": 1.1, "frequency_penalty": -0.5, "presence_penalty": 2,
+              "seed": 9, "n": 3, "max_tokens": 5, "ignore_eos": true, "stream": true)");
+  const ipc::GenerateParams& p = request.params;
+  CHECK(request.stream);
+  CHECK(p.temperature == 0.7);
+  CHECK(p.top_p == 0.9);
+  CHECK(p.typical_p == 0.8);
+  CHECK(p.min_p == 0.1);
+  CHECK(p.top_k == 4);
+  CHECK(p.repetition_penalty == 1.1);
+  CHECK(p.frequency_penalty == -0.5);
+  CHECK(p.presence_penalty == 2);
+  CHECK(p.seed == 9);
+  CHECK(p.best_of == 3);
+  CHECK(p.max_new_tokens == 5);
+  CHECK(p.ignore_eos);
+  CHECK(chat(R"("max_completion_tokens": 6)").params.max_new_tokens == 6);
+  CHECK_THAT(chat_refusal(R"("max_completion_tokens": 6, "max_tokens": 6)"),
+             Catch::Contains("max_completion_tokens: duplicate field"));
+}
+
+TEST_CASE("a seed may be any 64 bits") {
+  CHECK(chat(R"("seed": 18446744073709551615)").params.seed == UINT64_MAX);
+  CHECK(chat(R"("seed": -1)").params.seed == UINT64_MAX);
+  CHECK(chat(R"("seed": -9223372036854775808)").params.seed == uint64_t{1} << 63);
+  CHECK_FALSE(chat(R"("seed": null)").params.seed);
+  CHECK_THAT(chat_refusal(R"("seed": 1.5)"), Catch::Contains("seed: invalid type"));
+}
+
+TEST_CASE("stop is a text or a list of texts") {
+  CHECK(chat(R"("stop": "x")").params.stop == std::vector<std::string>{"x"});
+  CHECK(chat(R"("stop": ["x", "y"])").params.stop == std::vector<std::string>{"x", "y"});
+  CHECK(chat(R"("stop": [])").params.stop.empty());
+  CHECK(chat(R"("stop": null)").params.stop.empty());
+  CHECK_THAT(chat_refusal(R"("stop": "")"), Catch::Contains("`stop` must not hold empty texts"));
+  CHECK_THAT(chat_refusal(R"("stop": 3)"), Catch::Contains("stop: invalid type: number"));
+  CHECK_THAT(chat_refusal(R"("stop": ["a", 1])"), Catch::Contains("stop[1]: invalid type"));
+  CHECK_THAT(chat_refusal(R"("stop": ["1", "2", "3", "4", "5"])"),
+             Catch::Contains("`stop` supports up to 4 stop sequences. Given: 5"));
+}
+
+TEST_CASE("logit_bias is a map from token ids") {
+  const auto biases = chat(R"("logit_bias": {"7": -100, "0": 2.5})").params.logit_bias;
+  REQUIRE(biases.size() == 2);
+  CHECK(biases[0].id == 7);
+  CHECK(biases[0].bias == -100);
+  CHECK(biases[1].id == 0);
+  CHECK(biases[1].bias == 2.5);
+  CHECK(chat(R"("logit_bias": {})").params.logit_bias.empty());
+  CHECK(chat(R"("logit_bias": [])").params.logit_bias.empty());  // TGI's empty list
+  CHECK(chat(R"("logit_bias": null)").params.logit_bias.empty());
+  CHECK_THAT(chat_refusal(R"("logit_bias": [1.5])"),
+             Catch::Contains("logit_bias: invalid type: array, expected an object"));
+  CHECK_THAT(chat_refusal(R"("logit_bias": {"seven": 1})"),
+             Catch::Contains("logit_bias.seven: the key is not a token id"));
+  for (const char* key : {"", " 7", "7 ", "7.0", "99999999999", "0x7"}) {
+    INFO(key);
+    CHECK_THAT(chat_refusal(std::string(R"("logit_bias": {")") + key + R"(": 1})"),
+               Catch::Contains("the key is not a token id"));
+  }
+  CHECK_THAT(chat_refusal(R"("logit_bias": {"7": "1"})"),
+             Catch::Contains("logit_bias.7: invalid type: string"));
+  CHECK_THAT(chat_refusal(R"("logit_bias": {"7": 100.5})"),
+             Catch::Contains("`logit_bias` must be >= -100 and <= 100. Given: 100.5"));
+}
+
+TEST_CASE("messages are flattened to texts, and the developer is the system") {
+  const auto request = chat_of(
+      R"([{"role": "developer", "content": "be kind", "name": "x"},
+          {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+          {"role": "assistant", "content": null, "tool_calls": []},
+          {"role": "user", "content": ""}])");
+  const OrderedJson& messages = *request.messages;
+  REQUIRE(messages.size() == 4);
+  CHECK(messages[0] == OrderedJson({{"role", "system"}, {"content", "be kind"}, {"name", "x"}}));
+  CHECK(messages[1]["content"] == "ab");
+  CHECK(messages[2]["content"].is_null());
+  CHECK(messages[3]["content"] == "");
+  CHECK_FALSE(request.continue_final_message);
+  CHECK(chat_of(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])")
+            .continue_final_message);
+}
+
+TEST_CASE("messages that can't be shown to a model are refused with their place") {
+  struct Row {
+    const char* messages;
+    const char* problem;
+  };
+  const Row row = GENERATE(
+      Row{"\"hi\"", "messages: invalid type: string, expected an array"},
+      Row{"[]", "`messages` cannot be empty"},
+      Row{"[3]", "messages[0]: invalid type: number, expected an object"},
+      Row{R"([{"content": "a"}])", "messages[0].role: missing field"},
+      Row{R"([{"role": 1, "content": "a"}])", "messages[0].role: invalid type"},
+      Row{R"([{"role": "user"}])", "messages[0].content: missing field"},
+      Row{R"([{"role": "user", "content": null}])", "messages[0].content: missing field"},
+      Row{R"([{"role": "user", "content": 5}])", "messages[0].content: invalid type: number"},
+      Row{R"([{"role": "user", "content": ["a"]}])",
+          "messages[0].content[0]: expected an object with a type"},
+      Row{R"([{"role": "user", "content": [{"type": "text"}]}])",
+          "messages[0].content[0].text: missing field"},
+      Row{R"([{"role": "user", "content": [{"type": "text", "text": 1}]}])",
+          "messages[0].content[0].text: invalid type"},
+      Row{R"([{"role": "user", "content": [{"type": 7}]}])",
+          "messages[0].content[0].type: unknown kind of content"},
+      Row{R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])",
+          "image modality is not supported"},
+      Row{R"([{"role": "user", "content": [{"type": "input_audio"}]}])",
+          "input_audio modality is not supported"});
+  CAPTURE(row.messages);
+  CHECK_THAT(messages_refusal(row.messages), Catch::Contains(row.problem));
+}
+
+TEST_CASE("what is not there yet is refused by name, what means nothing is not") {
+  for (const auto& [member, name] : std::vector<std::pair<std::string, std::string>>{
+           {R"("tools": [{"type": "function", "function": {"name": "f"}}])", "`tools`"},
+           {R"("tool_choice": "required")", "`tool_choice`"},
+           {R"("response_format": {"type": "json_object"})", "`response_format`"},
+           {R"("response_format": "text")", "`response_format`"},
+           {R"("grammar": {"type": "regex", "value": "a"})", "`grammar`"}}) {
+    INFO(member);
+    const Refusal refusal = refusal_of([&] { return chat(member); });
+    CHECK(refusal.status == 422);
+    CHECK(refusal.code == "unsupported_feature");
+    CHECK(refusal.text ==
+          "Input validation error: " + name + " is not supported by this server yet");
+  }
+  CHECK_NOTHROW(chat(R"("tools": [], "tool_choice": "auto", "response_format": {"type": "text"})"));
+  CHECK_NOTHROW(chat(R"("tools": [{"type": "function"}], "tool_choice": "none")"));
+  CHECK_NOTHROW(chat(R"("tools": null, "grammar": null, "user": "me", "store": false)"));
+}
+
+TEST_CASE("only this server's model, or no name, is served") {
+  for (const char* name : {R"("acme/model")", R"("tgi")", R"("")", R"("dummy")", "null"}) {
+    INFO(name);
+    CHECK_NOTHROW(chat(std::string("\"model\": ") + name));
+  }
+  const Refusal refusal = refusal_of([] { return chat(R"("model": "gpt-4")"); });
+  CHECK(refusal.status == 404);
+  CHECK(refusal.text == "The model `gpt-4` does not exist; this server has `acme/model`");
+}
+
+TEST_CASE("ranges of a chat are checked in TGI's words") {
+  struct Row {
+    const char* member;
+    const char* rule;
+  };
+  const Row row =
+      GENERATE(Row{R"("temperature": -0.1)", "`temperature` must be >= 0.0"},
+               Row{R"("top_p": 0)", "`top_p` must be > 0.0 and <= 1.0"},
+               Row{R"("top_p": 1.1)", "`top_p` must be > 0.0 and <= 1.0"},
+               Row{R"("presence_penalty": 2.5)", "`presence_penalty` must be >= -2.0 and <= 2.0"},
+               Row{R"("max_tokens": 0)", "`max_new_tokens` must be strictly positive"},
+               Row{R"("max_completion_tokens": 0)", "`max_new_tokens` must be strictly positive"},
+               Row{R"("n": 0)", "`n` must be strictly positive"},
+               Row{R"("n": 17)", "`n` must be > 0 and <= 16. Given: 17"},
+               Row{R"("n": 2, "temperature": 0)", "you must use sampling when `n` is > 1"},
+               Row{R"("logprobs": true, "top_logprobs": 21)",
+                   "`top_logprobs` must be >= 0 and <= 20. Given: 21"},
+               Row{R"("top_logprobs": 2)", "`top_logprobs` needs `logprobs` to be true"});
+  CAPTURE(row.member);
+  CHECK_THAT(chat_refusal(row.member),
+             Catch::StartsWith(std::string("Input validation error: ") + row.rule));
+}
+
+TEST_CASE("log-probabilities of a chat ask for what the answer needs") {
+  const ipc::GenerateParams whole = chat(R"("logprobs": true, "top_logprobs": 20)").params;
+  CHECK(whole.details);
+  CHECK(whole.top_n_tokens == 20);
+  const ipc::GenerateParams stream = chat(R"("logprobs": true, "stream": true)").params;
+  CHECK_FALSE(stream.details);  // each event has its own
+  CHECK(stream.top_n_tokens == 0);
+  CHECK_FALSE(chat(R"("logprobs": false, "top_logprobs": 0)").params.details);
+}
+
+TEST_CASE("stream_options are an object with include_usage") {
+  const auto wants = [](const std::string& value) {
+    return wants_usage(read_body<ChatBody>(
+        OrderedJson::parse("{" + kHello + R"(, "stream_options": )" + value + "}")));
+  };
+  CHECK(wants(R"({"include_usage": true})"));
+  CHECK_FALSE(wants(R"({"include_usage": false, "other": 1})"));
+  CHECK_FALSE(wants(R"({"include_usage": null})"));
+  CHECK_FALSE(wants("{}"));
+  CHECK_FALSE(wants("null"));
+  CHECK_THROWS_WITH(wants("[]"), Catch::Contains("stream_options: invalid type: array"));
+  CHECK_THROWS_WITH(wants(R"({"include_usage": 1})"),
+                    Catch::Contains("stream_options.include_usage: invalid type: number"));
+  CHECK_THAT(chat_refusal(R"("stream_options": 5)"), Catch::Contains("stream_options"));
+}
+
+TEST_CASE("a prompt is a text, texts, token ids or lists of them") {
+  CHECK(complete(R"("prompt": "a")").at(0).prompt == "a");
+  const auto texts = complete(R"("prompt": ["a", "b", "c"])");
+  REQUIRE(texts.size() == 3);
+  CHECK(texts[2].prompt == "c");
+  CHECK(complete(R"("prompt": [1, 2])").at(0).prompt_ids == std::vector<int32_t>{1, 2});
+  const auto mixed = complete(R"("prompt": [[1], "b"])");
+  REQUIRE(mixed.size() == 2);
+  CHECK(mixed[0].prompt_ids == std::vector<int32_t>{1});
+  CHECK(mixed[1].prompt == "b");
+
+  CHECK_THAT(completion_refusal(R"("prompt": "")"), Catch::Contains("`inputs` cannot be empty"));
+  CHECK_THAT(completion_refusal(R"("prompt": [])"), Catch::Contains("cannot be an empty list"));
+  CHECK_THAT(completion_refusal(R"("prompt": [[]])"), Catch::Contains("`inputs` cannot be empty"));
+  CHECK_THAT(completion_refusal(R"("prompt": {})"),
+             Catch::Contains("prompt: invalid type: object"));
+  CHECK_THAT(completion_refusal(R"("prompt": [1, "a"])"),
+             Catch::Contains("prompt[1]: invalid type"));
+  CHECK_THAT(completion_refusal(R"("prompt": [null])"), Catch::Contains("prompt[0]: invalid type"));
+  CHECK_THAT(completion_refusal(R"("max_tokens": 5)"), Catch::Contains("prompt: missing field"));
+  CHECK(completion_refusal(R"("prompt": ["a","b","c","d","e"])") ==
+        "Number of prompts exceeds the maximum allowed batch size of 4");
+}
+
+TEST_CASE("options of completions reach every prompt's request") {
+  for (const auto& request :
+       complete(R"("prompt": ["a", "b"], "echo": true, "logprobs": 2, "n": 2, "best_of": 3)")) {
+    CHECK(request.params.return_full_text);
+    CHECK(request.params.prompt_logprobs);
+    CHECK(request.params.details);
+    CHECK(request.params.top_n_tokens == 2);
+    CHECK(request.params.best_of == 3);
+  }
+  const auto plain = complete(R"("prompt": "a", "n": 2, "stream": true, "logprobs": 0)").at(0);
+  CHECK(plain.stream);
+  CHECK(plain.params.best_of == 2);
+  CHECK_FALSE((plain.params.details || plain.params.prompt_logprobs));
+  CHECK_THAT(completion_refusal(R"("prompt": "a", "n": 3, "best_of": 2)"),
+             Catch::Contains("`best_of` must be >= `n` and <= 16. Given: 2"));
+  CHECK_THAT(completion_refusal(R"("prompt": "a", "best_of": 2, "stream": true)"),
+             Catch::Contains("`best_of` != `n` is not supported when streaming tokens"));
+  CHECK_THAT(completion_refusal(R"("prompt": "a", "logprobs": 21)"),
+             Catch::Contains("`logprobs` must be >= 0 and <= 20. Given: 21"));
+  CHECK(completion_refusal(R"("prompt": "a", "suffix": "b")") ==
+        "Suffix is not supported and can be achieved by preprocessing the prompt.");
+}
+
+}  // namespace tgi::http
