@@ -100,8 +100,8 @@ void write_answer(const GenerateFlags& flags,
     session.out().write(done.best.text + "\n");
     return;
   }
-  ipc::OrderedJson json = {{"index", index}};
-  json.update(ipc::to_json(done));
+  ipc::OrderedJson json = ipc::to_json(done);
+  json["index"] = index;  // of the line; there is no other that a reader of lines could need
   session.out().write(json.dump() + "\n");
 }
 

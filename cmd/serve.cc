@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
+#include "cmd/http/stream_pump.h"
 #include "cmd/serve_daemon.h"
 
 namespace tgi {
@@ -164,11 +165,15 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   if (exporter) metrics_options.trace_counts = [&exporter] { return exporter->counts(); };
   http::Metrics metrics(metrics_options);
   const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int num_pumps =
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U));
+  http::StreamPumps pumps(num_pumps, cut_off.get(), http::ConnectionLimits().write_timeout);
   http::Service service{.options = limits,
                         .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
                         .permits = http::Permits(limits.max_concurrent_requests),
                         .metrics = metrics,
                         .log = log,
+                        .pumps = &pumps,
                         .exporter = exporter.get()};
   http::Gateway gateway(
       {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);

@@ -84,7 +84,23 @@ class Connection {
   // nothing.
   std::optional<Reply> receive(int timeout_ms) {
     std::optional<std::string> line;
-    const ReadStatus status = next_line(timeout_ms, line);
+    return take(next_line(timeout_ms, line), line);
+  }
+
+  void read() { is_closed_ = read_into(fd_.get(), reader_) == ReadStatus::kClosed; }
+
+  std::optional<Reply> next_read() {
+    std::optional<std::string> line = reader_.next();
+    if (!line && !is_closed_) return std::nullopt;
+    return take(line ? ReadStatus::kData : ReadStatus::kClosed, line);
+  }
+
+  Reply receive() { return std::move(*receive(-1)); }
+
+  int fd() const { return fd_.get(); }
+
+ private:
+  std::optional<Reply> take(ReadStatus status, const std::optional<std::string>& line) {
     if (status == ReadStatus::kWouldBlock) return std::nullopt;
     if (status == ReadStatus::kClosed) {
       throw Error(Code::kUnavailable,
@@ -98,11 +114,6 @@ class Connection {
     return reply;
   }
 
-  Reply receive() { return std::move(*receive(-1)); }
-
-  int fd() const { return fd_.get(); }
-
- private:
   void dial() {
     const auto deadline = Clock::now() + std::chrono::milliseconds(options_.hello_timeout_ms);
     while (!fd_) {
@@ -167,7 +178,8 @@ class Connection {
   const ClientOptions& options_;
   UniqueFd fd_;
   LineReader reader_;
-  bool drained_ = false;  // the last read took what there was, or nearly
+  bool is_closed_ = false;  // read() met the end
+  bool drained_ = false;    // the last read took what there was, or nearly
   pid_t pid_ = 0;
   int64_t num_replies_ = 0;
 };
@@ -196,6 +208,14 @@ std::optional<Reply> Exchange::next(int timeout_ms) {
 
 std::optional<Reply> Exchange::try_next() {
   return connection_->receive(0);
+}
+
+void Exchange::read() {
+  connection_->read();
+}
+
+std::optional<Reply> Exchange::next_read() {
+  return connection_->next_read();
 }
 
 int Exchange::fd() const {

@@ -61,6 +61,11 @@ class Exchange {
 
   // Of those that have arrived: to poll for several exchanges at once, on fd() for POLLIN.
   std::optional<Reply> try_next();
+
+  // The same in two steps: read() takes in what is there with one call to the system, next_read()
+  // gives the replies of what was taken in, and at its end what ended it.
+  void read();
+  std::optional<Reply> next_read();
   int fd() const;
 
  private:

@@ -41,6 +41,7 @@ class TokenEventReader {
     if (token_ != nullptr && key_ == "logprob") return number_float(static_cast<double>(value), "");
     if (token_ != nullptr && key_ == "id" && std::in_range<int32_t>(value)) {
       token_->id = static_cast<int32_t>(value);
+      token_has_id_ = true;
       return true;
     }
     if (token_ == nullptr && key_ == "index" && std::in_range<int64_t>(value)) {
@@ -58,7 +59,9 @@ class TokenEventReader {
     if (key_ != "text") return false;  // finish_reason: once per sequence, the tables know it
     if (token_ != nullptr) {
       token_->text = std::move(value);
+      token_has_text_ = true;
     } else {
+      if (in_list_) return false;  // between the objects of the list
       event_.text = std::move(value);
       has_text_ = true;
     }
@@ -68,6 +71,7 @@ class TokenEventReader {
 
   bool start_object(size_t /*size*/) {
     ++depth_;
+    token_has_id_ = token_has_text_ = false;
     if (depth_ == 1) return true;
     if (depth_ == 2 && !in_list_ && key_ == "token") {
       token_ = &event_.token;
@@ -82,8 +86,9 @@ class TokenEventReader {
   }
   bool end_object() {
     --depth_;
+    const bool is_whole = token_ == nullptr || (token_has_id_ && token_has_text_);
     token_ = nullptr;
-    return true;
+    return is_whole;
   }
   bool start_array(size_t /*size*/) {
     if (depth_ != 1 || in_list_ || key_ != "top_tokens") return false;
@@ -112,6 +117,8 @@ class TokenEventReader {
   bool in_list_ = false;
   bool has_token_ = false;
   bool has_text_ = false;
+  bool token_has_id_ = false;
+  bool token_has_text_ = false;
 };
 
 }  // namespace

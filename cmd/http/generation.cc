@@ -53,10 +53,46 @@ std::optional<Generation::Event> Generation::receive(int timeout_ms) {
     if (!reply) return std::nullopt;
     return Event{.prompt = 0, .reply = std::move(*reply)};
   });
+  return take(std::move(event));
+}
+
+std::optional<Generation::Event> Generation::take(std::optional<Event> event) {
   if (!event) return std::nullopt;
   note(event->reply);
   if (event->reply.done) exchanges_[event->prompt].reset();
   return event;
+}
+
+void Generation::begin_round() {
+  next_to_read_ = 0;
+}
+
+std::optional<Generation::Event> Generation::try_next() {
+  if (next_kept_ < kept_.size()) return std::move(kept_[next_kept_++]);
+  return take(guarded([&]() -> std::optional<Event> {
+    for (; next_to_read_ <= exchanges_.size(); ++next_to_read_) {
+      // What was read before goes first; then one more exchange is read from.
+      const size_t first = next_to_read_ == 0 ? 0 : next_to_read_ - 1;
+      const size_t end = next_to_read_ == 0 ? exchanges_.size() : next_to_read_;
+      for (size_t prompt = first; prompt < end; ++prompt) {
+        if (exchanges_[prompt] == nullptr) continue;
+        std::optional<ipc::Reply> reply = exchanges_[prompt]->next_read();
+        if (reply) return Event{.prompt = prompt, .reply = std::move(*reply)};
+      }
+      if (next_to_read_ < exchanges_.size() && exchanges_[next_to_read_] != nullptr) {
+        exchanges_[next_to_read_]->read();
+      }
+    }
+    return std::nullopt;
+  }));
+}
+
+std::vector<int> Generation::fds() const {
+  std::vector<int> out;
+  for (const auto& exchange : exchanges_) {
+    if (exchange != nullptr) out.push_back(exchange->fd());
+  }
+  return out;
 }
 
 std::optional<Generation::Event> Generation::poll_all(int timeout_ms) {

@@ -33,6 +33,12 @@ class Generation {
 
   bool is_done() const { return num_done_ == exchanges_.size(); }
 
+  // For who polls fds() for input itself: after begin_round() what has arrived by then, event by
+  // event, without waiting.
+  void begin_round();
+  std::optional<Event> try_next();
+  std::vector<int> fds() const;  // of the prompts that are not done
+
   // Runs to the end without streaming.
   std::vector<ipc::DoneEvent> wait();
 
@@ -43,6 +49,7 @@ class Generation {
  private:
   std::optional<Event> receive(int timeout_ms);
   std::optional<Event> poll_all(int timeout_ms);
+  std::optional<Event> take(std::optional<Event> event);
   void note(const ipc::Reply& reply);
 
   template <typename Ask>
@@ -55,7 +62,8 @@ class Generation {
   size_t num_done_ = 0;
   size_t num_accepted_ = 0;
   int64_t num_prompt_characters_ = 0;
-  size_t turn_ = 0;  // whose events are looked for first
+  size_t turn_ = 0;          // whose events are looked for first
+  size_t next_to_read_ = 0;  // of this round
   bool started_ = false;
 };
 

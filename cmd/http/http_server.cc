@@ -33,11 +33,13 @@ thread_local Current* current = nullptr;
 
 class SinkWriter final : public BodyWriter {
  public:
-  explicit SinkWriter(httplib::DataSink& sink) : sink_(sink) {}
+  SinkWriter(httplib::DataSink& sink, int chunked_fd) : sink_(sink), chunked_fd_(chunked_fd) {}
   bool write(std::string_view bytes) override { return sink_.write(bytes.data(), bytes.size()); }
+  int chunked_fd() const override { return chunked_fd_; }
 
  private:
   httplib::DataSink& sink_;
+  const int chunked_fd_;
 };
 
 void fill_response(Response&& from, bool is_http_1_0, httplib::Response& to) {
@@ -51,9 +53,11 @@ void fill_response(Response&& from, bool is_http_1_0, httplib::Response& to) {
     if (!from.content_type.empty()) to.set_content(from.body, from.content_type);
     return;
   }
-  const auto provide = [stream = std::move(from.stream)](size_t, httplib::DataSink& sink) {
-    SinkWriter writer(sink);
-    stream(writer);
+  const int chunked_fd = is_http_1_0 ? -1 : current->connection->fd();
+  const auto provide = [stream = std::move(from.stream), chunked_fd](size_t,
+                                                                     httplib::DataSink& sink) {
+    SinkWriter writer(sink, chunked_fd);
+    if (!stream(writer)) return false;
     sink.done();
     return true;
   };

@@ -36,6 +36,9 @@ class BodyWriter {
 
   // False: the client is gone or took nothing for too long; nothing more can be written.
   [[nodiscard]] virtual bool write(std::string_view bytes) = 0;
+
+  // The socket, when whole chunks of HTTP/1.1 may be written to it past this writer; else -1.
+  virtual int chunked_fd() const { return -1; }
 };
 
 struct Response {
@@ -45,8 +48,8 @@ struct Response {
   std::string body{};
 
   // When set, `body` is not used: called once, after the headers went out. Returns when the body is
-  // complete. Must not throw.
-  std::function<void(BodyWriter&)> stream{};
+  // complete; false: it is cut off, and the connection with it. Must not throw.
+  std::function<bool(BodyWriter&)> stream{};
 
   // Called once, when the last byte was written or could not be (optional).
   std::function<void(bool was_sent)> on_end{};

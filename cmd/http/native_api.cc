@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/sse.h"
+#include "cmd/http/stream_pump.h"
 
 namespace tgi::http {
 namespace {
@@ -67,11 +68,6 @@ void note_finish(Scope& scope, const ipc::DoneEvent& done) {
   scope.record().finish_reasons.emplace_back(ipc::finish_reason_name(done.best.finish_reason));
 }
 
-struct StreamState {
-  GenerateBody body;
-  GenerateParameters parameters;
-};
-
 void write_token(const ipc::TokenInfo& token, JsonText& out) {
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   out.raw(",\"logprob\":").number(token.logprob);
@@ -103,32 +99,43 @@ std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::D
   return line;
 }
 
-void stream_events(const std::shared_ptr<Scope>& scope,
-                   const StreamState& state,
-                   EventWriter& events) {
-  scope->begin_generation(1);
-  check_parameters(state.parameters, state.body.inputs, true, scope->options());
-  Generation generation(scope,
-                        {to_daemon(state.parameters, state.body.inputs, true, scope->options())});
-  std::optional<ipc::TokenEvent> last;  // waits for the end: TGI sends both in one event
-  int64_t index = 0;
-  while (!generation.is_done()) {
-    Generation::Event event = next_event(generation, events);
-    const ipc::DoneEvent* done = event.reply.done ? &*event.reply.done : nullptr;
-    const bool is_token = event.reply.token.has_value();
-    if (is_token) last = std::move(event.reply.token);
-    if (done == nullptr && (!is_token || last->finish_reason)) continue;
-    if (!last) throw ApiError(500, "incomplete_generation_stream", "Incomplete generation stream");
-    if (done != nullptr) {
-      note_finish(*scope, *done);
-      if (state.parameters.return_full_text.value_or(false)) {
-        event.reply.done->best.text.insert(0, state.body.inputs);
-      }
-    }
-    events.send_text(token_event_text(++index, *last, done));
-    scope->token_written(0);
+// What the events of one stream share.
+class NativeStream {
+ public:
+  NativeStream(std::shared_ptr<Scope> scope, const GenerateBody& body)
+      : scope_(std::move(scope)),
+        inputs_(body.inputs),
+        parameters_(body.parameters.value_or(default_parameters())) {}
+
+  std::shared_ptr<Generation> start() const {
+    scope_->begin_generation(1);
+    check_parameters(parameters_, inputs_, true, scope_->options());
+    return std::make_shared<Generation>(
+        scope_, std::vector{to_daemon(parameters_, inputs_, true, scope_->options())});
   }
-}
+
+  void on_event(Generation::Event& event, EventWriter& events) {
+    ipc::DoneEvent* done = event.reply.done ? &*event.reply.done : nullptr;
+    const bool is_token = event.reply.token.has_value();
+    if (is_token) last_ = std::move(event.reply.token);
+    // The last token waits for the end: TGI sends both in one event.
+    if (done == nullptr && (!is_token || last_->finish_reason)) return;
+    if (!last_) throw ApiError(500, "incomplete_generation_stream", "Incomplete generation stream");
+    if (done != nullptr) {
+      note_finish(*scope_, *done);
+      if (parameters_.return_full_text.value_or(false)) done->best.text.insert(0, inputs_);
+    }
+    events.send_text(token_event_text(++index_, *last_, done));
+    scope_->token_written(0);
+  }
+
+ private:
+  const std::shared_ptr<Scope> scope_;
+  const std::string inputs_;
+  const GenerateParameters parameters_;
+  std::optional<ipc::TokenEvent> last_;
+  int64_t index_ = 0;
+};
 
 }  // namespace
 
@@ -155,16 +162,16 @@ Response generate(std::shared_ptr<Scope> scope, const GenerateBody& body, bool i
 
 Response generate_stream(std::shared_ptr<Scope> scope, const GenerateBody& body) {
   scope->record().stream = true;
-  auto state = std::make_shared<StreamState>(
-      StreamState{body, body.parameters.value_or(default_parameters())});
-  Response response = event_stream(*scope, count_utf8_characters(body.inputs));
-  response.stream = [scope, state](BodyWriter& writer) {
-    EventWriter events(writer);
-    run_stream(
-        *scope, [&] { stream_events(scope, *state, events); },
-        [&](const ApiError& error) { events.send(native_error_json(error)); });
-  };
-  return response;
+  const auto stream = std::make_shared<NativeStream>(scope, body);
+  return stream_response(
+      {.scope = scope,
+       .start = [stream] { return stream->start(); },
+       .on_event = [stream](Generation::Event& event,
+                            EventWriter& events) { stream->on_event(event, events); },
+       .on_end = [](EventWriter&) {},
+       .on_error = [](const ApiError& error,
+                      EventWriter& events) { events.send(native_error_json(error)); }},
+      count_utf8_characters(body.inputs));
 }
 
 }  // namespace tgi::http

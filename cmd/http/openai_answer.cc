@@ -6,6 +6,8 @@
 #include <chrono>
 #include <random>
 
+#include "cmd/http/stream_pump.h"
+
 namespace tgi::http {
 namespace {
 
@@ -70,27 +72,23 @@ Response stream_answer(std::shared_ptr<Scope> scope,
                        std::shared_ptr<Generation> generation,
                        std::function<void(Generation::Event& event, EventWriter& events)> on_event,
                        std::function<void(EventWriter& events)> on_end) {
-  Response response = event_stream(*scope, generation->num_prompt_characters());
-  response.stream = [scope, generation, on_event, on_end](BodyWriter& writer) {
-    EventWriter events(writer);
-    run_stream(
-        *scope,
-        [&] {
-          while (!generation->is_done()) {
-            Generation::Event event = next_event(*generation, events);
-            on_event(event, events);
-          }
-          on_end(events);
-          events.send_text("[DONE]");
-        },
-        [&](const ApiError& error) {
-          OrderedJson event = openai_error_json(error);
-          event["error"]["http_status_code"] = error.status();
-          events.send(event);
-          events.send_text("[DONE]");
-        });
-  };
-  return response;
+  const int64_t num_characters = generation->num_prompt_characters();
+  return stream_response({.scope = std::move(scope),
+                          .start = [generation = std::move(generation)] { return generation; },
+                          .on_event = std::move(on_event),
+                          .on_end =
+                              [on_end = std::move(on_end)](EventWriter& events) {
+                                on_end(events);
+                                events.send_text("[DONE]");
+                              },
+                          .on_error =
+                              [](const ApiError& error, EventWriter& events) {
+                                OrderedJson event = openai_error_json(error);
+                                event["error"]["http_status_code"] = error.status();
+                                events.send(event);
+                                events.send_text("[DONE]");
+                              }},
+                         num_characters);
 }
 
 }  // namespace tgi::http

@@ -55,12 +55,15 @@ class Permits {
   std::atomic<int64_t> taken_{0};
 };
 
+class StreamPumps;
+
 struct Service {
   const ApiOptions options;
   const ipc::ClientOptions daemon;  // cancel_fd: readable when running work must end
   Permits permits;
   Metrics& metrics;
   RequestLog& log;
+  StreamPumps* pumps = nullptr;
   OtlpExporter* exporter = nullptr;   // (optional)
   std::atomic<bool> draining{false};  // no new work
 };

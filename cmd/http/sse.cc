@@ -40,7 +40,7 @@ Response event_stream(const Scope& scope, int64_t num_prompt_characters) {
           .content_type = "text/event-stream"};
 }
 
-void run_stream(Scope& scope,
+bool run_stream(Scope& scope,
                 const std::function<void()>& body,
                 const std::function<void(const ApiError&)>& on_error) {
   try {
@@ -56,7 +56,9 @@ void run_stream(Scope& scope,
     }
   } catch (const ClientGone&) {
     scope.client_left();
+    return false;
   }
+  return true;
 }
 
 }  // namespace tgi::http

@@ -37,8 +37,8 @@ Generation::Event next_event(Generation& generation, EventWriter& events);
 Response event_stream(const Scope& scope, int64_t num_prompt_characters);
 
 // Runs `body`, which may throw ApiError (put into the record and handed to `on_error`) and
-// ClientGone.
-void run_stream(Scope& scope,
+// ClientGone: then it returns false.
+bool run_stream(Scope& scope,
                 const std::function<void()>& body,
                 const std::function<void(const ApiError&)>& on_error);
 
