@@ -181,12 +181,12 @@ def test_fixed_more_than_1024_tokens_are_exact(pair, endless_model):
     assert api.complete(PROMPT, max_tokens=1500, temperature=0)["usage"]["completion_tokens"] == 1500
 
 
-def test_kept_a_million_new_tokens_are_accepted_where_1024_fit(pair, endless_model):
-    """Rule 15 looks at the first 1024 of them only; the answer ends where the context does."""
+def test_fixed_what_can_not_be_generated_is_refused(pair, endless_model):
+    """TGI looks at the first 1024 new tokens only and ends such an answer where the context does."""
     api = pair(model=endless_model).api
-    num_prompt = len(api.ok("/tokenize", {"inputs": PROMPT}))
-    details = api.generate(PROMPT, max_new_tokens=1_000_000, details=True)["details"]
-    assert (details["generated_tokens"], details["finish_reason"]) == (4096 - num_prompt, "length")
+    response = api.post("/generate", {"inputs": PROMPT, "parameters": {"max_new_tokens": 1_000_000}})
+    assert response.status_code == 422
+    assert "and 1000000 `max_new_tokens`" in response.json()["error"]
 
 
 def test_fixed_an_unknown_model_or_adapter_is_an_error(api):
