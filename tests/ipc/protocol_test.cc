@@ -32,6 +32,7 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   request.messages = OrderedJson::parse(R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   request.tools = OrderedJson::parse(R"([{"type":"function"}])");
   request.continue_final_message = true;
+  request.announce = true;
   request.stream = true;
   GenerateParams& p = request.params;
   p.max_new_tokens = 7;
@@ -44,12 +45,15 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   p.repetition_penalty = 1.1;
   p.frequency_penalty = -2;
   p.presence_penalty = 2;
+  p.logit_bias = {{.id = 0, .bias = -100}, {.id = 2147483647, .bias = 0.1}};
   p.seed = std::numeric_limits<uint64_t>::max();
   p.stop = {"\n\n", "ü€😀"};
   p.include_stop_text = false;
   p.best_of = 3;
   p.top_n_tokens = 5;
   p.truncate = 100;
+  p.max_input_tokens = 1000;
+  p.max_total_tokens = int64_t{1} << 40;
   p.ignore_eos = p.return_full_text = p.watermark = p.details = p.prompt_logprobs = true;
   p.use_prefix_cache = false;
 
@@ -57,11 +61,16 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   CHECK(line.method == "generate");
   const GenerateRequest back = generate_request_from_json(line.params);
   CHECK(to_json(back) == to_json(request));
-  CHECK(to_json(back).size() == 26);  // 4 of the request, all 22 of its parameters
+  CHECK(to_json(back).size() == 30);  // 5 of the request, all 25 of its parameters
   CHECK(back.messages->dump() == R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   CHECK(back.params.seed == std::numeric_limits<uint64_t>::max());
   CHECK(back.params.temperature == 0.1);
   CHECK(back.params.stop == p.stop);
+  REQUIRE(back.params.logit_bias.size() == 2);
+  CHECK(back.params.logit_bias[1].id == 2147483647);
+  CHECK(back.params.logit_bias[1].bias == 0.1);
+  CHECK(back.params.max_total_tokens == int64_t{1} << 40);
+  CHECK(back.announce);
   CHECK_FALSE(back.params.use_prefix_cache);
 }
 
@@ -297,8 +306,10 @@ TEST_CASE("a reply may have fields this client does not know") {
 }
 
 TEST_CASE("a reply line of no known kind is refused") {
-  CHECK_THAT(error_of([] { decode_reply("{}"); }), Catch::Contains("none of token, done"));
-  CHECK_THAT(error_of([] { decode_reply("[]"); }), Catch::Contains("none of token, done"));
+  CHECK_THAT(error_of([] { decode_reply("{}"); }),
+             Catch::Contains("none of accepted, token, done"));
+  CHECK_THAT(error_of([] { decode_reply("[]"); }),
+             Catch::Contains("none of accepted, token, done"));
   CHECK_THAT(error_of([] { decode_reply(R"({"token":{"id":1}})"); }),
              Catch::Contains("token.text: missing"));
 }
