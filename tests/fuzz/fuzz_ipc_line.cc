@@ -65,7 +65,20 @@ void check_request(const std::string& line) {
   if (tgi::ipc::decode_request(again).params != request.params) std::abort();
 }
 
+// The short way to read the line of a token says the same as the long one, which a space in front
+// leads to.
+void check_short_way(const std::string& line) {
+  std::optional<tgi::ipc::Reply> one;
+  std::optional<tgi::ipc::Reply> other;
+  const bool taken = accepts([&] { one = tgi::ipc::decode_reply(line); });
+  if (accepts([&] { other = tgi::ipc::decode_reply(" " + line); }) != taken) std::abort();
+  if (!taken) return;
+  if (one->token.has_value() != other->token.has_value()) std::abort();
+  if (one->token && to_json(*one->token) != to_json(*other->token)) std::abort();
+}
+
 void check_reply(const std::string& line) {
+  check_short_way(line);
   // An error line comes back as a value here and is thrown by the client.
   std::optional<tgi::ipc::Reply> reply;
   if (!accepts([&] { reply = tgi::ipc::decode_reply(line); })) return;
@@ -77,7 +90,17 @@ void check_reply(const std::string& line) {
     const std::string once = tgi::ipc::encode_done_event(*reply->done);
     if (tgi::ipc::encode_done_event(*tgi::ipc::decode_reply(once).done) != once) std::abort();
   }
-  if (reply->result) check_round_trip(*reply->result, tgi::ipc::status_from_json);
+  if (reply->accepted) {
+    const std::string once = tgi::ipc::encode_accepted_event(*reply->accepted);
+    if (tgi::ipc::encode_accepted_event(*tgi::ipc::decode_reply(once).accepted) != once) {
+      std::abort();
+    }
+  }
+  if (reply->result) {
+    check_round_trip(*reply->result, tgi::ipc::status_from_json);
+    check_round_trip(*reply->result, tgi::ipc::tokenize_result_from_json);
+    check_round_trip(*reply->result, tgi::ipc::metric_families_from_json);
+  }
 }
 
 }  // namespace
