@@ -135,7 +135,8 @@ TEST_CASE("every flag reaches the request under its field") {
   CHECK(ran.err == "");
   REQUIRE(ran.exit_status == 0);
   const OrderedJson expected = OrderedJson::parse(R"({
-      "prompt": "[p]", "continue_final_message": false, "stream": false, "max_new_tokens": 9,
+      "prompt": "[p]", "continue_final_message": false, "announce": false, "stream": false,
+      "max_new_tokens": 9,
       "do_sample": true, "temperature": 0.5, "top_k": 40, "top_p": 0.9, "typical_p": 0.8,
       "min_p": 0.1, "repetition_penalty": 1.25, "frequency_penalty": -1.0, "presence_penalty": 1.5,
       "seed": 18446744073709551615, "stop": ["a", "[b]"], "include_stop_text": false, "best_of": 2,
@@ -203,7 +204,7 @@ TEST_CASE("a wrong command line ends with 2 and says what is wrong") {
       Row{{"generate", "a", "b"}, "not expected: b"}, Row{{"generate", "--nope"}, "--nope"},
       Row{{"nope"}, "no such command: nope"}, Row{{}, "required"}, Row{{"load"}, "model"},
       Row{{"load", "m", "--dtype", "f8"}, "--dtype"},
-      Row{{"bench", "--batch-sizes", "0"}, "--batch-sizes"}, Row{{"docs"}, "nothing to write"});
+      Row{{"bench", "--batch-sizes", "0"}, "--batch-size"}, Row{{"docs"}, "nothing to write"});
   const Home home;
   CAPTURE(row.arguments);
   const Ran ran = home.run(row.arguments);
