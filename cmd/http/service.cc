@@ -35,8 +35,7 @@ Scope::Scope(Service& service, const Request& request, std::string route)
   record_.trace_in =
       read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));
   record_.trace = child_of(record_.trace_in);
-  record_.request_id = request.header("x-request-id");
-  if (record_.request_id.empty()) record_.request_id = record_.trace.span_id;
+  record_.request_id = record_.trace.span_id;  // the gateway takes the client's when it is one
 }
 
 Scope::~Scope() {

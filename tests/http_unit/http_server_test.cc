@@ -270,6 +270,29 @@ TEST_CASE("a client that vanishes ends its stream and is counted as such") {
   CHECK(server.handler.num_sent == 0);
 }
 
+TEST_CASE("a body that is cut off takes its connection with it") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/cut") + get("/after"));
+  CHECK(client.answer().status == 0);
+  CHECK(soon([&] { return server.handler.num_lost == 1; }));
+  CHECK(server.handler.num_requests == 1);
+}
+
+TEST_CASE("chunks may be written past the writer where there are chunks") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/past"));
+  CHECK(client.answer().body == "one two three");
+  CHECK(server.handler.fd_of_body >= 0);
+  client.send(get("/after"));
+  CHECK(client.answer().status == 200);
+  RawClient older(server.port());
+  older.send("GET /past HTTP/1.0\r\n\r\n");
+  CHECK(older.answer().body == "one three");
+  CHECK(server.handler.fd_of_body == -1);
+}
+
 TEST_CASE("a reader that takes nothing is given up after the time") {
   TestServer server({.connection = {.write_timeout = std::chrono::milliseconds(200)}});
   RawClient client(server.port());

@@ -24,19 +24,31 @@ class TestHandler final : public RequestHandler {
     return std::nullopt;
   }
 
-  // Echoes method, path and body; below /stream three parts; below /endless until it is let go.
+  // Echoes method, path and body; /stream in three parts; /endless until it is let go; /cut in
+  // part; /past in three parts, one of them past the writer.
   Response on_request(const Request& request) override {
     ++num_requests;
     Response response = plain_text(200, request.method + " " + request.path + " " + request.body);
     if (request.path == "/stream") {
       response.stream = [](BodyWriter& body) {
-        for (const char* part : {"one ", "two ", "three"}) (void)!body.write(part);
+        return body.write("one ") && body.write("two ") && body.write("three");
       };
     } else if (request.path == "/endless") {
       response.stream = [this](BodyWriter& body) {
-        while (!let_go && body.write("more ")) {
+        while (!let_go) {
+          if (!body.write("more ")) return false;
           std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
+        return true;
+      };
+    } else if (request.path == "/cut") {
+      response.stream = [](BodyWriter& body) { return body.write("some") && false; };
+    } else if (request.path == "/past") {
+      response.stream = [this](BodyWriter& body) {
+        fd_of_body = body.chunked_fd();
+        return body.write("one ") &&
+               (fd_of_body < 0 || ::write(fd_of_body, "4\r\ntwo \r\n", 9) == 9) &&
+               body.write("three");
       };
     }
     return counted(std::move(response));
@@ -50,6 +62,7 @@ class TestHandler final : public RequestHandler {
   std::atomic<int> num_requests{0};
   std::atomic<int> num_sent{0};
   std::atomic<int> num_lost{0};
+  std::atomic<int> fd_of_body{-2};
 
  private:
   Response counted(Response response) {
