@@ -73,9 +73,8 @@ bool run_task(const StreamTask& task, BodyWriter& writer) {
   EventWriter events(writer);
   const auto fail = [&](const ApiError& error) { task.on_error(error, events); };
   std::shared_ptr<Generation> generation;
-  if (!run_stream(
-          *task.scope, [&] { generation = task.start(); }, fail))
-    return false;
+  const auto start = [&] { generation = task.start(); };
+  if (!run_stream(*task.scope, start, fail)) return false;
   if (generation == nullptr) return true;  // the client was told why
   if (const int fd = writer.chunked_fd(); fd >= 0) {
     return task.scope->service().pumps->next().run(task, generation, fd);
@@ -135,6 +134,7 @@ class StreamPump::Job {
   bool is_ready = false;        // in the list of those to be stepped
   bool watches_daemon = false;  // its exchanges are in the epoll
   std::binary_semaphore finished{0};
+  std::shared_ptr<Job> self;  // while the pump has it
 
  private:
   void end() {
@@ -199,15 +199,16 @@ bool StreamPump::watch(int fd, uint32_t events, Job* job, int operation) const {
 bool StreamPump::run(const StreamTask& task,
                      std::shared_ptr<Generation> generation,
                      int client_fd) {
-  Job job(task, std::move(generation), client_fd);
+  const auto job = std::make_shared<Job>(task, std::move(generation), client_fd);
+  job->self = job;
   {
     const std::lock_guard lock(mutex_);
-    new_jobs_.push_back(&job);
+    new_jobs_.push_back(job.get());
   }
   const uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
-  job.finished.acquire();
-  return !job.has_lost_client();
+  job->finished.acquire();
+  return !job->has_lost_client();
 }
 
 void StreamPump::take_new_jobs() {
@@ -255,7 +256,7 @@ void StreamPump::loop() {
       }
     }
     look_at_clock();
-    for (Job* job : ready_) settle(*job);
+    for (size_t i = 0; i < ready_.size(); ++i) settle(*ready_[i]);  // settling may add to them
     ready_.clear();
     const std::lock_guard lock(mutex_);
     if (ending_ && jobs_.empty()) return;
@@ -271,14 +272,17 @@ void StreamPump::settle(Job& job) {
     for (const int fd : job.generation().fds()) watch(fd, 0, nullptr, EPOLL_CTL_DEL);
     watch(job.client_fd(), 0, nullptr, EPOLL_CTL_DEL);
     jobs_.erase(&job);
-    job.finished.release();  // from here on it is not ours
+    const std::shared_ptr<Job> last = std::move(job.self);
+    last->finished.release();
     return;
   }
   const bool wants_daemon = !job.is_blocked() && !job.has_ended();
   if (wants_daemon != job.watches_daemon) {
     for (const int fd : job.generation().fds()) {
       const bool done = watch(fd, EPOLLIN, &job, wants_daemon ? EPOLL_CTL_ADD : EPOLL_CTL_DEL);
-      if (!done && wants_daemon) job.fail(ApiError(500, "internal", "the stream can't be watched"));
+      if (done || !wants_daemon) continue;
+      job.fail(ApiError(500, "internal", "the stream can't be watched"));
+      make_ready(job);
     }
     job.watches_daemon = wants_daemon;
   }
