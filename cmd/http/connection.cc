@@ -62,7 +62,7 @@ Connection::Connection(UniqueFd socket, const ConnectionLimits& limits, int stop
 
 bool Connection::wait_for_request() {
   in_headers_ = true;
-  num_header_bytes_ = 0;
+  head_.clear();
   headers_too_large_ = false;
   timed_out_ = false;
   if (begin_ == end_ &&
@@ -102,11 +102,11 @@ ssize_t Connection::read(char* to, size_t size) {
   }
   const size_t count = std::min(size, end_ - begin_);
   if (in_headers_) {
-    num_header_bytes_ += count;
-    if (num_header_bytes_ > limits_.max_header_bytes) {
+    if (head_.size() + count > limits_.max_header_bytes) {
       headers_too_large_ = true;
       return -1;
     }
+    head_.append(buffer_.data() + begin_, count);
   }
   std::memcpy(to, buffer_.data() + begin_, count);
   begin_ += count;

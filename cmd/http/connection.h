@@ -53,6 +53,9 @@ class Connection final : public httplib::Stream {
 
   int fd() const { return socket_.get(); }
 
+  // Request line and headers as they came, as far as they were read.
+  const std::string& head() const { return head_; }
+
  private:
   ssize_t fill();
 
@@ -63,7 +66,7 @@ class Connection final : public httplib::Stream {
   size_t begin_ = 0;
   size_t end_ = 0;
   bool in_headers_ = true;
-  size_t num_header_bytes_ = 0;
+  std::string head_;
   bool headers_too_large_ = false;
   bool timed_out_ = false;
   std::chrono::steady_clock::time_point request_began_;

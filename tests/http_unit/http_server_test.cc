@@ -194,7 +194,8 @@ TEST_CASE("framing that two parsers could read differently is refused") {
        {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Content-Length: 3\r\nContent-Length: 5\r\n", "Content-Length: -3\r\n",
         "Content-Length: 3,3\r\n", "Transfer-Encoding: gzip, chunked\r\n",
-        "Content-Length: 99999999999999999999\r\n"}) {
+        "Content-Length: 99999999999999999999\r\n", "Content-Length: \r\n",
+        "Content-Length : 3\r\n", "Content-Length: 3\n", "Transfer-Encoding:\r\n"}) {
     INFO(headers);
     RawClient client(server.port());
     client.send(std::string("POST /a HTTP/1.1\r\nHost: a\r\n") + headers + "\r\n3\r\nabc\r\n0\r\n");
@@ -202,6 +203,19 @@ TEST_CASE("framing that two parsers could read differently is refused") {
     CHECK(client.is_closed());
   }
   CHECK(server.handler.num_requests == 0);
+}
+
+TEST_CASE("headers reach the handler as they came") {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/headers",
+                  "Authorization:  Bearer a%41+b%0d%0aX: y \r\nX-Empty:\r\nx-twice: 1\r\n"
+                  "x-twice: 2\r\n"));
+  CHECK(client.answer().body ==
+        "Host=a|Authorization=Bearer a%41+b%0d%0aX: y|X-Empty=|x-twice=1|x-twice=2|");
+  // Nothing of one request is left for the next.
+  client.send(get("/headers"));
+  CHECK(client.answer().body == "Host=a|");
 }
 
 TEST_CASE("bytes that are no request are told 400 or cut off, and never reach a handler") {

@@ -24,8 +24,9 @@ class TestHandler final : public RequestHandler {
     return std::nullopt;
   }
 
-  // Echoes method, path and body; /stream in three parts; /endless until it is let go; /cut in
-  // part; /past in three parts, one of them past the writer.
+  // Echoes method, path and body. Some paths are special: /headers tells them; /stream comes in
+  // three parts; /endless goes on until it is let go; /cut stops in the middle; /past has one of its
+  // three parts written past the writer.
   Response on_request(const Request& request) override {
     ++num_requests;
     Response response = plain_text(200, request.method + " " + request.path + " " + request.body);
@@ -33,6 +34,11 @@ class TestHandler final : public RequestHandler {
       response.stream = [](BodyWriter& body) {
         return body.write("one ") && body.write("two ") && body.write("three");
       };
+    } else if (request.path == "/headers") {
+      response.body.clear();
+      for (const Header& header : request.headers) {
+        response.body += header.name + "=" + header.value + "|";
+      }
     } else if (request.path == "/endless") {
       response.stream = [this](BodyWriter& body) {
         while (!let_go) {
