@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cmd/http/framing.h"
 
 namespace tgi::http {
 namespace {
@@ -66,62 +67,6 @@ void fill_response(Response&& from, bool is_http_1_0, httplib::Response& to) {
   } else {
     to.set_chunked_content_provider(from.content_type, provide);
   }
-}
-
-bool is_digits(const std::string& text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-// From the bytes that came: the library decodes %XX in values, adds headers of its own, and passes
-// over lines it does not like.
-std::vector<Header> headers_of(std::string_view head) {
-  std::vector<Header> out;
-  for (size_t at = head.find('\n'); at < head.size();) {
-    const size_t end = std::min(head.find('\n', at + 1), head.size());
-    const std::string_view line = head.substr(at + 1, end - at - 1);
-    if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
-      out.push_back({std::string(trimmed(line.substr(0, colon))),
-                     std::string(trimmed(line.substr(colon + 1)))});
-    }
-    at = end;
-  }
-  return out;
-}
-
-// Framing that two parsers could read differently is refused.
-std::string framing_problem(const httplib::Request& request, const Request& as_it_came) {
-  const size_t num_lengths = request.get_header_value_count("Content-Length");
-  const size_t num_encodings = request.get_header_value_count("Transfer-Encoding");
-  const auto num_came = [&](const char* name) {
-    const auto& headers = as_it_came.headers;
-    return static_cast<size_t>(std::count_if(
-        headers.begin(), headers.end(),
-        [&](const Header& header) { return ::strcasecmp(header.name.c_str(), name) == 0; }));
-  };
-  if (num_came("Content-Length") != num_lengths || num_came("Transfer-Encoding") != num_encodings) {
-    return "Content-Length or Transfer-Encoding is malformed";
-  }
-  if (num_lengths + num_encodings > 1) {
-    return "expected one Content-Length or one Transfer-Encoding header, got both or several";
-  }
-  if (num_encodings == 1 &&
-      ::strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") != 0) {
-    return "Transfer-Encoding: expected chunked";
-  }
-  const std::string length = request.get_header_value("Content-Length");
-  if (num_lengths == 1 && (!is_digits(length) || length.size() > 18)) {
-    return "Content-Length: expected a number";
-  }
-  return "";
 }
 
 // For an answer that is written without the library.
@@ -231,7 +176,7 @@ class HttpServer::Library final : public httplib::Server {
         from.has_header("Transfer-Encoding") ||
         (from.has_header("Content-Length") && from.get_header_value("Content-Length") != "0");
     current->must_close = has_body;
-    if (const std::string problem = framing_problem(from, request); !problem.empty()) {
+    if (const std::string problem = framing_problem(from, request.headers); !problem.empty()) {
       current->must_close = true;
       fill_response(handler_.on_refused(request, 400, problem), false, response);
       return HandlerResponse::Handled;

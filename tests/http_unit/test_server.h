@@ -25,8 +25,8 @@ class TestHandler final : public RequestHandler {
   }
 
   // Echoes method, path and body. Some paths are special: /headers tells them; /stream comes in
-  // three parts; /endless goes on until it is let go; /cut stops in the middle; /past has one of its
-  // three parts written past the writer.
+  // three parts; /endless goes on until it is let go; /cut stops in the middle; /past has one of
+  // its three parts written past the writer.
   Response on_request(const Request& request) override {
     ++num_requests;
     Response response = plain_text(200, request.method + " " + request.path + " " + request.body);
