@@ -1,0 +1,256 @@
+// Streams from a scripted daemon through the gateway to real sockets.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <future>
+
+#include "cmd/http/gateway.h"
+#include "cmd/http/stream_pump.h"
+#include "tests/http_unit/raw_client.h"
+#include "tests/http_unit/test_server.h"
+#include "tests/ipc/fake_daemon.h"
+
+namespace tgi::http {
+namespace {
+
+ApiOptions options() {
+  ApiOptions out;
+  out.model_id = "m";
+  out.max_input_tokens = 31;
+  out.max_total_tokens = 32;
+  return out;
+}
+
+// Everything that `tgi serve` puts together, with a daemon that plays `script`.
+struct ScriptedGateway {
+  explicit ScriptedGateway(FakeDaemon::Script script)
+      : daemon(folder.file("s"), std::move(script)), thread([this] { server.run(stop.get()); }) {}
+
+  ~ScriptedGateway() {
+    fire(stop);
+    thread.join();
+  }
+
+  static void fire(const UniqueFd& event) {
+    const uint64_t one = 1;
+    (void)!::write(event.get(), &one, sizeof one);
+  }
+
+  // The answer to a POST.
+  RawAnswer post(const std::string& path, const std::string& body) const {
+    RawClient client(server.port());
+    send(client, path, body);
+    return client.answer();
+  }
+  static void send(RawClient& client, const std::string& path, const std::string& body) {
+    client.send("POST " + path +
+                " HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+
+  TempFolder folder;
+  FakeDaemon daemon;
+  UniqueFd stop{::eventfd(0, EFD_CLOEXEC)};
+  UniqueFd cut_off{::eventfd(0, EFD_CLOEXEC)};
+  Metrics metrics{{.max_input_tokens = 31, .max_total_tokens = 32, .trace_counts = {}}};
+  RequestLog log{{.json = true, .level = LogLevel::kOff}};
+  StreamPumps pumps{2, cut_off.get(), std::chrono::milliseconds(500)};
+  Service service{.options = options(),
+                  .daemon = {.socket_path = folder.file("s"), .cancel_fd = cut_off.get()},
+                  .permits = Permits(128),
+                  .metrics = metrics,
+                  .log = log,
+                  .pumps = &pumps};
+  Gateway gateway{{}, service};
+  HttpServer server{{.connection = {}}, gateway};
+  std::thread thread;
+};
+
+ipc::DoneEvent done_with(const std::string& text) {
+  ipc::DoneEvent event;
+  event.best.text = text;
+  return event;
+}
+
+// The JSON of each event, [DONE] left out.
+std::vector<ipc::OrderedJson> events_of(const std::string& body) {
+  std::vector<ipc::OrderedJson> out;
+  for (size_t at = 0; (at = body.find("data:", at)) != std::string::npos; ++at) {
+    const std::string line = body.substr(at + 5, body.find("\n\n", at) - at - 5);
+    if (line.find("[DONE]") == std::string::npos) out.push_back(ipc::OrderedJson::parse(line));
+  }
+  return out;
+}
+
+// Accepts, says the prompt back in three tokens, and ends.
+void say_it_back(FakeSession& session) {
+  const auto prompt = session.request().params["prompt"].get<std::string>();
+  session.send(ipc::encode_accepted_event({.num_prompt_tokens = 1}));
+  for (int i = 0; i < 3; ++i) {
+    ipc::TokenEvent event;
+    event.token.id = i;
+    event.text = event.token.text = prompt + std::to_string(i) + " ";
+    if (i == 2) event.finish_reason = ipc::FinishReason::kLength;
+    session.send(ipc::encode_token_event(event));
+  }
+  session.send_done(done_with(prompt));
+}
+
+}  // namespace
+
+TEST_CASE("many streams at once get each its own tokens, in order, and give their permits back") {
+  ScriptedGateway gateway(say_it_back);
+  std::vector<std::future<RawAnswer>> answers;
+  for (int i = 0; i < 60; ++i) {
+    answers.push_back(std::async(std::launch::async, [&gateway, i] {
+      return gateway.post("/generate_stream", R"({"inputs":"p)" + std::to_string(i) + R"("})");
+    }));
+  }
+  for (int i = 0; i < 60; ++i) {
+    const RawAnswer answer = answers[static_cast<size_t>(i)].get();
+    const std::string prompt = "p" + std::to_string(i);
+    CHECK(answer.status == 200);
+    CHECK(answer.headers.at("content-type") == "text/event-stream");
+    const auto events = events_of(answer.body);
+    REQUIRE(events.size() == 3);
+    for (size_t k = 0; k < 3; ++k) {
+      CHECK(events[k]["index"] == k + 1);
+      CHECK(events[k]["token"]["id"] == k);
+      CHECK(events[k]["token"]["text"] == prompt + std::to_string(k) + " ");
+    }
+    CHECK(events[2]["generated_text"] == prompt);
+  }
+  CHECK(soon([&] { return gateway.service.permits.num_taken() == 0; }));
+}
+
+TEST_CASE("a daemon that goes away in the middle ends the stream with an error, whole as HTTP") {
+  ScriptedGateway gateway([](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    session.send_text("a ");
+    session.send_text("b ");
+  });
+  const RawAnswer native = gateway.post("/generate_stream", R"({"inputs":"x"})");
+  CHECK(native.status == 200);
+  const auto events = events_of(native.body);
+  REQUIRE(events.size() == 3);
+  CHECK(events[1]["token"]["text"] == "b ");
+  CHECK(events[2]["error_type"] == "incomplete_generation");
+  const RawAnswer openai = gateway.post(
+      "/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream":true})");
+  CHECK(openai.status == 200);
+  CHECK(openai.body.ends_with("data: [DONE]\n\n"));
+  CHECK(events_of(openai.body).back().contains("error"));
+}
+
+TEST_CASE("what the daemon refuses before it takes the request is a status of its own") {
+  ScriptedGateway gateway(
+      [](FakeSession& session) { session.send_error(Code::kTemplate, "no chat template"); });
+  const RawAnswer openai = gateway.post(
+      "/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream":true})");
+  CHECK(openai.status == 422);
+  CHECK(ipc::OrderedJson::parse(openai.body)["error"]["message"] ==
+        "Template error: no chat template");
+  // TGI's own streams tell it in an event.
+  const RawAnswer native = gateway.post("/generate_stream", R"({"inputs":"x"})");
+  CHECK(native.status == 200);
+  CHECK(events_of(native.body).at(0)["error_type"] == "template_error");
+}
+
+TEST_CASE("a client that leaves a stream is seen by the daemon at once") {
+  std::promise<bool> left;
+  ScriptedGateway gateway([&](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    session.send_text("a ");
+    session.send_text("b ");
+    left.set_value(session.client_leaves_within(10'000));
+  });
+  RawClient client(gateway.server.port());
+  ScriptedGateway::send(client, "/generate_stream", R"({"inputs":"x"})");
+  REQUIRE(client.wait_for("\"b \""));
+  client.vanish();
+  CHECK(left.get_future().get());
+  CHECK(soon([&] { return gateway.service.permits.num_taken() == 0; }));
+}
+
+TEST_CASE("a client that takes nothing is given up, and the daemon sees it") {
+  std::promise<bool> left;
+  ScriptedGateway gateway([&](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    const std::string text(1 << 16, 'x');
+    for (int i = 0; i < 300; ++i) session.send_text(text);  // more than sockets hold
+    left.set_value(session.client_leaves_within(10'000));
+  });
+  RawClient client(gateway.server.port());
+  ScriptedGateway::send(client, "/generate_stream", R"({"inputs":"x"})");
+  CHECK(left.get_future().get());
+  CHECK(soon([&] { return gateway.service.permits.num_taken() == 0; }));
+}
+
+TEST_CASE("when the time to drain is up a stream gets its last words") {
+  ScriptedGateway gateway([&](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    session.send_text("a ");
+    session.send_text("b ");
+    session.client_leaves_within(10'000);
+  });
+  RawClient client(gateway.server.port());
+  ScriptedGateway::send(client, "/generate_stream", R"({"inputs":"x"})");
+  REQUIRE(client.wait_for("\"b \""));
+  ScriptedGateway::fire(gateway.cut_off);
+  const RawAnswer answer = client.answer();
+  CHECK(answer.status == 200);
+  CHECK(events_of(answer.body).back()["error_type"] == "shutting_down");
+}
+
+TEST_CASE("a chat of several choices says each one's role first and ends with its usage") {
+  ScriptedGateway gateway([](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    ipc::TokenEvent event;
+    for (const int64_t index : {0, 1, 0, 1}) {
+      event.index = index;
+      event.text = event.token.text = index == 0 ? "zero " : "one ";
+      session.send(ipc::encode_token_event(event));
+    }
+    ipc::DoneEvent done = done_with("zero zero ");
+    done.num_prompt_tokens = 4;
+    done.best.num_generated_tokens = 2;
+    done.others.push_back(done.best);
+    session.send_done(done);
+  });
+  const RawAnswer answer =
+      gateway.post("/v1/chat/completions",
+                   R"({"messages":[{"role":"user","content":"x"}],"n":2,"stream":true,
+          "stream_options":{"include_usage":true}})");
+  const auto events = events_of(answer.body);
+  REQUIRE(events.size() == 7);
+  std::map<int, std::string> texts;
+  std::map<int, int> num_chunks;
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const auto& choice = events[i]["choices"].at(0);
+    const int index = choice["index"].get<int>();
+    const auto content = choice["delta"]["content"].get<std::string>();
+    CHECK(choice["delta"]["role"] == "assistant");
+    if (num_chunks[index]++ == 0) CHECK(content.empty());
+    texts[index] += content;
+    CHECK(events[i]["usage"].is_null());
+  }
+  CHECK(texts == std::map<int, std::string>{{0, "zero zero "}, {1, "one one "}});
+  CHECK(events.back()["choices"].empty());
+  CHECK(events.back()["usage"]["prompt_tokens"] == 4);
+  CHECK(events.back()["usage"]["completion_tokens"] == 4);
+  CHECK(answer.body.ends_with("data: [DONE]\n\n"));
+}
+
+TEST_CASE("a stream to HTTP/1.0 has no chunks and the same events") {
+  ScriptedGateway gateway(say_it_back);
+  RawClient client(gateway.server.port());
+  client.send(
+      "POST /generate_stream HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: "
+      "14\r\n\r\n{\"inputs\":\"q\"}");
+  const RawAnswer answer = client.answer();
+  CHECK_FALSE(answer.chunked);
+  CHECK(events_of(answer.body).size() == 3);
+}
+
+}  // namespace tgi::http
