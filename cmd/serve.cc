@@ -165,8 +165,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   if (exporter) metrics_options.trace_counts = [&exporter] { return exporter->counts(); };
   http::Metrics metrics(metrics_options);
   const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const int num_pumps =
-      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
+  const int num_pumps = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
   http::StreamPumps pumps(num_pumps, cut_off.get(), http::ConnectionLimits().write_timeout);
   http::Service service{.options = limits,
                         .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
