@@ -158,14 +158,13 @@ TEST_CASE("steps are counted by their kind, with one observation of each time") 
 TEST_CASE("a prompt that comes while another request decodes makes a mixed step") {
   EngineOptions options = small_engine();
   options.num_blocks = 400;
+  Answer decoding, other;  // they outlive the engine: it still fills the first in the end
   Engine engine(
       options,
       std::make_unique<FakeWorkers>(FakeOptions{.step_time = std::chrono::milliseconds(1)}),
       kTokenizer);
-  Answer decoding;
   engine.submit(request_of("abc", 300), std::make_unique<AnswerSink>(decoding));
   REQUIRE(decoding.wait_for_events(2));
-  Answer other;
   engine.submit(request_of("xyz", 2), std::make_unique<AnswerSink>(other));
   REQUIRE(other.wait_for_end());
   CHECK(engine.stats().steps.num_mixed_steps >= 1);
