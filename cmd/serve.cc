@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/paths.h"
@@ -50,20 +50,11 @@ void fire(const UniqueFd& event) {
   (void)!::write(event.get(), &one, sizeof one);
 }
 
-// A stream needs two descriptors; the usual limit of 1024 is for programs that use select.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
   out.model_id = options.model.empty() ? model.name : options.model;
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
-  out.has_chat_template = model.has_chat_template;
   out.max_concurrent_requests = options.max_concurrent_requests;
   out.max_best_of = options.max_best_of;
   out.max_choices = model.max_best_of;
@@ -143,7 +134,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const ServeOptions options = resolve_serve_flags(flags);
   for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
   const UniqueFd signals = block_signals();
-  allow_many_descriptors();
+  raise_descriptor_limit();  // a stream needs two
   const std::string socket = common.socket.empty() ? default_socket_path() : common.socket;
   const ipc::Client starter({.socket_path = socket, .cancel_fd = signals.get()});
   ipc::StartOptions start;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/descriptor_limit.h"
 #include "base/log.h"
 
 namespace tgi {
@@ -35,14 +35,6 @@ UniqueFd block_signals() {
   sigaddset(&set, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-}
-
-// A descriptor a client: a thousand clients are more than the usual soft limit.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "cmd/bench/http_request.h"
 #include "cmd/bench/sse_parser.h"
@@ -50,7 +51,7 @@ struct HttpTransport::Stream {
 HttpTransport::HttpTransport(HttpTarget target, int cancel_fd)
     : target_(std::move(target)), poller_(cancel_fd) {
   init_curl();
-  raise_open_file_limit();
+  raise_descriptor_limit();
   headers_ = make_headers(target_, true);
   multi_ = curl_multi_init();
   TGI_CHECK(multi_ != nullptr);

@@ -1,6 +1,5 @@
 #include "cmd/bench/poller.h"
 
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -76,13 +75,6 @@ std::span<const epoll_event> Poller::wait(BenchClock::time_point until) {
     }
   }
   return {events_.data(), num_ready};
-}
-
-void raise_open_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // what can't be raised shows as failed connections
 }
 
 }  // namespace tgi

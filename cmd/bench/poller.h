@@ -37,7 +37,4 @@ class Poller {
   std::array<epoll_event, 256> events_;
 };
 
-// As many open files as the system lets this process have; thousands of streams need them.
-void raise_open_file_limit();
-
 }  // namespace tgi

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "cmd/bench/prompts.h"
 
@@ -37,7 +38,7 @@ struct SocketTransport::Stream {
 
 SocketTransport::SocketTransport(SocketTarget target, int cancel_fd)
     : target_(std::move(target)), poller_(cancel_fd) {
-  raise_open_file_limit();
+  raise_descriptor_limit();
 }
 
 SocketTransport::~SocketTransport() = default;
