@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -109,7 +110,9 @@ std::string read_all(int fd) {
   std::array<char, 4096> bytes;
   for (;;) {
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, 20'000) <= 0) std::abort();  // neither an answer nor the end
+    const int num_ready = ::poll(&ready, 1, 20'000);
+    if (num_ready < 0 && errno == EINTR) continue;  // libFuzzer has a timer
+    if (num_ready <= 0) std::abort();               // neither an answer nor the end
     const ssize_t count = ::recv(fd, bytes.data(), bytes.size(), 0);
     if (count <= 0) return out;
     out.append(bytes.data(), static_cast<size_t>(count));
