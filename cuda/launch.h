@@ -16,8 +16,8 @@ struct LaunchShape {
   dim3 grid;
   dim3 block;
   size_t shared_bytes = 0;  // dynamic
-  // The kernel calls wait_for_previous_kernel before it touches what the kernel before it wrote, so that its start
-  // overlaps with that one's end (sm_90 and later; else it means nothing).
+  // The kernel calls wait_for_previous_kernel before it touches what the kernel before it wrote, so
+  // that its start overlaps with that one's end (sm_90 and later; else it means nothing).
   bool overlaps_previous = false;
 };
 
