@@ -47,6 +47,16 @@ std::string executable_dir() {
   return error ? std::string(".") : path.parent_path().string();
 }
 
+std::string plugin_path(const std::string& name) {
+  const std::string file = "/libtgi-" + name + ".so";
+  const std::string chosen = env_or("TGI_PLUGIN_DIR", "");
+  if (!chosen.empty()) return chosen + file;
+  const std::string beside = executable_dir() + file;
+  std::error_code error;
+  if (std::filesystem::exists(beside, error)) return beside;
+  return executable_dir() + "/../lib/tgi" + file;
+}
+
 void make_private_dir(const std::string& path) {
   std::error_code error;
   const auto parent = std::filesystem::path(path).parent_path();

@@ -19,6 +19,10 @@ std::string cache_dir();
 // The folder of the running executable.
 std::string executable_dir();
 
+// libtgi-NAME.so in $TGI_PLUGIN_DIR; without that variable beside the executable, or where a
+// package puts it: ../lib/tgi. It may not be there.
+std::string plugin_path(const std::string& name);
+
 // Creates `path` and its parents, the last one with mode 0700. Throws with the system's reason.
 void make_private_dir(const std::string& path);
 

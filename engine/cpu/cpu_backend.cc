@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <limits>
 
 #include "base/error.h"
 #include "engine/cpu/amx.h"
@@ -101,6 +102,54 @@ std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
   }
   return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads,
                                      options.pin_threads);
+}
+
+namespace {
+
+// Ranks share the processors; what they exchange stays in host memory.
+class HostBackend : public Backend {
+ public:
+  int num_devices() override { return std::numeric_limits<int>::max(); }
+  std::vector<std::unique_ptr<Communicator>> make_communicators(
+      std::span<Device* const> ranks) override {
+    if (ranks.size() != 1) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{} ranks on the {} backend", ranks.size(), name()));
+    }
+    std::vector<std::unique_ptr<Communicator>> out;
+    out.push_back(std::make_unique<NullCommunicator>());
+    return out;
+  }
+};
+
+class CpuBackend final : public HostBackend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  std::unique_ptr<Device> make_device(const DeviceOptions& options) override {
+    return make_cpu_device({.isa = options.cpu_isa,
+                            .num_threads = options.num_threads,
+                            .pin_threads = options.pin_threads});
+  }
+};
+
+class ReferenceBackend final : public HostBackend {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::unique_ptr<Device> make_device(const DeviceOptions& /*options*/) override {
+    return make_reference_device();
+  }
+};
+
+}  // namespace
+
+Backend& cpu_backend() {
+  static CpuBackend backend;
+  return backend;
+}
+
+Backend& reference_backend() {
+  static ReferenceBackend backend;
+  return backend;
 }
 
 }  // namespace tgi

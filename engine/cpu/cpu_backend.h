@@ -25,6 +25,10 @@ std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
 // looking into differences; slow.
 std::unique_ptr<Device> make_reference_device();
 
+// "cpu" and "reference".
+Backend& cpu_backend();
+Backend& reference_backend();
+
 // Of this machine, best first; "generic" is always last.
 std::vector<std::string_view> available_isas();
 

@@ -18,21 +18,35 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/communicator.h"
 #include "engine/tensor/batch.h"
 #include "engine/tensor/tensor.h"
 #include "engine/tensor/weight.h"
 
 namespace tgi {
 
-inline constexpr int kBackendAbi = 1;
-
 struct DeviceInfo {
   std::string backend;       // "cpu"
-  std::string isa;           // "avx512bf16", "avx2", ...
+  std::string isa;           // "avx512bf16", "avx2", ...; of a GPU "sm_90"
   std::string description;   // of the hardware, for people
   int num_threads = 0;       // 0 where it means nothing
   int64_t memory_bytes = 0;  // that a plan may use in all
   DType activation_dtype = DType::kF32;
+  int num_steps_in_flight = 1;  // that may be submitted before the first is waited for
+};
+
+// What a rank's device is asked to be. A backend ignores what is another's.
+struct DeviceOptions {
+  int rank = 0;
+  int world_size = 1;
+  DType dtype = DType::kBF16;  // of dense weights: accelerators compute in it
+  // Bits of a row don't depend on the batch. The cpu backend is so always.
+  bool deterministic = false;
+  double memory_fraction = 0.9;  // of the accelerator's free memory that a plan may use
+  std::string cache_dir{};       // for what is measured once and kept; empty: nowhere
+  std::string cpu_isa = "auto";
+  int num_threads = 0;       // of this rank; 0: its share of the physical cores
+  bool pin_threads = false;  // each to one processor
 };
 
 enum class NormKind : uint8_t { kRms, kLayer };
@@ -210,5 +224,34 @@ class Device {
                    const Tensor& out) = 0;  // out = x + y; out may be x or y
   virtual void sample(const SampleArgs& args) = 0;
 };
+
+// Makes the devices of one kind. One object for the process, from any thread.
+class Backend {
+ public:
+  virtual std::string_view name() const = 0;
+
+  // How many ranks this machine has devices for; INT_MAX where ranks share one. Throws kUnsupported
+  // saying what is missing (driver, device, a driver that is new enough) when there is none.
+  virtual int num_devices() = 0;
+
+  // May be called for several ranks at once. Throws kUnsupported for a dtype or an instruction set
+  // that the device lacks, kInvalidArgument, kOutOfMemory.
+  virtual std::unique_ptr<Device> make_device(const DeviceOptions& options) = 0;
+
+  // Of all ranks at once, in their order; the devices are of this backend and outlive them. Each
+  // belongs to the thread of its rank. Throws kDeviceLost naming the rank that could not join.
+  virtual std::vector<std::unique_ptr<Communicator>> make_communicators(
+      std::span<Device* const> ranks) = 0;
+
+ protected:
+  ~Backend() = default;  // lives as long as the process
+};
+
+// A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
+// another number is refused. Raised with every change of what crosses the border (this header, and
+// those that it includes).
+inline constexpr int kBackendAbi = 2;
+inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
+inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 
 }  // namespace tgi

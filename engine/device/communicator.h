@@ -1,4 +1,6 @@
-// Reductions between the ranks of a tensor-parallel group. Stream-ordered like the ops of a Device.
+// Reductions between the ranks of a tensor-parallel group. Stream-ordered like the ops of a Device:
+// called by every rank in the same order from within Forward::run. A rank that fails or does not
+// come within the deadline ends the step of all with kDeviceLost, naming it.
 #pragma once
 
 #include "engine/tensor/tensor.h"
@@ -10,7 +12,7 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
-  virtual void all_reduce_sum(const Tensor& tensor) = 0;  // in place
+  virtual void all_reduce_sum(const Tensor& tensor) = 0;  // in place; dense rows
 };
 
 // One rank: nothing to do, so that no caller asks how many there are.

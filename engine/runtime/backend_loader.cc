@@ -1,41 +1,85 @@
 #include "engine/runtime/backend_loader.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/paths.h"
 #include "engine/cpu/cpu_backend.h"
 
 namespace tgi {
 namespace {
 
+template <typename Function>
+Function find_symbol(void* library, const char* symbol, const std::string& path) {
+  void* address = ::dlsym(library, symbol);
+  if (address == nullptr) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{} is not a backend of tgi: it has no function {}", path, symbol));
+  }
+  return reinterpret_cast<Function>(address);
+}
+
+// Never closed: its threads and the objects it made may outlive whoever asked for it.
+Backend& load_plugin(const std::string& path) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(Code::kNotFound,
+                fmt::format("the backend's plugin can't be loaded: {}", ::dlerror()));
+  }
+  const int abi = find_symbol<int (*)()>(library, kBackendAbiSymbol, path)();
+  if (abi != kBackendAbi) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{} was built for backend interface {}, this program has {}; install "
+                            "both from one release",
+                            path, abi, kBackendAbi));
+  }
+  return *find_symbol<Backend* (*)()>(library, kBackendSymbol, path)();
+}
+
+Backend& cuda_backend() {
+  static Backend& backend = load_plugin(plugin_path("cuda"));
+  return backend;
+}
+
+Backend& automatic_backend() {
+  try {
+    Backend& backend = cuda_backend();
+    (void)backend.num_devices();
+    return backend;
+  } catch (const Error& error) {
+    log_info("no GPU is used, the model runs on the processor", {{"reason", error.what()}});
+    return cpu_backend();
+  }
+}
+
 struct BackendRow {
   std::string_view name;
-  std::unique_ptr<Device> (*make)(const BackendOptions& options);
+  Backend& (*find)();
 };
 
-constexpr std::array<BackendRow, 2> kBackends = {{
-    {"cpu",
-     [](const BackendOptions& options) {
-       return make_cpu_device({.isa = options.cpu_isa,
-                               .num_threads = options.num_threads,
-                               .pin_threads = options.pin_threads});
-     }},
-    {"reference", [](const BackendOptions&) { return make_reference_device(); }},
+constexpr std::array<BackendRow, 4> kBackends = {{
+    {"auto", automatic_backend},
+    {"cpu", cpu_backend},
+    {"cuda", cuda_backend},
+    {"reference", reference_backend},
 }};
 
 }  // namespace
 
-std::unique_ptr<Device> make_device(const BackendOptions& options) {
+Backend& find_backend(std::string_view name) {
   std::string known;
   for (const BackendRow& row : kBackends) {
-    if (row.name == options.backend) return row.make(options);
+    if (row.name == name) return row.find();
     known += known.empty() ? "" : ", ";
     known += row.name;
   }
   throw Error(Code::kInvalidArgument,
-              fmt::format("backend \"{}\" is not known; there are: {}", options.backend, known));
+              fmt::format("backend \"{}\" is not known; there are: {}", name, known));
 }
 
 }  // namespace tgi

@@ -1,21 +1,16 @@
-// From the name of a backend to a device.
+// From the name of a backend to what makes its devices. The cpu backend is part of the executable,
+// others are plugins (libtgi-NAME.so) which are loaded when first asked for and never unloaded.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <string_view>
 
 #include "engine/device/backend.h"
 
 namespace tgi {
 
-struct BackendOptions {
-  std::string backend;
-  std::string cpu_isa;
-  int32_t num_threads = 0;
-  bool pin_threads = false;
-};
-
-// Throws kInvalidArgument naming the backends there are.
-std::unique_ptr<Device> make_device(const BackendOptions& options);
+// "auto": cuda where the plugin, a driver and a device are there, else cpu, with one log line that
+// says why. Throws kInvalidArgument naming the backends there are, kNotFound when the plugin isn't
+// installed, kUnsupported when it is of another build.
+Backend& find_backend(std::string_view name);
 
 }  // namespace tgi

@@ -156,11 +156,12 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const ModelConfig& config = loaded.config;
   const FileSource& files = *model->files_;
 
-  auto device = make_device({.backend = options.backend,
-                             .cpu_isa = options.cpu_isa,
-                             .num_threads = options.num_threads,
-                             .pin_threads = options.pin_threads});
   const DType dtype = resolve_dtype("dtype", options.dtype, config.checkpoint_dtype);
+  Backend& backend = find_backend(options.backend);
+  auto device = backend.make_device({.dtype = dtype,
+                                     .cpu_isa = options.cpu_isa,
+                                     .num_threads = options.num_threads,
+                                     .pin_threads = options.pin_threads});
   const DType kv_dtype = resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
 
   // The plan comes before anything large is taken.

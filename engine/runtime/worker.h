@@ -38,7 +38,7 @@ class Worker final : public WorkerGroup {
         weights_(std::move(weights)),
         transformer_(config, weights_, *device_, communicator_, max_batch_tokens) {}
 
-  int max_steps_in_flight() const override { return 1; }
+  int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }
   const StepResult& wait(Ticket ticket) override { return device_->wait(ticket); }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -88,8 +89,12 @@ UniqueFd dial(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    std::abort();
+  // Thousands of connections a second: now and then there is no port, or libFuzzer's timer rings.
+  for (int i = 0;
+       ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0; ++i) {
+    if (errno == EISCONN) break;
+    if (i == 1000 || (errno != EADDRNOTAVAIL && errno != EINTR && errno != EALREADY)) std::abort();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   // Thousands of connections: none is to linger in TIME_WAIT.
   const linger now{.l_onoff = 1, .l_linger = 0};
