@@ -15,7 +15,9 @@ static_assert(sizeof(CublasAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(Code::kDeviceLost,
+  const bool refused =
+      status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  throw Error(refused ? Code::kUnsupported : Code::kDeviceLost,
               fmt::format("cuBLASLt: {}: {}", what, cublasLtGetStatusString(status)));
 }
 
