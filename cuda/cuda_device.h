@@ -80,15 +80,22 @@ class CudaDevice final : public Device {
     int32_t num_scores = 0;
   };
 
-  // What is taken in allocate_state beside the KV cache.
-  struct StateBytes;
-  StateBytes state_bytes(const SlotLayout& layout) const;
+  // A matrix whose shape is to be measured.
+  struct KnownMatrix {
+    std::weak_ptr<const void> alive;
+    MatmulLaunch launch;  // without x and out
+    int64_t cols = 0;
+    DType dtype = DType::kBF16;
+  };
 
-  void start_slots(const Batch& batch);
-  void begin_step(const StepShape& shape);
-  void run_step(const Batch& batch, const StepShape& shape, Forward& forward);
+  void measure_matmuls(int64_t max_rows);
+
+  void start_nobody();
+  void start_slot_lists(const SlotStart& start);
+  void launch_step(const StepShape& shape, Forward& forward);
   StepShape shape_of(const Batch& batch, const Forward& forward) const;
   void multiply(const MatmulLaunch& launch);
+  void multiply_as(const MatmulLaunch& launch, const std::optional<CublasAlgorithm>& algorithm);
 
   const int index_;
   const DeviceOptions options_;
@@ -99,6 +106,7 @@ class CudaDevice final : public Device {
   Buffer cublas_workspace_;
   MatmulTuner tuner_;
   std::optional<MatrixLoader> loader_;
+  std::vector<KnownMatrix> matrices_;
 
   AttentionPlanOptions plan_options_;
   StepCapacity capacity_;
@@ -110,6 +118,7 @@ class CudaDevice final : public Device {
   std::vector<Buffer> state_;  // what slots_ and the pointers below point into
   StepArrays step_;            // on the device
   int32_t* token_ids_ = nullptr;
+  int32_t* start_ids_ = nullptr;  // (kStartIds) prompt of a slot that is being started
   float* cos_sin_ = nullptr;
   int32_t cos_sin_stride_ = 0;
   float* partials_ = nullptr;
@@ -123,7 +132,6 @@ class CudaDevice final : public Device {
   AttentionPlan plan_;
   StepGraphs graphs_;
   StepShape shape_;  // of the step being launched
-  bool has_decode_rows_ = false;
   bool is_padded_ = false;
   StepResult result_;
 };

@@ -22,6 +22,7 @@ class CudaMatrix final : public Matrix {
   DType dtype = DType::kBF16;
   int64_t stride = 0;
   Buffer memory;
+  std::shared_ptr<const void> alive;  // for those that keep a list of matrices
 };
 
 // Pinned buffers and threads of loading; drop it when the weights are there.

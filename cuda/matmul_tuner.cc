@@ -95,14 +95,17 @@ void MatmulTuner::load() {
 }
 
 const MatmulChoice* MatmulTuner::find(const MatmulShape& shape) const {
-  const auto it = choices_.find(shape);
-  return it == choices_.end() ? nullptr : &it->second;
+  if (const auto it = choices_.find(shape); it != choices_.end()) return &it->second;
+  const auto it = adopted_.find(shape);
+  return it == adopted_.end() ? nullptr : &it->second;
 }
 
 const MatmulChoice& MatmulTuner::choose(
     const MatmulShape& shape,
     const std::vector<std::optional<CublasAlgorithm>>& candidates,
     const std::function<double(const std::optional<CublasAlgorithm>&)>& run) {
+  if (candidates.size() == 1)
+    return choices_[shape] = {.algorithm = candidates[0], .microseconds = 0.0};
   std::optional<MatmulChoice> best;
   for (const std::optional<CublasAlgorithm>& candidate : candidates) {
     try {

@@ -43,7 +43,7 @@ class MatmulTuner {
   // `path` may be empty: nothing is kept. `combination` names device, driver and library.
   MatmulTuner(std::string path, std::string combination);
 
-  // Null when the shape was not measured.
+  // Null when the shape was neither measured nor adopted.
   const MatmulChoice* find(const MatmulShape& shape) const;
 
   // The fastest of the candidates by the median of several runs; keeps it. `run` executes a
@@ -54,6 +54,9 @@ class MatmulTuner {
       const std::vector<std::optional<CublasAlgorithm>>& candidates,
       const std::function<double(const std::optional<CublasAlgorithm>&)>& run);
 
+  // Keeps a choice that nobody measured, for this process alone.
+  void adopt(const MatmulShape& shape, const MatmulChoice& choice) { adopted_[shape] = choice; }
+
   // Writes what was measured since; a folder that can't be written costs a log line, no more.
   void save();
 
@@ -63,6 +66,7 @@ class MatmulTuner {
   const std::string path_;
   const std::string combination_;
   std::map<MatmulShape, MatmulChoice> choices_;
+  std::map<MatmulShape, MatmulChoice> adopted_;
   bool changed_ = false;
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kAlignment = 256;
 
 template <typename T>
-T* take(std::byte* base, size_t& offset, int64_t count) {
+T* take(uintptr_t base, size_t& offset, int64_t count) {
   T* const out = reinterpret_cast<T*>(base + offset);
   offset += (static_cast<size_t>(count) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
   return out;
@@ -37,7 +37,7 @@ StepCapacity StepCapacity::of(const SlotLayout& slots, const AttentionPlanOption
 }
 
 StepArrays StepArrays::at(void* base, const StepCapacity& capacity) {
-  auto* const bytes = static_cast<std::byte*>(base);
+  const auto bytes = reinterpret_cast<uintptr_t>(base);  // null to only count
   size_t offset = 0;
   StepArrays out;
   out.tokens = take<TokenRow>(bytes, offset, capacity.max_tokens);

@@ -22,12 +22,14 @@ struct MatmulLaunch {
   Tensor out;
 };
 
+inline constexpr int64_t kMaxStreamRows = 64;
+
 // 16-byte aligned rows whose lengths are multiples of 8 elements: what matmul_stream and cuBLASLt
 // want.
 bool is_aligned(const MatmulLaunch& launch);
 
-// Any number of rows; made for up to 64. The bits of a row of out depend on neither the other rows
-// nor their number. REQUIRES: is_aligned.
+// Any number of rows; made for up to kMaxStreamRows. The bits of a row of out depend on neither the
+// other rows nor their number. REQUIRES: is_aligned.
 void launch_matmul_stream(cudaStream_t stream, const MatmulLaunch& launch);
 
 // Any shape, one thread an output; slow.

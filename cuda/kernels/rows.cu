@@ -194,6 +194,16 @@ __global__ void add(const T* x,
 }
 
 template <typename T>
+__global__ void add_bias(T* out, int64_t stride, const float* __restrict__ bias, int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (col >= cols) return;
+  T& x = out[blockIdx.y * stride + col];
+  x = from_float<T>(to_float(x) + bias[col]);
+}
+
+template <typename T>
 __global__ void gather(
     const T* x, int64_t x_stride, const LogitRow* rows, T* out, int64_t out_stride, int32_t cols) {
   wait_for_previous_kernel();
@@ -303,6 +313,17 @@ void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Ten
     launch(stream, elementwise(x.rows, x.cols, width()), add<T, width()>, x.as<const T>(), x.stride,
            y.as<const T>(), y.stride, out.as<T>(), out.stride, static_cast<int32_t>(x.cols));
   });
+}
+
+void launch_add_bias(cudaStream_t stream, const Tensor& out, const float* bias) {
+  if (out.rows == 0) return;
+  const auto add_to = [&](auto element) {
+    using T = decltype(element);
+    launch(stream, elementwise(out.rows, out.cols, 1), add_bias<T>, out.as<T>(), out.stride, bias,
+           static_cast<int32_t>(out.cols));
+  };
+  if (out.dtype == DType::kF32) return add_to(float{});
+  with_element(out.dtype, add_to);
 }
 
 void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out) {

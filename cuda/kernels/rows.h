@@ -78,6 +78,8 @@ void launch_embed(cudaStream_t stream, const EmbedLaunch& launch);
 
 void launch_norm(cudaStream_t stream, const NormArgs& args);
 void launch_activation(cudaStream_t stream, const ActivationArgs& args);
+// out += bias, for each row; bias: (cols), f32. `out` may be f32.
+void launch_add_bias(cudaStream_t stream, const Tensor& out, const float* bias);
 void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Tensor& out);
 void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out);
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;  // that a plan may use in all
   DType activation_dtype = DType::kF32;
   int num_steps_in_flight = 1;  // that may be submitted before the first is waited for
+  int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
+  int32_t max_top_tokens =
+      std::numeric_limits<int32_t>::max();  // reported alternatives, ties included
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -85,6 +89,9 @@ struct SlotLayout {
   int32_t vocab_size = 0;
   int32_t block_size = 16;      // of the KvLayout: bounds the context of a slot
   int32_t max_matmul_cols = 0;  // the widest x that matmul or sample will be given
+  int32_t num_heads = 0;        // of this rank: what attention will be given at most
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
 };
 
 struct EmbedArgs {

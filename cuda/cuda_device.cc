@@ -1,0 +1,329 @@
+// CudaDevice: memory, weights and state. Steps are in cuda_step.cc, the ops in cuda_ops.cc.
+#include "cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cuda/device_state.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr int kMinMajor = 8;
+// CUDA blocks of the decode attention's grid for each multiprocessor: as many as are resident.
+constexpr int kDecodeBlocksPerMultiprocessor = 2;
+// Left free beside the plan: the spare KV block, graphs, what the libraries take for themselves.
+constexpr int64_t kReserveBytes = int64_t{512} << 20;
+constexpr int kProposals = 8;
+
+cudaDeviceProp properties_of(int index) {
+  int num_devices = 0;
+  check(cudaGetDeviceCount(&num_devices), "counting GPUs");
+  if (index >= num_devices) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format(
+            "rank {} needs a GPU of its own, but this machine shows {}; lower --num-shard or "
+            "see CUDA_VISIBLE_DEVICES",
+            index, num_devices));
+  }
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "asking a GPU what it is");
+  if (properties.major < kMinMajor) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format(
+            "{} is of compute capability {}.{}; the cuda backend needs {}.0 or later (A100, "
+            "RTX 30 and newer); use --backend cpu",
+            properties.name, properties.major, properties.minor, kMinMajor));
+  }
+  return properties;
+}
+
+std::string combination_of(const cudaDeviceProp& properties, const std::string& library) {
+  int driver = 0;
+  (void)cudaDriverGetVersion(&driver);
+  return fmt::format("{}, {} multiprocessors, driver {}, cuBLASLt {}", properties.name,
+                     properties.multiProcessorCount, driver, library);
+}
+
+std::string tuning_path(const DeviceOptions& options, const cudaDeviceProp& properties) {
+  if (options.cache_dir.empty()) return "";
+  std::string name;
+  for (const char* c = properties.name; *c != '\0'; ++c)
+    name += std::isalnum(static_cast<unsigned char>(*c)) != 0 ? *c : '-';
+  return fmt::format("{}/cuda/matmul-{}.jsonl", options.cache_dir, name);
+}
+
+// Makes the GPU current before members are made.
+int use(int index) {
+  use_device(index);
+  return index;
+}
+
+void check_dtype(DType dtype) {
+  if (dtype == DType::kBF16 || dtype == DType::kF16) return;
+  throw Error(
+      Code::kUnsupported,
+      fmt::format(
+          "the cuda backend computes in bf16 or f16, the model is {}; give --dtype bf16, or "
+          "--backend cpu",
+          dtype_name(dtype)));
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(int index, const DeviceOptions& options)
+    : index_(use((properties_of(index), index))),
+      options_(options),
+      tuner_(tuning_path(options, properties_of(index)),
+             combination_of(properties_of(index), cublas_.version())) {
+  check_dtype(options.dtype);
+  const cudaDeviceProp properties = properties_of(index);
+  num_multiprocessors_ = properties.multiProcessorCount;
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+  cublas_workspace_ = allocate_device(kCublasWorkspaceBytes, "workspace of cuBLASLt");
+  const auto share =
+      static_cast<int64_t>(static_cast<double>(free_bytes) * options.memory_fraction);
+  info_ = {.backend = "cuda",
+           .isa = fmt::format("sm_{}{}", properties.major, properties.minor),
+           .description = properties.name,
+           .num_threads = 0,
+           .memory_bytes = std::max<int64_t>(share - kReserveBytes, 0),
+           .activation_dtype = options.dtype,
+           .num_steps_in_flight = 2,
+           .max_logit_bias = kMaxLogitBias,
+           .max_top_tokens = kMaxTopTokens};
+  plan_options_.num_blocks = kDecodeBlocksPerMultiprocessor * num_multiprocessors_;
+  plan_options_.deterministic = options.deterministic;
+  prepare_attention_kernels();
+}
+
+CudaDevice::~CudaDevice() {
+  (void)cudaSetDevice(index_);
+  (void)cudaStreamSynchronize(stream_.get());
+}
+
+Buffer CudaDevice::allocate(size_t size_bytes, std::string_view purpose) {
+  use_device(index_);
+  return allocate_device(size_bytes, purpose);
+}
+
+void CudaDevice::copy_to_device(void* to, const void* from, size_t size_bytes) {
+  use_device(index_);
+  check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyHostToDevice, stream_.get()),
+        "copying to the GPU");
+  stream_.synchronize();
+}
+
+void CudaDevice::copy_to_host(void* to, const void* from, size_t size_bytes) {
+  use_device(index_);
+  check(cudaMemcpyAsync(to, from, size_bytes, cudaMemcpyDeviceToHost, stream_.get()),
+        "copying from the GPU");
+  stream_.synchronize();
+}
+
+int64_t CudaDevice::matrix_bytes(std::string_view format,
+                                 const MatrixStorage& storage,
+                                 int64_t rows,
+                                 int64_t cols) const {
+  return cuda_matrix_bytes(format, storage, rows, cols);
+}
+
+std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> pieces,
+                                                const MatrixStorage& storage) {
+  use_device(index_);
+  if (!loader_) loader_.emplace(stream_.get());
+  std::unique_ptr<CudaMatrix> matrix = loader_->load(pieces, storage);
+  matrix->alive = std::make_shared<int>(0);
+  matrices_.push_back({.alive = matrix->alive,
+                       .launch = {.x = {},
+                                  .w = matrix->memory.data(),
+                                  .w_stride = matrix->stride,
+                                  .outputs = matrix->rows,
+                                  .bias = nullptr,
+                                  .out = {}},
+                       .cols = matrix->cols,
+                       .dtype = matrix->dtype});
+  return matrix;
+}
+
+int32_t CudaDevice::add_rope(const RopeSpec& rope) {
+  use_device(index_);
+  int32_t first_column = 0;
+  for (const Rope& other : ropes_) first_column += other.table.rotary_dim;
+  if (first_column + rope.rotary_dim > kMaxRotaryColumns) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("rotary dimensions of all kinds of layers: the cuda backend holds {}, got {}",
+                    kMaxRotaryColumns, first_column + rope.rotary_dim));
+  }
+  Rope& added = ropes_.emplace_back();
+  const size_t size_bytes = rope.inv_freq.size() * sizeof(float);
+  added.inv_freq = allocate_device(size_bytes, "frequencies of a rotary embedding");
+  copy_to_device(added.inv_freq.data(), rope.inv_freq.data(), size_bytes);
+  added.table = {.first_column = first_column,
+                 .rotary_dim = rope.rotary_dim,
+                 .dynamic_original_positions = rope.dynamic_original_positions,
+                 .dynamic_factor = rope.dynamic_factor,
+                 .base = rope.base,
+                 .attention_factor = rope.attention_factor,
+                 .interleaved = rope.interleaved,
+                 .inv_freq = static_cast<const float*>(added.inv_freq.data())};
+  return static_cast<int32_t>(ropes_.size()) - 1;
+}
+
+int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
+  return int64_t{2} * layout.num_layers * layout.num_blocks * layout.num_kv_heads *
+         layout.block_size * layout.head_dim * static_cast<int64_t>(dtype_size(layout.dtype));
+}
+
+int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
+  AttentionPlanOptions plan = plan_options_;
+  plan.num_kv_heads = std::max(layout.num_kv_heads, 1);
+  const int64_t partial = attention_partial_floats(
+      1, std::max(layout.num_heads, 1) / plan.num_kv_heads, std::max(layout.head_dim, 16));
+  int64_t total = 0;
+  for (const int64_t size : state_sizes(layout, plan, partial)) total += (size + 255) / 256 * 256;
+  return total;
+}
+
+void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
+  use_device(index_);
+  TGI_CHECK(slots.block_size == kv.block_size);
+  const int32_t num_heads = std::max(slots.num_heads, kv.num_kv_heads);
+  check_attention(kv.head_dim, num_heads, kv.num_kv_heads);
+  if (kv.dtype != options_.dtype && kv.dtype != DType::kF8E4M3) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format(
+            "a KV cache of {} beside weights of {}: the cuda backend takes the weights' type or "
+            "f8e4m3",
+            dtype_name(kv.dtype), dtype_name(options_.dtype)));
+  }
+  loader_.reset();
+  stream_.synchronize();
+  graphs_.clear();
+  slot_layout_ = slots;
+  kv_ = kv;
+  plan_options_.num_kv_heads = kv.num_kv_heads;
+  capacity_ = StepCapacity::of(slots, plan_options_);
+
+  // One block more than there are: padding rows write to it.
+  KvLayout with_spare = kv;
+  ++with_spare.num_blocks;
+  const int64_t half_layer = kv_bytes(with_spare) / kv.num_layers / 2;
+  cache_memory_ = allocate_device(static_cast<size_t>(kv_bytes(with_spare)), "KV cache");
+  caches_.clear();
+  for (int32_t layer = 0; layer < kv.num_layers; ++layer) {
+    auto* const keys = static_cast<std::byte*>(cache_memory_.data()) + 2 * layer * half_layer;
+    caches_.push_back({.keys = keys, .values = keys + half_layer});
+  }
+
+  const int64_t partial = attention_partial_floats(1, num_heads / kv.num_kv_heads, kv.head_dim);
+  const StateSizes sizes = state_sizes(slots, plan_options_, partial);
+  state_.clear();
+  for (const int64_t size : sizes) {
+    state_.push_back(allocate_device(static_cast<size_t>(size), "slot table and workspace"));
+  }
+  const auto part = [this](StatePart which) { return state_[static_cast<size_t>(which)].data(); };
+  step_ = StepArrays::at(part(StatePart::kStep), capacity_);
+  slots_ = {.num_slots = slots.num_slots,
+            .max_blocks = slots.max_blocks_per_slot,
+            .vocab_size = slots.vocab_size,
+            .max_bias = kMaxLogitBias,
+            .block_tables = static_cast<int32_t*>(part(StatePart::kBlockTables)),
+            .last_tokens = static_cast<int32_t*>(part(StatePart::kLastTokens)),
+            .sampling = static_cast<SlotSampling*>(part(StatePart::kSampling)),
+            .bias = static_cast<TokenBiasEntry*>(part(StatePart::kBias)),
+            .token_counts = static_cast<uint16_t*>(part(StatePart::kTokenCounts))};
+  token_ids_ = static_cast<int32_t*>(part(StatePart::kTokenIds));
+  start_ids_ = static_cast<int32_t*>(part(StatePart::kStartIds));
+  cos_sin_ = static_cast<float*>(part(StatePart::kCosSin));
+  partials_ = static_cast<float*>(part(StatePart::kPartials));
+  logits_ = static_cast<float*>(part(StatePart::kLogits));
+  sample_workspace_ = part(StatePart::kSampleWorkspace);
+  sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
+
+  for (InFlight& each : in_flight_) {
+    each.staging = allocate_pinned(step_.size_bytes, "what a step tells the GPU");
+    each.arrays = StepArrays::at(each.staging.data(), capacity_);
+    each.results =
+        allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kSampled)]),
+                        "what a step gives back");
+    each.ticket = 0;
+  }
+  start_nobody();
+  if (!options_.cache_dir.empty() && !options_.deterministic)
+    measure_matmuls(slots.max_batch_tokens);
+  stream_.synchronize();
+}
+
+void CudaDevice::measure_matmuls(int64_t max_rows) {
+  std::erase_if(matrices_, [](const KnownMatrix& known) { return known.alive.expired(); });
+  int64_t widest = 0;
+  int64_t most_outputs = 0;
+  for (const KnownMatrix& known : matrices_) {
+    widest = std::max(widest, known.cols);
+    most_outputs = std::max(most_outputs, known.launch.outputs);
+  }
+  std::map<std::pair<int64_t, int64_t>, std::vector<const KnownMatrix*>> by_shape;
+  for (const KnownMatrix& known : matrices_)
+    by_shape[{known.launch.outputs, known.cols}].push_back(&known);
+  int64_t num_measured = 0;
+  const Buffer x = allocate_device(static_cast<size_t>(max_rows * widest) * 2, "measuring matmuls");
+  Buffer out;
+  Event begin(cudaEventDefault);
+  Event end(cudaEventDefault);
+  for (const auto& [shape, alike] : by_shape) {
+    const auto [outputs, cols] = shape;
+    if (cols % 8 != 0) continue;
+    const bool is_head = outputs == slot_layout_->vocab_size;
+    const DType out_dtype = is_head ? DType::kF32 : options_.dtype;
+    for (const int64_t rows :
+         row_buckets(is_head ? std::min<int64_t>(max_rows, kLogitTileRows) : max_rows)) {
+      const MatmulShape key = {.rows = rows,
+                               .outputs = outputs,
+                               .cols = cols,
+                               .dtype = options_.dtype,
+                               .out_dtype = out_dtype};
+      if (tuner_.find(key) != nullptr) continue;
+      const size_t out_bytes = static_cast<size_t>(rows * outputs) * dtype_size(out_dtype);
+      if (out.size_bytes() < out_bytes) out = allocate_device(out_bytes, "measuring matmuls");
+      MatmulLaunch launch = alike[0]->launch;
+      launch.x = {
+          .data = x.data(), .dtype = options_.dtype, .rows = rows, .cols = cols, .stride = cols};
+      launch.out = {
+          .data = out.data(), .dtype = out_dtype, .rows = rows, .cols = outputs, .stride = outputs};
+      std::vector<std::optional<CublasAlgorithm>> candidates;
+      if (rows <= kMaxStreamRows) candidates.emplace_back(std::nullopt);
+      for (const CublasAlgorithm& algorithm : cublas_.propose(launch, kProposals))
+        candidates.emplace_back(algorithm);
+      if (candidates.empty()) candidates.emplace_back(std::nullopt);
+      size_t turn = 0;
+      tuner_.choose(key, candidates, [&](const std::optional<CublasAlgorithm>& candidate) {
+        // In turns over the layers' matrices: one alone would stay in the L2 cache.
+        launch.w = alike[turn++ % alike.size()]->launch.w;
+        begin.record(stream_.get());
+        multiply_as(launch, candidate);
+        end.record(stream_.get());
+        end.synchronize();
+        float milliseconds = 0.0F;
+        check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "timing a matmul");
+        return 1000.0 * static_cast<double>(milliseconds);
+      });
+      ++num_measured;
+    }
+  }
+  if (num_measured > 0) log_info("matmul kernels measured", {{"shapes", num_measured}});
+  tuner_.save();
+}
+
+}  // namespace tgi::cuda

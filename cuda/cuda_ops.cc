@@ -1,0 +1,162 @@
+// CudaDevice: the ops, each from its arguments and the step's state to a launch.
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "cuda/cuda_device.h"
+#include "cuda/device_state.h"
+#include "cuda/kernels/attention.h"
+#include "cuda/kernels/rows.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+const CudaMatrix& matrix(const Matrix& w) {
+  return static_cast<const CudaMatrix&>(w);
+}
+
+MatmulLaunch matmul_launch(const Tensor& x,
+                           const CudaMatrix& w,
+                           const Tensor* bias,
+                           const Tensor& out) {
+  return {.x = x,
+          .w = w.memory.data(),
+          .w_stride = w.stride,
+          .outputs = w.rows,
+          .bias = bias == nullptr ? nullptr : bias->as<const float>(),
+          .out = out};
+}
+
+}  // namespace
+
+void CudaDevice::multiply_as(const MatmulLaunch& launch,
+                             const std::optional<CublasAlgorithm>& algorithm) {
+  if (!algorithm) return launch_matmul_stream(stream_.get(), launch);
+  cublas_.run(stream_.get(), launch, *algorithm, cublas_workspace_.data());
+  if (launch.bias != nullptr) launch_add_bias(stream_.get(), launch.out, launch.bias);
+}
+
+void CudaDevice::multiply(const MatmulLaunch& launch) {
+  if (launch.x.rows == 0) return;
+  if (!is_aligned(launch)) return launch_matmul_plain(stream_.get(), launch);
+  if (plan_options_.deterministic) return launch_matmul_stream(stream_.get(), launch);
+  const MatmulShape shape = {.rows = row_bucket(launch.x.rows),
+                             .outputs = launch.outputs,
+                             .cols = launch.x.cols,
+                             .dtype = launch.x.dtype,
+                             .out_dtype = launch.out.dtype};
+  const MatmulChoice* choice = tuner_.find(shape);
+  if (choice == nullptr) {
+    MatmulChoice guess;
+    if (launch.x.rows > kMaxStreamRows) {
+      const std::vector<CublasAlgorithm> proposed = cublas_.propose(launch, 1);
+      if (!proposed.empty()) guess.algorithm = proposed[0];
+    }
+    tuner_.adopt(shape, guess);
+    choice = tuner_.find(shape);
+  }
+  multiply_as(launch, choice->algorithm);
+}
+
+void CudaDevice::embed(const EmbedArgs& args) {
+  const CudaMatrix& table = matrix(*args.table);
+  EmbedLaunch launch = {.table = table.memory.data(),
+                        .stride = table.stride,
+                        .position_table = nullptr,
+                        .position_stride = 0,
+                        .token_ids = token_ids_,
+                        .rows = step_.tokens,
+                        .multiplier = args.multiplier,
+                        .out = args.out};
+  if (args.position_table != nullptr) {
+    launch.position_table = matrix(*args.position_table).memory.data();
+    launch.position_stride = matrix(*args.position_table).stride;
+  }
+  launch_embed(stream_.get(), launch);
+}
+
+void CudaDevice::norm(const NormArgs& args) {
+  launch_norm(stream_.get(), args);
+}
+
+void CudaDevice::matmul(const MatmulArgs& args) {
+  multiply(matmul_launch(args.x, matrix(*args.w), args.bias, args.out));
+}
+
+void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
+  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(args.layer)],
+                          .cache_dtype = kv_.dtype,
+                          .key_scales = nullptr,
+                          .value_scales = nullptr,
+                          .block_size = kv_.block_size,
+                          .block_tables = slots_.block_tables,
+                          .max_blocks = slots_.max_blocks,
+                          .rows = step_.tokens,
+                          .cos_sin = nullptr,
+                          .cos_sin_stride = kMaxRotaryColumns,
+                          .rope = {}};
+  if (args.rope >= 0) {
+    launch.cos_sin = cos_sin_;
+    launch.rope = ropes_[static_cast<size_t>(args.rope)].table;
+  }
+  launch_qk_norm_rope_store_kv(stream_.get(), args, launch);
+}
+
+void CudaDevice::attention(const AttentionArgs& args) {
+  AttentionLaunch launch;
+  launch.cache = caches_[static_cast<size_t>(args.layer)];
+  launch.cache_dtype = kv_.dtype;
+  launch.block_size = kv_.block_size;
+  launch.block_tables = slots_.block_tables;
+  launch.max_blocks = slots_.max_blocks;
+  launch.plan = step_.attention();
+  launch.partials = partials_;
+  // A captured step is launched for every batch of its bucket, so its grids are those of the
+  // fullest.
+  launch.num_decode_blocks = is_padded_ || !plan_.items.empty() ? plan_options_.num_blocks : 0;
+  launch.max_merges = is_padded_ ? max_decode_merges(shape_.num_tokens, plan_options_)
+                                 : static_cast<int32_t>(plan_.merges.size());
+  launch.num_tiles = is_padded_ ? 0 : static_cast<int32_t>(plan_.tiles.size());
+  launch_attention(stream_.get(), args, launch);
+}
+
+void CudaDevice::activation(const ActivationArgs& args) {
+  launch_activation(stream_.get(), args);
+}
+
+void CudaDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+  launch_gather(stream_.get(), x, step_.logit_rows, out);
+}
+
+void CudaDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
+  launch_add(stream_.get(), x, y, out);
+}
+
+void CudaDevice::sample(const SampleArgs& args) {
+  const CudaMatrix& head = matrix(*args.lm_head);
+  const int64_t stride = (int64_t{slots_.vocab_size} + 7) / 8 * 8;
+  for (int64_t begin = 0; begin < args.hidden.rows; begin += kLogitTileRows) {
+    const int64_t count = std::min<int64_t>(args.hidden.rows - begin, kLogitTileRows);
+    Tensor hidden = args.hidden.first_rows(count);
+    hidden.data = static_cast<std::byte*>(args.hidden.data) +
+                  static_cast<size_t>(begin * args.hidden.stride) * dtype_size(args.hidden.dtype);
+    const Tensor logits = {
+        .data = logits_, .dtype = DType::kF32, .rows = count, .cols = head.rows, .stride = stride};
+    multiply(matmul_launch(hidden, head, nullptr, logits));
+    launch_logit_transform(stream_.get(), logits,
+                           {.bias = args.bias == nullptr ? nullptr : args.bias->as<const float>(),
+                            .scale = args.logit_scale,
+                            .softcap = args.logit_softcap});
+    launch_sample(stream_.get(), {.slots = slots_,
+                                  .rows = step_.logit_rows + begin,
+                                  .num_rows = static_cast<int32_t>(count),
+                                  .logits = logits_,
+                                  .stride = stride,
+                                  .allowed = nullptr,
+                                  .workspace = sample_workspace_,
+                                  .out = sampled_ + begin});
+  }
+}
+
+}  // namespace tgi::cuda

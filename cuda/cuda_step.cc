@@ -1,0 +1,145 @@
+// CudaDevice: a step from the batch to what it gave.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "cuda/cuda_device.h"
+#include "cuda/device_state.h"
+#include "cuda/kernels/slot_start.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr int32_t kMaxGraphRows = 512;
+
+bool is_pure_decode(const Batch& batch) {
+  return batch.score_rows.empty() && batch.num_tokens() == batch.num_sequences() &&
+         static_cast<int32_t>(batch.sample_rows.size()) == batch.num_tokens();
+}
+
+}  // namespace
+
+StepShape CudaDevice::shape_of(const Batch& batch, const Forward& forward) const {
+  const StepShape exact = {
+      .num_tokens = batch.num_tokens(),
+      .num_logit_rows = static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size())};
+  if (!forward.is_replayable() || !is_pure_decode(batch) || plan_options_.deterministic)
+    return exact;
+  const int32_t most = std::min({capacity_.num_slots, capacity_.max_tokens, kMaxGraphRows});
+  const int32_t bucket = graph_bucket(batch.num_tokens(), most);
+  return bucket == 0 ? exact : StepShape{.num_tokens = bucket, .num_logit_rows = bucket};
+}
+
+// The row of nobody's slot: padding rows find token 0 and the spare block there.
+void CudaDevice::start_nobody() {
+  SlotStartRow* const start = in_flight_[0].arrays.starts;
+  *start = {.slot = slots_.num_slots, .last_token = 0, .sampling = {}};
+  check(cudaMemcpyAsync(step_.starts, start, sizeof *start, cudaMemcpyHostToDevice, stream_.get()),
+        "preparing the slot table");
+  launch_slot_starts(stream_.get(), slots_, step_.starts, 1, kv_.num_blocks);
+  stream_.synchronize();
+}
+
+// Penalties and biases are rare and of any length: copied apart. The copies come from ordinary
+// memory, so they have been read when the calls return.
+void CudaDevice::start_slot_lists(const SlotStart& start) {
+  const SamplingParams& sampling = start.sampling;
+  if (!sampling.logit_bias.empty()) {
+    TGI_CHECK(static_cast<int32_t>(sampling.logit_bias.size()) <= slots_.max_bias);
+    static_assert(sizeof(LogitBias) == sizeof(TokenBiasEntry));
+    check(
+        cudaMemcpyAsync(slots_.bias + static_cast<int64_t>(start.slot) * slots_.max_bias,
+                        sampling.logit_bias.data(), sampling.logit_bias.size() * sizeof(LogitBias),
+                        cudaMemcpyHostToDevice, stream_.get()),
+        "copying a logit bias");
+  }
+  if (!sampling.has_penalties()) return;
+  const auto num_ids = static_cast<int32_t>(start.token_ids.size());
+  int32_t begin = 0;
+  do {
+    const int32_t count = std::min(num_ids - begin, kStartIds);
+    if (count > 0) {
+      check(cudaMemcpyAsync(start_ids_, start.token_ids.data() + begin,
+                            static_cast<size_t>(count) * sizeof(int32_t), cudaMemcpyHostToDevice,
+                            stream_.get()),
+            "copying a prompt for the penalties");
+    }
+    const int32_t num_prompt = std::clamp(start.num_prompt_tokens - begin, 0, count);
+    launch_count_tokens(stream_.get(), slots_, start.slot, start_ids_, count, num_prompt,
+                        begin == 0);
+    begin += count;
+  } while (begin < num_ids);
+}
+
+void CudaDevice::launch_step(const StepShape& shape, Forward& forward) {
+  shape_ = shape;
+  launch_resolve_tokens(stream_.get(), slots_, step_.tokens, shape.num_tokens, token_ids_);
+  for (const Rope& rope : ropes_) {
+    launch_cos_sin(stream_.get(), rope.table, step_.tokens, shape.num_tokens, cos_sin_,
+                   kMaxRotaryColumns);
+  }
+  forward.run(shape.num_tokens, shape.num_logit_rows);
+}
+
+Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
+  use_device(index_);
+  InFlight& flight = in_flight_[next_ticket_ % in_flight_.size()];
+  if (flight.ticket != 0) flight.done.synchronize();
+  flight.ticket = next_ticket_++;
+  flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
+  flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
+
+  const StepShape shape = shape_of(batch, forward);
+  const size_t size_bytes = fill_step(batch, shape, plan_options_, capacity_, plan_, flight.arrays);
+  check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
+                        stream_.get()),
+        "sending a step");
+  launch_slot_starts(stream_.get(), slots_, step_.starts,
+                     static_cast<int32_t>(batch.slot_starts.size()), kv_.num_blocks);
+  for (const SlotStart& start : batch.slot_starts) start_slot_lists(start);
+  launch_block_appends(stream_.get(), slots_, step_.appends,
+                       static_cast<int32_t>(batch.block_appends.size()));
+
+  const bool replays = forward.is_replayable() && is_pure_decode(batch) &&
+                       !plan_options_.deterministic && shape.num_tokens <= kMaxGraphRows;
+  is_padded_ = replays;
+  if (replays) {
+    graphs_.run(stream_.get(), &forward, shape.num_tokens, [&] { launch_step(shape, forward); });
+  } else {
+    launch_step(shape, forward);
+  }
+
+  const auto num_rows = static_cast<size_t>(flight.num_sampled + flight.num_scores);
+  if (num_rows > 0) {
+    check(cudaMemcpyAsync(flight.results.data(), sampled_, num_rows * sizeof(SampledRow),
+                          cudaMemcpyDeviceToHost, stream_.get()),
+          "fetching a step's tokens");
+  }
+  flight.done.record(stream_.get());
+  return flight.ticket;
+}
+
+const StepResult& CudaDevice::wait(Ticket ticket) {
+  use_device(index_);
+  InFlight& flight = in_flight_[ticket % in_flight_.size()];
+  TGI_CHECK(flight.ticket == ticket);
+  flight.done.synchronize();
+  const auto* const rows = static_cast<const SampledRow*>(flight.results.data());
+  result_.sampled.resize(static_cast<size_t>(flight.num_sampled));
+  for (int32_t i = 0; i < flight.num_sampled; ++i) {
+    const SampledRow& row = rows[i];
+    SampledToken& out = result_.sampled[static_cast<size_t>(i)];
+    out.token = {.id = row.id, .logprob = row.logprob};
+    out.top_tokens.clear();
+    for (int32_t k = 0; k < row.num_top; ++k) {
+      out.top_tokens.push_back({.id = row.top_ids[k], .logprob = row.top_logprobs[k]});
+    }
+  }
+  result_.scores.clear();
+  for (int32_t i = 0; i < flight.num_scores; ++i)
+    result_.scores.push_back(rows[flight.num_sampled + i].logprob);
+  return result_;
+}
+
+}  // namespace tgi::cuda

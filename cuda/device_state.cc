@@ -1,0 +1,36 @@
+#include "cuda/device_state.h"
+
+#include <algorithm>
+
+namespace tgi::cuda {
+
+StateSizes state_sizes(const SlotLayout& layout,
+                       const AttentionPlanOptions& plan,
+                       int64_t partial_floats) {
+  const int64_t slots = layout.num_slots;
+  const int64_t tokens = layout.max_batch_tokens;
+  const int64_t vocab = layout.vocab_size;
+  const int64_t logit_rows = std::min<int64_t>(tokens, kLogitTileRows);
+  const StepCapacity capacity = StepCapacity::of(layout, plan);
+  StateSizes out{};
+  const auto set = [&out](StatePart part, int64_t count, size_t element) {
+    out[static_cast<size_t>(part)] = count * static_cast<int64_t>(element);
+  };
+  set(StatePart::kStep, static_cast<int64_t>(StepArrays::at(nullptr, capacity).size_bytes), 1);
+  set(StatePart::kBlockTables, (slots + 1) * layout.max_blocks_per_slot, sizeof(int32_t));
+  set(StatePart::kLastTokens, slots + 1, sizeof(int32_t));
+  set(StatePart::kSampling, slots + 1, sizeof(SlotSampling));
+  set(StatePart::kBias, slots * kMaxLogitBias, sizeof(TokenBiasEntry));
+  set(StatePart::kTokenCounts, slots * vocab, sizeof(uint16_t));
+  set(StatePart::kTokenIds, tokens, sizeof(int32_t));
+  set(StatePart::kStartIds, kStartIds, sizeof(int32_t));
+  set(StatePart::kCosSin, tokens * kMaxRotaryColumns, sizeof(float));
+  set(StatePart::kPartials, capacity.max_items * partial_floats, sizeof(float));
+  set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
+  set(StatePart::kSampleWorkspace,
+      sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);
+  set(StatePart::kSampled, tokens, sizeof(SampledRow));
+  return out;
+}
+
+}  // namespace tgi::cuda
