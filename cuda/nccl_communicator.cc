@@ -1,20 +1,19 @@
 #include "cuda/nccl_communicator.h"
 
 #include <fmt/format.h>
-#include <nccl.h>
 
-#include <cmath>
 #include <thread>
 
 #include "base/error.h"
 #include "cuda/launch.h"
+#include "cuda/nccl_library.h"
 
 namespace tgi::cuda {
 namespace {
 
 [[noreturn]] void fail(int rank, const char* what, ncclResult_t result) {
   throw Error(Code::kDeviceLost,
-              fmt::format("rank {}: NCCL: {}: {}", rank, what, ncclGetErrorString(result)));
+              fmt::format("rank {}: NCCL: {}: {}", rank, what, nccl().get_error_string(result)));
 }
 
 void check(int rank, ncclResult_t result, const char* what) {
@@ -40,7 +39,7 @@ class NcclCommunicator final : public Communicator {
     if (communicator_ == nullptr) return;
     (void)cudaSetDevice(device_.index());
     // Abort rather than destroy: a rank that died would be waited for.
-    (void)ncclCommAbort(communicator_);
+    (void)nccl().comm_abort(communicator_);
   }
 
   int rank() const override { return rank_; }
@@ -50,14 +49,14 @@ class NcclCommunicator final : public Communicator {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     use_device(device_.index());
-    check(rank_, ncclCommInitRankConfig(&communicator_, world_size_, id, rank_, &config),
+    check(rank_, nccl().comm_init_rank_config(&communicator_, world_size_, id, rank_, &config),
           "joining the other ranks");
   }
 
   // Whether what was asked of the library has ended. Throws when it failed.
   bool is_settled() const {
     ncclResult_t state = ncclSuccess;
-    check(rank_, ncclCommGetAsyncError(communicator_, &state), "asking for errors");
+    check(rank_, nccl().comm_get_async_error(communicator_, &state), "asking for errors");
     check(rank_, state, "an error of another rank or of the link");
     return state != ncclInProgress;
   }
@@ -66,10 +65,11 @@ class NcclCommunicator final : public Communicator {
     if (tensor.rows == 0) return;
     TGI_CHECK(tensor.stride == tensor.cols);
     (void)is_settled();
-    check(rank_,
-          ncclAllReduce(tensor.data, tensor.data, static_cast<size_t>(tensor.rows * tensor.cols),
-                        data_type(tensor.dtype), ncclSum, communicator_, device_.stream()),
-          "an all-reduce");
+    check(
+        rank_,
+        nccl().all_reduce(tensor.data, tensor.data, static_cast<size_t>(tensor.rows * tensor.cols),
+                          data_type(tensor.dtype), ncclSum, communicator_, device_.stream()),
+        "an all-reduce");
   }
 
   CudaDevice& device() { return device_; }
@@ -104,7 +104,7 @@ void prove(std::span<const std::unique_ptr<NcclCommunicator>> ranks,
     const std::vector<float> values(kCount, static_cast<float>(each->rank() + 1));
     each->device().copy_to_device(buffers.back().data(), values.data(), kCount * sizeof(float));
   }
-  check(0, ncclGroupStart(), "grouping");
+  check(0, nccl().group_start(), "grouping");
   for (size_t i = 0; i < ranks.size(); ++i) {
     ranks[i]->all_reduce_sum({.data = buffers[i].data(),
                               .dtype = DType::kF32,
@@ -112,7 +112,7 @@ void prove(std::span<const std::unique_ptr<NcclCommunicator>> ranks,
                               .cols = kCount,
                               .stride = kCount});
   }
-  check(0, ncclGroupEnd(), "grouping");
+  check(0, nccl().group_end(), "grouping");
   const auto n = static_cast<float>(ranks.size());
   for (size_t i = 0; i < ranks.size(); ++i) {
     wait_until_settled(*ranks[i], end, "the first all-reduce");
@@ -137,15 +137,15 @@ std::vector<std::unique_ptr<Communicator>> make_nccl_communicators(
   const auto end = std::chrono::steady_clock::now() + deadline;
   const int world_size = static_cast<int>(devices.size());
   ncclUniqueId id;
-  check(0, ncclGetUniqueId(&id), "starting");
+  check(0, nccl().get_unique_id(&id), "starting");
   std::vector<std::unique_ptr<NcclCommunicator>> ranks;
-  check(0, ncclGroupStart(), "grouping");
+  check(0, nccl().group_start(), "grouping");
   for (int rank = 0; rank < world_size; ++rank) {
     ranks.push_back(
         std::make_unique<NcclCommunicator>(*devices[static_cast<size_t>(rank)], rank, world_size));
     ranks.back()->start(id);
   }
-  check(0, ncclGroupEnd(), "joining the ranks");
+  check(0, nccl().group_end(), "joining the ranks");
   for (const auto& each : ranks) wait_until_settled(*each, end, "joining the other ranks");
   prove(ranks, end);
   std::vector<std::unique_ptr<Communicator>> out;

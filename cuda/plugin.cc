@@ -1,7 +1,11 @@
 // The backend as the daemon finds it: two C functions.
+//
+// One rank needs no NCCL; $TGI_NCCL_ALONE makes it go through the library all the same, to prove
+// the binding where there is one GPU.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
@@ -53,6 +57,11 @@ class CudaBackend final : public Backend {
 
   std::vector<std::unique_ptr<Communicator>> make_communicators(
       std::span<Device* const> ranks) override {
+    if (ranks.size() == 1 && std::getenv("TGI_NCCL_ALONE") == nullptr) {
+      std::vector<std::unique_ptr<Communicator>> out;
+      out.push_back(std::make_unique<NullCommunicator>());
+      return out;
+    }
     std::vector<CudaDevice*> devices;
     for (Device* const device : ranks) devices.push_back(static_cast<CudaDevice*>(device));
     return make_nccl_communicators(devices, kJoinDeadline);
