@@ -1,0 +1,143 @@
+// What the emulated runtime knows: devices, allocations, streams with the work that waits in them,
+// captures. One per process; every member is guarded by `mutex`, which is not held while work of a
+// stream runs.
+#pragma once
+
+#include <cuda_emulation.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace tgi::cuda_emulation {
+
+struct Stream;
+struct Capture;
+
+// A point in a stream: reached when the work before it has run.
+struct Point {
+  std::shared_ptr<Stream> stream;  // null: reached
+  uint64_t sequence = 0;
+};
+
+// What a stream does next: run something or, with `after`, wait for another stream.
+struct Work {
+  std::function<void()> run;
+  Point after;
+};
+
+struct Stream {
+  int device = 0;
+  bool blocking = true;  // waits for the legacy stream and it for this one
+  std::deque<Work> waiting;
+  uint64_t num_done = 0;             // of all that ever came
+  bool busy = false;                 // some host thread runs its next work
+  std::shared_ptr<Capture> capture;  // null: not capturing
+
+  uint64_t num_added() const { return num_done + waiting.size(); }
+};
+
+struct Capture {
+  std::weak_ptr<Stream> origin;
+  cudaStreamCaptureMode mode;
+  std::thread::id thread;
+  bool invalid = false;
+  std::vector<std::function<void()>> nodes;  // in an order that is right for all its streams
+};
+
+struct EventState {
+  bool timing = true;
+  Point recorded;
+  std::shared_ptr<Capture> capture;  // where it was recorded last, null outside of captures
+  uint64_t num_records = 0;          // a later record makes the time of an earlier one void
+  bool has_time = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct Device {
+  std::shared_ptr<Stream> legacy;  // stream 0
+  size_t used_bytes = 0;
+};
+
+enum class MemoryKind { kDevice, kPinned, kRegistered };
+struct Allocation {
+  size_t bytes;
+  MemoryKind kind;
+  int device;
+};
+
+struct RuntimeState {
+  std::mutex mutex;
+  std::condition_variable changed;  // a stream has got further
+
+  bool deferred = true;
+  size_t total_bytes = 0;
+  int num_multiprocessors = 4;
+  std::vector<Device> devices;
+
+  std::map<uintptr_t, Allocation> allocations;                   // by first byte
+  std::unordered_map<const void*, size_t> allowed_shared_bytes;  // by kernel
+  std::unordered_map<cudaStream_t, std::shared_ptr<Stream>> streams;
+  std::unordered_map<cudaEvent_t, std::shared_ptr<EventState>> events;
+  std::unordered_set<cudaGraph_t> graphs;
+  std::unordered_set<cudaGraphExec_t> graph_execs;
+  std::vector<std::shared_ptr<Capture>> captures;  // that go on
+
+  // Faults to come.
+  int allocations_before_failure = 0;
+  int failing_allocations = 0;
+  bool losing = false;
+  int64_t calls_before_loss = 0;
+  cudaError_t loss = cudaSuccess;
+};
+
+RuntimeState& runtime();  // never destroyed: a plugin's threads may outlive static objects
+
+using Lock = std::unique_lock<std::mutex>;
+
+int current_device();
+
+// The beginning of every call of the runtime: the lock, and whether devices are lost.
+class Call {
+ public:
+  Call();
+  // Notes the error for cudaGetLastError. NotReady is none.
+  static cudaError_t end(cudaError_t error);
+
+  cudaError_t error() const { return error_; }
+  Lock& lock() { return lock_; }
+
+ private:
+  Lock lock_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+// The stream of a handle; null when there is none such. REQUIRES: the lock.
+std::shared_ptr<Stream> find_stream(cudaStream_t stream);
+
+// For calls that a capture forbids; it is invalid after that.
+cudaError_t refuse_in_capture();
+
+// To the end of the stream, or into the graph that it captures. Runs it when work is not deferred.
+cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::function<void()> run);
+
+// Runs what has to run until `point` is reached.
+void run_until(Lock& lock, Point point);
+Point end_of(const std::shared_ptr<Stream>& stream);
+bool reached(const Point& point);
+
+// All streams of a device.
+void run_device(Lock& lock, int device);
+
+// The allocation that holds all of these bytes, null when there is none.
+const Allocation* find_allocation(const void* memory, size_t bytes);
+
+}  // namespace tgi::cuda_emulation
