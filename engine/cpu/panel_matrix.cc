@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "engine/cpu/half.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {

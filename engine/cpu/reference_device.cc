@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_device_internal.h"
-#include "engine/cpu/half.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/rope_table.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {

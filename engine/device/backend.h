@@ -169,6 +169,10 @@ struct SampleArgs {
 class Forward {
  public:
   virtual ~Forward() = default;
+  // Whether it calls the same ops with the same arguments whenever num_tokens and num_logit_rows
+  // are the same, for as long as it lives and outlives the device's steps: then a device may
+  // capture it.
+  virtual bool is_replayable() const { return false; }
   virtual void run(int32_t num_tokens, int32_t num_logit_rows) = 0;
 };
 

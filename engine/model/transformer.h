@@ -31,6 +31,7 @@ class Transformer final : public Forward {
                                  int32_t max_batch_tokens);
 
   void run(int32_t num_tokens, int32_t num_logit_rows) override;
+  bool is_replayable() const override { return true; }
 
  private:
   struct Workspace {

@@ -10,10 +10,10 @@
 
 namespace tgi {
 
-enum class DType : uint8_t { kF32, kF16, kBF16 };
+enum class DType : uint8_t { kF32, kF16, kBF16, kF8E4M3 };  // the last: of a KV cache only
 
 constexpr size_t dtype_size(DType dtype) {
-  return dtype == DType::kF32 ? 4 : 2;
+  return dtype == DType::kF32 ? 4 : dtype == DType::kF8E4M3 ? 1 : 2;
 }
 
 constexpr std::string_view dtype_name(DType dtype) {
@@ -24,6 +24,8 @@ constexpr std::string_view dtype_name(DType dtype) {
       return "f16";
     case DType::kBF16:
       return "bf16";
+    case DType::kF8E4M3:
+      return "f8e4m3";
   }
   return "unknown";
 }

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/cpu/half.h"
 #include "engine/device/backend.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 

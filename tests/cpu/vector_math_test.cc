@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "engine/cpu/cpu_backend.h"
-#include "engine/cpu/half.h"
 #include "engine/cpu/kernels/f32x16_generic.h"
 #include "engine/cpu/kernels/kernel_table.h"
+#include "engine/tensor/half.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

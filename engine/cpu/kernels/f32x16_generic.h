@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "engine/cpu/half.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 

@@ -1,0 +1,132 @@
+#include "cuda/cublas.h"
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+static_assert(sizeof(CublasAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const bool refused =
+      status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  throw Error(refused ? Code::kUnsupported : Code::kDeviceLost,
+              fmt::format("cuBLASLt: {}: {}", what, cublasLtGetStatusString(status)));
+}
+
+cudaDataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return CUDA_R_16BF;
+    case DType::kF16:
+      return CUDA_R_16F;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+// The descriptors of one call; made on the stack, microseconds.
+class Problem {
+ public:
+  explicit Problem(const MatmulLaunch& args) {
+    check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+          "describing a matmul");
+    const cublasOperation_t transpose = CUBLAS_OP_T;
+    check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
+                                         sizeof transpose),
+          "describing a matmul");
+    const auto cols = static_cast<uint64_t>(args.x.cols);
+    const auto outputs = static_cast<uint64_t>(args.outputs);
+    const auto rows = static_cast<uint64_t>(args.x.rows);
+    const cudaDataType_t type = data_type(args.x.dtype);
+    check(cublasLtMatrixLayoutCreate(&w, type, cols, outputs, args.w_stride), "describing w");
+    check(cublasLtMatrixLayoutCreate(&x, type, cols, rows, args.x.stride), "describing x");
+    check(
+        cublasLtMatrixLayoutCreate(&out, data_type(args.out.dtype), outputs, rows, args.out.stride),
+        "describing out");
+  }
+  ~Problem() {
+    if (out != nullptr) cublasLtMatrixLayoutDestroy(out);
+    if (x != nullptr) cublasLtMatrixLayoutDestroy(x);
+    if (w != nullptr) cublasLtMatrixLayoutDestroy(w);
+    if (operation != nullptr) cublasLtMatmulDescDestroy(operation);
+  }
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t w = nullptr;
+  cublasLtMatrixLayout_t x = nullptr;
+  cublasLtMatrixLayout_t out = nullptr;
+};
+
+}  // namespace
+
+struct Cublas::State {
+  cublasLtHandle_t handle = nullptr;
+  ~State() {
+    if (handle != nullptr) cublasLtDestroy(handle);
+  }
+};
+
+Cublas::Cublas() : state_(std::make_unique<State>()) {
+  const cublasStatus_t status = cublasLtCreate(&state_->handle);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw Error(Code::kUnsupported, fmt::format("cuBLASLt can't be used on this GPU: {}",
+                                                cublasLtGetStatusString(status)));
+  }
+}
+
+Cublas::~Cublas() = default;
+
+std::string Cublas::version() const {
+  return fmt::format("{}", cublasLtGetVersion());
+}
+
+std::vector<CublasAlgorithm> Cublas::propose(const MatmulLaunch& args, int count) const {
+  const Problem problem(args);
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), "asking for algorithms");
+  const size_t workspace = kCublasWorkspaceBytes;
+  (void)cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &workspace, sizeof workspace);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
+  int num_found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      state_->handle, problem.operation, problem.w, problem.x, problem.out, problem.out, preference,
+      count, results.data(), &num_found);
+  (void)cublasLtMatmulPreferenceDestroy(preference);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(status, "asking for algorithms");
+  std::vector<CublasAlgorithm> out;
+  for (int i = 0; i < num_found; ++i) {
+    const cublasLtMatmulHeuristicResult_t& result = results[static_cast<size_t>(i)];
+    if (result.state != CUBLAS_STATUS_SUCCESS) continue;
+    std::memcpy(&out.emplace_back(), &result.algo, sizeof result.algo);
+  }
+  return out;
+}
+
+void Cublas::run(cudaStream_t stream,
+                 const MatmulLaunch& args,
+                 const CublasAlgorithm& algorithm,
+                 void* workspace) const {
+  const Problem problem(args);
+  cublasLtMatmulAlgo_t algo;
+  std::memcpy(&algo, &algorithm, sizeof algo);
+  const float one = 1.0F;
+  const float zero = 0.0F;
+  check(cublasLtMatmul(state_->handle, problem.operation, &one, args.w, problem.w, args.x.data,
+                       problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
+                       &algo, workspace, kCublasWorkspaceBytes, stream),
+        "a matmul");
+}
+
+}  // namespace tgi::cuda

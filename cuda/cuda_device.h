@@ -1,0 +1,131 @@
+// Device on one NVIDIA GPU. Ops are launched on one stream; a step is one transfer to the device,
+// the kernels, and one transfer back, with an event at its end, so that the next step may be
+// submitted before this one is done.
+//
+// Steps of only decode rows are padded to a bucket, captured as a CUDA graph the first time and
+// replayed afterwards. All memory is taken in allocate_state; steps allocate nothing.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda/cublas.h"
+#include "cuda/cuda_matrix.h"
+#include "cuda/device_memory.h"
+#include "cuda/kernels/sample.h"
+#include "cuda/matmul_tuner.h"
+#include "cuda/step_buffer.h"
+#include "cuda/step_graphs.h"
+#include "engine/device/backend.h"
+
+namespace tgi::cuda {
+
+class CudaDevice final : public Device {
+ public:
+  // Throws kUnsupported for a dtype or a GPU it has no kernels for, kInvalidArgument when there is
+  // no such GPU.
+  CudaDevice(int index, const DeviceOptions& options);
+  ~CudaDevice() override;
+
+  const DeviceInfo& info() const override { return info_; }
+  int index() const { return index_; }
+  cudaStream_t stream() const { return stream_.get(); }
+
+  Buffer allocate(size_t size_bytes, std::string_view purpose) override;
+  void copy_to_device(void* to, const void* from, size_t size_bytes) override;
+  void copy_to_host(void* to, const void* from, size_t size_bytes) override;
+  int64_t matrix_bytes(std::string_view format,
+                       const MatrixStorage& storage,
+                       int64_t rows,
+                       int64_t cols) const override;
+  std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
+                                      const MatrixStorage& storage) override;
+
+  int32_t add_rope(const RopeSpec& rope) override;
+  int64_t kv_bytes(const KvLayout& layout) const override;
+  int64_t slot_bytes(const SlotLayout& layout) const override;
+  void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
+
+  Ticket submit(const Batch& batch, Forward& forward) override;
+  const StepResult& wait(Ticket ticket) override;
+
+  void embed(const EmbedArgs& args) override;
+  void norm(const NormArgs& args) override;
+  void matmul(const MatmulArgs& args) override;
+  void qk_norm_rope_store_kv(const QkvArgs& args) override;
+  void attention(const AttentionArgs& args) override;
+  void activation(const ActivationArgs& args) override;
+  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void add(const Tensor& x, const Tensor& y, const Tensor& out) override;
+  void sample(const SampleArgs& args) override;
+
+ private:
+  struct Rope {
+    RopeTable table;
+    Buffer inv_freq;
+  };
+
+  // A step on its way: its pinned memory may be written again when `done` has passed.
+  struct InFlight {
+    Buffer staging;
+    StepArrays arrays;
+    Buffer results;  // SampledRow of each logit row
+    Event done;
+    Ticket ticket = 0;
+    int32_t num_sampled = 0;
+    int32_t num_scores = 0;
+  };
+
+  // What is taken in allocate_state beside the KV cache.
+  struct StateBytes;
+  StateBytes state_bytes(const SlotLayout& layout) const;
+
+  void start_slots(const Batch& batch);
+  void begin_step(const StepShape& shape);
+  void run_step(const Batch& batch, const StepShape& shape, Forward& forward);
+  StepShape shape_of(const Batch& batch, const Forward& forward) const;
+  void multiply(const MatmulLaunch& launch);
+
+  const int index_;
+  const DeviceOptions options_;
+  DeviceInfo info_;
+  int num_multiprocessors_ = 0;
+  Stream stream_;
+  Cublas cublas_;
+  Buffer cublas_workspace_;
+  MatmulTuner tuner_;
+  std::optional<MatrixLoader> loader_;
+
+  AttentionPlanOptions plan_options_;
+  StepCapacity capacity_;
+  std::optional<SlotLayout> slot_layout_;
+  KvLayout kv_;
+  std::vector<LayerCache> caches_;
+  Buffer cache_memory_;
+  SlotTables slots_;
+  std::vector<Buffer> state_;  // what slots_ and the pointers below point into
+  StepArrays step_;            // on the device
+  int32_t* token_ids_ = nullptr;
+  float* cos_sin_ = nullptr;
+  int32_t cos_sin_stride_ = 0;
+  float* partials_ = nullptr;
+  float* logits_ = nullptr;
+  void* sample_workspace_ = nullptr;
+  SampledRow* sampled_ = nullptr;
+  std::vector<Rope> ropes_;
+
+  std::array<InFlight, 3> in_flight_;
+  Ticket next_ticket_ = 1;
+  AttentionPlan plan_;
+  StepGraphs graphs_;
+  StepShape shape_;  // of the step being launched
+  bool has_decode_rows_ = false;
+  bool is_padded_ = false;
+  StepResult result_;
+};
+
+}  // namespace tgi::cuda

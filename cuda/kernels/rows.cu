@@ -1,0 +1,325 @@
+// See rows.h: embed, norm, activation, add, gather, logit transform.
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "cuda/kernels/dispatch.h"
+#include "cuda/kernels/ptx.cuh"
+#include "cuda/kernels/reduce.cuh"
+#include "cuda/kernels/rows.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+// Eight elements are moved at once where the width and all strides allow it, else one.
+constexpr int kWide = 8;
+
+bool is_wide(const Tensor& tensor) {
+  return tensor.data == nullptr || (tensor.cols % kWide == 0 && tensor.stride % kWide == 0 &&
+                                    reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0);
+}
+
+unsigned threads_for(int64_t count) {
+  const int64_t warps = std::min<int64_t>((count + 31) / 32, 16);
+  return static_cast<unsigned>(32 * std::max<int64_t>(warps, 1));
+}
+
+template <typename T, int N>
+__global__ void embed(const T* table,
+                      int64_t stride,
+                      const T* positions,
+                      int64_t position_stride,
+                      const int32_t* token_ids,
+                      const TokenRow* rows,
+                      float multiplier,
+                      T* out,
+                      int64_t out_stride,
+                      int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.x;
+  const T* const from = table + token_ids[row] * stride;
+  const T* const position =
+      positions == nullptr ? nullptr : positions + rows[row].position * position_stride;
+  for (int32_t col = static_cast<int32_t>(threadIdx.x) * N; col < cols;
+       col += static_cast<int32_t>(blockDim.x) * N) {
+    const Vector<T, N> x = load<T, N>(from + col);
+    Vector<T, N> y;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float value = to_float(x.at[i]) * multiplier;
+      if (position != nullptr) value += to_float(position[col + i]);
+      y.at[i] = from_float<T>(value);
+    }
+    store<T, N>(out + row * out_stride + col, y);
+  }
+}
+
+struct NormShape {
+  bool is_layer;  // else RMS
+  float eps;
+  float weight_offset;
+  int32_t cols;
+  int64_t x_stride, residual_stride, out_stride;
+};
+
+// One CUDA block a row. The row is read three times at most, from L1 after the first. What is
+// normalised is the sum as the residual holds it: rounded.
+template <typename T, int N>
+__global__ void norm(NormShape shape,
+                     const float* __restrict__ weight,
+                     const float* __restrict__ bias,
+                     const T* x,
+                     T* residual,
+                     T* out) {
+  __shared__ float scratch[2][32];
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.x;
+  x += row * shape.x_stride;
+  out += row * shape.out_stride;
+  if (residual != nullptr) residual += row * shape.residual_stride;
+  const auto begin = static_cast<int32_t>(threadIdx.x) * N;
+  const auto step = static_cast<int32_t>(blockDim.x) * N;
+  const T* const from = residual == nullptr ? x : residual;
+  float sum = 0.0F;
+  for (int32_t col = begin; col < shape.cols; col += step) {
+    Vector<T, N> values = load<T, N>(x + col);
+    if (residual != nullptr) {
+      const Vector<T, N> before = load<T, N>(residual + col);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        values.at[i] = from_float<T>(to_float(before.at[i]) + to_float(values.at[i]));
+      }
+      store<T, N>(residual + col, values);
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float value = to_float(values.at[i]);
+      sum += shape.is_layer ? value : value * value;
+    }
+  }
+  sum = block_sum(sum, scratch[0]);
+  const auto count = static_cast<float>(shape.cols);
+  float mean = 0.0F;
+  if (shape.is_layer) {
+    mean = sum / count;
+    sum = 0.0F;
+    for (int32_t col = begin; col < shape.cols; col += step) {
+      const Vector<T, N> values = load<T, N>(from + col);
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const float distance = to_float(values.at[i]) - mean;
+        sum += distance * distance;
+      }
+    }
+    sum = block_sum(sum, scratch[1]);
+  }
+  const float inverse = 1.0F / sqrtf(sum / count + shape.eps);
+  for (int32_t col = begin; col < shape.cols; col += step) {
+    const Vector<T, N> values = load<T, N>(from + col);
+    Vector<T, N> y;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      float value =
+          (to_float(values.at[i]) - mean) * inverse * (weight[col + i] + shape.weight_offset);
+      if (bias != nullptr) value += bias[col + i];
+      y.at[i] = from_float<T>(value);
+    }
+    store<T, N>(out + col, y);
+  }
+}
+
+__device__ __forceinline__ float activate(Activation kind, float x) {
+  switch (kind) {
+    case Activation::kSilu:
+      return x / (1.0F + expf(-x));
+    case Activation::kGelu:
+      return 0.5F * x * erfcf(x * -0.70710678118654752F);
+    case Activation::kGeluTanh:
+      return 0.5F * x * (1.0F + tanhf(0.79788456080286536F * (x + 0.044715F * x * x * x)));
+    case Activation::kRelu:
+      return fmaxf(x, 0.0F);
+    case Activation::kReluSquared:
+      return x > 0.0F ? x * x : 0.0F;
+  }
+  return x;
+}
+
+template <typename T, int N>
+__global__ void activation(Activation kind,
+                           bool gated,
+                           const T* in,
+                           int64_t in_stride,
+                           T* out,
+                           int64_t out_stride,
+                           int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.y;
+  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x) * N;
+  if (col >= cols) return;
+  const T* const from = in + row * in_stride + col;
+  const Vector<T, N> x = load<T, N>(from);
+  const Vector<T, N> up = gated ? load<T, N>(from + cols) : x;
+  Vector<T, N> y;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const float value = activate(kind, to_float(x.at[i]));
+    y.at[i] = from_float<T>(gated ? value * to_float(up.at[i]) : value);
+  }
+  store<T, N>(out + row * out_stride + col, y);
+}
+
+template <typename T, int N>
+__global__ void add(const T* x,
+                    int64_t x_stride,
+                    const T* y,
+                    int64_t y_stride,
+                    T* out,
+                    int64_t out_stride,
+                    int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int64_t row = blockIdx.y;
+  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x) * N;
+  if (col >= cols) return;
+  const Vector<T, N> a = load<T, N>(x + row * x_stride + col);
+  const Vector<T, N> b = load<T, N>(y + row * y_stride + col);
+  Vector<T, N> sum;
+#pragma unroll
+  for (int i = 0; i < N; ++i) sum.at[i] = from_float<T>(to_float(a.at[i]) + to_float(b.at[i]));
+  store<T, N>(out + row * out_stride + col, sum);
+}
+
+template <typename T>
+__global__ void gather(
+    const T* x, int64_t x_stride, const LogitRow* rows, T* out, int64_t out_stride, int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const T* const from = x + rows[blockIdx.x].row * x_stride;
+  T* const to = out + blockIdx.x * out_stride;
+  for (auto col = static_cast<int32_t>(threadIdx.x); col < cols;
+       col += static_cast<int32_t>(blockDim.x)) {
+    to[col] = from[col];
+  }
+}
+
+__global__ void transform_logits(LogitTransform transform,
+                                 float* logits,
+                                 int64_t stride,
+                                 int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (col >= cols) return;
+  float& logit = logits[blockIdx.y * stride + col];
+  float x = (logit + (transform.bias == nullptr ? 0.0F : transform.bias[col])) * transform.scale;
+  if (transform.softcap > 0.0F) x = transform.softcap * tanhf(x / transform.softcap);
+  logit = x;
+}
+
+// (columns in `threads` threads of `width`, rows)
+LaunchShape elementwise(int64_t rows, int64_t cols, int width) {
+  constexpr unsigned kThreads = 128;
+  const int64_t per_block = int64_t{kThreads} * width;
+  return {.grid = dim3(static_cast<unsigned>((cols + per_block - 1) / per_block),
+                       static_cast<unsigned>(rows)),
+          .block = dim3(kThreads),
+          .shared_bytes = 0,
+          .overlaps_previous = true};
+}
+
+LaunchShape block_per_row(int64_t rows, int64_t cols, int width) {
+  return {.grid = dim3(static_cast<unsigned>(rows)),
+          .block = dim3(threads_for((cols + width - 1) / width)),
+          .shared_bytes = 0,
+          .overlaps_previous = true};
+}
+
+// Calls use(T{}, std::integral_constant<int, 8 or 1>{}).
+template <typename Use>
+void with_width(DType dtype, bool wide, Use use) {
+  with_element(dtype, [&](auto element) {
+    if (wide) {
+      use(element, std::integral_constant<int, kWide>{});
+    } else {
+      use(element, std::integral_constant<int, 1>{});
+    }
+  });
+}
+
+}  // namespace
+
+void launch_embed(cudaStream_t stream, const EmbedLaunch& args) {
+  if (args.out.rows == 0) return;
+  const bool wide =
+      is_wide(args.out) && args.stride % kWide == 0 && args.position_stride % kWide == 0;
+  with_width(args.out.dtype, wide, [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, block_per_row(args.out.rows, args.out.cols, width()), embed<T, width()>,
+           static_cast<const T*>(args.table), args.stride,
+           static_cast<const T*>(args.position_table), args.position_stride, args.token_ids,
+           args.rows, args.multiplier, args.out.as<T>(), args.out.stride,
+           static_cast<int32_t>(args.out.cols));
+  });
+}
+
+void launch_norm(cudaStream_t stream, const NormArgs& args) {
+  if (args.x.rows == 0) return;
+  const NormShape shape = {.is_layer = args.kind == NormKind::kLayer,
+                           .eps = args.eps,
+                           .weight_offset = args.weight_offset,
+                           .cols = static_cast<int32_t>(args.x.cols),
+                           .x_stride = args.x.stride,
+                           .residual_stride = args.residual.stride,
+                           .out_stride = args.out.stride};
+  const bool wide = is_wide(args.x) && is_wide(args.residual) && is_wide(args.out);
+  with_width(args.x.dtype, wide, [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, block_per_row(args.x.rows, args.x.cols, width()), norm<T, width()>, shape,
+           args.weight->as<const float>(),
+           args.bias == nullptr ? nullptr : args.bias->as<const float>(), args.x.as<const T>(),
+           args.residual.as<T>(), args.out.as<T>());
+  });
+}
+
+void launch_activation(cudaStream_t stream, const ActivationArgs& args) {
+  if (args.out.rows == 0) return;
+  const bool wide = is_wide(args.in) && is_wide(args.out);
+  with_width(args.out.dtype, wide, [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, elementwise(args.out.rows, args.out.cols, width()), activation<T, width()>,
+           args.kind, args.gated, args.in.as<const T>(), args.in.stride, args.out.as<T>(),
+           args.out.stride, static_cast<int32_t>(args.out.cols));
+  });
+}
+
+void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Tensor& out) {
+  if (x.rows == 0) return;
+  with_width(x.dtype, is_wide(x) && is_wide(y) && is_wide(out), [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, elementwise(x.rows, x.cols, width()), add<T, width()>, x.as<const T>(), x.stride,
+           y.as<const T>(), y.stride, out.as<T>(), out.stride, static_cast<int32_t>(x.cols));
+  });
+}
+
+void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out) {
+  if (out.rows == 0) return;
+  with_element(x.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(stream, block_per_row(out.rows, out.cols, 1), gather<T>, x.as<const T>(), x.stride, rows,
+           out.as<T>(), out.stride, static_cast<int32_t>(out.cols));
+  });
+}
+
+void launch_logit_transform(cudaStream_t stream,
+                            const Tensor& logits,
+                            const LogitTransform& transform) {
+  if (transform.bias == nullptr && transform.scale == 1.0F && transform.softcap == 0.0F) return;
+  launch(stream, elementwise(logits.rows, logits.cols, 1), transform_logits, transform,
+         logits.as<float>(), logits.stride, static_cast<int32_t>(logits.cols));
+}
+
+}  // namespace tgi::cuda

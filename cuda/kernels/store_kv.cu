@@ -1,0 +1,144 @@
+// See rows.h: one warp takes one head of one token, in place: RMS norm, rotation, and of keys and
+// values the way into the cache. The head waits in shared memory, where both partners of a rotation
+// are at hand.
+#include <cmath>
+
+#include "base/error.h"
+#include "cuda/kernels/dispatch.h"
+#include "cuda/kernels/ptx.cuh"
+#include "cuda/kernels/reduce.cuh"
+#include "cuda/kernels/rows.h"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kMaxHeadDim = 256;
+
+struct HeadShape {
+  int32_t num_heads;
+  int32_t num_kv_heads;
+  int32_t head_dim;
+  int64_t stride;  // of a token's fused row
+  float norm_eps;
+};
+
+// Columns a (first) and b of pair i.
+__device__ __forceinline__ int first_of_pair(const RopeTable& rope, int i) {
+  return rope.interleaved ? 2 * i : i;
+}
+__device__ __forceinline__ int second_of_pair(const RopeTable& rope, int i) {
+  return rope.interleaved ? 2 * i + 1 : i + rope.rotary_dim / 2;
+}
+
+template <typename C>
+__device__ __forceinline__ void store_cached(
+    C* to, const float* head, int dim, int lane, float inverse_scale) {
+  for (int d = lane; d < dim; d += 32) to[d] = from_float<C>(head[d] * inverse_scale);
+}
+
+template <typename T, typename C>
+__global__ void norm_rope_store(HeadShape shape,
+                                const float* __restrict__ q_norm,
+                                const float* __restrict__ k_norm,
+                                StoreKvLaunch kv,
+                                T* qkv) {
+  __shared__ float heads[kWarps][kMaxHeadDim];
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const int h = static_cast<int>(blockIdx.x) * kWarps + warp;
+  const int num_rotated = shape.num_heads + shape.num_kv_heads;
+  if (h >= num_rotated + shape.num_kv_heads) return;  // whole warps: no block-wide barrier follows
+  const int64_t token = blockIdx.y;
+  T* const in_place = qkv + token * shape.stride + static_cast<int64_t>(h) * shape.head_dim;
+  float* const head = heads[warp];
+  const int dim = shape.head_dim;
+
+  const bool is_query = h < shape.num_heads;
+  const bool is_value = h >= num_rotated;
+  const float* const weight = is_value ? nullptr : is_query ? q_norm : k_norm;
+  const bool rotates = !is_value && kv.cos_sin != nullptr;
+  if (is_query && weight == nullptr && !rotates) return;
+
+  float squares = 0.0F;
+  for (int d = lane; d < dim; d += 32) {
+    head[d] = to_float(in_place[d]);
+    squares += head[d] * head[d];
+  }
+  if (weight != nullptr) {
+    const float inverse =
+        1.0F / sqrtf(warp_sum(squares) / static_cast<float>(dim) + shape.norm_eps);
+    for (int d = lane; d < dim; d += 32) head[d] = head[d] * inverse * weight[d];
+  }
+  __syncwarp();
+  if (rotates) {
+    const float* const table = kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
+    const int half = kv.rope.rotary_dim / 2;
+    for (int i = lane; i < half; i += 32) {
+      float& a = head[first_of_pair(kv.rope, i)];
+      float& b = head[second_of_pair(kv.rope, i)];
+      const float x = a;
+      const float y = b;
+      a = x * table[i] - y * table[half + i];
+      b = y * table[i] + x * table[half + i];
+    }
+    __syncwarp();
+  }
+  if (!is_value && (weight != nullptr || rotates)) {
+    for (int d = lane; d < dim; d += 32) {
+      const T rounded = from_float<T>(head[d]);
+      in_place[d] = rounded;
+      head[d] = to_float(rounded);  // the cache holds what the fused row does
+    }
+  }
+  if (is_query) return;
+
+  const int kv_head = is_value ? h - num_rotated : h - shape.num_heads;
+  const TokenRow row = kv.rows[token];
+  const int32_t block = kv.block_tables[static_cast<int64_t>(row.slot) * kv.max_blocks +
+                                        row.context_index / kv.block_size];
+  const int64_t index =
+      ((static_cast<int64_t>(block) * shape.num_kv_heads + kv_head) * kv.block_size +
+       row.context_index % kv.block_size) *
+      dim;
+  const float* const scales = is_value ? kv.value_scales : kv.key_scales;
+  const float inverse_scale = scales == nullptr ? 1.0F : 1.0F / scales[kv_head];
+  store_cached(static_cast<C*>(is_value ? kv.cache.values : kv.cache.keys) + index, head, dim, lane,
+               inverse_scale);
+}
+
+}  // namespace
+
+void launch_qk_norm_rope_store_kv(cudaStream_t stream,
+                                  const QkvArgs& args,
+                                  const StoreKvLaunch& kv) {
+  if (args.qkv.rows == 0) return;
+  TGI_CHECK(args.head_dim <= kMaxHeadDim);
+  const HeadShape shape = {.num_heads = args.num_heads,
+                           .num_kv_heads = args.num_kv_heads,
+                           .head_dim = args.head_dim,
+                           .stride = args.qkv.stride,
+                           .norm_eps = args.norm_eps};
+  const int32_t all_heads = args.num_heads + 2 * args.num_kv_heads;
+  const LaunchShape grid = {.grid = dim3(static_cast<unsigned>((all_heads + kWarps - 1) / kWarps),
+                                         static_cast<unsigned>(args.qkv.rows)),
+                            .block = dim3(32 * kWarps),
+                            .shared_bytes = 0,
+                            .overlaps_previous = true};
+  const float* const q_norm = args.q_norm == nullptr ? nullptr : args.q_norm->as<const float>();
+  const float* const k_norm = args.k_norm == nullptr ? nullptr : args.k_norm->as<const float>();
+  with_element(args.qkv.dtype, [&](auto element) {
+    using T = decltype(element);
+    if (kv.cache_dtype == args.qkv.dtype) {
+      launch(stream, grid, norm_rope_store<T, T>, shape, q_norm, k_norm, kv, args.qkv.as<T>());
+    } else {
+      TGI_CHECK(kv.cache_dtype == DType::kF8E4M3);
+      launch(stream, grid, norm_rope_store<T, f8>, shape, q_norm, k_norm, kv, args.qkv.as<T>());
+    }
+  });
+}
+
+}  // namespace tgi::cuda

@@ -1,0 +1,155 @@
+#include "cuda/matmul_tuner.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr int kRuns = 5;
+
+int64_t round_up(int64_t value, int64_t to) {
+  return (value + to - 1) / to * to;
+}
+
+std::string hex(const CublasAlgorithm& algorithm) {
+  std::string out;
+  for (const uint64_t word : algorithm) out += fmt::format("{:016x}", word);
+  return out;
+}
+
+std::optional<CublasAlgorithm> from_hex(const std::string& text) {
+  CublasAlgorithm out{};
+  if (text.size() != 16 * out.size()) return std::nullopt;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const std::string word = text.substr(16 * i, 16);
+    if (word.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+    out[i] = std::stoull(word, nullptr, 16);
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t row_bucket(int64_t rows) {
+  if (rows <= 8)
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(rows, 1))));
+  if (rows <= 32) return round_up(rows, 8);
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows - 1)));
+  return round_up(rows, power / 4);
+}
+
+std::vector<int64_t> row_buckets(int64_t max_rows) {
+  std::vector<int64_t> out;
+  for (int64_t rows = 1; rows <= max_rows; rows = out.back() + 1) {
+    out.push_back(row_bucket(rows));
+  }
+  return out;
+}
+
+MatmulTuner::MatmulTuner(std::string path, std::string combination)
+    : path_(std::move(path)), combination_(std::move(combination)) {
+  if (!path_.empty()) load();
+}
+
+void MatmulTuner::load() {
+  std::ifstream file(path_);
+  std::string line;
+  try {
+    if (!std::getline(file, line)) return;
+    const Json head = parse_json(line);
+    if (JsonReader(head, "head").string("combination") != combination_) return;
+    while (std::getline(file, line)) {
+      const Json json = parse_json(line);
+      const JsonReader row(json, "row");
+      const auto dtype = dtype_from_name(row.string("dtype"));
+      const auto out_dtype = dtype_from_name(row.string("out_dtype"));
+      MatmulChoice choice;
+      choice.microseconds = row.number("us");
+      if (row.has("algorithm")) {
+        choice.algorithm = from_hex(row.string("algorithm"));
+        if (!choice.algorithm) continue;
+      }
+      if (!dtype || !out_dtype) continue;
+      choices_[{.rows = row.integer("rows"),
+                .outputs = row.integer("outputs"),
+                .cols = row.integer("cols"),
+                .dtype = *dtype,
+                .out_dtype = *out_dtype}] = choice;
+    }
+  } catch (const Error& error) {
+    log_warn("what was measured of matmuls can't be read and is measured again",
+             {{"file", path_}, {"error", error.what()}});
+    choices_.clear();
+  }
+}
+
+const MatmulChoice* MatmulTuner::find(const MatmulShape& shape) const {
+  const auto it = choices_.find(shape);
+  return it == choices_.end() ? nullptr : &it->second;
+}
+
+const MatmulChoice& MatmulTuner::choose(
+    const MatmulShape& shape,
+    const std::vector<std::optional<CublasAlgorithm>>& candidates,
+    const std::function<double(const std::optional<CublasAlgorithm>&)>& run) {
+  std::optional<MatmulChoice> best;
+  for (const std::optional<CublasAlgorithm>& candidate : candidates) {
+    try {
+      (void)run(candidate);  // the first run pays for what a kernel loads
+      std::vector<double> times;
+      for (int i = 0; i < kRuns; ++i) times.push_back(run(candidate));
+      std::nth_element(times.begin(), times.begin() + kRuns / 2, times.end());
+      const double median = times[kRuns / 2];
+      if (!best || median < best->microseconds)
+        best = {.algorithm = candidate, .microseconds = median};
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnsupported) throw;
+    }
+  }
+  if (!best) {
+    throw Error(Code::kUnsupported, fmt::format("no kernel multiplies ({}, {}) by ({}, {})",
+                                                shape.rows, shape.cols, shape.outputs, shape.cols));
+  }
+  changed_ = true;
+  return choices_[shape] = *best;
+}
+
+void MatmulTuner::save() {
+  if (path_.empty() || !changed_) return;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  // Two processes may save at once: each writes its own file, the last rename stands.
+  const std::string beside = fmt::format("{}.{}", path_, ::getpid());
+  std::ofstream file(beside);
+  file << Json{{"combination", combination_}}.dump() << '\n';
+  for (const auto& [shape, choice] : choices_) {
+    Json row = {{"rows", shape.rows},
+                {"outputs", shape.outputs},
+                {"cols", shape.cols},
+                {"dtype", dtype_name(shape.dtype)},
+                {"out_dtype", dtype_name(shape.out_dtype)},
+                {"us", choice.microseconds}};
+    if (choice.algorithm) row["algorithm"] = hex(*choice.algorithm);
+    file << row.dump() << '\n';
+  }
+  file.close();
+  if (file.fail() || std::rename(beside.c_str(), path_.c_str()) != 0) {
+    std::remove(beside.c_str());
+    log_warn("what was measured of matmuls can't be kept", {{"file", path_}});
+    return;
+  }
+  changed_ = false;
+}
+
+}  // namespace tgi::cuda

@@ -1,0 +1,40 @@
+// Captured steps, one for each bucket of decode rows: captured when first met, replayed afterwards.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace tgi::cuda {
+
+// The rows a step of `rows` decode rows is padded to: 1, 2, 4, 8, then multiples of 8 up to 64, of
+// 16 up to 256, of 64 beyond; never more than max_rows. 0: more than may be captured.
+int32_t graph_bucket(int32_t rows, int32_t max_rows);
+
+class StepGraphs {
+ public:
+  StepGraphs() = default;
+  ~StepGraphs();
+  StepGraphs(const StepGraphs&) = delete;
+  StepGraphs& operator=(const StepGraphs&) = delete;
+
+  // Launches the graph of (owner, bucket); captures what `launch` launches on the stream first when
+  // there is none. `owner` is whose launches these are: graphs of another are dropped. Throws
+  // kDeviceLost.
+  void run(cudaStream_t stream,
+           const void* owner,
+           int32_t bucket,
+           const std::function<void()>& launch);
+
+  std::vector<int32_t> buckets() const;
+  void clear();
+
+ private:
+  const void* owner_ = nullptr;
+  std::map<int32_t, cudaGraphExec_t> graphs_;
+};
+
+}  // namespace tgi::cuda
