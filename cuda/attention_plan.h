@@ -43,7 +43,7 @@ struct PrefillTile {
 
 struct AttentionPlanOptions {
   int32_t num_kv_heads = 0;
-  int32_t num_blocks = 0;  // of the decode grid: CUDA blocks
+  int32_t num_blocks = 1;  // of the decode grid: CUDA blocks; kDecodeBlocksPerSm of attention.h
   bool deterministic =
       false;  // every row through the prefill kernel, whose tiles begin at position 0
 };
@@ -55,10 +55,11 @@ struct AttentionPlan {
   std::vector<PrefillTile> tiles;  // the ones with the most context first
 };
 
-// Most items, merges and partials there can be for so many sequences: each border between two
-// blocks cuts one more.
+// Most items, merges and partials there can be for so many sequences: each of the num_blocks - 1
+// borders between two blocks cuts at most one (sequence, kv head), in two.
 int32_t max_decode_items(int32_t num_sequences, const AttentionPlanOptions& options);
 int32_t max_decode_merges(int32_t num_sequences, const AttentionPlanOptions& options);
+int32_t max_decode_partials(int32_t num_sequences, const AttentionPlanOptions& options);
 int32_t max_prefill_tiles(int32_t num_sequences, int32_t num_tokens);
 
 void plan_attention(std::span<const SequenceRows> sequences,
