@@ -13,11 +13,23 @@ namespace tgi {
 struct DeviceCase {
   std::string name;
   std::function<std::unique_ptr<Device>()> make;
-  // Devices of one group promise each other the same bits.
+  // Devices of one group promise each other the same bits, and that those of a row depend on
+  // nothing else. Empty: it promises neither.
   std::string bit_group;
+  // What it can hold; the tests leave the rest out. Empty: everything.
+  std::function<bool(const MatrixStorage&)> holds_matrix{};
+  std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
+
+  bool can_hold(const MatrixStorage& storage) const {
+    return !holds_matrix || holds_matrix(storage);
+  }
+  bool can_cache(DType cache, int32_t head_dim) const {
+    return !holds_cache || holds_cache(cache, head_dim);
+  }
 };
 
-// The CPU device with every instruction set of this machine, on one, two and three threads.
+// The CPU device with every instruction set of this machine, on one, two and three threads; the
+// CUDA device on an emulated GPU, as it is and deterministic.
 std::vector<DeviceCase> device_cases();
 
 }  // namespace tgi

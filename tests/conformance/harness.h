@@ -25,8 +25,9 @@ using Floats = std::vector<float>;
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
-  // In [-1, 1).
-  float value() { return static_cast<float>(engine_() >> 8) * 0x1p-23F - 1.0F; }
+  // In [-1, 1), in steps of 1/128: the same number in every type, so that what is compared are the
+  // ops alone.
+  float value() { return static_cast<float>(engine_() >> 24) * 0x1p-7F - 1.0F; }
   // In [low, high].
   int32_t integer(int32_t low, int32_t high) {
     return low + static_cast<int32_t>(engine_() % static_cast<uint32_t>(high - low + 1));
@@ -193,7 +194,7 @@ inline void allocate_small_state(Device& device, int32_t vocab_size = 64) {
                          .head_dim = 16,
                          .block_size = 16,
                          .num_blocks = 4,
-                         .dtype = DType::kF32},
+                         .dtype = device.info().activation_dtype},
                         {.num_slots = 4,
                          .max_blocks_per_slot = 4,
                          .max_batch_tokens = 64,

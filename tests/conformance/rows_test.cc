@@ -1,6 +1,7 @@
 // The ops that work on rows by themselves: embed, norm, activation, add, gather_logit_rows.
 #include <catch2/catch.hpp>
 #include <map>
+#include <optional>
 
 #include "engine/cpu/cpu_backend.h"
 #include "tests/conformance/device_case.h"
@@ -12,12 +13,18 @@ namespace {
 using Run = std::function<std::vector<Floats>(Device&)>;
 
 // Runs on the reference and on every device; checks closeness, and bits within a group.
-void conform(const std::string& what, double absolute, double relative, const Run& run) {
+// `needs`: devices that can't hold such a matrix are left out.
+void conform(const std::string& what,
+             double absolute,
+             double relative,
+             const Run& run,
+             const std::optional<DType>& needs = std::nullopt) {
   const auto reference = make_reference_device();
   allocate_small_state(*reference);
   const std::vector<Floats> wanted = run(*reference);
   std::map<std::string, std::vector<Floats>> by_group;
   for (const DeviceCase& device_case : device_cases()) {
+    if (needs && !device_case.can_hold(*needs)) continue;
     const auto device = device_case.make();
     allocate_small_state(*device);
     const std::vector<Floats> got = run(*device);
@@ -26,7 +33,7 @@ void conform(const std::string& what, double absolute, double relative, const Ru
     for (size_t i = 0; i < wanted.size(); ++i) {
       INFO(device_case.name << ": " << what << ", output " << i);
       CHECK(worst_error(got[i], wanted[i], absolute, relative + extra) <= 1.0);
-      CHECK(same_bits(got[i], same[i]));
+      if (!device_case.bit_group.empty()) CHECK(same_bits(got[i], same[i]));
     }
   }
 }
@@ -38,20 +45,23 @@ constexpr int64_t kWidths[] = {1, 15, 16, 17, 96, 130, 1037};
 TEST_CASE("embed looks up tokens and positions in every type") {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const bool with_positions : {false, true}) {
-      conform("embed", 1e-7, 0.0, [&](Device& device) {
-        Random random(3);
-        const int64_t cols = 45;
-        const auto table = make_matrix(device, random.values(50 * cols), 50, cols, dtype);
-        const auto positions = make_matrix(device, random.values(10 * cols), 10, cols, dtype);
-        DeviceTensor out(device, 5, cols, device.info().activation_dtype, cols + 2);
-        run_step(device, one_sequence({49, 0, 17, 17, 31}), [&] {
-          device.embed({.table = table.get(),
-                        .position_table = with_positions ? positions.get() : nullptr,
-                        .multiplier = 1.5F,
-                        .out = out.view()});
-        });
-        return std::vector<Floats>{out.read()};
-      });
+      conform(
+          "embed", 1e-7, 0.0,
+          [&](Device& device) {
+            Random random(3);
+            const int64_t cols = 45;
+            const auto table = make_matrix(device, random.values(50 * cols), 50, cols, dtype);
+            const auto positions = make_matrix(device, random.values(10 * cols), 10, cols, dtype);
+            DeviceTensor out(device, 5, cols, device.info().activation_dtype, cols + 2);
+            run_step(device, one_sequence({49, 0, 17, 17, 31}), [&] {
+              device.embed({.table = table.get(),
+                            .position_table = with_positions ? positions.get() : nullptr,
+                            .multiplier = 1.5F,
+                            .out = out.view()});
+            });
+            return std::vector<Floats>{out.read()};
+          },
+          dtype);
     }
   }
 }
@@ -113,7 +123,7 @@ TEST_CASE("activations agree with the reference over a wide range") {
         const int64_t rows = 40;
         const int64_t cols = 53;
         Floats values = random.values(rows * cols * (gated ? 2 : 1));
-        for (float& x : values) x *= 12.0F;
+        for (float& x : values) x *= 16.0F;
         DeviceTensor in(device, rows, cols * (gated ? 2 : 1), values);
         DeviceTensor out(device, rows, cols, device.info().activation_dtype, cols + 4);
         run_step(device, one_sequence({0}), [&] {

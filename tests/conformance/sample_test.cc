@@ -52,8 +52,11 @@ struct Model {
 
   explicit Model(Device& device) {
     Random random(77);
-    table = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, DType::kBF16);
-    head = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, DType::kBF16);
+    // The numbers are the same in both 16-bit types.
+    const DType activation = device.info().activation_dtype;
+    const DType dtype = activation == DType::kF32 ? DType::kBF16 : activation;
+    table = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, dtype);
+    head = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, dtype);
     bias.emplace(DeviceTensor::vector(device, random.values(kVocab)));
   }
 
@@ -63,12 +66,12 @@ struct Model {
     DeviceTensor hidden(device, batch.num_tokens(), kHidden, device.info().activation_dtype);
     DeviceTensor rows(device, num_logit_rows, kHidden, device.info().activation_dtype);
     return run_step(device, batch, [&] {
-      device.embed({.table = table.get(), .multiplier = 1.1F, .out = hidden.view()});
+      device.embed({.table = table.get(), .multiplier = 2.0F, .out = hidden.view()});
       device.gather_logit_rows(hidden.view(), rows.view());
       device.sample({.hidden = rows.view(),
                      .lm_head = head.get(),
                      .bias = &bias->view(),
-                     .logit_scale = 1.5F,
+                     .logit_scale = 0.8F,
                      .logit_softcap = 9.0F});
     });
   }
@@ -96,7 +99,7 @@ Outcome run_model(Device& device) {
                          .head_dim = 16,
                          .block_size = 16,
                          .num_blocks = 1,
-                         .dtype = DType::kF32},
+                         .dtype = device.info().activation_dtype},
                         {.num_slots = num_slots,
                          .max_blocks_per_slot = 4,
                          .max_batch_tokens = 128,
@@ -149,6 +152,7 @@ TEST_CASE("sampled ids, log-probabilities, alternatives and scores agree with th
     CHECK(got.top_ids == wanted.top_ids);
     CHECK(worst_error(got.logprobs, wanted.logprobs, tolerance, 0.0) <= 1.0);
     CHECK(worst_error(got.scores, wanted.scores, tolerance, 0.0) <= 1.0);
+    if (device_case.bit_group.empty()) continue;
     const Outcome& same = by_group.try_emplace(device_case.bit_group, got).first->second;
     CHECK(same_bits(got.logprobs, same.logprobs));
     CHECK(same_bits(got.scores, same.scores));
