@@ -3,31 +3,24 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
+#include "engine/runtime/backend_loader.h"
 #include "tests/cuda/emulated_backend.h"
 
 namespace tgi {
+namespace {
 
-std::vector<DeviceCase> device_cases() {
-  std::vector<DeviceCase> cases;
-  for (const std::string_view isa : available_isas()) {
-    for (const int num_threads : {1, 2, 3}) {
-      const CpuOptions options{
-          .isa = std::string(isa), .num_threads = num_threads, .may_oversubscribe = true};
-      cases.push_back({.name = fmt::format("cpu {} on {} threads", isa, num_threads),
-                       .make = [options] { return make_cpu_device(options); },
-                       .bit_group = "cpu"});
-    }
-  }
+void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>& cases) {
   for (const bool deterministic : {false, true}) {
     for (const DType dtype : {DType::kBF16, DType::kF16}) {
       DeviceOptions options;
       options.dtype = dtype;
       options.deterministic = deterministic;
-      const std::string name = fmt::format("cuda emulated, {}{}", dtype_name(dtype),
-                                           deterministic ? ", deterministic" : "");
+      const std::string name =
+          fmt::format("{}, {}{}", kind, dtype_name(dtype), deterministic ? ", deterministic" : "");
       cases.push_back({.name = name,
-                       .make = [options] { return cuda::emulated_backend().make_device(options); },
+                       .make = [&backend, options] { return backend.make_device(options); },
                        .bit_group = deterministic ? name : "",
                        .holds_matrix =
                            [dtype](const MatrixStorage& storage) {
@@ -40,6 +33,38 @@ std::vector<DeviceCase> device_cases() {
                            }});
     }
   }
+}
+
+// The plugin with a GPU behind it; null, saying so once, where there is none.
+Backend* real_gpu() {
+  static Backend* const backend = []() -> Backend* {
+    try {
+      Backend& cuda = find_backend("cuda");
+      (void)cuda.num_devices();
+      return &cuda;
+    } catch (const Error& error) {
+      fmt::print(stderr, "skipped on a GPU, run on an emulated one only: {}\n", error.what());
+      return nullptr;
+    }
+  }();
+  return backend;
+}
+
+}  // namespace
+
+std::vector<DeviceCase> device_cases() {
+  std::vector<DeviceCase> cases;
+  for (const std::string_view isa : available_isas()) {
+    for (const int num_threads : {1, 2, 3}) {
+      const CpuOptions options{
+          .isa = std::string(isa), .num_threads = num_threads, .may_oversubscribe = true};
+      cases.push_back({.name = fmt::format("cpu {} on {} threads", isa, num_threads),
+                       .make = [options] { return make_cpu_device(options); },
+                       .bit_group = "cpu"});
+    }
+  }
+  add_cuda(cuda::emulated_backend(), "cuda emulated", cases);
+  if (Backend* const gpu = real_gpu()) add_cuda(*gpu, "cuda", cases);
   return cases;
 }
 
