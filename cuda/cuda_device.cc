@@ -98,6 +98,7 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .num_threads = 0,
            .memory_bytes = std::max<int64_t>(share - kReserveBytes, 0),
            .activation_dtype = options.dtype,
+           .makes_random_matrices = true,
            .num_steps_in_flight = 2,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens};

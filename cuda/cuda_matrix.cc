@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/kernels/random_weights.h"
 #include "cuda/launch.h"
 #include "engine/tensor/half.h"
 
@@ -78,7 +79,7 @@ void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride,
 }
 
 const WeightPart& dense_part(const HostWeight& piece) {
-  TGI_CHECK(piece.parts.size() == 1 && piece.parts[0].data != nullptr);
+  TGI_CHECK(piece.parts.size() == 1 && (piece.parts[0].data != nullptr || piece.parts[0].random));
   const WeightPart& part = piece.parts[0];
   if (part.rows != piece.rows || part.cols != piece.cols) {
     throw Error(Code::kInvalidArgument,
@@ -146,6 +147,11 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   auto* to = static_cast<std::byte*>(matrix->memory.data());
   for (const HostWeight& piece : pieces) {
     const WeightPart& part = dense_part(piece);
+    if (part.random) {
+      launch_random_weights(state_->stream, part, matrix->dtype, matrix->stride, to);
+      to += static_cast<size_t>(piece.rows) * row_bytes;
+      continue;
+    }
     for (int64_t begin = 0; begin < piece.rows; begin += rows_at_once) {
       const int64_t count = std::min(rows_at_once, piece.rows - begin);
       State::Staging& staging = state_->next_staging();

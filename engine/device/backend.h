@@ -33,7 +33,8 @@ struct DeviceInfo {
   int num_threads = 0;       // 0 where it means nothing
   int64_t memory_bytes = 0;  // that a plan may use in all
   DType activation_dtype = DType::kF32;
-  int num_steps_in_flight = 1;  // that may be submitted before the first is waited for
+  bool makes_random_matrices = false;  // takes WeightPart.random
+  int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   int32_t max_top_tokens =
       std::numeric_limits<int32_t>::max();  // reported alternatives, ties included

@@ -1,9 +1,8 @@
 // A checkpoint without files: for measuring speed and memory of any model whose config.json is
 // there. Not meant to say anything sensible.
 //
-// Element i of a tensor is a hash of (seed, name, i): the same on any machine, with any number of
-// threads. The hash is made of shifts and additions only, so that compilers turn it into vector
-// code for the plainest instruction set.
+// What the numbers are is in engine/tensor/random_weights.h; the key of a tensor is a hash of seed
+// and name. A device that makes random weights itself is only told the key.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,21 +14,17 @@
 #include "base/error.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/tensor_table.h"
+#include "engine/tensor/random_weights.h"
 
 namespace tgi {
 namespace {
 
-// Uniform with this standard deviation, as models are initialised.
-constexpr double kStandardDeviation = 0.02;
 // Buffers of up to this size in all are kept for the next tensors: fresh pages cost more than the
 // numbers.
 constexpr size_t kMaxKeptBytes = size_t{64} << 20;
 constexpr size_t kBytesPerThread = size_t{1} << 20;
 
-struct Key {
-  uint32_t first = 0;
-  uint32_t second = 0;
-};
+using Key = RandomKey;
 
 // FNV-1a, widened by the seed.
 Key make_key(uint64_t seed, std::string_view name) {
@@ -42,25 +37,9 @@ Key make_key(uint64_t seed, std::string_view name) {
   return {static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32)};
 }
 
-uint32_t hash_counter(Key key, uint32_t counter) {
-  uint32_t x = key.first + counter * 0x9e3779b9U;
-  x ^= x << 13;
-  x ^= x >> 17;
-  x ^= x << 5;
-  x += key.second;
-  x ^= x >> 16;
-  x += x << 9;
-  x ^= x >> 11;
-  return x;
-}
-
-float scale_for_16_bits() {
-  return static_cast<float>(kStandardDeviation * std::sqrt(3.0) / 32768.0);
-}
-
 // Two bf16 per word, low half first.
 void fill_bf16(Key key, uint32_t* words, size_t begin, size_t end) {
-  const float scale = scale_for_16_bits();
+  constexpr float scale = kRandomWeightScale;
   for (size_t i = begin; i < end; ++i) {
     const uint32_t bits = hash_counter(key, static_cast<uint32_t>(i));
     const float low = static_cast<float>(static_cast<int32_t>(bits << 16) >> 16) * scale;
@@ -70,7 +49,7 @@ void fill_bf16(Key key, uint32_t* words, size_t begin, size_t end) {
 }
 
 void fill_f32(Key key, uint32_t* words, size_t begin, size_t end) {
-  const float scale = scale_for_16_bits();
+  constexpr float scale = kRandomWeightScale;
   for (size_t i = begin; i < end; ++i) {
     const uint32_t bits = hash_counter(key, static_cast<uint32_t>(i));
     words[i] =
@@ -104,8 +83,10 @@ struct WordBuffer {
 
 class DummyCheckpoint final : public Checkpoint {
  public:
-  DummyCheckpoint(const LoadedConfig& model, uint64_t seed)
-      : seed_(seed), norm_weight_(1.0F - model.config.norm_weight_offset) {
+  DummyCheckpoint(const LoadedConfig& model, uint64_t seed, bool device_makes_matrices)
+      : seed_(seed),
+        device_makes_matrices_(device_makes_matrices),
+        norm_weight_(1.0F - model.config.norm_weight_offset) {
     // Made to order, so f16 checkpoints get bf16: no rounding of f16 in the inner loop.
     const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
     const TensorTable table(model);
@@ -148,6 +129,11 @@ class DummyCheckpoint final : public Checkpoint {
       fill(record, (size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
     }
     return {reinterpret_cast<const std::byte*>(record.buffer.words.get()), size_bytes};
+  }
+
+  std::optional<RandomKey> random_key(const StoredTensor& tensor) const override {
+    if (!device_makes_matrices_ || tensor.shape.size() < 2) return std::nullopt;
+    return make_key(seed_, tensor.name);
   }
 
   void release(const StoredTensor& tensor) const override {
@@ -196,6 +182,7 @@ class DummyCheckpoint final : public Checkpoint {
   }
 
   const uint64_t seed_;
+  const bool device_makes_matrices_;
   const float norm_weight_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Record, std::less<>> records_;
@@ -204,8 +191,10 @@ class DummyCheckpoint final : public Checkpoint {
 
 }  // namespace
 
-std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model, uint64_t seed) {
-  return std::make_unique<DummyCheckpoint>(model, seed);
+std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model,
+                                                  uint64_t seed,
+                                                  bool device_makes_matrices) {
+  return std::make_unique<DummyCheckpoint>(model, seed, device_makes_matrices);
 }
 
 }  // namespace tgi

@@ -79,7 +79,9 @@ ModelWeights load_weights(const LoadedConfig& model,
 
 // The tensors the config asks for, filled with small random numbers that depend only on the seed
 // and the tensor's name; made when asked for and dropped when released, so that memory does not
-// double.
-std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model, uint64_t seed);
+// double. With `device_makes_matrices` (DeviceInfo.makes_random_matrices) matrices are only named.
+std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model,
+                                                  uint64_t seed,
+                                                  bool device_makes_matrices = false);
 
 }  // namespace tgi

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/tensor/random_weights.h"
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
@@ -22,8 +24,9 @@ struct WeightPart {
   DType dtype = DType::kF32;
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t row_stride = 0;  // in elements
-  int64_t col_stride = 1;  // in elements; not 1 in a transposed matrix
+  int64_t row_stride = 0;              // in elements
+  int64_t col_stride = 1;              // in elements; not 1 in a transposed matrix
+  std::optional<RandomPart> random{};  // (optional) no data: the device makes the numbers itself
 };
 
 // One matrix (or a part of a fused one) as its format stores it.

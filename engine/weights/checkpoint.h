@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/file_source.h"
+#include "engine/tensor/random_weights.h"
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
@@ -44,6 +45,12 @@ class Checkpoint {
   // The data of a tensor of this checkpoint, row-major, little-endian, valid until it is released;
   // not necessarily aligned to the element's size.
   virtual std::span<const std::byte> bytes(const StoredTensor& tensor) const = 0;
+
+  // Set: the tensor is random numbers that the device is to make itself
+  // (engine/tensor/random_weights.h); its bytes are not asked for.
+  virtual std::optional<RandomKey> random_key(const StoredTensor& /*tensor*/) const {
+    return std::nullopt;
+  }
 
   // The caller is done with this tensor's bytes: their pages need not stay resident.
   virtual void release(const StoredTensor& tensor) const = 0;

@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "ipc/line_socket.h"
 #include "ipc/protocol.h"
+#include "tests/temp_folder.h"
 
 namespace tgi {
 
@@ -68,17 +69,5 @@ class FakeDaemon {
 // Answers `status` with a ready demo model and hands `generate` on.
 FakeDaemon::Script ready_model(FakeDaemon::Script generate);
 ipc::Status ready_status();
-
-// A temporary folder, removed at the end.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace tgi

@@ -44,8 +44,12 @@ HostWeight slice(const Json& /*config*/,
                   .row_stride = spec.transposed ? 1 : spec.cols,
                   .col_stride = spec.transposed ? spec.rows : 1};
   const int64_t first = rows.begin * part.row_stride + cols.begin * part.col_stride;
-  part.data =
-      checkpoint.bytes(tensor).data() + static_cast<size_t>(first) * dtype_size(*tensor.dtype);
+  if (const auto key = checkpoint.random_key(tensor)) {
+    part.random = {.key = *key, .first_element = first};
+  } else {
+    part.data =
+        checkpoint.bytes(tensor).data() + static_cast<size_t>(first) * dtype_size(*tensor.dtype);
+  }
   return {.name = tensor.name,
           .format = "dense",
           .rows = rows.count,

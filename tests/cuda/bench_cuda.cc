@@ -1,0 +1,268 @@
+// Speeds of the CUDA device's ops on a real GPU beside what the GPU can do: plain copies as the
+// ceiling of memory, large matmuls as that of arithmetic. Shapes of Llama-3.1-8B. Prints one table;
+// run by scripts/gpu_check.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "base/paths.h"
+#include "cuda/launch.h"
+#include "engine/device/backend.h"
+#include "engine/runtime/backend_loader.h"
+
+namespace tgi {
+namespace {
+
+constexpr int32_t kHeads = 32;
+constexpr int32_t kKvHeads = 8;
+constexpr int32_t kHeadDim = 128;
+constexpr int32_t kHidden = 4096;
+constexpr int32_t kBlockSize = 16;
+constexpr int kRuns = 7;
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+class Once final : public Forward {
+ public:
+  explicit Once(std::function<void()> function) : function_(std::move(function)) {}
+  void run(int32_t /*num_tokens*/, int32_t /*num_logit_rows*/) override { function_(); }
+
+ private:
+  std::function<void()> function_;
+};
+
+// Milliseconds of one `body`: so many are launched in a step that its begin and end don't count.
+double device_ms(Device& device,
+                 const Batch& batch,
+                 int repeats,
+                 const std::function<void()>& body) {
+  std::vector<double> times;
+  for (int run = 0; run <= kRuns; ++run) {
+    Once forward([&] {
+      for (int i = 0; i < repeats; ++i) body();
+    });
+    const auto started = std::chrono::steady_clock::now();
+    (void)device.wait(device.submit(batch, forward));
+    const std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - started;
+    if (run > 0) times.push_back(took.count() / repeats);
+  }
+  return median(times);
+}
+
+struct Row {
+  std::string what;
+  double ms;
+  std::string rate;
+  double share;  // of the ceiling
+};
+
+void print(const Row& row) {
+  fmt::print("| {} | {:.3f} | {} | {:.0f} % |\n", row.what, row.ms, row.rate, 100.0 * row.share);
+}
+
+// Read and written bytes per second of a device-to-device copy.
+double copy_bandwidth() {
+  constexpr size_t kBytes = size_t{4} << 30;
+  void* from = nullptr;
+  void* to = nullptr;
+  cuda::check(cudaMalloc(&from, kBytes), "memory for copies");
+  cuda::check(cudaMalloc(&to, kBytes), "memory for copies");
+  cuda::check(cudaMemset(from, 0x3c, kBytes), "filling");
+  std::vector<double> rates;
+  for (int run = 0; run < kRuns; ++run) {
+    cuda::check(cudaDeviceSynchronize(), "waiting");
+    const auto started = std::chrono::steady_clock::now();
+    for (int i = 0; i < 5; ++i)
+      cuda::check(cudaMemcpyAsync(to, from, kBytes, cudaMemcpyDeviceToDevice), "copying");
+    cuda::check(cudaDeviceSynchronize(), "waiting");
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    rates.push_back(5.0 * 2.0 * static_cast<double>(kBytes) / took.count());
+  }
+  (void)cudaFree(from);
+  (void)cudaFree(to);
+  return median(rates);
+}
+
+struct Bench {
+  std::unique_ptr<Device> device;
+  int32_t max_tokens;
+  Buffer memory;
+  int32_t num_blocks;
+
+  Bench(Backend& backend, int32_t num_slots, int32_t context, int32_t tokens) : max_tokens(tokens) {
+    DeviceOptions options;
+    options.cache_dir = cache_dir();
+    device = backend.make_device(options);
+    const int32_t blocks_per_slot = context / kBlockSize + 1;
+    num_blocks = num_slots * blocks_per_slot;
+    device->allocate_state({.num_layers = 1,
+                            .num_kv_heads = kKvHeads,
+                            .head_dim = kHeadDim,
+                            .block_size = kBlockSize,
+                            .num_blocks = num_blocks,
+                            .dtype = DType::kBF16},
+                           {.num_slots = num_slots,
+                            .max_blocks_per_slot = blocks_per_slot,
+                            .max_batch_tokens = tokens,
+                            .vocab_size = 1024,
+                            .block_size = kBlockSize,
+                            .max_matmul_cols = 14336,
+                            .num_heads = kHeads,
+                            .num_kv_heads = kKvHeads,
+                            .head_dim = kHeadDim});
+  }
+
+  Tensor tensor(int64_t rows, int64_t cols) {
+    memory = device->allocate(static_cast<size_t>(rows * cols) * 2, "bench");
+    return {
+        .data = memory.data(), .dtype = DType::kBF16, .rows = rows, .cols = cols, .stride = cols};
+  }
+};
+
+// `count` sequences with `rows` new tokens each, at the end of `context`.
+Batch make_batch(int32_t count, int32_t rows, int32_t context, bool first) {
+  Batch batch;
+  batch.clear();
+  const int32_t blocks = context / kBlockSize + 1;
+  for (int32_t slot = 0; slot < count; ++slot) {
+    for (int32_t i = 0; i < rows; ++i) {
+      batch.token_ids.push_back(1);
+      batch.positions.push_back(context - rows + i);
+    }
+    batch.slots.push_back(slot);
+    batch.cu_seqlens_q.push_back(batch.num_tokens());
+    batch.context_lens.push_back(context);
+    if (!first) continue;
+    batch.slot_starts.emplace_back().slot = slot;
+    for (int32_t i = 0; i < blocks; ++i) {
+      // Scattered, as a busy cache is.
+      batch.block_appends.push_back(
+          {.slot = slot, .index = i, .block = (i * count + slot) % (blocks * count)});
+    }
+  }
+  return batch;
+}
+
+void bench_attention(
+    Backend& backend, double bandwidth, int32_t count, int32_t rows, int32_t context) {
+  Bench bench(backend, count, context, count * rows);
+  const Tensor fused = bench.tensor(int64_t{count} * rows, (kHeads + 2 * kKvHeads) * kHeadDim);
+  const Buffer out_memory =
+      bench.device->allocate(static_cast<size_t>(count) * rows * kHeads * kHeadDim * 2, "bench");
+  const Tensor out = {.data = out_memory.data(),
+                      .dtype = DType::kBF16,
+                      .rows = int64_t{count} * rows,
+                      .cols = kHeads * kHeadDim,
+                      .stride = kHeads * kHeadDim};
+  Once nothing([] {});
+  (void)bench.device->wait(bench.device->submit(make_batch(count, rows, context, true), nothing));
+  const int repeats = 50;
+  const double ms = device_ms(*bench.device, make_batch(count, rows, context, false), repeats, [&] {
+    bench.device->attention({.layer = 0,
+                             .num_heads = kHeads,
+                             .num_kv_heads = kKvHeads,
+                             .head_dim = kHeadDim,
+                             .scale = 0.088388F,
+                             .q = fused.columns(0, kHeads * kHeadDim),
+                             .out = out});
+  });
+  if (rows == 1) {
+    const double bytes = 2.0 * count * context * kKvHeads * kHeadDim * 2;
+    const double rate = bytes / ms * 1e3;
+    print({fmt::format("decode attention, {} x {}", count, context), ms,
+           fmt::format("{:.2f} TB/s", rate / 1e12), rate / bandwidth});
+    return;
+  }
+  const double flops =
+      4.0 * count * kHeads * kHeadDim * (static_cast<double>(rows) * context - 0.5 * rows * rows);
+  const double rate = flops / ms * 1e3;
+  print({fmt::format("prefill attention, {} x {} causal", count, rows), ms,
+         fmt::format("{:.0f} TFLOP/s", rate / 1e12), rate / 790e12});
+}
+
+void bench_matmul(Backend& backend, double bandwidth, int64_t rows, int64_t outputs, int64_t cols) {
+  Bench bench(backend, 1, 64, static_cast<int32_t>(rows));
+  std::vector<std::unique_ptr<Matrix>> matrices;
+  // Several, taken in turn, so that none stays in the L2 cache.
+  for (int i = 0; i < 4; ++i) {
+    HostWeight weight = {
+        .name = "w", .format = "dense", .rows = outputs, .cols = cols, .parts = {}};
+    weight.parts.push_back({.role = "weight",
+                            .dtype = DType::kBF16,
+                            .rows = outputs,
+                            .cols = cols,
+                            .row_stride = cols});
+    weight.parts[0].random =
+        RandomPart{.key = {.first = static_cast<uint32_t>(i) + 1U, .second = 77}};
+    matrices.push_back(bench.device->make_matrix(std::span(&weight, 1), DType::kBF16));
+  }
+  const Tensor x = bench.tensor(rows, cols);
+  const Buffer out_memory =
+      bench.device->allocate(static_cast<size_t>(rows * outputs) * 2, "bench");
+  const Tensor out = {.data = out_memory.data(),
+                      .dtype = DType::kBF16,
+                      .rows = rows,
+                      .cols = outputs,
+                      .stride = outputs};
+  Once nothing([] {});
+  (void)bench.device->wait(bench.device->submit(make_batch(1, 1, 16, true), nothing));
+  size_t turn = 0;
+  const double ms = device_ms(*bench.device, make_batch(1, 1, 16, false), 100, [&] {
+    bench.device->matmul(
+        {.x = x, .w = matrices[turn++ % matrices.size()].get(), .bias = nullptr, .out = out});
+  });
+  const double bytes = 2.0 * static_cast<double>(outputs * cols);
+  const double flops = 2.0 * static_cast<double>(rows * outputs * cols);
+  const std::string what = fmt::format("matmul {} x ({}, {})", rows, outputs, cols);
+  if (rows <= 64) {
+    print({what, ms, fmt::format("{:.2f} TB/s", bytes / ms / 1e9), bytes / ms * 1e3 / bandwidth});
+  } else {
+    print({what, ms, fmt::format("{:.0f} TFLOP/s", flops / ms / 1e9), flops / ms * 1e3 / 790e12});
+  }
+}
+
+int run() {
+  Backend& backend = find_backend("cuda");
+  (void)backend.num_devices();
+  const double bandwidth = copy_bandwidth();
+  fmt::print(
+      "copy: {:.2f} TB/s read and written; arithmetic is compared with 790 TFLOP/s (bf16)\n\n",
+      bandwidth / 1e12);
+  fmt::print("| op | ms | rate | of the ceiling |\n|---|---:|---:|---:|\n");
+  for (const int64_t rows : {1, 4, 8, 16, 32, 64, 256, 2048}) {
+    bench_matmul(backend, bandwidth, rows, 6144, kHidden);
+    bench_matmul(backend, bandwidth, rows, 28672, kHidden);
+    bench_matmul(backend, bandwidth, rows, kHidden, 14336);
+  }
+  bench_attention(backend, bandwidth, 1, 1, 1024);
+  bench_attention(backend, bandwidth, 1, 1, 65536);
+  bench_attention(backend, bandwidth, 64, 1, 1024);
+  bench_attention(backend, bandwidth, 256, 1, 1024);
+  bench_attention(backend, bandwidth, 64, 1, 8192);
+  bench_attention(backend, bandwidth, 1, 2048, 2048);
+  bench_attention(backend, bandwidth, 1, 8192, 8192);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tgi
+
+int main() {
+  try {
+    return tgi::run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_cuda: {}\n", error.what());
+    return 1;
+  }
+}
