@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/sample/sampler_math.h"
+#include "engine/sample/watermark.h"
 #include "engine/tensor/batch.h"
 #include "engine/tensor/sampling_params.h"
 
@@ -56,12 +57,5 @@ void sample_row(const SamplerRow& row,
 
 // log_softmax(logits)[id]
 float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math);
-
-// Watermark of Kirchenbauer et al., 2023: whether `id` is on the green list that `previous_id`
-// opens. Each id is green with probability kWatermarkGamma, independently; green ids get
-// kWatermarkDelta.
-inline constexpr double kWatermarkGamma = 0.5;
-inline constexpr float kWatermarkDelta = 2.0F;
-bool is_green(int32_t previous_id, int32_t id);
 
 }  // namespace tgi

@@ -137,6 +137,10 @@ T atomically(T* at, Change change) {
 TGI_EMULATED_ATOMICS(int)
 TGI_EMULATED_ATOMICS(unsigned)
 TGI_EMULATED_ATOMICS(unsigned long long)
+inline unsigned short atomicCAS(unsigned short* at, unsigned short expected, unsigned short value) {
+  return tgi::cuda_emulation::atomically(
+      at, [&](unsigned short old) { return old == expected ? value : old; });
+}
 TGI_EMULATED_ATOMIC(int, Add, static_cast<unsigned>(old) + static_cast<unsigned>(value))
 TGI_EMULATED_ATOMIC(int, Sub, static_cast<unsigned>(old) - static_cast<unsigned>(value))
 TGI_EMULATED_ATOMIC(unsigned, Add, old + value)

@@ -1,0 +1,75 @@
+// Which ids of a row can be kept by its filters: those in the first bins. Bins are an eighth of a
+// nat wide; the last takes the rest.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "cuda/kernels/sample_block.cuh"
+
+namespace tgi::cuda {
+
+inline constexpr float kBinsPerUnit = 8.0F;
+
+// Of a distance from the best, >= 0; of NaN (+infinity from itself) the first.
+__device__ __forceinline__ uint32_t bin_of(float distance) {
+  return static_cast<uint32_t>(fminf(fmaxf(distance, 0.0F) * kBinsPerUnit, kNumBins - 1));
+}
+
+// How far the probability of a value is from what is typical.
+__device__ __forceinline__ float typicality(float value,
+                                            float highest,
+                                            double log_total,
+                                            double entropy) {
+  const double surprise = log_total - static_cast<double>(value - highest);
+  return static_cast<float>(fabs(surprise - entropy));
+}
+
+// What the first filter orders by, best lowest.
+__device__ __forceinline__ uint32_t bin_of_value(const RowState& state,
+                                                 FirstFilter first,
+                                                 float value) {
+  return bin_of(first == FirstFilter::kTypical
+                    ? typicality(value, state.highest, state.log_total, state.entropy)
+                    : state.highest - value);
+}
+
+// The log-probability of a logit as it came, as Distribution in engine/sample/sampler.cc has it.
+__device__ __forceinline__ float raw_logprob(const RowState& state, float x) {
+  if (!(x > -INFINITY) || (state.raw_highest == INFINITY && x != INFINITY)) return -INFINITY;
+  const double distance = x == state.raw_highest ? 0.0
+                                                 : static_cast<double>(x) -
+                                                       static_cast<double>(state.raw_highest);
+  return static_cast<float>(distance - state.raw_log_total);
+}
+
+// What the row's filters and its alternatives still have to do once `state` is known.
+struct OpenWork {
+  bool filters;
+  bool tops;
+};
+__device__ __forceinline__ OpenWork open_work(const RowPlan& plan, const RowState& state) {
+  return {plan.first != FirstFilter::kNone && state.highest > -INFINITY,
+          plan.num_tops > 0 && state.raw_highest > -INFINITY};
+}
+
+// Writes what was drawn where the host and the next step look for it. One thread calls this.
+__device__ __forceinline__ void record_draw(const SampleTask& task,
+                                            const RowPlan& plan,
+                                            const RowState& state,
+                                            unsigned index,
+                                            int32_t id) {
+  const SlotTables& slots = task.launch.slots;
+  SampledRow& out = task.launch.out[index];
+  out.id = id;
+  out.logprob = raw_logprob(state, task.launch.logits[index * task.launch.stride + id]);
+  slots.last_tokens[plan.row.slot] = id;
+  if (!plan.sampling.has_penalties) return;
+  uint16_t& seen =
+      slots.token_counts[static_cast<int64_t>(plan.row.slot) * slots.vocab_size + id];
+  const uint32_t count = seen & kOutputCountMask;
+  seen = static_cast<uint16_t>(kSeenToken | min(count + 1U, uint32_t{kOutputCountMask}));
+}
+
+}  // namespace tgi::cuda
