@@ -58,10 +58,8 @@ struct Cut {
 // emit(value, id, add) calls add(key, mass) for what counts; something does. All threads get the
 // same.
 template <typename Emit>
-__device__ __forceinline__ Cut find_cut(const CandidateSource& source,
-                                        Bins& bins,
-                                        Wide target,
-                                        Emit emit) {
+__device__ __forceinline__ Cut
+find_cut(const CandidateSource& source, Bins& bins, Wide target, Emit emit) {
   Cut cut = {0, 0, 0};
 #pragma unroll 1
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -94,8 +92,9 @@ __device__ __forceinline__ Wide sum_over(const CandidateSource& source, Measure 
 template <typename Measure>
 __device__ __forceinline__ Wide highest_over(const CandidateSource& source, Measure measure) {
   Wide highest = 0;
-  for_each(source,
-           [&](float value, int32_t id) { highest = Highest()(highest, Wide{measure(value, id)}); });
+  for_each(source, [&](float value, int32_t id) {
+    highest = Highest()(highest, Wide{measure(value, id)});
+  });
   return block_combine(highest, Highest());
 }
 
