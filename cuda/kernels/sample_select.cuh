@@ -12,10 +12,10 @@
 namespace tgi::cuda {
 
 // Local memory, a little code: for rows whose list overflowed.
-static __device__ __noinline__ void load_slowly(const LogitSource& source,
-                                                int32_t chunk,
-                                                bool raw,
-                                                float (&x)[kIdsPerThread]) {
+static __device__ __attribute__((noinline)) void load_slowly(const LogitSource& source,
+                                                             int32_t chunk,
+                                                             bool raw,
+                                                             float (&x)[kIdsPerThread]) {
   load_raw(source, chunk, x);
   if (!raw) transform(source, chunk, x);
 }

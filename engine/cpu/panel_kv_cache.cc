@@ -112,6 +112,8 @@ void PanelKvCache::store(int32_t layer,
       return store_as<uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_f16);
     case DType::kBF16:
       return store_as<uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_bf16);
+    case DType::kF8E4M3:
+      TGI_CHECK(false);  // refused when the cache was planned
   }
 }
 
