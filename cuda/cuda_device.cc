@@ -182,25 +182,30 @@ int32_t CudaDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
+  const HeadLayout heads = {
+      .num_heads = 0, .num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim};
   return int64_t{2} * layout.num_layers * layout.num_blocks * layout.num_kv_heads *
-         layout.block_size * layout.head_dim * static_cast<int64_t>(dtype_size(layout.dtype));
+         layout.block_size * heads.padded_dim() * static_cast<int64_t>(dtype_size(layout.dtype));
 }
 
 int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
+  const HeadLayout heads = {.num_heads = std::max(layout.num_heads, 1),
+                            .num_kv_heads = std::max(layout.num_kv_heads, 1),
+                            .head_dim = std::max(layout.head_dim, 1)};
   AttentionPlanOptions plan = plan_options_;
-  plan.num_kv_heads = std::max(layout.num_kv_heads, 1);
-  const int64_t partial = attention_partial_floats(
-      1, std::max(layout.num_heads, 1) / plan.num_kv_heads, std::max(layout.head_dim, 16));
+  plan.num_kv_heads = heads.num_kv_heads;
   int64_t total = 0;
-  for (const int64_t size : state_sizes(layout, plan, partial)) total += (size + 255) / 256 * 256;
+  for (const int64_t size : state_sizes(layout, plan, heads)) total += (size + 255) / 256 * 256;
   return total;
 }
 
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
-  const int32_t num_heads = std::max(slots.num_heads, kv.num_kv_heads);
-  check_attention(kv.head_dim, num_heads, kv.num_kv_heads);
+  heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
+            .num_kv_heads = kv.num_kv_heads,
+            .head_dim = kv.head_dim};
+  check_attention(heads_.padded_dim(), heads_.num_heads, heads_.num_kv_heads);
   if (kv.dtype != options_.dtype && kv.dtype != DType::kF8E4M3) {
     throw Error(
         Code::kUnsupported,
@@ -228,8 +233,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     caches_.push_back({.keys = keys, .values = keys + half_layer});
   }
 
-  const int64_t partial = attention_partial_floats(1, num_heads / kv.num_kv_heads, kv.head_dim);
-  const StateSizes sizes = state_sizes(slots, plan_options_, partial);
+  const StateSizes sizes = state_sizes(slots, plan_options_, heads_);
   state_.clear();
   for (const int64_t size : sizes) {
     state_.push_back(allocate_device(static_cast<size_t>(size), "slot table and workspace"));
@@ -248,6 +252,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   token_ids_ = static_cast<int32_t*>(part(StatePart::kTokenIds));
   start_ids_ = static_cast<int32_t*>(part(StatePart::kStartIds));
   cos_sin_ = static_cast<float*>(part(StatePart::kCosSin));
+  padded_heads_ = static_cast<std::byte*>(part(StatePart::kPaddedHeads));
   partials_ = static_cast<float*>(part(StatePart::kPartials));
   logits_ = static_cast<float*>(part(StatePart::kLogits));
   sample_workspace_ = part(StatePart::kSampleWorkspace);

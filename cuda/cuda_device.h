@@ -16,6 +16,7 @@
 #include "cuda/cublas.h"
 #include "cuda/cuda_matrix.h"
 #include "cuda/device_memory.h"
+#include "cuda/device_state.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/matmul_tuner.h"
 #include "cuda/step_buffer.h"
@@ -94,6 +95,7 @@ class CudaDevice final : public Device {
   void start_slot_lists(const SlotStart& start);
   void launch_step(const StepShape& shape, Forward& forward);
   StepShape shape_of(const Batch& batch, const Forward& forward) const;
+  void attend(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
   void multiply_as(const MatmulLaunch& launch, const std::optional<CublasAlgorithm>& algorithm);
 
@@ -112,6 +114,7 @@ class CudaDevice final : public Device {
   StepCapacity capacity_;
   std::optional<SlotLayout> slot_layout_;
   KvLayout kv_;
+  HeadLayout heads_;
   std::vector<LayerCache> caches_;
   Buffer cache_memory_;
   SlotTables slots_;
@@ -121,6 +124,7 @@ class CudaDevice final : public Device {
   int32_t* start_ids_ = nullptr;  // (kStartIds) prompt of a slot that is being started
   float* cos_sin_ = nullptr;
   int32_t cos_sin_stride_ = 0;
+  std::byte* padded_heads_ = nullptr;
   float* partials_ = nullptr;
   float* logits_ = nullptr;
   void* sample_workspace_ = nullptr;

@@ -86,6 +86,7 @@ void CudaDevice::matmul(const MatmulArgs& args) {
 
 void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(args.layer)],
+                          .cache_head_dim = heads_.padded_dim(),
                           .cache_dtype = kv_.dtype,
                           .key_scales = nullptr,
                           .value_scales = nullptr,
@@ -104,6 +105,27 @@ void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
 }
 
 void CudaDevice::attention(const AttentionArgs& args) {
+  if (!heads_.is_padded()) return attend(args);
+  // Zeros past a head's end change neither a product nor a sum.
+  TGI_CHECK(args.num_heads <= heads_.num_heads);
+  const int64_t cols = int64_t{args.num_heads} * heads_.padded_dim();
+  Tensor q = {.data = padded_heads_,
+              .dtype = args.q.dtype,
+              .rows = args.q.rows,
+              .cols = cols,
+              .stride = cols};
+  Tensor out = q;
+  out.data = padded_heads_ + static_cast<size_t>(capacity_.max_tokens * cols) * dtype_size(q.dtype);
+  launch_copy_heads(stream_.get(), args.q, args.head_dim, q, heads_.padded_dim());
+  AttentionArgs padded = args;
+  padded.head_dim = heads_.padded_dim();
+  padded.q = q;
+  padded.out = out;
+  attend(padded);
+  launch_copy_heads(stream_.get(), out, heads_.padded_dim(), args.out, args.head_dim);
+}
+
+void CudaDevice::attend(const AttentionArgs& args) {
   AttentionLaunch launch;
   launch.cache = caches_[static_cast<size_t>(args.layer)];
   launch.cache_dtype = kv_.dtype;

@@ -6,7 +6,9 @@ namespace tgi::cuda {
 
 StateSizes state_sizes(const SlotLayout& layout,
                        const AttentionPlanOptions& plan,
-                       int64_t partial_floats) {
+                       const HeadLayout& heads) {
+  const int64_t partial_floats =
+      attention_partial_floats(1, heads.num_heads / heads.num_kv_heads, heads.padded_dim());
   const int64_t slots = layout.num_slots;
   const int64_t tokens = layout.max_batch_tokens;
   const int64_t vocab = layout.vocab_size;
@@ -25,6 +27,9 @@ StateSizes state_sizes(const SlotLayout& layout,
   set(StatePart::kTokenIds, tokens, sizeof(int32_t));
   set(StatePart::kStartIds, kStartIds, sizeof(int32_t));
   set(StatePart::kCosSin, tokens * kMaxRotaryColumns, sizeof(float));
+  // Queries and results of heads that are not held as they come.
+  set(StatePart::kPaddedHeads,
+      heads.is_padded() ? 2 * tokens * heads.num_heads * heads.padded_dim() : 0, 2);
   set(StatePart::kPartials, capacity.max_items * partial_floats, sizeof(float));
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,

@@ -16,9 +16,6 @@ inline constexpr int32_t kMaxLogitBias = 1024;     // entries of a slot
 inline constexpr int32_t kLogitTileRows = 256;     // rows of logits that are held at a time
 inline constexpr int32_t kMaxRotaryColumns = 512;  // of all ropes
 inline constexpr int32_t kStartIds = 65536;        // prompt ids copied at a time for the penalties
-// A partial needs the query heads of a kv head; the widest model that check_attention lets through.
-inline constexpr int64_t kMaxPartialFloats = int64_t{kMaxGroup} * (256 + 2);
-
 enum class StatePart : uint8_t {
   kStep,
   kBlockTables,
@@ -29,6 +26,7 @@ enum class StatePart : uint8_t {
   kTokenIds,
   kStartIds,
   kCosSin,
+  kPaddedHeads,
   kPartials,
   kLogits,
   kSampleWorkspace,

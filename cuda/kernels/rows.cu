@@ -216,6 +216,24 @@ __global__ void gather(
   }
 }
 
+template <typename T>
+__global__ void copy_heads(const T* from,
+                           int64_t from_stride,
+                           int32_t from_dim,
+                           T* to,
+                           int64_t to_stride,
+                           int32_t to_dim,
+                           int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (col >= cols) return;
+  const int32_t d = col % to_dim;
+  to[blockIdx.y * to_stride + col] =
+      d < from_dim ? from[blockIdx.y * from_stride + col / to_dim * from_dim + d]
+                   : from_float<T>(0.0F);
+}
+
 __global__ void transform_logits(LogitTransform transform,
                                  float* logits,
                                  int64_t stride,
@@ -332,6 +350,16 @@ void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, c
     using T = decltype(element);
     launch(stream, block_per_row(out.rows, out.cols, 1), gather<T>, x.as<const T>(), x.stride, rows,
            out.as<T>(), out.stride, static_cast<int32_t>(out.cols));
+  });
+}
+
+void launch_copy_heads(
+    cudaStream_t stream, const Tensor& from, int32_t from_dim, const Tensor& to, int32_t to_dim) {
+  if (to.rows == 0) return;
+  with_element(to.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch(stream, elementwise(to.rows, to.cols, 1), copy_heads<T>, from.as<const T>(), from.stride,
+           from_dim, to.as<T>(), to.stride, to_dim, static_cast<int32_t>(to.cols));
   });
 }
 

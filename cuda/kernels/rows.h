@@ -83,8 +83,14 @@ void launch_add_bias(cudaStream_t stream, const Tensor& out, const float* bias);
 void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Tensor& out);
 void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out);
 
+// Heads of from_dim columns, side by side, to heads of to_dim columns: cut, or filled up with
+// zeros.
+void launch_copy_heads(
+    cudaStream_t stream, const Tensor& from, int32_t from_dim, const Tensor& to, int32_t to_dim);
+
 struct StoreKvLaunch {
   LayerCache cache;
+  int32_t cache_head_dim = 0;  // at least head_dim; zeros past it
   DType cache_dtype = DType::kBF16;
   const float* key_scales = nullptr;  // (num_kv_heads) of an f8 cache
   const float* value_scales = nullptr;

@@ -34,8 +34,10 @@ __device__ __forceinline__ int second_of_pair(const RopeTable& rope, int i) {
 
 template <typename C>
 __device__ __forceinline__ void store_cached(
-    C* to, const float* head, int dim, int lane, float inverse_scale) {
-  for (int d = lane; d < dim; d += 32) to[d] = from_float<C>(head[d] * inverse_scale);
+    C* to, int cache_dim, const float* head, int dim, int lane, float inverse_scale) {
+  for (int d = lane; d < cache_dim; d += 32) {
+    to[d] = from_float<C>(d < dim ? head[d] * inverse_scale : 0.0F);
+  }
 }
 
 template <typename T, typename C>
@@ -103,11 +105,11 @@ __global__ void norm_rope_store(HeadShape shape,
   const int64_t index =
       ((static_cast<int64_t>(block) * shape.num_kv_heads + kv_head) * kv.block_size +
        row.context_index % kv.block_size) *
-      dim;
+      kv.cache_head_dim;
   const float* const scales = is_value ? kv.value_scales : kv.key_scales;
   const float inverse_scale = scales == nullptr ? 1.0F : 1.0F / scales[kv_head];
-  store_cached(static_cast<C*>(is_value ? kv.cache.values : kv.cache.keys) + index, head, dim, lane,
-               inverse_scale);
+  store_cached(static_cast<C*>(is_value ? kv.cache.values : kv.cache.keys) + index,
+               kv.cache_head_dim, head, dim, lane, inverse_scale);
 }
 
 }  // namespace

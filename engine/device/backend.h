@@ -149,7 +149,8 @@ struct AttentionArgs {
   float scale = 1.0F;
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
   int32_t sliding_window =
-      0;       // 0: off; else a query sees itself and the window - 1 tokens before it
+      0;  // 0: off; else a query sees itself and the window - 1 tokens before it
+  // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * head_dim)
 };

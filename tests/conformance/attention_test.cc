@@ -242,7 +242,7 @@ class Run {
     if (batch.num_tokens() == 0) return;
     DeviceTensor qkv(device_, batch.num_tokens(), setup_.width(), rows);
     DeviceTensor out(device_, batch.num_tokens(), output_width(), device_.info().activation_dtype,
-                     output_width() + 7);
+                     output_width() + 8);
     run_step(device_, batch, [&] { run_layers(qkv, out); });
     const Floats got = out.read();
     for (size_t i = 0; i < batch.slots.size(); ++i) {
