@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 
-
 #include "tests/cuda_emulation/sanitizers.h"
 
 constinit thread_local uint3 threadIdx{};

@@ -76,7 +76,9 @@ __global__ void block_votes_kernel(int* out, const int* in) {
   out[3 * i + 2] = __syncthreads_count(in[i] % 2);
 }
 
-__global__ void atomics_kernel(int* ints, unsigned* unsigneds, unsigned long long* longs,
+__global__ void atomics_kernel(int* ints,
+                               unsigned* unsigneds,
+                               unsigned long long* longs,
                                float* sum) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   atomicAdd(&ints[0], static_cast<int>(i) - 50);
@@ -98,9 +100,9 @@ __global__ void position_kernel(unsigned* out) {
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   __syncthreads();
-  out[block * blockDim.x * blockDim.y * blockDim.z + thread] =
-      threadIdx.x | threadIdx.y << 4 | threadIdx.z << 8 | blockIdx.x << 12 | blockIdx.y << 16 |
-      blockIdx.z << 20;
+  out[block * blockDim.x * blockDim.y * blockDim.z + thread] = threadIdx.x | threadIdx.y << 4 |
+                                                               threadIdx.z << 8 | blockIdx.x << 12 |
+                                                               blockIdx.y << 16 | blockIdx.z << 20;
 }
 
 }  // namespace

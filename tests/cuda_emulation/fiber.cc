@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-
 #include "tests/cuda_emulation/sanitizers.h"
 
 namespace tgi::cuda_emulation {

@@ -59,10 +59,10 @@ struct Capture {
 struct EventState {
   bool timing = true;
   Point recorded;
-  std::shared_ptr<Capture> capture;  // where it was recorded last, null outside of captures
+  std::shared_ptr<Capture> capture;       // where it was recorded last, null outside of captures
   std::weak_ptr<Stream> captured_stream;  // and after how much of it
   uint64_t num_captured = 0;
-  uint64_t num_records = 0;          // a later record makes the time of an earlier one void
+  uint64_t num_records = 0;  // a later record makes the time of an earlier one void
   bool has_time = false;
   std::chrono::steady_clock::time_point time;
 };
@@ -138,6 +138,9 @@ cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::fun
 void run_until(Lock& lock, Point point);
 Point end_of(const std::shared_ptr<Stream>& stream);
 bool reached(const Point& point);
+
+// What a lost device does: nothing more. Waits for what other host threads are about to run.
+void abandon_work(Lock& lock);
 
 // All streams of a device.
 void run_device(Lock& lock, int device);

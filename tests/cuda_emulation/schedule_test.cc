@@ -104,7 +104,9 @@ __global__ void wrong_kernel(Wrong wrong) {
 
 std::string words_of(Wrong wrong) {
   return last_words([wrong] {
-    launch({.grid = dim3(1, 2), .block = 64, .shared_bytes = 100,
+    launch({.grid = dim3(1, 2),
+            .block = 64,
+            .shared_bytes = 100,
             .overlaps_previous = wrong == Wrong::kNoWait},
            wrong_kernel, wrong);
     cudaDeviceSynchronize();
@@ -168,11 +170,10 @@ TEST_CASE("blocks run in the order that was asked for, each once") {
 
 TEST_CASE("threads that wait for others that never come end the process") {
   using Catch::Contains;
-  CHECK_THAT(words_of(Wrong::kLeftBarrier),
-             Contains("wrong_kernel") && Contains("of (1, 2, 1)") &&
-                 Contains("threads 0-31 wait at __syncthreads") &&
-                 Contains("threads 32-39 wait at __syncthreads") &&
-                 Contains("threads 40-63 have left the kernel"));
+  CHECK_THAT(words_of(Wrong::kLeftBarrier), Contains("wrong_kernel") && Contains("of (1, 2, 1)") &&
+                                                Contains("threads 0-31 wait at __syncthreads") &&
+                                                Contains("threads 32-39 wait at __syncthreads") &&
+                                                Contains("threads 40-63 have left the kernel"));
   CHECK_THAT(words_of(Wrong::kLeftCollective),
              Contains("wait at a shuffle") && Contains("have left the kernel"));
   CHECK_THAT(words_of(Wrong::kTwoCollectives), Contains("wait for others"));
@@ -184,9 +185,9 @@ TEST_CASE("threads that wait for others that never come end the process") {
 TEST_CASE("what a warp, a block or a launch must not do ends the process") {
   using Catch::Contains;
   CHECK_THAT(words_of(Wrong::kPartOfWarp), Contains("the mask 0000ffff"));
-  CHECK_THAT(words_of(Wrong::kBeyondShared),
-             Contains("writes byte 100 of its dynamic shared memory") ||
-                 Contains("AddressSanitizer"));
+  CHECK_THAT(
+      words_of(Wrong::kBeyondShared),
+      Contains("writes byte 100 of its dynamic shared memory") || Contains("AddressSanitizer"));
   CHECK_THAT(words_of(Wrong::kNoWait), Contains("no thread calls wait_for_previous_kernel"));
   CHECK_THAT(last_words([] { launch({.block = 1025}, wrong_kernel, Wrong::kNoWait); }),
              Contains("too many threads"));
@@ -199,6 +200,7 @@ TEST_CASE("more shared memory has to be allowed, up to 227 KiB") {
   constexpr int kMost = 227 << 10;
   CHECK(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              kMost + 1) == cudaErrorInvalidValue);
+  cudaGetLastError();
   require(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMost));
   const DeviceArray<int> to(256);
   launch({.block = 256, .shared_bytes = kMost}, reverse_kernel, to.data(), true);

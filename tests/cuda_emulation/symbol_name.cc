@@ -24,8 +24,8 @@ std::string demangled(const char* name) {
   return text;
 }
 
-// Kernels are in anonymous namespaces: only the symbol table of the file has their names. It is read
-// once, when the process is about to end, from a file that the linker made: no checks.
+// Kernels are in anonymous namespaces: only the symbol table of the file has their names. It is
+// read once, when the process is about to end, from a file that the linker made: no checks.
 std::string name_in_file(const char* path, uintptr_t address, uintptr_t offset) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
