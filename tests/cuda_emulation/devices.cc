@@ -146,6 +146,7 @@ Call::Call() : lock_(runtime().mutex) {
   RuntimeState& state = runtime();
   if (state.losing && state.calls_before_loss-- <= 0) {
     error_ = state.loss;
+    abandon_work(lock_);
   } else if (state.devices.empty()) {
     error_ = cudaErrorNoDevice;
   }

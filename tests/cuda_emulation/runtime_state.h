@@ -139,6 +139,9 @@ void run_until(Lock& lock, Point point);
 Point end_of(const std::shared_ptr<Stream>& stream);
 bool reached(const Point& point);
 
+// What a lost device does: nothing more. Waits for what other host threads are about to run.
+void abandon_work(Lock& lock);
+
 // All streams of a device.
 void run_device(Lock& lock, int device);
 

@@ -200,6 +200,7 @@ TEST_CASE("more shared memory has to be allowed, up to 227 KiB") {
   constexpr int kMost = 227 << 10;
   CHECK(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              kMost + 1) == cudaErrorInvalidValue);
+  cudaGetLastError();
   require(cudaFuncSetAttribute(reverse_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMost));
   const DeviceArray<int> to(256);
   launch({.block = 256, .shared_bytes = kMost}, reverse_kernel, to.data(), true);

@@ -54,6 +54,19 @@ void run_until(Lock& lock, Point point) {
   }
 }
 
+void abandon_work(Lock& lock) {
+  RuntimeState& state = runtime();
+  std::vector<std::shared_ptr<Stream>> all;
+  for (const Device& device : state.devices) all.push_back(device.legacy);
+  for (const auto& [handle, stream] : state.streams) all.push_back(stream);
+  for (const auto& stream : all) {
+    state.changed.wait(lock, [&] { return !stream->busy; });
+    stream->num_done += stream->waiting.size();
+    stream->waiting.clear();
+  }
+  state.changed.notify_all();
+}
+
 void run_device(Lock& lock, int device) {
   RuntimeState& state = runtime();
   std::vector<Point> ends{end_of(state.devices[static_cast<size_t>(device)].legacy)};

@@ -1,6 +1,6 @@
 // Stands in for NVIDIA's header of this name, so that .cu files compile as plain C++ and their
-// kernels run on the CPU, thread by thread. What is here is what our CUDA code uses; README.md in
-// this folder's parent tells the rest.
+// kernels run on the CPU, thread by thread. What is here is what our CUDA code uses; ../README.md
+// tells the rest.
 #pragma once
 
 #include "emulation/collectives.h"

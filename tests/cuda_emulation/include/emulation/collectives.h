@@ -35,22 +35,18 @@ T shuffled(unsigned mask, const T& value, int from, int first, int last) {
 template <typename T>
 T reduced(unsigned mask, T value, T (*combine)(T, T)) {
   const T* values = exchange(Collective::kReduce, mask, value);
-  bool first = true;
-  T out{};
-  for (int i = 0; i < warpSize; ++i) {
-    if ((lanes_present() >> i & 1u) == 0) continue;
-    out = first ? values[i] : combine(out, values[i]);
-    first = false;
+  const unsigned present = lanes_present();
+  T out = values[0];  // lane 0 is there in every warp
+  for (int i = 1; i < warpSize; ++i) {
+    if ((present >> i & 1u) != 0) out = combine(out, values[i]);
   }
   return out;
 }
 inline unsigned voted(unsigned mask, int predicate) {
   const char* votes = exchange(Collective::kVote, mask, static_cast<char>(predicate != 0));
   unsigned out = 0;
-  for (int i = 0; i < warpSize; ++i) {
-    if ((lanes_present() >> i & 1u) != 0 && votes[i] != 0) out |= 1u << i;
-  }
-  return out;
+  for (int i = 0; i < warpSize; ++i) out |= (votes[i] & 1u) << i;
+  return out & lanes_present();
 }
 }  // namespace tgi::cuda_emulation
 
