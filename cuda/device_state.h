@@ -36,9 +36,18 @@ enum class StatePart : uint8_t {
 
 using StateSizes = std::array<int64_t, static_cast<size_t>(StatePart::kCount)>;
 
-// `partial_floats`: of one partial of attention (attention_partial_floats of 1).
+// What attention works with: heads are held in a multiple of 16 columns, which its kernels want.
+struct HeadLayout {
+  int32_t num_heads = 0;
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+
+  int32_t padded_dim() const { return (head_dim + 15) / 16 * 16; }
+  bool is_padded() const { return padded_dim() != head_dim; }
+};
+
 StateSizes state_sizes(const SlotLayout& layout,
                        const AttentionPlanOptions& plan,
-                       int64_t partial_floats);
+                       const HeadLayout& heads);
 
 }  // namespace tgi::cuda

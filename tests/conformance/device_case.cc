@@ -19,18 +19,16 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
       options.deterministic = deterministic;
       const std::string name =
           fmt::format("{}, {}{}", kind, dtype_name(dtype), deterministic ? ", deterministic" : "");
-      cases.push_back({.name = name,
-                       .make = [&backend, options] { return backend.make_device(options); },
-                       .bit_group = deterministic ? name : "",
-                       .holds_matrix =
-                           [dtype](const MatrixStorage& storage) {
-                             return storage.quantization == Quantization::kNone &&
-                                    storage.dtype == dtype;
-                           },
-                       .holds_cache =
-                           [dtype](DType cache, int32_t head_dim) {
-                             return cache == dtype && head_dim % 16 == 0;
-                           }});
+      cases.push_back(
+          {.name = name,
+           .make = [&backend, options] { return backend.make_device(options); },
+           .bit_group = deterministic ? name : "",
+           .holds_matrix =
+               [dtype](const MatrixStorage& storage) {
+                 return storage.quantization == Quantization::kNone && storage.dtype == dtype;
+               },
+           .holds_cache = [dtype](DType cache,
+                                  int32_t head_dim) { return cache == dtype && head_dim <= 256; }});
     }
   }
 }

@@ -32,7 +32,7 @@ TEST_CASE("buckets of rows are close above and repeat themselves") {
     const int64_t bucket = row_bucket(rows);
     REQUIRE(bucket >= rows);
     REQUIRE(row_bucket(bucket) == bucket);
-    if (rows > 8) REQUIRE(static_cast<double>(bucket) < 1.75 * static_cast<double>(rows));
+    if (rows > 8) REQUIRE(static_cast<double>(bucket) < 1.8 * static_cast<double>(rows));
   }
   const std::vector<int64_t> all = row_buckets(300);
   CHECK(all.front() == 1);
