@@ -69,8 +69,8 @@ void launch_sample(cudaStream_t stream, const SampleLaunch& launch) {
     }
     task.launch.out += begin;
     place_arrays(launch.workspace, task.launch.num_rows, task);
-    const auto blocks_per_row = static_cast<uint32_t>(
-        std::clamp(kListBlocks / task.launch.num_rows, 1, task.num_chunks));
+    const auto blocks_per_row =
+        static_cast<uint32_t>(std::clamp(kListBlocks / task.launch.num_rows, 1, task.num_chunks));
     launch_scan_rows(stream, task);
     launch_bin_rows(stream, task, blocks_per_row);
     launch_filter_rows(stream, task, blocks_per_row);

@@ -200,8 +200,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     }
   }
   if (open.tops) {
-    const int32_t last =
-        find_bin(__ldcg(of_row + kNumBins), static_cast<Wide>(plan.num_tops)).bin;
+    const int32_t last = find_bin(__ldcg(of_row + kNumBins), static_cast<Wide>(plan.num_tops)).bin;
     if (threadIdx.x == 0) out.last_top_bin = last;
   }
 }

@@ -53,8 +53,7 @@ __device__ __forceinline__ void list_row(const SampleTask& task,
     if (open.tops) {
       append(x, chunk, task.listed_tops + static_cast<int64_t>(index) * kMaxListedTops,
              kMaxListedTops, &counters.num_listed_tops, [&](float value) {
-               return static_cast<int32_t>(bin_of(state.raw_highest - value)) <=
-                      state.last_top_bin;
+               return static_cast<int32_t>(bin_of(state.raw_highest - value)) <= state.last_top_bin;
              });
     }
     if (!open.filters) continue;
@@ -74,8 +73,8 @@ struct Bounds {
   float atypical = INFINITY;     // typical-p: up to this
   double log_total = 0.0;
   double entropy = 0.0;
-  float highest = 0.0F;        // of all ids
-  float kept_highest = 0.0F;   // of those that keep all bounds up to typical-p
+  float highest = 0.0F;       // of all ids
+  float kept_highest = 0.0F;  // of those that keep all bounds up to typical-p
   float min_p = 0.0F;
 
   __device__ __forceinline__ bool keeps(float value, int32_t id) const {
@@ -115,8 +114,8 @@ __device__ __forceinline__ void keep_top_p(
   const Wide each = mass_of(least, before.highest);
   const Wide missing = target > cut.before ? target - cut.before : 1;
   if (each == 0 || missing > cut.mass - each) return;
-  const Cut id_cut = find_cut(
-      all, bins, (missing + each - 1) / each, [&](float value, int32_t id, auto add) {
+  const Cut id_cut =
+      find_cut(all, bins, (missing + each - 1) / each, [&](float value, int32_t id, auto add) {
         if (value == least && before.keeps(value, id)) add(static_cast<uint32_t>(id), 1);
       });
   bounds.last_id = static_cast<int32_t>(id_cut.key);
@@ -176,8 +175,8 @@ __device__ __forceinline__ int32_t draw_filtered(const CandidateSource& all,
                bounds);
   }
   if (sampling.typical_p < 1.0F) {
-    keep_typical(all, sampling.typical_p,
-                 plan.first == FirstFilter::kTypical ? &state : nullptr, bins, bounds);
+    keep_typical(all, sampling.typical_p, plan.first == FirstFilter::kTypical ? &state : nullptr,
+                 bins, bounds);
   }
   bounds.min_p = sampling.min_p;
   const NoiseKey key = noise_key(plan);
@@ -189,8 +188,11 @@ __device__ __forceinline__ int32_t draw_filtered(const CandidateSource& all,
   return winner == 0 ? 0 : id_of(winner);
 }
 
-__device__ __forceinline__ void order_tops(
-    const CandidateSource& all, int32_t wanted, const RowState& state, Bins& bins, SampledRow& out) {
+__device__ __forceinline__ void order_tops(const CandidateSource& all,
+                                           int32_t wanted,
+                                           const RowState& state,
+                                           Bins& bins,
+                                           SampledRow& out) {
   __shared__ Candidate kept[kMaxTopTokens];
   __shared__ int32_t num_kept;
   const Cut cut = find_cut(all, bins, static_cast<Wide>(wanted),
@@ -246,17 +248,15 @@ __global__ void __launch_bounds__(kSampleThreads)
   if (!is_last_block(&counters.num_filtered, gridDim.x)) return;
 
   if (open.filters) {
-    const CandidateSource all = {&source,
-                                 task.listed + static_cast<int64_t>(index) * kMaxListed,
+    const CandidateSource all = {&source, task.listed + static_cast<int64_t>(index) * kMaxListed,
                                  listed(&counters.num_listed, kMaxListed), task.num_chunks, false};
     const int32_t id = draw_filtered(all, plan, state, bins);
     if (threadIdx.x == 0) record_draw(task, plan, state, index, id);
   }
   if (open.tops) {
-    const CandidateSource all = {&source,
-                                 task.listed_tops + static_cast<int64_t>(index) * kMaxListedTops,
-                                 listed(&counters.num_listed_tops, kMaxListedTops),
-                                 task.num_chunks, true};
+    const CandidateSource all = {
+        &source, task.listed_tops + static_cast<int64_t>(index) * kMaxListedTops,
+        listed(&counters.num_listed_tops, kMaxListedTops), task.num_chunks, true};
     order_tops(all, plan.num_tops, state, bins, task.launch.out[index]);
   }
 }

@@ -38,9 +38,9 @@ __device__ __forceinline__ uint32_t bin_of_value(const RowState& state,
 // The log-probability of a logit as it came, as Distribution in engine/sample/sampler.cc has it.
 __device__ __forceinline__ float raw_logprob(const RowState& state, float x) {
   if (!(x > -INFINITY) || (state.raw_highest == INFINITY && x != INFINITY)) return -INFINITY;
-  const double distance = x == state.raw_highest ? 0.0
-                                                 : static_cast<double>(x) -
-                                                       static_cast<double>(state.raw_highest);
+  const double distance = x == state.raw_highest
+                              ? 0.0
+                              : static_cast<double>(x) - static_cast<double>(state.raw_highest);
   return static_cast<float>(distance - state.raw_log_total);
 }
 
@@ -66,8 +66,7 @@ __device__ __forceinline__ void record_draw(const SampleTask& task,
   out.logprob = raw_logprob(state, task.launch.logits[index * task.launch.stride + id]);
   slots.last_tokens[plan.row.slot] = id;
   if (!plan.sampling.has_penalties) return;
-  uint16_t& seen =
-      slots.token_counts[static_cast<int64_t>(plan.row.slot) * slots.vocab_size + id];
+  uint16_t& seen = slots.token_counts[static_cast<int64_t>(plan.row.slot) * slots.vocab_size + id];
   const uint32_t count = seen & kOutputCountMask;
   seen = static_cast<uint16_t>(kSeenToken | min(count + 1U, uint32_t{kOutputCountMask}));
 }

@@ -151,8 +151,7 @@ __device__ __forceinline__ void transform(const LogitSource& source,
   if (!source.is_sampled) return;
 #pragma unroll
   for (int i = 0; i < kIdsPerThread; ++i) {
-    const float scaled =
-        source.temperature == 1.0F ? x[i] : divide_by_temperature(source, x[i]);
+    const float scaled = source.temperature == 1.0F ? x[i] : divide_by_temperature(source, x[i]);
     x[i] = x[i] != x[i] ? -INFINITY : fminf(scaled, FLT_MAX);
   }
 }

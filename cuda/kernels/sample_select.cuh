@@ -12,10 +12,10 @@
 namespace tgi::cuda {
 
 // Local memory, a little code: for rows whose list overflowed.
-static __device__ __noinline__ void load_slowly(const LogitSource& source,
-                                                int32_t chunk,
-                                                bool raw,
-                                                float (&x)[kIdsPerThread]) {
+static __device__ __attribute__((noinline)) void load_slowly(const LogitSource& source,
+                                                             int32_t chunk,
+                                                             bool raw,
+                                                             float (&x)[kIdsPerThread]) {
   load_raw(source, chunk, x);
   if (!raw) transform(source, chunk, x);
 }
@@ -58,10 +58,8 @@ struct Cut {
 // emit(value, id, add) calls add(key, mass) for what counts; something does. All threads get the
 // same.
 template <typename Emit>
-__device__ __forceinline__ Cut find_cut(const CandidateSource& source,
-                                        Bins& bins,
-                                        Wide target,
-                                        Emit emit) {
+__device__ __forceinline__ Cut
+find_cut(const CandidateSource& source, Bins& bins, Wide target, Emit emit) {
   Cut cut = {0, 0, 0};
 #pragma unroll 1
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -94,8 +92,9 @@ __device__ __forceinline__ Wide sum_over(const CandidateSource& source, Measure 
 template <typename Measure>
 __device__ __forceinline__ Wide highest_over(const CandidateSource& source, Measure measure) {
   Wide highest = 0;
-  for_each(source,
-           [&](float value, int32_t id) { highest = Highest()(highest, Wide{measure(value, id)}); });
+  for_each(source, [&](float value, int32_t id) {
+    highest = Highest()(highest, Wide{measure(value, id)});
+  });
   return block_combine(highest, Highest());
 }
 

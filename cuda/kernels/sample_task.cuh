@@ -68,11 +68,11 @@ struct SampleTask {
   int32_t num_chunks = 0;  // of a row
   bool aligned = false;    // rows of logits begin at multiples of 16 bytes
   // In the workspace.
-  RowState* states = nullptr;      // (num_rows)
-  RowCounters* counters = nullptr; // (num_rows)
-  Wide* bins = nullptr;            // (num_rows, 2, kNumBins) for the filters, for the alternatives
-  ChunkStats* chunks = nullptr;    // (num_rows, num_chunks)
-  Candidate* listed = nullptr;     // (num_rows, kMaxListed)
+  RowState* states = nullptr;       // (num_rows)
+  RowCounters* counters = nullptr;  // (num_rows)
+  Wide* bins = nullptr;             // (num_rows, 2, kNumBins) for the filters, for the alternatives
+  ChunkStats* chunks = nullptr;     // (num_rows, num_chunks)
+  Candidate* listed = nullptr;      // (num_rows, kMaxListed)
   Candidate* listed_tops = nullptr;  // (num_rows, kMaxListedTops)
 };
 

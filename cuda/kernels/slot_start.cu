@@ -69,10 +69,9 @@ void launch_count_tokens(cudaStream_t stream,
            clear_counts, counts, slots.vocab_size);
   }
   if (num_ids <= 0) return;
-  launch(
-      stream,
-      {.grid = dim3(blocks_for(num_ids)), .block = dim3(kThreads), .overlaps_previous = true},
-      count_tokens, counts, slots.vocab_size, ids, num_ids, num_prompt);
+  launch(stream,
+         {.grid = dim3(blocks_for(num_ids)), .block = dim3(kThreads), .overlaps_previous = true},
+         count_tokens, counts, slots.vocab_size, ids, num_ids, num_prompt);
 }
 
 }  // namespace tgi::cuda
