@@ -6,9 +6,7 @@
 #include <memory>
 #include <numeric>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#endif
+#include "tests/cuda_emulation/sanitizers.h"
 
 constinit thread_local uint3 threadIdx{};
 constinit thread_local uint3 blockIdx{};
@@ -67,7 +65,7 @@ BlockRunner::BlockRunner()
 }
 
 BlockRunner::~BlockRunner() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TGI_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(shared_storage_.data(), shared_storage_.size());
 #endif
   // All of them stand in thread_main, where nothing has to be destroyed.
@@ -132,7 +130,7 @@ void BlockRunner::run_block(const KernelLaunch& launch, uint64_t linear) {
   blockIdx.y = static_cast<unsigned>(linear / launch.grid.x % launch.grid.y);
   blockIdx.z = static_cast<unsigned>(linear / launch.grid.x / launch.grid.y);
   std::memset(shared_, kUnwritten, shared_bytes_ + kSharedGuardBytes);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TGI_ADDRESS_SANITIZER)
   ASAN_POISON_MEMORY_REGION(shared_ + shared_bytes_, kSharedGuardBytes);
 #endif
   const unsigned num_warps = (num_threads_ + 31) / 32;
@@ -152,7 +150,7 @@ void BlockRunner::run_block(const KernelLaunch& launch, uint64_t linear) {
   ++num_switches_;
   switch_fiber(host_, current_->fiber);
   if (num_done_ != num_threads_) fail_deadlock();
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TGI_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(shared_ + shared_bytes_, kSharedGuardBytes);
 #endif
   for (size_t i = 0; i < kSharedGuardBytes; ++i) {
@@ -301,8 +299,11 @@ int BlockRunner::block_barrier(Barrier kind, int predicate) {
   return barrier_result_[parity];
 }
 
+// The warps in turns, whatever the order is: each has to come some time.
 void BlockRunner::yield_thread() {
-  choose_warp();
+  const unsigned next = (warp_now_ + 1) & 31u;
+  const uint32_t turned = std::rotr(runnable_warps_, static_cast<int>(next));
+  warp_now_ = (static_cast<unsigned>(std::countr_zero(turned)) + next) & 31u;
   leave();
 }
 

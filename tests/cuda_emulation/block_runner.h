@@ -74,7 +74,12 @@ class BlockRunner {
   unsigned lanes_present() const { return warp().present; }
   std::byte* dynamic_shared() const { return shared_; }
   size_t dynamic_shared_bytes() const { return shared_bytes_; }
+  // Static shared memory too, which is slower to tell.
   bool in_shared(const void* pointer, size_t bytes) const;
+  bool in_dynamic_shared(const void* pointer, size_t bytes) const {
+    const auto* at = static_cast<const std::byte*>(pointer);
+    return at >= shared_ && at + bytes <= shared_ + shared_bytes_;
+  }
   void copy_async(void* to, const void* from, bool valid);
   void copy_async_commit() { ++current_->num_groups; }
   void copy_async_wait(int num_pending);
@@ -132,10 +137,11 @@ class BlockRunner {
   std::vector<std::byte> shared_storage_;
   std::byte* shared_ = nullptr;
   size_t shared_bytes_ = 0;
+  // Where static shared memory was seen: in the thread-local storage of one module.
+  mutable uintptr_t static_first_ = 0, static_last_ = 0;
 
   const KernelLaunch* launch_ = nullptr;
   unsigned num_threads_ = 0;
-  uint3 prepared_block_{0, 0, 0};
   Thread* current_ = nullptr;
   unsigned warp_now_ = 0;
   uint32_t runnable_warps_ = 0;

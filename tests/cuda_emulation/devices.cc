@@ -1,4 +1,5 @@
 // Devices, errors and attributes of the emulated runtime.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -47,6 +48,10 @@ constexpr ErrorName kErrorNames[] = {
      "operation would make the legacy stream depend on a capturing blocking stream"},
     {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
      "capture was not ended in the same stream as it began"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+     "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
     {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
      "operation not permitted on an event last recorded in a capturing stream"},
 };
@@ -96,7 +101,7 @@ RuntimeState& runtime() {
 }
 
 int current_device() {
-  return current_device_of_thread;
+  return is_device(current_device_of_thread) ? current_device_of_thread : 0;
 }
 
 Schedule schedule() {

@@ -8,17 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
-#if defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
+#include "tests/cuda_emulation/sanitizers.h"
 
 namespace tgi::cuda_emulation {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TGI_ADDRESS_SANITIZER) || defined(TGI_THREAD_SANITIZER)
 constexpr size_t kStackBytes = size_t{256} << 10;
 #else
 constexpr size_t kStackBytes = size_t{128} << 10;
@@ -31,7 +26,7 @@ thread_local void (*starting_entry)() = nullptr;
 // Runs on the fiber that was switched to. `before` is the one that switched, `context` where it
 // stands.
 void arrive(Fiber& me, Fiber& before, void* context) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TGI_ADDRESS_SANITIZER)
   __sanitizer_finish_switch_fiber(me.fake_stack, &before.stack_bottom, &before.stack_bytes);
 #else
   static_cast<void>(me);
@@ -66,14 +61,14 @@ Fiber make_fiber(void (*entry)(), unsigned colour) {
   fiber.stack_bytes = kStackBytes - shift;
   fiber.context =
       boost::context::detail::make_fcontext(bottom + fiber.stack_bytes, fiber.stack_bytes, begin);
-#if defined(__SANITIZE_THREAD__)
+#if defined(TGI_THREAD_SANITIZER)
   fiber.thread_of_tsan = __tsan_create_fiber(0);
 #endif
   return fiber;
 }
 
 void free_fiber(Fiber& fiber) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TGI_THREAD_SANITIZER)
   if (fiber.thread_of_tsan != nullptr) __tsan_destroy_fiber(fiber.thread_of_tsan);
 #endif
   if (fiber.mapping != nullptr) munmap(fiber.mapping, fiber.mapping_bytes);
@@ -81,7 +76,7 @@ void free_fiber(Fiber& fiber) {
 }
 
 void adopt_host_thread(Fiber& fiber) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TGI_THREAD_SANITIZER)
   fiber.thread_of_tsan = __tsan_get_current_fiber();
 #else
   static_cast<void>(fiber);
@@ -89,10 +84,10 @@ void adopt_host_thread(Fiber& fiber) {
 }
 
 void switch_fiber(Fiber& from, Fiber& to) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TGI_ADDRESS_SANITIZER)
   __sanitizer_start_switch_fiber(&from.fake_stack, to.stack_bottom, to.stack_bytes);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(TGI_THREAD_SANITIZER)
   __tsan_switch_to_fiber(to.thread_of_tsan, 0);
 #endif
   const auto before = boost::context::detail::jump_fcontext(to.context, &from);

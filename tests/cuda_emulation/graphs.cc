@@ -64,11 +64,16 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* out) {
       capture->thread != std::this_thread::get_id()) {
     return Call::end(cudaErrorStreamCaptureWrongThread);
   }
+  bool joined = true;
   for (const auto& [other_handle, other] : runtime().streams) {
-    if (other->capture == capture) other->capture = nullptr;
+    if (other->capture != capture) continue;
+    other->capture = nullptr;
+    joined = joined && (other == stream || other->num_joined == other->num_captured);
   }
+  capture->ended = true;
   std::erase(runtime().captures, capture);
   if (capture->invalid) return Call::end(cudaErrorStreamCaptureInvalidated);
+  if (!joined) return Call::end(cudaErrorStreamCaptureUnjoined);
   *out = new CUgraph_st{std::move(capture->nodes)};
   runtime().graphs.insert(*out);
   return cudaSuccess;

@@ -1,13 +1,12 @@
 // What is said when a kernel does what it must not, and the functions of device code that only have
 // to find the runner of their host thread.
-#include <cxxabi.h>
-#include <dlfcn.h>
 #include <ptx_emulation.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 #include "tests/cuda_emulation/block_runner.h"
+#include "tests/cuda_emulation/symbol_name.h"
 
 namespace tgi::cuda_emulation {
 namespace {
@@ -16,25 +15,6 @@ const char* name_of(Collective kind) {
   constexpr const char* kNames[] = {"__syncwarp", "a shuffle", "a vote", "a reduction of the warp",
                                     "ldmatrix",   "mma"};
   return kNames[static_cast<int>(kind)];
-}
-
-// Only kernels that the dynamic linker sees have a name; for the others the address is for
-// addr2line.
-std::string name_of_kernel(const void* kernel) {
-  Dl_info info{};
-  if (dladdr(kernel, &info) == 0) return "?";
-  if (info.dli_sname != nullptr) {
-    int status = 0;
-    char* name = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-    std::string out = status == 0 ? name : info.dli_sname;
-    std::free(name);
-    return out;
-  }
-  char out[512];
-  std::snprintf(out, sizeof(out), "%s+0x%zx", info.dli_fname,
-                static_cast<size_t>(static_cast<const char*>(kernel) -
-                                    static_cast<const char*>(info.dli_fbase)));
-  return out;
 }
 
 void append_threads(std::string& out, unsigned first, uint32_t lanes, const char* what) {
@@ -62,7 +42,7 @@ std::string BlockRunner::where() const {
                 ", block (%u, %u, %u) of (%u, %u, %u), thread (%u, %u, %u) of (%u, %u, %u)",
                 blockIdx.x, blockIdx.y, blockIdx.z, gridDim.x, gridDim.y, gridDim.z, threadIdx.x,
                 threadIdx.y, threadIdx.z, blockDim.x, blockDim.y, blockDim.z);
-  return "kernel " + name_of_kernel(launch_->kernel) + out;
+  return "kernel " + symbol_name(launch_->kernel) + out;
 }
 
 std::string BlockRunner::states() const {
@@ -115,7 +95,7 @@ void check_launch(const KernelLaunch& launch, size_t shared_limit) {
   std::fprintf(stderr,
                "cuda emulation: kernel %s: %s: grid (%u, %u, %u), block (%u, %u, %u), %zu bytes of "
                "dynamic shared memory of %zu\n",
-               name_of_kernel(launch.kernel).c_str(), complaint, launch.grid.x, launch.grid.y,
+               symbol_name(launch.kernel).c_str(), complaint, launch.grid.x, launch.grid.y,
                launch.grid.z, launch.block.x, launch.block.y, launch.block.z, launch.shared_bytes,
                shared_limit);
   std::abort();

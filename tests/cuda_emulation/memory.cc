@@ -53,8 +53,12 @@ cudaError_t release(void* memory, MemoryKind kind) {
   return cudaSuccess;
 }
 
-void run_all(Lock& lock) {
-  for (size_t i = 0; i < runtime().devices.size(); ++i) run_device(lock, static_cast<int>(i));
+// All work that may use this memory.
+void run_users(Lock& lock, const void* memory) {
+  const Allocation* allocation = find_allocation(memory, 1);
+  const int owner = allocation == nullptr ? current_device() : allocation->device;
+  run_device(lock, current_device());
+  if (owner != current_device()) run_device(lock, owner);
 }
 
 cudaError_t free_now(void* memory, MemoryKind kind) {
@@ -63,7 +67,7 @@ cudaError_t free_now(void* memory, MemoryKind kind) {
   if (call.error() == cudaSuccess) {
     const cudaError_t refused = refuse_in_capture();
     if (refused != cudaSuccess) return Call::end(refused);
-    run_all(call.lock());
+    run_users(call.lock(), memory);
   }
   // A lost device gives its memory back all the same, or leak checkers would complain of it.
   const cudaError_t error = release(memory, kind);
@@ -242,7 +246,7 @@ cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
 }
 cudaError_t cudaHostUnregister(void* memory) {
   Call call;
-  if (call.error() == cudaSuccess) run_all(call.lock());
+  if (call.error() == cudaSuccess) run_users(call.lock(), memory);
   const auto found = runtime().allocations.find(address(memory));
   if (found == runtime().allocations.end() || found->second.kind != MemoryKind::kRegistered) {
     return Call::end(cudaErrorHostMemoryNotRegistered);

@@ -41,6 +41,8 @@ struct Stream {
   uint64_t num_done = 0;             // of all that ever came
   bool busy = false;                 // some host thread runs its next work
   std::shared_ptr<Capture> capture;  // null: not capturing
+  // Of a stream that joined a capture: what it got there, and how much of that others waited for.
+  uint64_t num_captured = 0, num_joined = 0;
 
   uint64_t num_added() const { return num_done + waiting.size(); }
 };
@@ -50,14 +52,17 @@ struct Capture {
   cudaStreamCaptureMode mode;
   std::thread::id thread;
   bool invalid = false;
+  bool ended = false;
   std::vector<std::function<void()>> nodes;  // in an order that is right for all its streams
 };
 
 struct EventState {
   bool timing = true;
   Point recorded;
-  std::shared_ptr<Capture> capture;  // where it was recorded last, null outside of captures
-  uint64_t num_records = 0;          // a later record makes the time of an earlier one void
+  std::shared_ptr<Capture> capture;       // where it was recorded last, null outside of captures
+  std::weak_ptr<Stream> captured_stream;  // and after how much of it
+  uint64_t num_captured = 0;
+  uint64_t num_records = 0;  // a later record makes the time of an earlier one void
   bool has_time = false;
   std::chrono::steady_clock::time_point time;
 };

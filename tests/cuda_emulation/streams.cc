@@ -68,6 +68,7 @@ cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::fun
   if (stream->capture) {
     if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
     stream->capture->nodes.push_back(std::move(run));
+    ++stream->num_captured;
     return cudaSuccess;
   }
   const std::shared_ptr<Stream>& legacy = state.devices[static_cast<size_t>(stream->device)].legacy;
@@ -201,6 +202,22 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return cudaErrorNotReady;
 }
 
+namespace {
+// The stream joins the capture; the one where the event was recorded may have been waited for.
+cudaError_t wait_in_capture(Stream& stream, const EventState& event) {
+  if (stream.capture && stream.capture != event.capture) return cudaErrorStreamCaptureMerge;
+  if (!stream.capture) {
+    stream.capture = event.capture;
+    stream.num_captured = 1;
+    stream.num_joined = 0;
+  }
+  if (const auto other = event.captured_stream.lock(); other && other.get() != &stream) {
+    other->num_joined = std::max(other->num_joined, event.num_captured);
+  }
+  return cudaSuccess;
+}
+}  // namespace
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned) {
   Call call;
   std::shared_ptr<EventState> event;
@@ -208,14 +225,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   if (error != cudaSuccess) return Call::end(error);
   const auto stream = find_stream(handle);
   if (!stream) return Call::end(cudaErrorInvalidResourceHandle);
-  if (event->capture) {  // the stream joins the capture
-    if (stream->capture && stream->capture != event->capture) {
-      return Call::end(cudaErrorStreamCaptureMerge);
-    }
-    stream->capture = event->capture;
-    return cudaSuccess;
+  if (event->capture) {
+    if (event->capture->ended) return Call::end(cudaErrorCapturedEvent);
+    return Call::end(wait_in_capture(*stream, *event));
   }
-  if (stream->capture) {
+  if (stream->capture && event->num_records > 0) {
     stream->capture->invalid = true;
     return Call::end(cudaErrorStreamCaptureIsolation);
   }
@@ -259,10 +273,13 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   const auto stream = find_stream(stream_handle);
   if (!stream) return Call::end(cudaErrorInvalidResourceHandle);
   event->capture = stream->capture;
-  if (stream->capture) return cudaSuccess;
+  if (stream->capture) {
+    event->captured_stream = stream;
+    event->num_captured = stream->num_captured;
+    return cudaSuccess;
+  }
   const uint64_t record = ++event->num_records;
   event->has_time = false;
-  // Before it is added: what is not deferred would be past the point already.
   error = add_work(call.lock(), stream, [event, record] {
     const Lock lock(runtime().mutex);
     if (event->num_records != record) return;

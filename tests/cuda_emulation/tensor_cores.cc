@@ -10,29 +10,31 @@
 namespace tgi::cuda_emulation {
 namespace {
 
-// Static shared variables are thread_local: in the block of some module for this host thread.
-bool in_thread_local_storage(const void* pointer, size_t bytes) {
-  struct Search {
-    uintptr_t first, last;
-    bool found;
-  } search{reinterpret_cast<uintptr_t>(pointer), reinterpret_cast<uintptr_t>(pointer) + bytes,
-           false};
+// The thread-local storage that a module has for this host thread, where it holds these bytes.
+struct Storage {
+  uintptr_t wanted_first, wanted_last;
+  uintptr_t first = 0, last = 0;  // nowhere
+};
+Storage find_thread_local_storage(const void* pointer, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  Storage search{address, address + bytes};
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        const auto begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
-        if (begin == 0) return 0;
+        auto& out = *static_cast<Storage*>(data);
+        const auto first = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
+        if (first == 0) return 0;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& header = info->dlpi_phdr[i];
-          if (header.p_type == PT_TLS && wanted.first >= begin &&
-              wanted.last <= begin + header.p_memsz) {
-            wanted.found = true;
-          }
+          if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
+          const uintptr_t last = first + info->dlpi_phdr[i].p_memsz;
+          if (out.wanted_first < first || out.wanted_last > last) continue;
+          out.first = first;
+          out.last = last;
+          return 1;
         }
-        return wanted.found ? 1 : 0;
+        return 0;
       },
       &search);
-  return search.found;
+  return search;
 }
 
 struct MmaOperands {
@@ -107,9 +109,14 @@ void check_aligned(const void* pointer, size_t bytes, const char* what) {
 }
 
 bool BlockRunner::in_shared(const void* pointer, size_t bytes) const {
-  const auto* at = static_cast<const std::byte*>(pointer);
-  if (at >= shared_ && at + bytes <= shared_ + shared_bytes_) return true;
-  return in_thread_local_storage(pointer, bytes);
+  if (in_dynamic_shared(pointer, bytes)) return true;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (address >= static_first_ && address + bytes <= static_last_) return true;
+  const Storage storage = find_thread_local_storage(pointer, bytes);
+  if (storage.first == 0) return false;
+  static_first_ = storage.first;
+  static_last_ = storage.last;
+  return true;
 }
 
 void copy_async_16(void* to_shared, const void* from_global, bool valid) {
@@ -122,7 +129,7 @@ void copy_async_16(void* to_shared, const void* from_global, bool valid) {
         "cp_async_16 to %p, which is not in the %zu bytes of dynamic shared memory at %p",
         to_shared, runner->dynamic_shared_bytes(), static_cast<void*>(runner->dynamic_shared()));
   }
-  if (valid && runner->in_shared(from_global, 16)) {
+  if (valid && runner->in_dynamic_shared(from_global, 16)) {
     fail_in_kernel("cp_async_16 from %p, which is shared memory", from_global);
   }
   runner->copy_async(to_shared, from_global, valid);

@@ -33,7 +33,8 @@ class Handler final : public tgi::http::RequestHandler {
   }
   Response on_request(const tgi::http::Request& request) override {
     if (request.body.size() > kMaxBodyBytes) std::abort();
-    Response response = answer(200, request.body);
+    // Not the body itself: it may well look like an answer.
+    Response response = answer(200, std::to_string(request.body.size()));
     if (request.path.size() % 2 == 0) {
       response.stream = [](tgi::http::BodyWriter& body) {
         return body.write("one") && body.write("two");

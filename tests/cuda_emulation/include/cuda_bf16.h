@@ -37,3 +37,6 @@ constexpr __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
 constexpr float2 __bfloat1622float2(__nv_bfloat162 x) {
   return {static_cast<float>(x.x), static_cast<float>(x.y)};
 }
+constexpr __nv_bfloat162 __hmul2(__nv_bfloat162 x, __nv_bfloat162 y) {
+  return {x.x * y.x, x.y * y.y};
+}

@@ -36,3 +36,6 @@ constexpr __half2 __halves2half2(__half x, __half y) {
 constexpr float2 __half22float2(__half2 x) {
   return {static_cast<float>(x.x), static_cast<float>(x.y)};
 }
+constexpr __half2 __hmul2(__half2 x, __half2 y) {
+  return {x.x * y.x, x.y * y.y};
+}

@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -56,6 +57,10 @@ inline void mma_16x8x16<__nv_bfloat16>(float (&d)[4],
 template <>
 inline void mma_16x8x16<__half>(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   cuda_emulation::multiply_f16(d, a, b);
+}
+
+inline float fast_exp2(float x) {
+  return x < -126.0f ? 0.0f : std::exp2(x);
 }
 
 inline uint4 load_streaming(const void* from) {

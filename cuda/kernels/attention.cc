@@ -1,0 +1,86 @@
+#include "cuda/kernels/attention.h"
+
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+#include "cuda/kernels/attention_kernels.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr float kLog2E = 1.44269504F;
+
+ScoreScale score_scale(const AttentionArgs& args) {
+  // cap * tanh(y) = cap * (1 - 2 / (2^(2 * y * log2(e)) + 1))
+  if (args.softcap > 0.0F) {
+    return {.multiplier = args.scale / args.softcap * 2.0F * kLog2E,
+            .cap_log2 = args.softcap * kLog2E};
+  }
+  return {.multiplier = args.scale * kLog2E, .cap_log2 = 0.0F};
+}
+
+}  // namespace
+
+void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads) {
+  if (head_dim <= 0 || head_dim > 256 || head_dim % 16 != 0) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend's attention takes a head_dim that is a multiple of 16 up to 256, "
+                "got " +
+                    std::to_string(head_dim));
+  }
+  const bool divides = num_kv_heads > 0 && num_heads % num_kv_heads == 0;
+  if (!divides || num_heads / num_kv_heads > kMaxGroup || num_heads < num_kv_heads) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend's attention takes 1 to " + std::to_string(kMaxGroup) +
+                    " heads for each kv head, got " + std::to_string(num_heads) + " heads and " +
+                    std::to_string(num_kv_heads) + " kv heads");
+  }
+}
+
+int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim) {
+  return num_partials * partial_floats(group, head_dim);
+}
+
+void prepare_attention_kernels() {
+  prepare_attention_decode();
+  prepare_attention_prefill();
+}
+
+void launch_attention(cudaStream_t stream,
+                      const AttentionArgs& args,
+                      const AttentionLaunch& launch) {
+  TGI_CHECK(launch.block_size > 0 && launch.block_size % 8 == 0);
+  TGI_CHECK(args.scale > 0.0F);  // the largest product is the largest score
+  TGI_CHECK(args.q.dtype == args.out.dtype);
+  const bool cache_is_f8 = launch.cache_dtype == DType::kF8E4M3;
+  TGI_CHECK(cache_is_f8 || launch.cache_dtype == args.q.dtype);
+  const AttentionParams params = {.q = args.q.data,
+                                  .q_stride = args.q.stride,
+                                  .out = args.out.data,
+                                  .out_stride = args.out.stride,
+                                  .cache = launch.cache,
+                                  .key_scales = launch.key_scales,
+                                  .value_scales = launch.value_scales,
+                                  .block_tables = launch.block_tables,
+                                  .max_blocks = launch.max_blocks,
+                                  .block_size = launch.block_size,
+                                  .num_kv_heads = args.num_kv_heads,
+                                  .group = args.num_heads / args.num_kv_heads,
+                                  .head_dim = args.head_dim,
+                                  .sliding_window = args.sliding_window,
+                                  .score = score_scale(args),
+                                  .plan = launch.plan,
+                                  .partials = launch.partials};
+  if (launch.num_tiles > 0) {
+    launch_attention_prefill(stream, args.q.dtype, cache_is_f8, launch.num_tiles, params);
+  }
+  if (launch.num_decode_blocks > 0) {
+    launch_attention_decode(stream, args.q.dtype, cache_is_f8, launch.num_decode_blocks, params);
+    if (launch.max_merges > 0) {
+      launch_attention_merge(stream, args.q.dtype, launch.max_merges, params);
+    }
+  }
+}
+
+}  // namespace tgi::cuda
