@@ -127,7 +127,7 @@ __device__ __forceinline__ void merge_warps(
     if (item.partial < 0) {
       Vector<T, 4> rounded;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(out.at[j] * scale / sum);
+      for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(__fdividef(out.at[j] * scale, sum));
       T* const to = static_cast<T*>(params.out) + out_row * params.out_stride +
                     (static_cast<int64_t>(item.kv_head) * params.group + head) * params.head_dim;
       store(to + column, rounded);
