@@ -86,7 +86,7 @@ class PrefillBlock {
   __device__ __forceinline__ void run() {
     load_queries();
     load_tile(tile_.begin, 0);
-    const ScoreScale scale = with_key_scale(params_, context_.kv_head);
+    const ScoreScale scale = with_key_scale<C>(params_, context_.kv_head);
     int stage = 0;
     for (int32_t token = tile_.begin; token < tile_.end; token += kKeys) {
       cp_async_wait<0>();
@@ -277,7 +277,7 @@ class PrefillBlock {
   // Through the warp's own rows of the queries, which nobody needs any more, so that whole lines
   // are written.
   __device__ __forceinline__ void write() const {
-    const float scale = value_scale(params_, context_.kv_head);
+    const float scale = value_scale<C>(params_, context_.kv_head);
     T* const out = static_cast<T*>(params_.out) + tile_.first_row * params_.out_stride +
                    static_cast<int64_t>(first_head_) * params_.head_dim;
 #pragma unroll

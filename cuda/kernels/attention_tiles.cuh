@@ -139,15 +139,18 @@ __device__ __forceinline__ uint32_t pair_of_f8(uint32_t four) {
   }
 }
 
+// Only an f8 cache has scales.
+template <typename C>
 __device__ __forceinline__ ScoreScale with_key_scale(const AttentionParams& params,
                                                      int32_t kv_head) {
   ScoreScale out = params.score;
-  if (params.key_scales != nullptr) out.multiplier *= params.key_scales[kv_head];
+  if (sizeof(C) == 1 && params.key_scales != nullptr) out.multiplier *= params.key_scales[kv_head];
   return out;
 }
 
+template <typename C>
 __device__ __forceinline__ float value_scale(const AttentionParams& params, int32_t kv_head) {
-  return params.value_scales == nullptr ? 1.0F : params.value_scales[kv_head];
+  return sizeof(C) == 1 && params.value_scales != nullptr ? params.value_scales[kv_head] : 1.0F;
 }
 
 // After this, scores are in units that `remaining_multiplier` takes to log2.
