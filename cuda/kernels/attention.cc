@@ -38,6 +38,11 @@ void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads) 
   }
 }
 
+int32_t decode_grid_blocks(int32_t num_multiprocessors, int64_t shared_bytes_of_multiprocessor) {
+  return num_multiprocessors *
+         (shared_bytes_of_multiprocessor >= 2 * max_decode_shared_bytes() ? 2 : 1);
+}
+
 int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim) {
   return num_partials * partial_floats(group, head_dim);
 }

@@ -32,9 +32,10 @@ struct DeviceAttentionPlan {
 struct AttentionLaunch {
   LayerCache cache;
   DType cache_dtype = DType::kBF16;
-  const float* key_scales = nullptr;    // (num_kv_heads) of an f8 cache: key = stored * scale
-  const float* value_scales = nullptr;  // (num_kv_heads)
-  int32_t block_size = 16;
+  // (optional) (num_kv_heads) of an f8 cache: key = stored * scale. Others have none.
+  const float* key_scales = nullptr;
+  const float* value_scales = nullptr;    // (optional) as key_scales
+  int32_t block_size = 16;                // a multiple of 8
   const int32_t* block_tables = nullptr;  // (num_slots + 1, max_blocks)
   int32_t max_blocks = 0;
   DeviceAttentionPlan plan;
@@ -43,6 +44,10 @@ struct AttentionLaunch {
   int32_t num_tiles = 0;          // of prefill; 0: the step has none
   float* partials = nullptr;      // attention_partial_floats
 };
+
+// CUDA blocks of the decode grid that are all at work at once: two on each multiprocessor whose
+// shared memory holds two (sm_90), else one.
+int32_t decode_grid_blocks(int32_t num_multiprocessors, int64_t shared_bytes_of_multiprocessor);
 
 // Supported: head_dim a multiple of 16 up to 256; up to kMaxGroup query heads for a kv head. Throws
 // kUnsupported.
@@ -55,6 +60,7 @@ int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t he
 // Once per device, before the first launch or capture: allows the kernels their shared memory.
 void prepare_attention_kernels();
 
+// REQUIRES: args.scale > 0; q and out aligned to 16 bytes, their strides multiples of 8.
 void launch_attention(cudaStream_t stream,
                       const AttentionArgs& args,
                       const AttentionLaunch& launch);

@@ -105,7 +105,7 @@ __device__ __forceinline__ void merge_warps(
     const float* const (&sums)[DecodeShape<C, kDim>::kWarps],
     const MergeState (*states)[kMergeRows]) {
   constexpr int kWarps = DecodeShape<C, kDim>::kWarps;
-  const float scale = value_scale(params, item.kv_head);
+  const float scale = value_scale<C>(params, item.kv_head);
   for (int i = static_cast<int>(threadIdx.x); i < kMergeRows * kDim / 4; i += 32 * kWarps) {
     const int row = i / (kDim / 4);
     const int column = i % (kDim / 4) * 4;
@@ -127,7 +127,7 @@ __device__ __forceinline__ void merge_warps(
     if (item.partial < 0) {
       Vector<T, 4> rounded;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(out.at[j] * scale / sum);
+      for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(__fdividef(out.at[j] * scale, sum));
       T* const to = static_cast<T*>(params.out) + out_row * params.out_stride +
                     (static_cast<int64_t>(item.kv_head) * params.group + head) * params.head_dim;
       store(to + column, rounded);
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(32 * DecodeShape<C, kDim>::kWarps, 2)
     const DecodeItem item = params.plan.items[i];
     const SequenceRows sequence = params.plan.sequences[item.sequence];
     const Span span = visible_span(item, sequence, params.sliding_window);
-    const ScoreScale scale = with_key_scale(params, item.kv_head);
+    const ScoreScale scale = with_key_scale<C>(params, item.kv_head);
     for (int first_head = 0; first_head < params.group; first_head += kHeadRows) {
       HeadRows<T, C, kDim> rows;
       const int num_heads = min(kHeadRows, params.group - first_head);
@@ -260,6 +260,11 @@ void prepare_attention_decode() {
       with_decode_kernel<f16>(cache_is_f8, head_dim, allow);
     }
   }
+}
+
+int64_t max_decode_shared_bytes() {
+  // 1 KiB of each block is the driver's; states and free_stages take less than another.
+  return kRingBytes + (2 << 10);
 }
 
 }  // namespace tgi::cuda

@@ -71,12 +71,14 @@ struct HeadRows {
   __device__ __forceinline__ void score(const std::byte* keys, int lane, float (&out)[2][4]) const {
     float odd[2][4] = {};
     const int matrix = lane / 8;
+    const int first = kIsF8 ? Rows::offset(lane % 8 + matrix % 2 * 8, matrix / 2)
+                            : Rows::offset(lane % 8 + matrix / 2 * 8, matrix % 2);
 #pragma unroll
     for (int step = 0; step < kDim / 16; step += 2) {
       uint32_t k[2][4];  // of steps `step` and `step` + 1: b of columns 0..7, b of columns 8..15
       if constexpr (kIsF8) {
         uint32_t raw[4];
-        ldmatrix_x4(raw, keys + Rows::offset(lane % 8 + matrix % 2 * 8, step + matrix / 2));
+        ldmatrix_x4(raw, keys + Rows::ahead(first, 0, step));
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           k[i / 2][i % 2 * 2] = pair_of_f8<T, 0, 1>(raw[i]);
@@ -85,8 +87,7 @@ struct HeadRows {
       } else {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          ldmatrix_x4(k[i],
-                      keys + Rows::offset(lane % 8 + matrix / 2 * 8, 2 * (step + i) + matrix % 2));
+          ldmatrix_x4(k[i], keys + Rows::ahead(first, 0, 2 * (step + i)));
         }
       }
 #pragma unroll
@@ -106,11 +107,11 @@ struct HeadRows {
         pack<T>(weights[0][0], weights[0][1]), pack<T>(weights[0][2], weights[0][3]),
         pack<T>(weights[1][0], weights[1][1]), pack<T>(weights[1][2], weights[1][3])};
     const int matrix = lane / 8;
-    const int row = lane % 8 + matrix % 2 * 8;
+    const int first = Rows::offset(lane % 8 + matrix % 2 * 8, matrix / 2);
 #pragma unroll
     for (int chunk = 0; chunk < Rows::kChunks; chunk += 2) {
       uint32_t v[4];
-      ldmatrix_x4_transposed(v, values + Rows::offset(row, chunk + matrix / 2));
+      ldmatrix_x4_transposed(v, values + Rows::ahead(first, 0, chunk));
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         if constexpr (kIsF8) {

@@ -59,6 +59,7 @@ void launch_attention_decode(cudaStream_t stream,
                              int32_t num_blocks,
                              const AttentionParams& params);
 void prepare_attention_decode();
+int64_t max_decode_shared_bytes();  // of a block
 
 void launch_attention_merge(cudaStream_t stream,
                             DType dtype,

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kMergeThreads)
   }
   Vector<T, 4> rounded;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(out.at[j] / sum);
+  for (int j = 0; j < 4; ++j) rounded.at[j] = from_float<T>(__fdividef(out.at[j], sum));
   const int64_t row = params.plan.sequences[merge.sequence].first_row;
   store(static_cast<T*>(params.out) + row * params.out_stride +
             (static_cast<int64_t>(merge.kv_head) * params.group + head) * params.head_dim + column,

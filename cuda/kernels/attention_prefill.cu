@@ -39,8 +39,7 @@ struct PrefillShape {
 
 // What a block computes. Positions count from the start of the sequence's context.
 struct QueryTile {
-  int64_t first_row;       // of the step's tokens
-  int32_t num_queries;     // up to kPrefillQueryTile
+  int32_t first_row;       // of the step's tokens
   int32_t first_position;  // of query 0
   int32_t end;             // of the context that the last query sees
   int32_t begin;           // first tile of it that any query sees
@@ -51,10 +50,9 @@ __device__ __forceinline__ QueryTile query_tile(const AttentionParams& params,
                                                 const SequenceRows& sequence,
                                                 const PrefillTile& tile) {
   QueryTile out;
-  out.first_row = static_cast<int64_t>(sequence.first_row) + tile.first_query;
-  out.num_queries = min(kPrefillQueryTile, sequence.num_rows - tile.first_query);
+  out.first_row = sequence.first_row + tile.first_query;
   out.first_position = sequence.context_len - sequence.num_rows + tile.first_query;
-  out.end = out.first_position + out.num_queries;
+  out.end = out.first_position + min(kPrefillQueryTile, sequence.num_rows - tile.first_query);
   out.begin = 0;
   if (params.sliding_window > 0) {
     out.begin = max(0, out.first_position - params.sliding_window + 1) / kKeys * kKeys;
@@ -73,13 +71,10 @@ class PrefillBlock {
   __device__ __forceinline__ PrefillBlock(const AttentionParams& params,
                                           const PrefillTile& tile,
                                           int first_head)
-      : params_(params),
-        first_head_(first_head),
-        kv_head_(first_head / params.group),
-        thread_(static_cast<int>(threadIdx.x)) {
+      : params_(params), first_head_(first_head), thread_(static_cast<int>(threadIdx.x)) {
     const SequenceRows sequence = params.plan.sequences[tile.sequence];
     tile_ = query_tile<kKeys>(params, sequence, tile);
-    context_ = context_rows(params, sequence, kv_head_, tile_.end);
+    context_ = context_rows(params, sequence, first_head / params.group, tile_.end);
     next_row_ = context_.row_of(tile_.begin + thread_ % (kKeys / 8) * 8);
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
@@ -91,7 +86,7 @@ class PrefillBlock {
   __device__ __forceinline__ void run() {
     load_queries();
     load_tile(tile_.begin, 0);
-    const ScoreScale scale = with_key_scale(params_, kv_head_);
+    const ScoreScale scale = with_key_scale<C>(params_, context_.kv_head);
     int stage = 0;
     for (int32_t token = tile_.begin; token < tile_.end; token += kKeys) {
       cp_async_wait<0>();
@@ -114,6 +109,10 @@ class PrefillBlock {
   }
   __device__ __forceinline__ int first_query() const {
     return thread_ / 32 * kWarpQueries;
+  }
+  // Of the block, up to kPrefillQueryTile.
+  __device__ __forceinline__ int32_t num_queries() const {
+    return tile_.end - tile_.first_position;
   }
   // Of the warp's first and last query; the last may be one that there is not.
   __device__ __forceinline__ int32_t first_position() const {
@@ -141,7 +140,7 @@ class PrefillBlock {
       const int row = i / Rows::kChunks;
       const int chunk = i % Rows::kChunks;
       const int query = row % kPrefillQueryTile;
-      const bool valid = query < tile_.num_queries && chunk * 8 < params_.head_dim;
+      const bool valid = query < num_queries() && chunk * 8 < params_.head_dim;
       const T* const from =
           q + query * params_.q_stride + row / kPrefillQueryTile * params_.head_dim + chunk * 8;
       cp_async_16(dynamic_shared() + Rows::offset(row, chunk), valid ? from : q, valid);
@@ -182,7 +181,7 @@ class PrefillBlock {
 
   // Whether any query of the warp sees a token of the tile.
   __device__ __forceinline__ bool sees(int32_t token) const {
-    if (first_query() >= tile_.num_queries || token > last_position()) return false;
+    if (first_query() >= num_queries() || token > last_position()) return false;
     return params_.sliding_window == 0 ||
            token + kKeys > first_position() - params_.sliding_window + 1;
   }
@@ -207,20 +206,20 @@ class PrefillBlock {
   __device__ __forceinline__ void score(const std::byte* keys,
                                         float (&scores)[kHeads][kKeys / 8][4]) const {
     const int matrix = lane() / 8;
-    const int query_row = first_query() + lane() % 8 + matrix % 2 * 8;
-    const int key_row = lane() % 8 + matrix / 2 * 8;
+    const int query_at = Rows::offset(first_query() + lane() % 8 + matrix % 2 * 8, matrix / 2);
+    const int key_at = Rows::offset(lane() % 8 + matrix / 2 * 8, matrix % 2);
 #pragma unroll
     for (int step = 0; step < kDim / 16; ++step) {
       uint32_t q[kHeads][4];
 #pragma unroll
       for (int h = 0; h < kHeads; ++h) {
-        ldmatrix_x4(q[h], dynamic_shared() + Rows::offset(h * kPrefillQueryTile + query_row,
-                                                          2 * step + matrix / 2));
+        ldmatrix_x4(q[h],
+                    dynamic_shared() + Rows::ahead(query_at, h * kPrefillQueryTile, 2 * step));
       }
 #pragma unroll
       for (int n = 0; n < kKeys / 8; n += 2) {
         uint32_t k[4];
-        ldmatrix_x4(k, keys + Rows::offset(8 * n + key_row, 2 * step + matrix % 2));
+        ldmatrix_x4(k, keys + Rows::ahead(key_at, 8 * n, 2 * step));
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
           mma_16x8x16<T>(scores[h][n], q[h], {k[0], k[1]});
@@ -250,6 +249,7 @@ class PrefillBlock {
   __device__ __forceinline__ void add_values(const std::byte* values,
                                              const float (&weights)[kHeads][kKeys / 8][4]) {
     const int matrix = lane() / 8;
+    const int value_at = Rows::offset(lane() % 8 + matrix % 2 * 8, matrix / 2);
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
       uint32_t p[kHeads][4];
@@ -264,8 +264,7 @@ class PrefillBlock {
 #pragma unroll
       for (int n = 0; n < kDim / 8; n += 2) {
         uint32_t v[4];
-        ldmatrix_x4_transposed(
-            v, values + Rows::offset(16 * step + lane() % 8 + matrix % 2 * 8, n + matrix / 2));
+        ldmatrix_x4_transposed(v, values + Rows::ahead(value_at, 16 * step, n));
 #pragma unroll
         for (int h = 0; h < kHeads; ++h) {
           mma_16x8x16<T>(sums_[h][n], p[h], {v[0], v[1]});
@@ -278,22 +277,21 @@ class PrefillBlock {
   // Through the warp's own rows of the queries, which nobody needs any more, so that whole lines
   // are written.
   __device__ __forceinline__ void write() const {
-    const float scale = value_scale(params_, kv_head_);
+    const float scale = value_scale<C>(params_, context_.kv_head);
     T* const out = static_cast<T*>(params_.out) + tile_.first_row * params_.out_stride +
                    static_cast<int64_t>(first_head_) * params_.head_dim;
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
-      const int head_row = h * kPrefillQueryTile + first_query();
+      const int row_at = Rows::offset(h * kPrefillQueryTile + first_query() + lane() / 4, 0);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float factor = scale / row_sum(softmax_[h].sum[half]);
+        const float factor = __fdividef(scale, row_sum(softmax_[h].sum[half]));
 #pragma unroll
         for (int n = 0; n < kDim / 8; ++n) {
           const uint32_t pair =
               pack<T>(sums_[h][n][2 * half] * factor, sums_[h][n][2 * half + 1] * factor);
-          std::byte* const to =
-              dynamic_shared() + Rows::offset(head_row + lane() / 4 + 8 * half, n) + lane() % 4 * 4;
-          *reinterpret_cast<uint32_t*>(to) = pair;
+          std::byte* const to = dynamic_shared() + Rows::ahead(row_at, 8 * half, n);
+          *reinterpret_cast<uint32_t*>(to + lane() % 4 * 4) = pair;
         }
       }
     }
@@ -302,7 +300,7 @@ class PrefillBlock {
       const int head = i / (kWarpQueries * Rows::kChunks);
       const int query = first_query() + i / Rows::kChunks % kWarpQueries;
       const int chunk = i % Rows::kChunks;
-      if (query >= tile_.num_queries || chunk * 8 >= params_.head_dim) continue;
+      if (query >= num_queries() || chunk * 8 >= params_.head_dim) continue;
       const auto* const from = reinterpret_cast<const T*>(
           dynamic_shared() + Rows::offset(head * kPrefillQueryTile + query, chunk));
       store(out + query * params_.out_stride + head * params_.head_dim + chunk * 8,
@@ -312,7 +310,6 @@ class PrefillBlock {
 
   const AttentionParams& params_;
   const int first_head_;
-  const int kv_head_;
   const int thread_;
   QueryTile tile_;
   ContextRows context_;

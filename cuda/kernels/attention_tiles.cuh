@@ -24,8 +24,19 @@ struct SharedRows {
   static constexpr int kPower = kChunks % 8 == 0 ? 8 : kChunks % 4 == 0 ? 4 : 2;
 
   static __device__ __forceinline__ int offset(int row, int chunk) {
-    return (row * kChunks + (chunk ^ (row / (8 / kPower) % kPower))) * 16;
+    return (row * kChunks + (chunk ^ key(row))) * 16;
   }
+
+  // offset(row + rows, chunk + chunks) from `of` = offset(row, chunk), where no sum carries: with
+  // constants an xor and an immediate. (Left to itself the compiler keeps each offset in a
+  // register.)
+  static __device__ __forceinline__ int ahead(int of, int rows, int chunks) {
+    const int low = (chunks % kPower) ^ key(rows);
+    return (of ^ (low * 16)) + (rows * kChunks + chunks / kPower * kPower) * 16;
+  }
+
+ private:
+  static __device__ __forceinline__ int key(int row) { return row / (8 / kPower) % kPower; }
 };
 
 // The context of a sequence as one kv head sees it: where a token's row of the cache is.
@@ -70,17 +81,35 @@ __device__ __forceinline__ void copy_rows(std::byte* shared,
   using Rows = SharedRows<kRowBytes>;
   constexpr int kCopies = kRows * Rows::kChunks / kThreads;
   static_assert(kCopies * kThreads == kRows * Rows::kChunks);
+  // A thread keeps to its chunk, and no sum of its first row and `ahead` carries.
+  constexpr bool kIsRegular = kThreads % Rows::kChunks == 0;
+  const int thread_row = thread / Rows::kChunks;
+  const int thread_chunk = thread % Rows::kChunks;
+  const int thread_offset = Rows::offset(thread_row, thread_chunk);
 #pragma unroll
   for (int i = 0; i < kCopies; ++i) {
-    const int index = thread + i * kThreads;
-    const int row = index / Rows::kChunks;
-    const int chunk = index % Rows::kChunks;
-    const int32_t first = __shfl_sync(kAllLanes, row_of_group, row / 8);
-    const bool valid = row < num_rows && chunk * 16 < row_bytes;
+    int offset, group, row, chunk;
+    bool valid;
+    if constexpr (kIsRegular) {
+      const int ahead = i * (kThreads / Rows::kChunks);
+      offset = Rows::ahead(thread_offset, ahead, 0);
+      group = thread_row / 8 + ahead / 8;
+      row = thread_row % 8 + ahead % 8;
+      chunk = thread_chunk;
+      valid = thread_row < num_rows - ahead;
+    } else {
+      const int index = thread + i * kThreads;
+      chunk = index % Rows::kChunks;
+      offset = Rows::offset(index / Rows::kChunks, chunk);
+      group = index / Rows::kChunks / 8;
+      row = index / Rows::kChunks % 8;
+      valid = index / Rows::kChunks < num_rows;
+    }
+    valid = valid && chunk * 16 < row_bytes;
+    const int32_t first = __shfl_sync(kAllLanes, row_of_group, group);
     const auto* const from = static_cast<const std::byte*>(cache) +
-                             static_cast<int64_t>(valid ? first + row % 8 : 0) * row_bytes +
-                             (valid ? chunk * 16 : 0);
-    cp_async_16(shared + Rows::offset(row, chunk), from, valid);
+                             static_cast<int64_t>(first + row) * row_bytes + chunk * 16;
+    cp_async_16(shared + offset, from, valid);
   }
 }
 
@@ -110,15 +139,18 @@ __device__ __forceinline__ uint32_t pair_of_f8(uint32_t four) {
   }
 }
 
+// Only an f8 cache has scales.
+template <typename C>
 __device__ __forceinline__ ScoreScale with_key_scale(const AttentionParams& params,
                                                      int32_t kv_head) {
   ScoreScale out = params.score;
-  if (params.key_scales != nullptr) out.multiplier *= params.key_scales[kv_head];
+  if (sizeof(C) == 1 && params.key_scales != nullptr) out.multiplier *= params.key_scales[kv_head];
   return out;
 }
 
+template <typename C>
 __device__ __forceinline__ float value_scale(const AttentionParams& params, int32_t kv_head) {
-  return params.value_scales == nullptr ? 1.0F : params.value_scales[kv_head];
+  return sizeof(C) == 1 && params.value_scales != nullptr ? params.value_scales[kv_head] : 1.0F;
 }
 
 // After this, scores are in units that `remaining_multiplier` takes to log2.
@@ -131,7 +163,7 @@ __device__ __forceinline__ void apply_softcap(const ScoreScale& scale, float (&s
     for (int j = 0; j < 4; ++j) {
       // tanh(y) = 1 - 2 / (e^2y + 1), and e^2y = 2^(x * multiplier)
       const float power = fast_exp2(scores[n][j] * scale.multiplier);
-      scores[n][j] = scale.cap_log2 * (1.0F - 2.0F / (power + 1.0F));
+      scores[n][j] = scale.cap_log2 * (1.0F - __fdividef(2.0F, power + 1.0F));
     }
   }
 }

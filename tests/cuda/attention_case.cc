@@ -98,6 +98,8 @@ AttentionCase::AttentionCase(AttentionSetup setup, uint32_t seed) : setup_(std::
     num_blocks += blocks;
   }
 
+  num_tokens_ += setup_.num_padding_rows;
+  max_blocks_ = std::max(max_blocks_, 1);
   q_stride_ = setup_.width() + 2 * setup_.num_kv_heads * setup_.head_dim;
   q_.assign(static_cast<size_t>(num_tokens_ * q_stride_), 0.0F);
   for (float& x : q_) x = 2.0F * normal(random);
@@ -154,7 +156,12 @@ double AttentionCase::value(int32_t sequence, int32_t head, int32_t token, int32
 }
 
 std::vector<float> AttentionCase::run() const {
-  return run(setup_.sequences, setup_.deterministic);
+  std::vector<SequenceRows> sequences = setup_.sequences;
+  const auto nobody = static_cast<int32_t>(sequences.size());
+  for (int32_t i = num_tokens_ - setup_.num_padding_rows; i < num_tokens_; ++i) {
+    sequences.push_back({.slot = nobody, .first_row = i, .num_rows = 1, .context_len = 1});
+  }
+  return run(sequences, setup_.deterministic);
 }
 
 std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences,

@@ -21,6 +21,7 @@ struct AttentionSetup {
   int32_t sliding_window = 0;
   float softcap = 0.0F;
   std::vector<SequenceRows> sequences = {};  // slots and first rows are filled in
+  int32_t num_padding_rows = 0;  // after those of the sequences: of nobody's slot, one token each
   int32_t num_decode_blocks = 5;
   bool deterministic = false;
 
@@ -33,7 +34,8 @@ class AttentionCase {
  public:
   AttentionCase(AttentionSetup setup, uint32_t seed);
 
-  // Through the kernels, (num_tokens, width). Checks that nothing else was written.
+  // Through the kernels, (num_tokens, width): rows of padding come last. Checks that nothing else
+  // was written.
   std::vector<float> run() const;
   // As run, of other sequences of the same contexts' tokens: `sequences` name the slot of the setup
   // and which of its rows (first_row counts those of the case).
@@ -47,7 +49,6 @@ class AttentionCase {
   Expected expected() const;
 
   const AttentionSetup& setup() const { return setup_; }
-  int32_t num_tokens() const { return num_tokens_; }
 
  private:
   double key(int32_t sequence, int32_t head, int32_t token, int32_t dim) const;

@@ -20,10 +20,11 @@ void check_case(const AttentionSetup& setup, uint32_t seed) {
   const AttentionCase c(setup, seed);
   const std::vector<float> got = c.run();
   const AttentionCase::Expected expected = c.expected();
-  REQUIRE(got.size() == expected.out.size());
+  REQUIRE(got.size() ==
+          expected.out.size() + static_cast<size_t>(setup.num_padding_rows * setup.width()));
   double worst = 0.0;
   size_t where = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
+  for (size_t i = 0; i < expected.out.size(); ++i) {
     const double error = std::abs(static_cast<double>(got[i]) - expected.out[i]);
     const double share = std::isnan(error) ? INFINITY : error / expected.bound[i];
     if (share > worst) {
@@ -53,6 +54,14 @@ TEST_CASE("decode_agrees_with_plain_loops") {
       check_case({.cache_is_f8 = f8, .group = 4, .head_dim = head_dim, .sequences = three}, seed++);
     }
   }
+  check_case({.cache_is_f8 = true, .group = 32, .head_dim = 64, .sequences = three}, seed++);
+  // More partials than the merge has threads for each column.
+  check_case({.dtype = DType::kF16,
+              .group = 2,
+              .head_dim = 256,
+              .sequences = {rows_of(1, 1000)},
+              .num_decode_blocks = 40},
+             seed++);
   for (const int32_t block_size : {8, 24, 32, 64}) {
     check_case({.dtype = DType::kF16,
                 .group = 3,
@@ -62,6 +71,14 @@ TEST_CASE("decode_agrees_with_plain_loops") {
                 .sequences = three},
                seed++);
   }
+}
+
+TEST_CASE("rows_of_deterministic_steps_agree_with_plain_loops") {
+  check_case({.group = 4,
+              .head_dim = 64,
+              .sequences = {rows_of(1, 200), rows_of(1, 1), rows_of(3, 64)},
+              .deterministic = true},
+             50);
 }
 
 TEST_CASE("windows_and_softcaps_of_decode_agree_with_plain_loops") {
@@ -122,6 +139,7 @@ TEST_CASE("random_mixed_steps_agree_with_plain_loops") {
                             .block_size = pick({8, 16, 24, 40}),
                             .sliding_window = pick({0, 0, 50}),
                             .softcap = static_cast<float>(pick({0, 0, 20})),
+                            .num_padding_rows = pick({0, 1, 3}),
                             .num_decode_blocks = pick({1, 3, 9})};
     for (int32_t i = pick({1, 2, 3}); i > 0; --i) {
       const int32_t rows = pick({1, 1, 2, 17, 65});
@@ -165,6 +183,12 @@ TEST_CASE("a_rows_bits_do_not_depend_on_its_chunk") {
 TEST_CASE("a_captured_step_with_nothing_to_do_writes_nothing") {
   const AttentionCase c({.group = 4, .head_dim = 64, .sequences = {rows_of(1, 100)}}, 500);
   c.run({}, false);  // checks what is untouched
+}
+
+TEST_CASE("the_decode_grid_is_as_large_as_can_be_at_work") {
+  CHECK(decode_grid_blocks(132, 228 << 10) == 264);  // H100
+  CHECK(decode_grid_blocks(108, 164 << 10) == 108);  // A100
+  CHECK(decode_grid_blocks(142, 100 << 10) == 142);  // L40S
 }
 
 TEST_CASE("shapes_without_kernels_are_refused") {
