@@ -32,6 +32,11 @@ const std::map<std::string_view, std::string> kSamples = {
     {"n-threads", "3"},
     {"model-id", "demo"},
     {"validation-workers", "3"},
+    {"deterministic", "true"},
+    {"sharded", "false"},
+    {"num-shard", "2"},
+    {"cuda-memory-fraction", "0.5"},
+    {"backend", "reference"},
     {"quantize", "int4"},
     {"dtype", "bfloat16"},
     {"kv-cache-dtype", "float16"},
@@ -149,9 +154,8 @@ TEST_CASE("launcher table: refused flags say why and what to do") {
 }
 
 TEST_CASE("launcher table: a refusal reads as one sentence") {
-  CHECK(refusal({"--num-shard", "4"}) ==
-        "--num-shard: only 1 is taken: a model runs on one device, the processors of this machine; "
-        "leave it out, and see --threads");
+  CHECK(refusal({"--n-gpu-layers", "4"}) ==
+        "--n-gpu-layers: only 0 is taken: there is no CUDA backend yet; leave it out");
   CHECK(refusal({}, {{"ROPE_FACTOR", "2"}}) ==
         "ROPE_FACTOR: rope scaling is what the model's config.json says (linear, dynamic, llama3, "
         "yarn), and can't be given beside it yet; set `rope_scaling` in a copy of config.json");
