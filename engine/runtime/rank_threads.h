@@ -17,7 +17,8 @@
 namespace tgi {
 
 // One thread at a time may call run, and not from within a task. Between runs the threads spin for
-// a moment, then sleep.
+// a moment, then sleep. A task that never returns is waited for: that a device which hangs gives up
+// in the end is its backend's care.
 class RankThreads {
  public:
   explicit RankThreads(int num_ranks);

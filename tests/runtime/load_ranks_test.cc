@@ -173,6 +173,20 @@ TEST_CASE("numbers of ranks that can't be are refused before anything is made") 
         "num_heads of the model is 3, which can't be dealt out to 2 ranks evenly");
 }
 
+TEST_CASE("ranks of the cpu backend share its processors and its memory") {
+  Backend& backend = cpu_backend();
+  const int num_cores = backend.make_device({})->info().num_threads;
+  const auto half = backend.make_device({.rank = 1, .world_size = 2});
+  CHECK(half->info().num_threads == std::max(1, num_cores / 2));
+  // One thread each is always granted, more only within the processors.
+  const auto many = backend.make_device({.rank = 1, .world_size = 1000, .num_threads = 1});
+  CHECK(many->info().num_threads == 1);
+  CHECK(many->info().memory_bytes < half->info().memory_bytes);
+  CHECK_THAT(error_of(Code::kInvalidArgument,
+                      [&] { (void)backend.make_device({.world_size = 1000, .num_threads = 2}); }),
+             Catch::StartsWith("2000 threads are asked for, but this process may use"));
+}
+
 TEST_CASE("a model that can't be served by so many ranks is refused by the check of its files") {
   ModelOptions options;
   options.backend = "cpu";
