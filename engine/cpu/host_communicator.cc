@@ -132,8 +132,12 @@ class HostCommunicator final : public Communicator {
 std::vector<std::unique_ptr<Communicator>> make_host_communicators(
     int world_size, std::chrono::milliseconds timeout) {
   TGI_CHECK(world_size >= 1);
-  const auto group = std::make_shared<HostGroup>(world_size, timeout);
   std::vector<std::unique_ptr<Communicator>> out;
+  if (world_size == 1) {
+    out.push_back(std::make_unique<NullCommunicator>());
+    return out;
+  }
+  const auto group = std::make_shared<HostGroup>(world_size, timeout);
   for (int rank = 0; rank < world_size; ++rank) {
     out.push_back(std::make_unique<HostCommunicator>(group, rank));
   }

@@ -49,7 +49,7 @@ void RankBarrier::arrive_and_wait(int rank) {
 void RankBarrier::wait_for_others(uint32_t round) {
   const auto ended = [&] { return round_.load() != round || failed_.load(); };
   if (!spin_until(ended, spin_time_)) {
-    const auto slice = timeout_ / kNumSlices;
+    const auto slice = std::chrono::microseconds(timeout_) / kNumSlices;
     std::unique_lock lock(mutex_);
     num_asleep_.fetch_add(1);
     bool has_ended = false;
