@@ -141,7 +141,7 @@ TEST_CASE("thousands of sums in a row keep the ranks together") {
 }
 
 TEST_CASE("ranks that do not come are named when the time is up") {
-  const auto communicators = make_host_communicators(4, std::chrono::milliseconds(200));
+  const auto communicators = make_host_communicators(4, std::chrono::milliseconds(500));
   std::vector<float> values(4 * 8);
   const auto reduce = [&](int rank) {
     const auto index = static_cast<size_t>(rank);
@@ -151,14 +151,14 @@ TEST_CASE("ranks that do not come are named when the time is up") {
     if (rank % 2 == 0) reduce(rank);
   });
   for (const size_t rank : {0U, 2U}) {
-    CHECK(errors[rank] == "ranks 1, 3 of 4 did not come to a reduction within 0.2 s");
+    CHECK(errors[rank] == "ranks 1, 3 of 4 did not come to a reduction within 0.5 s");
   }
   // Those that come later find out, and nobody waits again.
   const auto started = Clock::now();
   for (const std::string& error : run_ranks(4, reduce)) {
-    CHECK(error == "ranks 1, 3 of 4 did not come to a reduction within 0.2 s");
+    CHECK(error == "ranks 1, 3 of 4 did not come to a reduction within 0.5 s");
   }
-  CHECK(Clock::now() - started < std::chrono::milliseconds(150));
+  CHECK(Clock::now() - started < std::chrono::milliseconds(400));
 }
 
 TEST_CASE("an abort wakes all who wait and says whose fault it is") {
