@@ -72,7 +72,12 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
             "",
             "models are not downloaded yet",
             "fetch it with `hf download ORG/NAME --local-dir DIR`"),
-    refused("backend", "KIND", kOneAttention, kLeaveOut, EnvUse::kUnread),
+    sets("backend",
+         "NAME",
+         "auto (cuda where there is a GPU, else cpu), cpu, cuda, reference; default auto. LoRAX's "
+         "kinds of attention are refused (tgid --backend)",
+         set_backend,
+         EnvUse::kNone),
     refused("embedding-dim", "N", "embedding models are not available yet", kLeaveOut),
     refused("disable-sgmv", "", kNoLora, kLeaveOut),
     refused("memory-wiggle-room",
@@ -97,7 +102,8 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
     refused(
         "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),
     fixed("n-gpu-layers", "N", "0", "there is no CUDA backend yet", kLeaveOut),
-    refused("split-mode", "KIND", "a model runs on one device", kLeaveOut, EnvUse::kUnread),
+    refused(
+        "split-mode", "KIND", "a model is cut by heads only", "see --num-shard", EnvUse::kUnread),
     fixed("defrag-threshold",
           "X",
           "-1 -1.0",
@@ -126,7 +132,7 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
 });
 
 constexpr std::string_view kNoHub = "nothing is fetched from the hub yet";
-constexpr std::string_view kOneProcess = "there is one process and one device";
+constexpr std::string_view kOneProcess = "all ranks are threads of one process; see --num-shard";
 constexpr std::string_view kNoSageMaker = "only the entry script of TGI's SageMaker image reads it";
 constexpr std::string_view kNoVertex = "the Vertex AI routes are not available yet";
 constexpr std::string_view kNoBucket = "models and adapters are not fetched from buckets";
@@ -178,7 +184,7 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
             "BOOL",
             kNoSageMaker,
             "leave it out: code that comes with a model is never run"),
-    refused("SM_NUM_GPUS", "N", kNoSageMaker, kLeaveOut),
+    refused("SM_NUM_GPUS", "N", kNoSageMaker, "set NUM_SHARD"),
     refused("AIP_PREDICT_ROUTE", "PATH", kNoVertex, kLeaveOut),
     refused("AIP_HEALTH_ROUTE", "PATH", kNoVertex, "use /health"),
     refused("AIP_HTTP_PORT", "PORT", kNoVertex, "set PORT"),

@@ -35,6 +35,13 @@ constexpr auto kServe = std::to_array<LauncherRow>({
         "of the CPU backend; default: one per physical core that may be used (tgid --threads)",
         [](Options& o, const std::string& v) { pass_count(o, "threads", v); },
         EnvUse::kNone),
+    sets(
+        "deterministic",
+        "",
+        "bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid "
+        "--deterministic)",
+        [](Options& o, const std::string&) { pass_to_engine(o, "deterministic", "1"); },
+        EnvUse::kNone),
 });
 
 constexpr auto kLauncher = std::to_array<LauncherRow>({
@@ -52,18 +59,16 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "threads of the daemon that render chats and tokenise prompts; default 2 (tgid "
          "--intake-threads)",
          set_workers),
-    fixed("sharded",
-          "BOOL",
-          "false 0",
-          "a model runs on one device, the processors of this machine",
-          kLeaveOut,
-          EnvUse::kRead),
-    fixed("num-shard",
-          "N",
-          "1",
-          "a model runs on one device, the processors of this machine",
-          "leave it out, and see --threads",
-          EnvUse::kRead),
+    sets("sharded",
+         "BOOL",
+         "true wants --num-shard of 2 or more beside it: GPUs are not counted here. false changes "
+         "nothing",
+         [](Options& o, const std::string& v) { o.sharded = parse_launcher_switch(v); }),
+    sets("num-shard",
+         "N",
+         "ranks that share the model: one GPU each, or threads of the processor, where it is no "
+         "faster; default 1, where TGI takes all GPUs (tgid --num-shard)",
+         [](Options& o, const std::string& v) { pass_count(o, "num-shard", v); }),
     sets("quantize",
          "KIND",
          "int8 or int4: round the weights to that while loading; none. TGI's and LoRAX's kinds are "
@@ -167,11 +172,11 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
             "",
             "there are no other kernels to fall back to",
             "set TGI_CPU_ISA=generic or TGI_BACKEND=reference to compare with plain code"),
-    fixed("cuda-memory-fraction",
-          "X",
-          "1 1.0",
-          "there is no CUDA backend yet",
-          "bound the KV cache with --kv-cache-memory SIZE"),
+    sets("cuda-memory-fraction",
+         "X",
+         "of the memory that is free on a GPU, for weights, KV cache and workspace; default 0.9 "
+         "(tgid --cuda-memory-fraction)",
+         set_memory_fraction),
     refused("rope-scaling", "KIND", kRopeInConfig, kEditConfig, EnvUse::kRead),
     refused("rope-factor", "X", kRopeInConfig, kEditConfig, EnvUse::kRead),
     sets_switch<&Options::json_output>("json-output", "log lines as JSON"),

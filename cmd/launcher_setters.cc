@@ -142,6 +142,29 @@ void set_quantize(ServeOptions& options, const std::string& value) {
               fmt::format("expected int8, int4 or none, got \"{}\"", value));
 }
 
+void set_backend(ServeOptions& options, const std::string& value) {
+  for (const char* known : {"auto", "cpu", "cuda", "reference"}) {
+    if (value == known) return pass_to_engine(options, "backend", value);
+  }
+  for (const char* attention : {"fa2", "flashinfer", "paged"}) {
+    if (value != attention) continue;
+    throw Error(Code::kUnsupported,
+                fmt::format("{} is a kind of attention, and here there is one for all models and "
+                            "prompts; leave it out",
+                            value));
+  }
+  throw Error(Code::kInvalidArgument,
+              fmt::format("expected auto, cpu, cuda or reference, got \"{}\"", value));
+}
+
+void set_memory_fraction(ServeOptions& options, const std::string& value) {
+  double fraction = 0;
+  if (!parse_whole(value, fraction) || !(fraction > 0 && fraction <= 1)) {
+    fail("a number above 0, at most 1", value);
+  }
+  pass_to_engine(options, "cuda-memory-fraction", value);
+}
+
 void set_host(ServeOptions& options, const std::string& value) {
   std::string host = parse_launcher_text(value);
   if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);

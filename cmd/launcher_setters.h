@@ -21,6 +21,8 @@ void pass_to_engine(ServeOptions& options, const std::string& flag, const std::s
 void pass_count(ServeOptions& options, const char* flag, const std::string& value);
 void pass_dtype(ServeOptions& options, const char* flag, const std::string& value);
 
+void set_backend(ServeOptions& options, const std::string& value);
+void set_memory_fraction(ServeOptions& options, const std::string& value);
 void set_quantize(ServeOptions& options, const std::string& value);
 void set_kv_cache_memory(ServeOptions& options, const std::string& value);
 void set_workers(ServeOptions& options, const std::string& value);

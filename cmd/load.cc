@@ -30,17 +30,35 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for "
                  "int4")
       ->type_name("N");
+  app.add_option("--backend", flags.backend,
+                 "auto (cuda where there is a GPU, else cpu), cpu, cuda or reference")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}));
+  app.add_option("--num-shard", flags.num_shard,
+                 "ranks that share the model: GPUs, or threads of the processor")
+      ->type_name("N");
+  app.add_option("--cuda-memory-fraction", flags.cuda_memory_fraction,
+                 "of the memory that is free on a GPU, above 0 and at most 1")
+      ->type_name("X");
+  app.add_flag(
+      "--deterministic", flags.deterministic,
+      "bits of an answer never depend on its batch; slower on a GPU, always so on the CPU");
 }
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
   Session session(common);
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
-  const ipc::LoadParams params{.model = absolute_model(flags.model),
-                               .load_format = flags.load_format,
-                               .dtype = flags.dtype,
-                               .quantize = flags.quantize,
-                               .quantize_group_size = flags.quantize_group_size};
+  const ipc::LoadParams params{
+      .model = absolute_model(flags.model),
+      .load_format = flags.load_format,
+      .dtype = flags.dtype,
+      .quantize = flags.quantize,
+      .quantize_group_size = flags.quantize_group_size,
+      .backend = flags.backend,
+      .num_shard = flags.num_shard,
+      .deterministic = flags.deterministic ? std::optional(true) : std::nullopt,
+      .cuda_memory_fraction = flags.cuda_memory_fraction};
   session.client().call(ipc::kLoad, ipc::to_json(params));
   const ipc::Status status = session.prepare({.may_start = false});
   if (!status.model) {

@@ -15,6 +15,10 @@ struct LoadFlags {
   std::optional<std::string> quantize;
   std::optional<int64_t> quantize_group_size;
   std::optional<std::string> dtype;
+  std::optional<std::string> backend;
+  std::optional<int64_t> num_shard;
+  std::optional<double> cuda_memory_fraction;
+  bool deterministic = false;
 };
 
 void add_load_flags(CLI::App& app, LoadFlags& flags);

@@ -34,13 +34,20 @@ std::string weights_type(const ipc::ModelStatus& model) {
                      model.dtype);
 }
 
+std::string backend(const ipc::ModelStatus& model) {
+  std::string out = fmt::format("{} {}", model.backend, model.isa);
+  if (model.num_shard > 1) out += fmt::format(", {} ranks", model.num_shard);
+  if (model.num_threads > 0) out += fmt::format(", {} threads", model.num_threads);
+  return model.deterministic ? out + ", deterministic" : out;
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   return {
       {"model", model.name},
       {"architecture",
        fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
-      {"backend", fmt::format("{} {}, {} threads", model.backend, model.isa, model.num_threads)},
+      {"backend", backend(model)},
       {"dtype", fmt::format("weights {}, KV cache {}", weights_type(model), model.kv_cache_dtype)},
       {"context", fmt::format("{} tokens", model.max_total_tokens)},
       {"memory", fmt::format("weights {}, KV cache {}, workspace {}, of {}",

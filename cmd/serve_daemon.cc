@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "cmd/model_path.h"
@@ -21,11 +22,20 @@ constexpr std::array kKnown = {
     KnownSetting{"dtype", [](const ipc::ModelStatus& m) { return m.dtype; }},
     KnownSetting{"quantize", [](const ipc::ModelStatus& m) { return m.quantize; }},
     KnownSetting{"kv-cache-dtype", [](const ipc::ModelStatus& m) { return m.kv_cache_dtype; }},
+    KnownSetting{"backend", [](const ipc::ModelStatus& m) { return m.backend; }},
+    KnownSetting{"num-shard",
+                 [](const ipc::ModelStatus& m) { return fmt::format("{}", m.num_shard); }},
+    KnownSetting{
+        "deterministic",
+        [](const ipc::ModelStatus& m) { return std::string(m.deterministic ? "1" : "0"); }},
     KnownSetting{"max-running",
                  [](const ipc::ModelStatus& m) { return fmt::format("{}", m.max_running); }},
     KnownSetting{"max-batch-tokens",
                  [](const ipc::ModelStatus& m) { return fmt::format("{}", m.max_batch_tokens); }},
 };
+
+// The one that tgid takes without a value; on when it is given.
+constexpr std::string_view kSwitch = "deterministic";
 
 [[noreturn]] void refuse_running(const std::string& what, const ipc::Client& client) {
   throw Error(Code::kInvalidArgument,
@@ -66,6 +76,12 @@ void load(const ipc::Client& client, const std::string& model, const ServeOption
     if (setting.flag == "dtype") params.dtype = setting.value;
     if (setting.flag == "quantize") params.quantize = setting.value;
     if (setting.flag == "kv-cache-dtype") params.kv_cache_dtype = setting.value;
+    if (setting.flag == "backend") params.backend = setting.value;
+    if (setting.flag == "num-shard") params.num_shard = number();
+    if (setting.flag == "deterministic") params.deterministic = true;
+    if (setting.flag == "cuda-memory-fraction") {
+      params.cuda_memory_fraction = std::strtod(setting.value.c_str(), nullptr);
+    }
     if (setting.flag == "max-running") params.max_running = number();
     if (setting.flag == "max-batch-tokens") params.max_batch_tokens = number();
     if (setting.flag == "max-total-tokens") params.max_total_tokens = number();
@@ -82,7 +98,7 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
   }
   for (const EngineSetting& setting : options.engine) {
     flags.push_back("--" + setting.flag);
-    flags.push_back(setting.value);
+    if (setting.flag != kSwitch) flags.push_back(setting.value);
   }
   return flags;
 }

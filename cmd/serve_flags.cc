@@ -78,6 +78,7 @@ class Resolver {
     take_model();
     take_http();
     check_lengths();
+    check_sharded();
     choose_host();
     return std::move(options_);
   }
@@ -208,6 +209,15 @@ class Resolver {
           "--max-input-tokens: expected less than max-total-tokens, which is {}, got {}", *total,
           *input));
     }
+  }
+
+  void check_sharded() const {
+    if (!options_.sharded.value_or(false)) return;
+    for (const EngineSetting& setting : options_.engine) {
+      if (setting.flag == "num-shard" && setting.value != "1") return;
+    }
+    throw UsageError(
+        "--sharded (SHARDED) is true: expected --num-shard (NUM_SHARD) of 2 or more beside it");
   }
 
   void choose_host() {

@@ -34,6 +34,7 @@ struct ServeOptions {
   int64_t payload_limit = 2'000'000;        // bytes of a body
   std::optional<int64_t> max_input_tokens;  // absent: max_total_tokens - 1
   std::optional<int64_t> max_total_tokens;  // absent: what the daemon says; is in `engine` too
+  std::optional<bool> sharded;              // true: num-shard is in `engine`, above 1
   bool disable_grammar_support = false;     // a grammar gets "grammar is not supported"
   bool enable_prefill_logprobs = false;     // without it `prefill` of the details is empty
   std::optional<std::string> tokenizer_config_path;  // a file that exists

@@ -57,6 +57,8 @@ _tgi() {
         --threads) COMPREPLY=(); return ;;
         --model-id) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --validation-workers) COMPREPLY=(); return ;;
+        --sharded) COMPREPLY=(); return ;;
+        --num-shard) COMPREPLY=(); return ;;
         --quantize) COMPREPLY=(); return ;;
         --dtype) COMPREPLY=(); return ;;
         --kv-cache-dtype) COMPREPLY=(); return ;;
@@ -73,6 +75,7 @@ _tgi() {
         --max-batch-size) COMPREPLY=(); return ;;
         --hostname) COMPREPLY=(); return ;;
         -p|--port) COMPREPLY=(); return ;;
+        --cuda-memory-fraction) COMPREPLY=(); return ;;
         --otlp-endpoint) COMPREPLY=(); return ;;
         --otlp-service-name) COMPREPLY=(); return ;;
         --cors-allow-origin) COMPREPLY=(); return ;;
@@ -81,10 +84,11 @@ _tgi() {
         --max-client-batch-size) COMPREPLY=(); return ;;
         --payload-limit) COMPREPLY=(); return ;;
         -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
+        --backend) COMPREPLY=(); return ;;
         --n-threads) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --http --kv-cache-memory --threads --model-id --validation-workers --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --n-threads --socket --no-start -v --verbose'
+      options='-h --help --http --kv-cache-memory --threads --deterministic --model-id --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose'
       ;;
     ps)
       case "$previous" in
@@ -98,9 +102,12 @@ _tgi() {
         --dtype) COMPREPLY=($(compgen -W 'auto f32 bf16 f16' -- "$word")); return ;;
         --quantize) COMPREPLY=($(compgen -W 'none int8 int4' -- "$word")); return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
+        --backend) COMPREPLY=($(compgen -W 'auto cpu cuda reference' -- "$word")); return ;;
+        --num-shard) COMPREPLY=(); return ;;
+        --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --load-format --dtype --quantize --quantize-group-size --socket --no-start -v --verbose'
+      options='-h --help --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose'
       files=yes
       ;;
     unload)

@@ -97,8 +97,11 @@ _tgi() {
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--kv-cache-memory[of the KV cache, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
         '--threads[of the CPU backend; default\: one per physical core that may be used (tgid --threads)]:N: ' \
+        '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
+        '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
+        '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
         '--quantize[int8 or int4\: round the weights to that while loading; none. TGI'\''s and LoRAX'\''s kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
         '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights. TGI'\''s fp8 kinds are refused (tgid --kv-cache-dtype)]:TYPE: ' \
@@ -116,6 +119,7 @@ _tgi() {
         '--hostname[address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read only when it is an IP address\: shells and containers put the machine'\''s name there]:HOST: ' \
         '-p[port to listen on; default 3000, 0\: a free one]:PORT: ' \
         '--port[port to listen on; default 3000, 0\: a free one]:PORT: ' \
+        '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace; default 0.9 (tgid --cuda-memory-fraction)]:X: ' \
         '--json-output[log lines as JSON]' \
         '--otlp-endpoint[send traces there\: OTLP over HTTP, usually port 4318; TGI spoke gRPC, and its port 4317 is refused]:URL: ' \
         '--otlp-service-name[service.name of the traces; default text-generation-inference.router]:NAME: ' \
@@ -128,6 +132,7 @@ _tgi() {
         '--enable-prefill-logprobs[without it `prefill` of the details is empty, whatever decoder_input_details says]' \
         '-g[seconds that running requests get to finish at the end; default 90]:N: ' \
         '--graceful-termination-timeout[seconds that running requests get to finish at the end; default 90]:N: ' \
+        '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda, reference; default auto. LoRAX'\''s kinds of attention are refused (tgid --backend)]:NAME: ' \
         '--n-threads[as --threads (tgid --threads)]:N: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -155,6 +160,10 @@ _tgi() {
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
         '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading]:KIND:(none int8 int4)' \
         '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 64 for int8, 32 for int4]:N: ' \
+        '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda or reference]:NAME:(auto cpu cuda reference)' \
+        '--num-shard[ranks that share the model\: GPUs, or threads of the processor]:N: ' \
+        '--cuda-memory-fraction[of the memory that is free on a GPU, above 0 and at most 1]:X: ' \
+        '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -114,6 +114,10 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   take(asked.max_total_tokens, options.max_total_tokens);
   take(asked.max_running, options.max_running);
   take(asked.max_batch_tokens, options.max_batch_tokens);
+  take(asked.num_shard, options.num_shard);
+  if (asked.backend) options.backend = *asked.backend;
+  if (asked.deterministic) options.deterministic = *asked.deterministic;
+  if (asked.cuda_memory_fraction) options.cuda_memory_fraction = *asked.cuda_memory_fraction;
   ModelHost& models = services.models;
   answer_by_job(services.load_jobs, services.outbox, session, [&models, options] {
     models.load(options);

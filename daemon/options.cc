@@ -97,6 +97,17 @@ constexpr OptionRow count_option(std::string_view flag, std::string_view help, F
 }
 
 template <typename Field>
+constexpr OptionRow switch_option(std::string_view flag, std::string_view help, Field) {
+  return {.flag = flag,
+          .value_name = "",
+          .help = help,
+          .is_switch = true,
+          .set = [](Options& options,
+                    const std::string& text) { Field{}(options) = parse_switch(text); },
+          .get = [](const Options& options) { return std::string(Field{}(options) ? "1" : "0"); }};
+}
+
+template <typename Field>
 constexpr OptionRow seconds_option(std::string_view flag, std::string_view help, Field) {
   return {.flag = flag,
           .value_name = "SECONDS",
@@ -113,13 +124,10 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "PATH",
         "Hugging Face folder to load at start, or \"demo\" for the toy model inside the executable",
         [](auto& o) -> auto& { return o.model.model; }),
-    {.flag = "no-model",
-     .value_name = "",
-     .help = "start without a model; `tgi load` brings one",
-     .is_switch = true,
-     .set = [](Options& options,
-               const std::string& text) { options.no_model = parse_switch(text); },
-     .get = [](const Options& options) { return std::string(options.no_model ? "1" : "0"); }},
+    switch_option(
+        "no-model", "start without a model; `tgi load` brings one", [](auto& o) -> auto& {
+          return o.no_model;
+        }),
     text_option(
         "load-format",
         "FORMAT",
@@ -167,8 +175,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         [](auto& o) -> auto& { return o.model.kv_cache_dtype; }),
     {.flag = "kv-cache-memory",
      .value_name = "SIZE",
-     .help = "of the KV cache, such as 4GiB; default: room for 16 whole contexts, at most half of "
-             "what the weights leave",
+     .help = "of the KV cache of all ranks, such as 4GiB; default: room for 16 whole contexts, at "
+             "most half of what the weights leave",
      .is_switch = false,
      .set =
          [](Options& options, const std::string& text) {
@@ -234,8 +242,33 @@ constexpr auto kTable = std::to_array<OptionRow>({
     text_option(
         "backend",
         "NAME",
-        "cpu, or reference: plain double-precision loops, slow, to check against",
+        "auto (cuda where there is a GPU, else cpu), cpu, cuda, or reference: plain "
+        "double-precision loops, slow, to check against",
         [](auto& o) -> auto& { return o.model.backend; }),
+    count_option(
+        "num-shard",
+        "ranks that share the model by tensor parallelism, each with its part of the weights and "
+        "of the KV cache: one GPU each, or threads of this processor, where it is no faster than "
+        "one; must divide the model's heads",
+        [](auto& o) -> auto& { return o.model.num_shard; }),
+    switch_option(
+        "deterministic",
+        "bits of an answer never depend on what else is in its batch; slower on a GPU, always so "
+        "on the CPU",
+        [](auto& o) -> auto& { return o.model.deterministic; }),
+    {.flag = "cuda-memory-fraction",
+     .value_name = "X",
+     .help = "of the memory that is free on a GPU, for weights, KV cache and workspace together",
+     .is_switch = false,
+     .set =
+         [](Options& options, const std::string& text) {
+           options.model.cuda_memory_fraction =
+               parse_number<double>(text, 1e-6, 1, "a number above 0, at most 1");
+         },
+     .get =
+         [](const Options& options) {
+           return fmt::format("{}", options.model.cuda_memory_fraction);
+         }},
     text_option(
         "cpu-isa",
         "NAME",
@@ -245,9 +278,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         [](auto& o) -> auto& { return o.model.cpu_isa; }),
     {.flag = "threads",
      .value_name = "N",
-     .help = "of the CPU backend; auto: one per physical core this process may use, within the "
-             "quota of "
-             "its cgroup",
+     .help = "of the CPU backend, for all ranks together; auto: one per physical core this process "
+             "may use, within the quota of its cgroup",
      .is_switch = false,
      .set =
          [](Options& options, const std::string& text) {
@@ -258,16 +290,11 @@ constexpr auto kTable = std::to_array<OptionRow>({
            return options.model.num_threads == 0 ? std::string("auto")
                                                  : fmt::format("{}", options.model.num_threads);
          }},
-    {.flag = "pin-threads",
-     .value_name = "",
-     .help =
-         "keep each thread of the CPU backend on one processor: for a machine that serves nothing "
-         "else",
-     .is_switch = true,
-     .set = [](Options& options,
-               const std::string& text) { options.model.pin_threads = parse_switch(text); },
-     .get =
-         [](const Options& options) { return std::string(options.model.pin_threads ? "1" : "0"); }},
+    switch_option(
+        "pin-threads",
+        "keep each thread of the CPU backend on one processor: for a machine that serves nothing "
+        "else",
+        [](auto& o) -> auto& { return o.model.pin_threads; }),
     text_option(
         "socket", "PATH", "Unix socket to listen on", [](auto& o) -> auto& { return o.socket; }),
     count_option(

@@ -175,9 +175,13 @@ struct LoadParams {                               // what is absent stays as the
   std::optional<int64_t> max_total_tokens{};      // of one request
   std::optional<int64_t> max_running{};           // sequences in a step
   std::optional<int64_t> max_batch_tokens{};      // token rows in a step
+  std::optional<std::string> backend{};           // "auto", "cpu", "cuda", "reference"
+  std::optional<int64_t> num_shard{};             // ranks that share the model
+  std::optional<bool> deterministic{};
+  std::optional<double> cuda_memory_fraction{};  // of a GPU's free memory
 };
 
-struct MemoryPlan {  // bytes
+struct MemoryPlan {  // bytes, of all ranks together
   int64_t weights = 0;
   int64_t kv_cache = 0;
   int64_t workspace = 0;
@@ -191,8 +195,10 @@ struct ModelStatus {
   std::string quantize;  // "none", or of the layers' matrices: "int8", "int4"
   int64_t quantize_group_size = 0;
   std::string kv_cache_dtype;
-  std::string backend;  // "cpu"
-  std::string isa;      // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
+  std::string backend;         // "cpu"
+  std::string isa;             // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
+  int64_t num_shard = 1;       // ranks that share the model; what follows is of all together
+  bool deterministic = false;  // asked for; the cpu backend is so always
   int64_t num_threads = 0;
   int64_t num_params = 0;
   int64_t vocab_size = 0;

@@ -167,6 +167,8 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::kv_cache_dtype>("kv_cache_dtype"),
       field<&M::backend>("backend"),
       field<&M::isa>("isa"),
+      field<&M::num_shard>("num_shard"),
+      field<&M::deterministic>("deterministic"),
       field<&M::num_threads>("num_threads"),
       field<&M::num_params>("num_params"),
       field<&M::vocab_size>("vocab_size"),

@@ -120,6 +120,11 @@ std::span<const Field<LoadParams>> fields<LoadParams>() {
       field<&LoadParams::max_running>("max_running", {.low = 1, .high = INT32_MAX}),
       field<&LoadParams::max_batch_tokens>("max_batch_tokens", {.low = 1, .high = INT32_MAX}),
       field<&LoadParams::dtype>("dtype"),
+      field<&LoadParams::backend>("backend"),
+      field<&LoadParams::num_shard>("num_shard", {.low = 1, .high = INT32_MAX}),
+      field<&LoadParams::deterministic>("deterministic"),
+      field<&LoadParams::cuda_memory_fraction>("cuda_memory_fraction",
+                                               {.low = 0, .high = 1, .above_low = true}),
   };
   return kFields;
 }
@@ -195,6 +200,7 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   check_choice(out.load_format, "load_format", {"auto", "dummy"});
   check_choice(out.quantize, "quantize", {"none", "int8", "int4"});
   check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
+  check_choice(out.backend, "backend", {"auto", "cpu", "cuda", "reference"});
   check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16"});
   return out;
 }

@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/cpu/amx.h"
 #include "engine/cpu/cpu_device.h"
+#include "engine/cpu/host_communicator.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/kernels/kernel_table.h"
 
@@ -92,33 +94,43 @@ const KernelTable& find_kernels(std::string_view isa) {
                           fmt::join(known, ", ")));
 }
 
-std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
+// Threads of the rank. One each is always granted: ranks that take turns on a processor are slow
+// but right, which is what they are good for on a small machine.
+static int choose_num_threads(const CpuOptions& options) {
   const auto num_cpus = static_cast<int>(affinity_cpus().size());
-  if (options.num_threads > num_cpus && !options.may_oversubscribe) {
+  const int count = options.num_threads > 0
+                        ? options.num_threads
+                        : std::max(1, default_num_threads() / options.world_size);
+  const int total = count * options.world_size;
+  if (total <= num_cpus || options.may_oversubscribe) return count;
+  if (count > 1) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{} threads are asked for, but this process may use {} processors; "
                             "threads that wait for each other's processor only slow down",
-                            options.num_threads, num_cpus));
+                            total, num_cpus));
   }
-  return std::make_unique<CpuDevice>(find_kernels(options.isa), options.num_threads,
-                                     options.pin_threads);
+  if (options.rank == 0) {
+    log_warn("more ranks than processors, they take turns",
+             {{"ranks", options.world_size}, {"processors", num_cpus}});
+  }
+  return count;
+}
+
+std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
+  CpuOptions chosen = options;
+  chosen.num_threads = choose_num_threads(options);
+  return std::make_unique<CpuDevice>(find_kernels(options.isa), chosen);
 }
 
 namespace {
 
-// Ranks share the processors; what they exchange stays in host memory.
+// Ranks share the processors and the memory; what they exchange stays there.
 class HostBackend : public Backend {
  public:
   int num_devices() override { return std::numeric_limits<int>::max(); }
   std::vector<std::unique_ptr<Communicator>> make_communicators(
       std::span<Device* const> ranks) override {
-    if (ranks.size() != 1) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{} ranks on the {} backend", ranks.size(), name()));
-    }
-    std::vector<std::unique_ptr<Communicator>> out;
-    out.push_back(std::make_unique<NullCommunicator>());
-    return out;
+    return make_host_communicators(static_cast<int>(ranks.size()));
   }
 };
 
@@ -128,15 +140,17 @@ class CpuBackend final : public HostBackend {
   std::unique_ptr<Device> make_device(const DeviceOptions& options) override {
     return make_cpu_device({.isa = options.cpu_isa,
                             .num_threads = options.num_threads,
-                            .pin_threads = options.pin_threads});
+                            .pin_threads = options.pin_threads,
+                            .rank = options.rank,
+                            .world_size = options.world_size});
   }
 };
 
 class ReferenceBackend final : public HostBackend {
  public:
   std::string_view name() const override { return "reference"; }
-  std::unique_ptr<Device> make_device(const DeviceOptions& /*options*/) override {
-    return make_reference_device();
+  std::unique_ptr<Device> make_device(const DeviceOptions& options) override {
+    return make_reference_device(options.world_size);
   }
 };
 

@@ -11,19 +11,22 @@
 namespace tgi {
 
 struct CpuOptions {
-  std::string isa = "auto";        // "auto": the best this machine has; or one of available_isas()
-  int num_threads = 0;             // 0: one per physical core this process may use
+  std::string isa = "auto";  // "auto": the best this machine has; or one of available_isas()
+  int num_threads = 0;  // of this rank; 0: its share of the physical cores this process may use
   bool pin_threads = false;        // each to one processor
   bool may_oversubscribe = false;  // more threads than processors: for tests
+  int rank = 0;
+  int world_size = 1;  // devices on these processors, each with its share of the memory
 };
 
-// Throws kInvalidArgument naming the known instruction sets or for more threads than processors,
-// kUnsupported when this machine lacks the instruction set asked for.
+// Throws kInvalidArgument naming the known instruction sets or for more threads than processors (of
+// one thread each there may be any number of ranks), kUnsupported when this machine lacks the
+// instruction set asked for.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options);
 
 // Every op in plain loops in double precision, one thread: the definition. For tests and for
 // looking into differences; slow.
-std::unique_ptr<Device> make_reference_device();
+std::unique_ptr<Device> make_reference_device(int world_size = 1);
 
 // "cpu" and "reference".
 Backend& cpu_backend();

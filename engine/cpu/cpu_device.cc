@@ -15,15 +15,15 @@
 
 namespace tgi {
 
-CpuDevice::CpuDevice(const KernelTable& kernels, int num_threads, bool pin_threads)
+CpuDevice::CpuDevice(const KernelTable& kernels, const CpuOptions& options)
     : kernels_(kernels),
       min_many_rows_(measure_min_many_rows(kernels)),
-      pool_(num_threads, pin_threads) {
+      pool_(options.num_threads, options.pin_threads, options.rank * options.num_threads) {
   info_ = {.backend = "cpu",
            .isa = std::string(kernels.isa),
            .description = cpu_description(),
            .num_threads = pool_.num_threads(),
-           .memory_bytes = available_memory_bytes(),
+           .memory_bytes = available_memory_bytes() / options.world_size,
            .activation_dtype = DType::kF32};
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/panel_kv_cache.h"
 #include "engine/cpu/slot_table.h"
@@ -23,7 +24,8 @@ namespace tgi {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(const KernelTable& kernels, int num_threads, bool pin_threads = false);
+  // REQUIRES: options.num_threads is chosen.
+  CpuDevice(const KernelTable& kernels, const CpuOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
 

@@ -150,16 +150,16 @@ void rotate_head(float* head, const RopeSpec& rope, const std::vector<float>& co
 
 }  // namespace
 
-std::unique_ptr<Device> make_reference_device() {
-  return std::make_unique<ReferenceDevice>();
+std::unique_ptr<Device> make_reference_device(int world_size) {
+  return std::make_unique<ReferenceDevice>(world_size);
 }
 
-ReferenceDevice::ReferenceDevice() {
+ReferenceDevice::ReferenceDevice(int world_size) {
   info_ = {.backend = "reference",
            .isa = "reference",
            .description = cpu_description(),
            .num_threads = 1,
-           .memory_bytes = available_memory_bytes(),
+           .memory_bytes = available_memory_bytes() / world_size,
            .activation_dtype = DType::kF32};
 }
 

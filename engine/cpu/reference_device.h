@@ -13,7 +13,7 @@ namespace tgi {
 
 class ReferenceDevice final : public Device {
  public:
-  ReferenceDevice();
+  explicit ReferenceDevice(int world_size = 1);  // that share the memory
 
   const DeviceInfo& info() const override { return info_; }
 

@@ -2,39 +2,15 @@
 #include "engine/cpu/thread_pool.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/error.h"
+#include "base/spin.h"
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
 
 namespace tgi {
 namespace {
-
-// Longer than the gaps between the ops of one step, shorter than anyone would notice.
-constexpr auto kSpinTime = std::chrono::microseconds(100);
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Spins until done() or the time is up; says which.
-template <typename Done>
-bool spin_until(Done done) {
-  const auto end = std::chrono::steady_clock::now() + kSpinTime;
-  do {
-    for (int i = 0; i < 64; ++i) {
-      if (done()) return true;
-      relax();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return done();
-}
 
 constexpr uint64_t kCountMask = 0xFFFFFFFFU;
 
@@ -47,9 +23,13 @@ int default_num_threads() {
   return std::max(count, 1);
 }
 
-ThreadPool::ThreadPool(int num_threads, bool pinned) {
+ThreadPool::ThreadPool(int num_threads, bool pinned, int first_cpu) {
   const int count = num_threads > 0 ? num_threads : default_num_threads();
-  if (pinned) cpus_ = spread_over_cores(affinity_cpus());
+  if (pinned) {
+    cpus_ = spread_over_cores(affinity_cpus());
+    std::rotate(cpus_.begin(), cpus_.begin() + first_cpu % static_cast<int>(cpus_.size()),
+                cpus_.end());
+  }
   workers_.reserve(static_cast<size_t>(count - 1));
   for (int thread = 1; thread < count; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });

@@ -18,8 +18,9 @@ namespace tgi {
 class ThreadPool {
  public:
   // 0: default_num_threads(). Pinned: each thread stays on one processor, the calling one from
-  // pin_caller() on; best effort.
-  explicit ThreadPool(int num_threads = 0, bool pinned = false);
+  // pin_caller() on; best effort. Pools beside each other skip the processors of those before:
+  // first_cpu.
+  explicit ThreadPool(int num_threads = 0, bool pinned = false, int first_cpu = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -31,7 +31,7 @@ struct DeviceInfo {
   std::string isa;           // "avx512bf16", "avx2", ...; of a GPU "sm_90"
   std::string description;   // of the hardware, for people
   int num_threads = 0;       // 0 where it means nothing
-  int64_t memory_bytes = 0;  // that a plan may use in all
+  int64_t memory_bytes = 0;  // that the plan of this rank may use in all
   DType activation_dtype = DType::kF32;
   bool makes_random_matrices = false;  // takes WeightPart.random
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
@@ -263,7 +263,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 2;
+inline constexpr int kBackendAbi = 3;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -3,6 +3,8 @@
 // come within the deadline ends the step of all with kDeviceLost, naming it.
 #pragma once
 
+#include <string>
+
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
@@ -13,6 +15,11 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
   virtual void all_reduce_sum(const Tensor& tensor) = 0;  // in place; dense rows
+
+  // `failed_rank` will not come any more: a reduction that waits for it, now or later, ends with
+  // kDeviceLost saying so. Called once per communicator of the group, from any thread. (optional:
+  // by default they wait for their deadline)
+  virtual void abort(int /*failed_rank*/, const std::string& /*reason*/) {}
 };
 
 // One rank: nothing to do, so that no caller asks how many there are.

@@ -64,14 +64,19 @@ class StoragePlan {
     if (cols % options_.group_size != 0) {
       throw Error(
           Code::kInvalidArgument,
-          fmt::format("quantize group size {} does not divide the {} columns of {}; use one "
+          fmt::format("quantize group size {} does not divide the {} columns of {}{}; use one "
                       "that does, or 0 for the default",
-                      options_.group_size, cols, entry.name));
+                      options_.group_size, cols, entry.name, on_each_rank(entry, cols)));
     }
     return {kind, options_.group_size};
   }
 
  private:
+  std::string on_each_rank(const TensorEntry& entry, int64_t cols) const {
+    if (cols == entry.cols) return "";
+    return fmt::format(" on each of {} ranks", options_.world_size);
+  }
+
   void check_dense(const TensorEntry& entry) const {
     const std::string_view format = model_.weight_format->format_of(model_.json, entry.name);
     if (format == "dense") return;

@@ -49,7 +49,10 @@ struct LoadWeightsOptions {
   // Of the layers' matrices. The head, on whose rows the choice of a token hangs, is int8 at least;
   // embeddings are only looked up and stay dense, but where they are the head too.
   Quantization quantization = Quantization::kNone;
-  int32_t group_size = 0;  // 0: the default of the kind, the last group being filled up
+  // 0: the default of the kind, the last group being filled up. Groups begin anew in the columns of
+  // each rank: where the cut is not on a border of groups, ranks round other numbers together than
+  // one rank alone.
+  int32_t group_size = 0;
   int rank = 0;
   int world_size = 1;
 };

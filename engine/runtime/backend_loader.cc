@@ -46,7 +46,7 @@ Backend& cuda_backend() {
   return backend;
 }
 
-Backend& automatic_backend() {
+Backend& choose_backend() {
   try {
     Backend& backend = cuda_backend();
     (void)backend.num_devices();
@@ -55,6 +55,12 @@ Backend& automatic_backend() {
     log_info("no GPU is used, the model runs on the processor", {{"reason", error.what()}});
     return cpu_backend();
   }
+}
+
+// Chosen once, so that the reason is told once and every load goes to the same place.
+Backend& automatic_backend() {
+  static Backend& backend = choose_backend();
+  return backend;
 }
 
 struct BackendRow {

@@ -8,6 +8,10 @@
 
 namespace tgi {
 
+static std::string of_each_rank(const MemoryRequest& request) {
+  return request.num_ranks == 1 ? "" : fmt::format(" on each of {} ranks", request.num_ranks);
+}
+
 std::string format_bytes(int64_t bytes) {
   const auto value = static_cast<double>(bytes);
   if (bytes >= int64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
@@ -21,10 +25,10 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
     throw Error(
         Code::kOutOfMemory,
         fmt::format("the model does not fit: {} of weights + {} of workspace + {} of KV cache are "
-                    "needed, {} "
-                    "are available; {}",
+                    "needed{}, {} are available; {}",
                     format_bytes(request.weight_bytes), format_bytes(request.workspace_bytes),
-                    format_bytes(kv_bytes), format_bytes(request.available_bytes), advice));
+                    format_bytes(kv_bytes), of_each_rank(request),
+                    format_bytes(request.available_bytes), advice));
   };
   if (left < request.block_bytes) fail(request.block_bytes, "use a smaller model or free memory");
 
@@ -46,18 +50,18 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
   num_blocks = std::min<int64_t>(num_blocks, INT32_MAX / request.block_size);
   if (num_blocks < 1) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("a KV cache of {} holds no block; one takes {}",
-                            format_bytes(request.kv_cache_bytes.value_or(0)),
+                fmt::format("a KV cache of {}{} holds no block; one takes {}",
+                            format_bytes(request.kv_cache_bytes.value_or(0)), of_each_rank(request),
                             format_bytes(request.block_bytes)));
   }
   const int64_t capacity = num_blocks * request.block_size;
   if (request.max_total_tokens && *request.max_total_tokens > capacity) {
     throw Error(
         Code::kInvalidArgument,
-        fmt::format("max_total_tokens is {}, but the KV cache of {} holds only {} tokens; give "
+        fmt::format("max_total_tokens is {}, but the KV cache of {}{} holds only {} tokens; give "
                     "--kv-cache-memory more or --max-total-tokens less",
                     *request.max_total_tokens, format_bytes(num_blocks * request.block_bytes),
-                    capacity));
+                    of_each_rank(request), capacity));
   }
   return {.num_blocks = static_cast<int32_t>(num_blocks),
           .max_total_tokens = static_cast<int32_t>(std::min<int64_t>(wanted_context, capacity)),

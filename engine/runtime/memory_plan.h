@@ -8,7 +8,9 @@
 
 namespace tgi {
 
+// Of one rank; where ranks differ, of the one that has least room.
 struct MemoryRequest {
+  int32_t num_ranks = 1;        // for messages
   int64_t available_bytes = 0;  // for everything below
   int64_t weight_bytes = 0;
   int64_t workspace_bytes = 0;              // activations, slot table, sampling

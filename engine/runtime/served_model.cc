@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/paths.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/load_ranks.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/checkpoint.h"
 
@@ -41,27 +43,18 @@ Quantization resolve_quantization(const ModelOptions& options) {
 LoadWeightsOptions load_weights_options(const ModelOptions& options, DType dtype) {
   return {.dtype = dtype,
           .quantization = resolve_quantization(options),
-          .group_size = options.quantize_group_size};
+          .group_size = options.quantize_group_size,
+          .world_size = options.num_shard};
 }
 
-KvLayout kv_layout(const ModelConfig& config, DType dtype, int32_t num_blocks) {
-  return {.num_layers = config.num_layers,
-          .num_kv_heads = config.num_kv_heads,
-          .head_dim = config.head_dim,
-          .block_size = kBlockSize,
-          .num_blocks = num_blocks,
-          .dtype = dtype};
-}
-
-SlotLayout slot_layout(const ModelOptions& options,
-                       const ModelConfig& config,
-                       int32_t max_total_tokens) {
-  return {.num_slots = options.max_running,
-          .max_blocks_per_slot = (max_total_tokens + kBlockSize - 1) / kBlockSize,
-          .max_batch_tokens = options.max_batch_tokens,
-          .vocab_size = config.vocab_size,
-          .block_size = kBlockSize,
-          .max_matmul_cols = max_matmul_cols(config)};
+DeviceOptions device_options(const ModelOptions& options, DType dtype) {
+  return {.dtype = dtype,
+          .deterministic = options.deterministic,
+          .memory_fraction = options.cuda_memory_fraction,
+          .cache_dir = cache_dir(),
+          .cpu_isa = options.cpu_isa,
+          .num_threads = options.num_threads,
+          .pin_threads = options.pin_threads};
 }
 
 void check_options(const ModelOptions& options) {
@@ -74,6 +67,11 @@ void check_options(const ModelOptions& options) {
   positive("max_batch_tokens", options.max_batch_tokens);
   positive("max_waiting", options.max_waiting);
   positive("max_total_tokens", options.max_total_tokens.value_or(2) - 1);
+  if (!(options.cuda_memory_fraction > 0 && options.cuda_memory_fraction <= 1)) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("cuda_memory_fraction must be above 0 and at most 1, got {}",
+                            options.cuda_memory_fraction));
+  }
   if (options.load_format != "auto" && options.load_format != "dummy") {
     throw Error(
         Code::kInvalidArgument,
@@ -125,6 +123,7 @@ std::optional<ChatTemplate> open_chat_template(const ModelOptions& options,
 
 void ServedModel::check(const ModelOptions& options) {
   check_options(options);
+  check_num_ranks(find_backend(options.backend), options.num_shard);
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
   const DType dtype = resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
@@ -157,41 +156,23 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const FileSource& files = *model->files_;
 
   const DType dtype = resolve_dtype("dtype", options.dtype, config.checkpoint_dtype);
-  Backend& backend = find_backend(options.backend);
-  auto device = backend.make_device({.dtype = dtype,
-                                     .cpu_isa = options.cpu_isa,
-                                     .num_threads = options.num_threads,
-                                     .pin_threads = options.pin_threads});
   const DType kv_dtype = resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
-
-  // The plan comes before anything large is taken.
-  MemoryRequest wanted;
-  wanted.available_bytes = device->info().memory_bytes;
   const LoadWeightsOptions how = load_weights_options(options, dtype);
-  wanted.weight_bytes = plan_weight_bytes(loaded, *device, how);
-  wanted.block_bytes = device->kv_bytes(kv_layout(config, kv_dtype, 1));
-  wanted.block_size = kBlockSize;
-  wanted.max_positions = config.max_positions;
-  wanted.kv_cache_bytes = options.kv_cache_bytes;
-  wanted.max_total_tokens = options.max_total_tokens;
-  const int32_t context =
-      std::min(options.max_total_tokens.value_or(config.max_positions), config.max_positions);
-  wanted.workspace_bytes =
-      Transformer::workspace_bytes(config, device->info(), 1, options.max_batch_tokens) +
-      device->slot_bytes(slot_layout(options, config, context));
-  const PlannedMemory plan = plan_memory(wanted);
-  log_info("memory planned", {{"weights", format_bytes(wanted.weight_bytes)},
-                              {"kv_cache", format_bytes(plan.kv_bytes)},
-                              {"workspace", format_bytes(wanted.workspace_bytes)},
-                              {"available", format_bytes(wanted.available_bytes)},
-                              {"blocks", plan.num_blocks},
-                              {"max_total_tokens", plan.max_total_tokens}});
-
-  const auto checkpoint =
-      options.load_format == "dummy" ? make_dummy_checkpoint(loaded, 0) : open_checkpoint(files);
-  ModelWeights weights = load_weights(loaded, *checkpoint, *device, how);
-  device->allocate_state(kv_layout(config, kv_dtype, plan.num_blocks),
-                         slot_layout(options, config, plan.max_total_tokens));
+  const auto open = [&] {
+    return options.load_format == "dummy" ? make_dummy_checkpoint(loaded, 0)
+                                          : open_checkpoint(files);
+  };
+  LoadedRanks ranks = load_ranks(find_backend(options.backend), loaded, open,
+                                 {.num_ranks = options.num_shard,
+                                  .device = device_options(options, dtype),
+                                  .weights = how,
+                                  .kv_dtype = kv_dtype,
+                                  .block_size = kBlockSize,
+                                  .max_running = options.max_running,
+                                  .max_batch_tokens = options.max_batch_tokens,
+                                  .max_total_tokens = options.max_total_tokens,
+                                  .kv_cache_bytes = options.kv_cache_bytes});
+  const PlannedMemory& plan = ranks.plan;
 
   ipc::ModelStatus& facts = model->facts_;
   facts.name = options.model;
@@ -200,10 +181,12 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.quantize = quantization_name(how.quantization);
   facts.quantize_group_size = effective_group_size(how);
   facts.kv_cache_dtype = dtype_name(kv_dtype);
-  facts.backend = device->info().backend;
-  facts.isa = device->info().isa;
-  facts.num_threads = device->info().num_threads;
-  facts.num_params = weights.num_params;
+  facts.backend = ranks.backend;
+  facts.isa = ranks.isa;
+  facts.num_shard = options.num_shard;
+  facts.deterministic = options.deterministic;
+  facts.num_threads = ranks.num_threads;
+  facts.num_params = ranks.num_params;
   facts.vocab_size = config.vocab_size;
   facts.max_total_tokens = plan.max_total_tokens;
   facts.max_running = options.max_running;
@@ -213,13 +196,13 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.max_top_n_tokens = options.limits.max_top_n_tokens;
   facts.block_size = kBlockSize;
   facts.num_blocks = plan.num_blocks;
-  facts.kv_bytes_per_token = wanted.block_bytes / kBlockSize;
-  facts.weight_bytes_per_token = weights.streamed_bytes_per_token;
+  facts.kv_bytes_per_token = ranks.block_bytes / kBlockSize;
+  facts.weight_bytes_per_token = ranks.streamed_bytes_per_token;
   facts.has_chat_template = model->chat_template_.has_value();
-  facts.memory = {.weights = weights.size_bytes,
-                  .kv_cache = plan.kv_bytes,
-                  .workspace = wanted.workspace_bytes,
-                  .available = wanted.available_bytes};
+  facts.memory = {.weights = ranks.weight_bytes,
+                  .kv_cache = ranks.kv_bytes,
+                  .workspace = ranks.workspace_bytes,
+                  .available = ranks.available_bytes};
 
   Limits limits = options.limits;
   limits.max_total_tokens = plan.max_total_tokens;
@@ -236,9 +219,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.eos_token_ids = config.eos_token_ids;
   engine.on_failure = options.on_failure;
-  auto worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                         options.max_batch_tokens);
-  model->engine_ = std::make_unique<Engine>(engine, std::move(worker), *model->tokenizer_);
+  model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_);
 
   facts.load_seconds = std::chrono::duration<double>(Clock::now() - started).count();
   log_info("model loaded", {{"model", facts.name},
@@ -248,6 +229,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
                             {"quantize", facts.quantize},
                             {"backend", facts.backend},
                             {"isa", facts.isa},
+                            {"ranks", facts.num_shard},
                             {"threads", facts.num_threads},
                             {"seconds", fmt::format("{:.2f}", facts.load_seconds)}});
   return model;

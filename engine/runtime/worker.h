@@ -1,9 +1,9 @@
-// Who executes a batch: a rank (device, weights, forward pass), and the group of ranks as the
-// engine sees it. Belongs to the engine thread; a group of several ranks hands the batch to their
-// threads.
+// Who executes a batch, as the engine sees it, and one rank of that: device, weights, forward pass.
+// The group of all ranks is RankGroup.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
@@ -23,9 +23,13 @@ class WorkerGroup {
   // Throws kDeviceLost: then nothing more can be run.
   virtual Ticket submit(const Batch& batch) = 0;
   virtual const StepResult& wait(Ticket ticket) = 0;  // valid until the next call
+
+  // Another rank has failed: a step that waits for it ends with kDeviceLost. From any thread.
+  // (optional: does nothing by default, where there are no others)
+  virtual void abort(int /*failed_rank*/, const std::string& /*reason*/) {}
 };
 
-// One rank on its own.
+// One rank. Used by one thread at a time: its rank's.
 class Worker final : public WorkerGroup {
  public:
   // Takes over device and weights; makes the activations. The device's KV cache and slot table are
@@ -33,21 +37,24 @@ class Worker final : public WorkerGroup {
   Worker(const ModelConfig& config,
          std::unique_ptr<Device> device,
          ModelWeights weights,
+         std::unique_ptr<Communicator> communicator,
          int32_t max_batch_tokens)
       : device_(std::move(device)),
         weights_(std::move(weights)),
-        transformer_(config, weights_, *device_, communicator_, max_batch_tokens) {}
+        communicator_(std::move(communicator)),
+        transformer_(config, weights_, *device_, *communicator_, max_batch_tokens) {}
 
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }
   const StepResult& wait(Ticket ticket) override { return device_->wait(ticket); }
-
-  Device& device() { return *device_; }
+  void abort(int failed_rank, const std::string& reason) override {
+    communicator_->abort(failed_rank, reason);
+  }
 
  private:
   std::unique_ptr<Device> device_;
   ModelWeights weights_;
-  NullCommunicator communicator_;
+  std::unique_ptr<Communicator> communicator_;
   Transformer transformer_;
 };
 

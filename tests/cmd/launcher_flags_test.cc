@@ -32,6 +32,11 @@ const std::map<std::string_view, std::string> kSamples = {
     {"n-threads", "3"},
     {"model-id", "demo"},
     {"validation-workers", "3"},
+    {"deterministic", "true"},
+    {"sharded", "false"},
+    {"num-shard", "2"},
+    {"cuda-memory-fraction", "0.5"},
+    {"backend", "reference"},
     {"quantize", "int4"},
     {"dtype", "bfloat16"},
     {"kv-cache-dtype", "float16"},
@@ -149,12 +154,40 @@ TEST_CASE("launcher table: refused flags say why and what to do") {
 }
 
 TEST_CASE("launcher table: a refusal reads as one sentence") {
-  CHECK(refusal({"--num-shard", "4"}) ==
-        "--num-shard: only 1 is taken: a model runs on one device, the processors of this machine; "
-        "leave it out, and see --threads");
+  CHECK(refusal({"--n-gpu-layers", "4"}) ==
+        "--n-gpu-layers: only 0 is taken: there is no CUDA backend yet; leave it out");
   CHECK(refusal({}, {{"ROPE_FACTOR", "2"}}) ==
         "ROPE_FACTOR: rope scaling is what the model's config.json says (linear, dynamic, llama3, "
         "yarn), and can't be given beside it yet; set `rope_scaling` in a copy of config.json");
+}
+
+TEST_CASE("launcher table: sharded is only a word on num-shard") {
+  const auto engine = [](std::vector<std::string> arguments) { return resolve(arguments).engine; };
+  using Settings = std::vector<EngineSetting>;
+  CHECK(engine({"--sharded", "true", "--num-shard", "4"}) == Settings{{"num-shard", "4"}});
+  CHECK(engine({"--sharded", "false", "--num-shard", "4"}) == Settings{{"num-shard", "4"}});
+  CHECK(engine({"--sharded", "false"}).empty());
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--sharded", "true"},
+        std::vector<std::string>{"--sharded", "true", "--num-shard", "1"}}) {
+    CHECK_THAT(refusal(arguments),
+               Catch::Contains("expected --num-shard (NUM_SHARD) of 2 or more"));
+  }
+  CHECK_THAT(refusal({}, {{"SHARDED", "true"}}), Catch::Contains("expected --num-shard"));
+  CHECK(resolve({}, {{"SHARDED", "true"}, {"NUM_SHARD", "2"}}).engine ==
+        Settings{{"num-shard", "2"}});
+  CHECK_THAT(refusal({"--num-shard", "0"}),
+             Catch::Contains("expected a whole number of at least 1"));
+}
+
+TEST_CASE("launcher table: backends and shares of a GPU are checked before a daemon is asked") {
+  CHECK(code_of({"--backend", "fa2"}) == Code::kUnsupported);
+  CHECK_THAT(refusal({"--backend", "tpu"}),
+             Catch::Contains("expected auto, cpu, cuda or reference, got \"tpu\""));
+  for (const char* fraction : {"0", "1.01", "-1", "nan", "much"}) {
+    CHECK_THAT(refusal({"--cuda-memory-fraction", fraction}),
+               Catch::Contains("expected a number above 0, at most 1"));
+  }
 }
 
 TEST_CASE("launcher table: values that say what is so anyway are taken") {

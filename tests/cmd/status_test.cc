@@ -67,6 +67,12 @@ TEST_CASE("load sends an absolute path and waits for the model") {
   CHECK(daemon.requests().at(1) == "load " + expected);
   CHECK(home.run({"load", "demo"}).exit_status == 0);
   CHECK(daemon.requests().at(4) == R"(load {"model":"demo"})");
+  CHECK(home.run({"load", "demo", "--backend", "cpu", "--num-shard", "2", "--deterministic",
+                  "--cuda-memory-fraction", "0.5"})
+            .exit_status == 0);
+  CHECK(daemon.requests().at(7) ==
+        R"(load {"model":"demo","backend":"cpu","num_shard":2,"deterministic":true,)"
+        R"("cuda_memory_fraction":0.5})");
 }
 
 TEST_CASE("load passes on why a model can't be loaded") {

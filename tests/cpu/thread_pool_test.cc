@@ -51,6 +51,21 @@ TEST_CASE("threads of a pinned pool stay on a processor each") {
   CHECK(affinity_cpus() == allowed);
 }
 
+TEST_CASE("pools beside each other are pinned to other processors, as far as there are any") {
+  const std::vector<int> order = spread_over_cores(affinity_cpus());
+  const auto count = static_cast<int>(order.size());
+  for (const int first : {0, 1, count, 2 * count + 1}) {
+    std::vector<int> pinned_to;
+    std::thread caller([&] {
+      ThreadPool pool(1, true, first);
+      pool.pin_caller();
+      pinned_to = affinity_cpus();
+    });
+    caller.join();
+    CHECK(pinned_to == std::vector<int>{order[static_cast<size_t>(first % count)]});
+  }
+}
+
 TEST_CASE("a thread never runs two tasks at a time") {
   ThreadPool pool(4);
   std::vector<std::atomic<int>> busy(4);

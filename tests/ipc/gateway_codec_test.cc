@@ -199,9 +199,13 @@ TEST_CASE("every setting of a load comes back as it went") {
                           .kv_cache_memory = int64_t{1} << 40,
                           .max_total_tokens = 4096,
                           .max_running = 7,
-                          .max_batch_tokens = 512};
+                          .max_batch_tokens = 512,
+                          .backend = "cpu",
+                          .num_shard = 4,
+                          .deterministic = true,
+                          .cuda_memory_fraction = 0.5};
   CHECK(to_json(load_params_from_json(to_json(params))) == to_json(params));
-  CHECK(to_json(params).size() == 11);
+  CHECK(to_json(params).size() == 15);
   const LoadParams bare = load_params_from_json(OrderedJson{{"model", "m"}});
   CHECK_FALSE((bare.quantize || bare.quantize_group_size || bare.max_total_tokens));
 }
@@ -217,6 +221,11 @@ TEST_CASE("settings of a load are checked before they are made narrower") {
   CHECK_THAT(load_error(R"("max_running":0)"), Catch::StartsWith("max_running"));
   CHECK_THAT(load_error(R"("max_running":2147483648)"), Catch::StartsWith("max_running"));
   CHECK_THAT(load_error(R"("max_batch_tokens":0)"), Catch::StartsWith("max_batch_tokens"));
+  CHECK_THAT(load_error(R"("num_shard":0)"), Catch::StartsWith("num_shard"));
+  CHECK_THAT(load_error(R"("num_shard":4294967298)"), Catch::StartsWith("num_shard"));
+  CHECK_THAT(load_error(R"("cuda_memory_fraction":0)"), Catch::StartsWith("cuda_memory_fraction"));
+  CHECK_THAT(load_error(R"("backend":"tpu")"),
+             Catch::Contains("backend: expected one of auto, cpu, cuda, reference, got tpu"));
   CHECK_THAT(load_error(R"("kv_cache_memory":0)"), Catch::StartsWith("kv_cache_memory"));
   CHECK_THAT(load_error(R"("kv_cache_dtype":"int8")"), Catch::StartsWith("kv_cache_dtype"));
   CHECK_THAT(load_error(R"("quantize":"fp8")"),

@@ -12,9 +12,11 @@
 #include "base/file_source.h"
 #include "base/log.h"
 #include "engine/cpu/cpu_backend.h"
+#include "engine/cpu/host_communicator.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
 #include "engine/runtime/engine.h"
+#include "engine/runtime/rank_group.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/checkpoint.h"
 #include "tests/runtime/fake_workers.h"
@@ -25,7 +27,9 @@ struct FixtureOptions {
   DType dtype = DType::kF32;
   Quantization quantization = Quantization::kNone;
   std::string isa = "auto";
-  int num_threads = 2;
+  int num_ranks = 1;
+  int num_threads = 2;          // of each rank
+  bool random_weights = false;  // in place of the files'
   int32_t max_batch_tokens = 512;
   int32_t max_running = 32;
   int32_t num_blocks = 512;
@@ -33,21 +37,26 @@ struct FixtureOptions {
 
 struct LoadedFixture {
   LoadedConfig model;
-  std::unique_ptr<Worker> worker;
+  std::unique_ptr<RankGroup> workers;
 };
 
-inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& options) {
-  LoadedFixture out;
-  out.model = load_model_config(files);
-  const ModelConfig& config = out.model.config;
+// A rank and what it holds of the model.
+inline std::unique_ptr<Worker> load_rank(const FileSource& files,
+                                         const LoadedConfig& model,
+                                         const FixtureOptions& options,
+                                         std::unique_ptr<Communicator> communicator) {
+  const ModelConfig& config = model.config;
   auto device = make_cpu_device(
       {.isa = options.isa, .num_threads = options.num_threads, .may_oversubscribe = true});
-  const auto checkpoint = open_checkpoint(files);
-  ModelWeights weights =
-      load_weights(out.model, *checkpoint, *device,
-                   {.dtype = options.dtype, .quantization = options.quantization});
+  const auto checkpoint =
+      options.random_weights ? make_dummy_checkpoint(model, 1) : open_checkpoint(files);
+  ModelWeights weights = load_weights(model, *checkpoint, *device,
+                                      {.dtype = options.dtype,
+                                       .quantization = options.quantization,
+                                       .rank = communicator->rank(),
+                                       .world_size = options.num_ranks});
   device->allocate_state({.num_layers = config.num_layers,
-                          .num_kv_heads = config.num_kv_heads,
+                          .num_kv_heads = config.num_kv_heads / options.num_ranks,
                           .head_dim = config.head_dim,
                           .block_size = 16,
                           .num_blocks = options.num_blocks,
@@ -57,8 +66,59 @@ inline LoadedFixture load_worker(const FileSource& files, const FixtureOptions& 
                           .max_batch_tokens = options.max_batch_tokens,
                           .vocab_size = config.vocab_size,
                           .max_matmul_cols = max_matmul_cols(config)});
-  out.worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                        options.max_batch_tokens);
+  return std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                                  std::move(communicator), options.max_batch_tokens);
+}
+
+inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions& options) {
+  LoadedFixture out;
+  out.model = load_model_config(files);
+  auto threads = std::make_unique<RankThreads>(options.num_ranks);
+  auto communicators = make_host_communicators(options.num_ranks);
+  std::vector<std::unique_ptr<WorkerGroup>> workers(communicators.size());
+  threads->run([&](int rank) {
+    const auto index = static_cast<size_t>(rank);
+    workers[index] = load_rank(files, out.model, options, std::move(communicators[index]));
+  });
+  out.workers = std::make_unique<RankGroup>(std::move(threads), std::move(workers));
+  return out;
+}
+
+// Log-probabilities of the whole vocabulary after each of the wanted positions, from one step over
+// all tokens.
+inline std::vector<std::vector<double>> all_logprobs(WorkerGroup& workers,
+                                                     const std::vector<int32_t>& token_ids,
+                                                     const std::vector<int32_t>& positions,
+                                                     int32_t vocab_size) {
+  Batch batch;
+  batch.clear();
+  const auto count = static_cast<int32_t>(token_ids.size());
+  SamplingParams sampling;
+  sampling.top_n_tokens = vocab_size;
+  batch.slot_starts.push_back(
+      {.slot = 0, .sampling = sampling, .token_ids = token_ids, .num_prompt_tokens = count});
+  for (int32_t i = 0; i < count; ++i) {
+    batch.token_ids.push_back(token_ids[static_cast<size_t>(i)]);
+    batch.positions.push_back(i);
+  }
+  // Not the identity: a block table that is ignored would show.
+  for (int32_t i = 0; i <= count / 16; ++i)
+    batch.block_appends.push_back({.slot = 0, .index = i, .block = 40 - i});
+  batch.slots.push_back(0);
+  batch.cu_seqlens_q.push_back(count);
+  batch.context_lens.push_back(count);
+  for (const int32_t position : positions) {
+    batch.sample_rows.push_back({.row = position, .slot = 0, .position = position + 1});
+  }
+  const StepResult& result = workers.wait(workers.submit(batch));
+  std::vector<std::vector<double>> out;
+  for (const SampledToken& sampled : result.sampled) {
+    REQUIRE(sampled.top_tokens.size() == static_cast<size_t>(vocab_size));
+    std::vector<double> row(static_cast<size_t>(vocab_size));
+    for (const TokenScore& token : sampled.top_tokens)
+      row[static_cast<size_t>(token.id)] = token.logprob;
+    out.push_back(std::move(row));
+  }
   return out;
 }
 
@@ -82,13 +142,13 @@ struct Asked {
 class EngineFixture {
  public:
   EngineFixture(const FileSource& files, const FixtureOptions& options) {
-    LoadedFixture loaded = load_worker(files, options);
+    LoadedFixture loaded = load_workers(files, options);
     tokenizer_ = std::make_unique<ByteTokenizer>(loaded.model.config.vocab_size);
     EngineOptions engine;
     engine.scheduler = {.max_running = options.max_running,
                         .max_batch_tokens = options.max_batch_tokens};
     engine.num_blocks = options.num_blocks;
-    engine_ = std::make_unique<Engine>(engine, std::move(loaded.worker), *tokenizer_);
+    engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
   }
 
   // All at once; the answers in the order asked.

@@ -13,44 +13,6 @@ Json read_golden(const FileSource& files) {
   return parse_json(files.require_text("golden.json"), 16);
 }
 
-// Log-probabilities of the whole vocabulary after each of the wanted positions, from one step over
-// all tokens.
-std::vector<std::vector<double>> all_logprobs(Worker& worker,
-                                              const std::vector<int32_t>& token_ids,
-                                              const std::vector<int32_t>& positions,
-                                              int32_t vocab_size) {
-  Batch batch;
-  batch.clear();
-  const auto count = static_cast<int32_t>(token_ids.size());
-  SamplingParams sampling;
-  sampling.top_n_tokens = vocab_size;
-  batch.slot_starts.push_back(
-      {.slot = 0, .sampling = sampling, .token_ids = token_ids, .num_prompt_tokens = count});
-  for (int32_t i = 0; i < count; ++i) {
-    batch.token_ids.push_back(token_ids[static_cast<size_t>(i)]);
-    batch.positions.push_back(i);
-  }
-  // Not the identity: a block table that is ignored would show.
-  for (int32_t i = 0; i <= count / 16; ++i)
-    batch.block_appends.push_back({.slot = 0, .index = i, .block = 40 - i});
-  batch.slots.push_back(0);
-  batch.cu_seqlens_q.push_back(count);
-  batch.context_lens.push_back(count);
-  for (const int32_t position : positions) {
-    batch.sample_rows.push_back({.row = position, .slot = 0, .position = position + 1});
-  }
-  const StepResult& result = worker.wait(worker.submit(batch));
-  std::vector<std::vector<double>> out;
-  for (const SampledToken& sampled : result.sampled) {
-    REQUIRE(sampled.top_tokens.size() == static_cast<size_t>(vocab_size));
-    std::vector<double> row(static_cast<size_t>(vocab_size));
-    for (const TokenScore& token : sampled.top_tokens)
-      row[static_cast<size_t>(token.id)] = token.logprob;
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
 double log_sum_exp(const std::vector<double>& logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -58,13 +20,13 @@ double log_sum_exp(const std::vector<double>& logits) {
   return largest + std::log(sum);
 }
 
-void check_logits(Worker& worker, const Json& golden, int32_t vocab_size) {
+void check_logits(WorkerGroup& workers, const Json& golden, int32_t vocab_size) {
   auto token_ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
   const auto greedy_ids = golden.at("greedy_ids").get<std::vector<int32_t>>();
   token_ids.insert(token_ids.end(), greedy_ids.begin(), greedy_ids.end() - 1);
   std::vector<int32_t> positions;
   for (const Json& row : golden.at("rows")) positions.push_back(row.at("position").get<int32_t>());
-  const auto logprobs = all_logprobs(worker, token_ids, positions, vocab_size);
+  const auto logprobs = all_logprobs(workers, token_ids, positions, vocab_size);
   for (size_t i = 0; i < positions.size(); ++i) {
     const auto expected = golden.at("rows")[i].at("logits").get<std::vector<double>>();
     const double norm = log_sum_exp(expected);
@@ -89,9 +51,9 @@ TEST_CASE(
     const auto files = open_folder(folder);
     const Json golden = read_golden(*files);
     {
-      LoadedFixture loaded = load_worker(*files, {});
+      LoadedFixture loaded = load_workers(*files, {});
       for (const Json& one : golden.at("cases")) {
-        check_logits(*loaded.worker, one, loaded.model.config.vocab_size);
+        check_logits(*loaded.workers, one, loaded.model.config.vocab_size);
       }
     }
     std::vector<Asked> asked;

@@ -100,7 +100,8 @@ std::unique_ptr<Worker> make_worker(const Options& options,
                           .vocab_size = config.vocab_size,
                           .block_size = kBlockSize,
                           .max_matmul_cols = max_matmul_cols(config)});
-  return std::make_unique<Worker>(config, std::move(device), std::move(weights), kRowsPerStep);
+  return std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                                  std::make_unique<NullCommunicator>(), kRowsPerStep);
 }
 
 // Tokens [begin, end) of a text; the ones before it are in the cache already.

@@ -1,0 +1,220 @@
+#include "engine/runtime/load_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/model/tensor_table.h"
+
+namespace tgi {
+namespace {
+
+// Ends the load of a rank when another one has failed: minutes of reading would be for nothing.
+class StoppableCheckpoint final : public Checkpoint {
+ public:
+  StoppableCheckpoint(std::unique_ptr<Checkpoint> checkpoint, const RankThreads& threads)
+      : checkpoint_(std::move(checkpoint)), threads_(threads) {}
+
+  const StoredTensor* find(std::string_view name) const override { return checkpoint_->find(name); }
+  std::vector<std::string_view> names() const override { return checkpoint_->names(); }
+  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
+    if (threads_.has_failed()) throw Error(Code::kCancelled, "another rank has failed");
+    return checkpoint_->bytes(tensor);
+  }
+  void release(const StoredTensor& tensor) const override { checkpoint_->release(tensor); }
+
+ private:
+  const std::unique_ptr<Checkpoint> checkpoint_;
+  const RankThreads& threads_;
+};
+
+class RankLoader {
+ public:
+  RankLoader(Backend& backend,
+             const LoadedConfig& model,
+             const OpenCheckpoint& open,
+             const LoadRanksOptions& options)
+      : backend_(backend),
+        model_(model),
+        open_(open),
+        options_(options),
+        num_ranks_(static_cast<size_t>(options.num_ranks)),
+        threads_(std::make_unique<RankThreads>(options.num_ranks)),
+        devices_(num_ranks_),
+        weights_(num_ranks_) {}
+
+  // A device is dropped by the thread that made it.
+  ~RankLoader() {
+    if (threads_ == nullptr) return;
+    threads_->run([this](int rank) {
+      weights_[static_cast<size_t>(rank)] = {};
+      devices_[static_cast<size_t>(rank)].reset();
+    });
+  }
+  RankLoader(const RankLoader&) = delete;
+  RankLoader& operator=(const RankLoader&) = delete;
+
+  LoadedRanks load() {
+    threads_->run([this](int rank) { make_device(rank); });
+    plan();
+    threads_->run([this](int rank) { load_weights_of(rank); });
+    take_facts();
+    make_workers();
+    return std::move(out_);
+  }
+
+ private:
+  LoadWeightsOptions weights_options(size_t rank) const {
+    LoadWeightsOptions out = options_.weights;
+    out.rank = static_cast<int>(rank);
+    out.world_size = options_.num_ranks;
+    return out;
+  }
+
+  KvLayout kv_layout(int32_t num_blocks) const {
+    return {.num_layers = model_.config.num_layers,
+            .num_kv_heads = model_.config.num_kv_heads / options_.num_ranks,
+            .head_dim = model_.config.head_dim,
+            .block_size = options_.block_size,
+            .num_blocks = num_blocks,
+            .dtype = options_.kv_dtype};
+  }
+
+  SlotLayout slot_layout(int32_t max_total_tokens) const {
+    return {
+        .num_slots = options_.max_running,
+        .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
+        .max_batch_tokens = options_.max_batch_tokens,
+        .vocab_size = model_.config.vocab_size,
+        .block_size = options_.block_size,
+        .max_matmul_cols = max_matmul_cols(model_.config)};
+  }
+
+  void make_device(int rank) {
+    DeviceOptions device = options_.device;
+    device.rank = rank;
+    device.world_size = options_.num_ranks;
+    if (device.num_threads > 0) {
+      device.num_threads = std::max(1, device.num_threads / options_.num_ranks);
+    }
+    devices_[static_cast<size_t>(rank)] = backend_.make_device(device);
+  }
+
+  // Before anything large is taken. All ranks get as many blocks, so the one with least room says
+  // how many.
+  void plan() {
+    MemoryRequest wanted;
+    wanted.num_ranks = options_.num_ranks;
+    wanted.available_bytes = INT64_MAX;
+    wanted.block_size = options_.block_size;
+    wanted.max_positions = model_.config.max_positions;
+    wanted.max_total_tokens = options_.max_total_tokens;
+    if (options_.kv_cache_bytes)
+      wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
+    const int32_t context =
+        std::min(options_.max_total_tokens.value_or(wanted.max_positions), wanted.max_positions);
+    for (size_t rank = 0; rank < num_ranks_; ++rank) {
+      const Device& device = *devices_[rank];
+      const DeviceInfo& info = device.info();
+      const int64_t block_bytes = device.kv_bytes(kv_layout(1));
+      const int64_t workspace_bytes =
+          Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
+                                       options_.max_batch_tokens) +
+          device.slot_bytes(slot_layout(context));
+      const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
+      wanted.available_bytes = std::min(wanted.available_bytes, info.memory_bytes);
+      wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes);
+      wanted.block_bytes = std::max(wanted.block_bytes, block_bytes);
+      wanted.workspace_bytes = std::max(wanted.workspace_bytes, workspace_bytes);
+      out_.available_bytes += info.memory_bytes;
+      out_.block_bytes += block_bytes;
+      out_.workspace_bytes += workspace_bytes;
+      out_.num_threads += info.num_threads;
+    }
+    out_.plan = plan_memory(wanted);
+    out_.kv_bytes = out_.plan.num_blocks * out_.block_bytes;
+    log_info("memory planned", {{"ranks", options_.num_ranks},
+                                {"weights", format_bytes(wanted.weight_bytes)},
+                                {"kv_cache", format_bytes(out_.plan.kv_bytes)},
+                                {"workspace", format_bytes(wanted.workspace_bytes)},
+                                {"available", format_bytes(wanted.available_bytes)},
+                                {"blocks", out_.plan.num_blocks},
+                                {"max_total_tokens", out_.plan.max_total_tokens}});
+  }
+
+  void load_weights_of(int rank) {
+    const auto index = static_cast<size_t>(rank);
+    const StoppableCheckpoint checkpoint(open_(), *threads_);
+    Device& device = *devices_[index];
+    weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
+    device.allocate_state(kv_layout(out_.plan.num_blocks), slot_layout(out_.plan.max_total_tokens));
+  }
+
+  void take_facts() {
+    out_.backend = devices_.front()->info().backend;
+    out_.isa = devices_.front()->info().isa;
+    out_.num_params = weights_.front().num_params;
+    for (const ModelWeights& weights : weights_) {
+      out_.weight_bytes += weights.size_bytes;
+      out_.streamed_bytes_per_token += weights.streamed_bytes_per_token;
+    }
+  }
+
+  void make_workers() {
+    std::vector<Device*> devices;
+    for (const auto& device : devices_) devices.push_back(device.get());
+    auto communicators = backend_.make_communicators(devices);
+    std::vector<std::unique_ptr<WorkerGroup>> workers(num_ranks_);
+    try {
+      threads_->run([&](int rank) {
+        const auto index = static_cast<size_t>(rank);
+        workers[index] = std::make_unique<Worker>(
+            model_.config, std::move(devices_[index]), std::move(weights_[index]),
+            std::move(communicators[index]), options_.max_batch_tokens);
+      });
+    } catch (...) {
+      threads_->run([&](int rank) { workers[static_cast<size_t>(rank)].reset(); });
+      throw;
+    }
+    out_.workers = std::make_unique<RankGroup>(std::move(threads_), std::move(workers));
+  }
+
+  Backend& backend_;
+  const LoadedConfig& model_;
+  const OpenCheckpoint& open_;
+  const LoadRanksOptions& options_;
+  const size_t num_ranks_;
+  std::unique_ptr<RankThreads> threads_;          // (null: the workers have it)
+  std::vector<std::unique_ptr<Device>> devices_;  // (num_ranks)
+  std::vector<ModelWeights> weights_;             // (num_ranks)
+  LoadedRanks out_;
+};
+
+}  // namespace
+
+void check_num_ranks(Backend& backend, int32_t num_ranks) {
+  if (num_ranks < 1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("num_shard must be at least 1, got {}", num_ranks));
+  }
+  const int num_devices = backend.num_devices();
+  if (num_ranks > num_devices) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("num_shard is {}, but the {} backend has {} {}; each rank needs one", num_ranks,
+                    backend.name(), num_devices, num_devices == 1 ? "device" : "devices"));
+  }
+}
+
+LoadedRanks load_ranks(Backend& backend,
+                       const LoadedConfig& model,
+                       const OpenCheckpoint& open,
+                       const LoadRanksOptions& options) {
+  check_num_ranks(backend, options.num_ranks);
+  check_world_size(model.config, options.num_ranks);
+  return RankLoader(backend, model, open, options).load();
+}
+
+}  // namespace tgi

@@ -1,0 +1,62 @@
+// Puts a model onto the devices of all its ranks: the plan first, then every rank's share of the
+// weights, all ranks at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/device/backend.h"
+#include "engine/model/architecture.h"
+#include "engine/model/model_weights.h"
+#include "engine/runtime/memory_plan.h"
+#include "engine/runtime/rank_group.h"
+
+namespace tgi {
+
+// Called once by each rank, on its thread: a checkpoint may drop what one reader has released, so
+// it has one reader. A mapped file is in memory once all the same; random weights are made by every
+// rank for itself.
+using OpenCheckpoint = std::function<std::unique_ptr<Checkpoint>()>;
+
+struct LoadRanksOptions {
+  int32_t num_ranks = 1;
+  DeviceOptions device;        // of each rank, but num_threads of all; rank and world are set here
+  LoadWeightsOptions weights;  // likewise
+  DType kv_dtype = DType::kBF16;
+  int32_t block_size = 16;
+  int32_t max_running = 64;
+  int32_t max_batch_tokens = 512;
+  std::optional<int32_t> max_total_tokens;
+  std::optional<int64_t> kv_cache_bytes;  // of all ranks
+};
+
+struct LoadedRanks {
+  std::unique_ptr<RankGroup> workers;
+  PlannedMemory plan;  // of each rank
+  std::string backend;
+  std::string isa;
+  int64_t num_params = 0;  // of the model
+  // Of all ranks together:
+  int64_t num_threads = 0;
+  int64_t weight_bytes = 0;
+  int64_t streamed_bytes_per_token = 0;
+  int64_t block_bytes = 0;
+  int64_t kv_bytes = 0;
+  int64_t workspace_bytes = 0;
+  int64_t available_bytes = 0;
+};
+
+// Throws kInvalidArgument for less than one rank or more than the backend has devices for, with
+// both numbers.
+void check_num_ranks(Backend& backend, int32_t num_ranks);
+
+// Throws what the first rank that failed threw, when all have ended and given back what they took:
+// kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost.
+LoadedRanks load_ranks(Backend& backend,
+                       const LoadedConfig& model,
+                       const OpenCheckpoint& open,
+                       const LoadRanksOptions& options);
+
+}  // namespace tgi
