@@ -11,6 +11,10 @@
 
 namespace tgi {
 
+// What to do instead, of more than one row.
+inline constexpr std::string_view kLeaveOut = "leave it out";
+inline constexpr std::string_view kGiveFolder = "give the folder of the model as --model-id";
+
 using Set = void (*)(ServeOptions&, const std::string&);
 
 constexpr LauncherRow sets(std::string_view flag,

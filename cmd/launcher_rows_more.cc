@@ -8,13 +8,11 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kLeaveOut = "leave it out";
 constexpr std::string_view kNoLora = "LoRA adapters are not available yet";
 constexpr std::string_view kMerge = "merge the adapter into the weights and load that folder";
 constexpr std::string_view kNoGraphs = "there is no CUDA backend, and so no CUDA graph";
 constexpr std::string_view kNoSpeculation = "speculative decoding is not available yet";
 constexpr std::string_view kNoPredibase = "models and adapters of Predibase are not supported";
-constexpr std::string_view kGiveFolder = "give the folder of the model as --model-id";
 constexpr std::string_view kFixedCors =
     "methods and headers of cross-origin requests are what the routes need, Authorization among "
     "them";

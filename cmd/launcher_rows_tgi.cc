@@ -13,10 +13,8 @@ using Options = ServeOptions;
 constexpr std::string_view kNoNgrok = "tunnels are no part of this server";
 constexpr std::string_view kInsteadOfNgrok = "run a tunnel or a reverse proxy beside it";
 constexpr std::string_view kNoTorch = "nothing here uses torch.distributed";
-constexpr std::string_view kLeaveOut = "leave it out";
 constexpr std::string_view kNoDownloads =
     "models are not downloaded yet, and the hub's cache is not searched";
-constexpr std::string_view kGiveFolder = "give the folder of the model as --model-id";
 constexpr std::string_view kRopeInConfig =
     "rope scaling is what the model's config.json says (linear, dynamic, llama3, yarn), and can't "
     "be given beside it yet";

@@ -1,8 +1,11 @@
 // A refusal or failure of one HTTP request, and its two shapes: TGI's and OpenAI's.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "cmd/http/message.h"
@@ -37,6 +40,12 @@ class BodyError : public ApiError {
 
 // 422, "Input validation error: " + rule.
 ApiError validation_error(const std::string& rule);
+
+// Throws validation_error of the rule unless it holds.
+template <typename... Args>
+void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
+  if (!holds) throw validation_error(fmt::format(rule, std::forward<Args>(args)...));
+}
 
 ApiError overloaded_error();
 

@@ -101,11 +101,6 @@ bool is_sampling(const GenerateParameters& p) {
   return p.do_sample || p.temperature || p.top_k || p.top_p || p.typical_p || p.min_p;
 }
 
-template <typename... Args>
-void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
-  if (!holds) throw validation_error(fmt::format(rule, std::forward<Args>(args)...));
-}
-
 void check_best_of(const GenerateParameters& p, bool stream, const ApiOptions& options) {
   const uint64_t best_of = p.best_of.value_or(1);
   const auto max = static_cast<uint64_t>(options.max_best_of);

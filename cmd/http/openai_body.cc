@@ -91,11 +91,6 @@ constexpr auto with_shared(const std::array<BodyField<B>, kNumOwn>& own) {
   return out;
 }
 
-template <typename... Args>
-void require(bool holds, fmt::format_string<Args...> rule, Args&&... args) {
-  if (!holds) throw validation_error(fmt::format(rule, std::forward<Args>(args)...));
-}
-
 [[noreturn]] void refuse_feature(std::string_view feature) {
   throw ApiError(
       422, "validation",

@@ -61,7 +61,7 @@ std::string joined(const std::vector<std::string>& list) {
 }
 
 // Rounded to microseconds.
-double milliseconds(double seconds) {
+double to_ms(double seconds) {
   return std::round(seconds * 1e6) / 1e3;
 }
 
@@ -140,7 +140,7 @@ std::string request_json(const RequestRecord& record, TimePoint now) {
   out["route"] = place_of(record);
   out["status"] = record.status;
   put_if(out, "error_type", record.error_type);
-  out["total_ms"] = milliseconds(record.total_s);
+  out["total_ms"] = to_ms(record.total_s);
   put_if(out, "trace_id", record.trace.sampled ? record.trace.trace_id : "");
   if (!record.is_generation) return dump(out);
 
@@ -154,7 +154,7 @@ std::string request_json(const RequestRecord& record, TimePoint now) {
   put_if(out, "max_new_tokens", record.max_new_tokens);
   out["best_of"] = record.best_of;
   out["n"] = record.n;
-  if (record.time_to_first_token_s) out["ttft_ms"] = milliseconds(*record.time_to_first_token_s);
+  if (record.time_to_first_token_s) out["ttft_ms"] = to_ms(*record.time_to_first_token_s);
   OrderedJson span = span_json(record);
   out["spans"] = OrderedJson::array({span});
   out["span"] = std::move(span);
