@@ -31,10 +31,11 @@ struct SampleLaunch {
   const float* logits = nullptr;   // (num_rows, stride): scale and softcap are applied already
   int64_t stride = 0;
   const uint32_t* allowed = nullptr;  // (optional) (num_rows, (vocab + 31) / 32) bits; null: all
-  void* workspace = nullptr;          // sample_workspace_bytes
+  void* workspace = nullptr;          // sample_workspace_bytes, of any content
   SampledRow* out = nullptr;          // (num_rows)
 };
 
+// About 86 KiB a row. Enough for a launch of any number of rows up to this.
 int64_t sample_workspace_bytes(int32_t max_rows, int32_t vocab_size);
 
 // Draws or scores each row, writes `out`, and records what was drawn in the slot tables

@@ -231,7 +231,7 @@ __device__ __forceinline__ int32_t listed(const uint32_t* count, uint32_t capaci
   return all > capacity ? -1 : static_cast<int32_t>(all);
 }
 
-__global__ void __launch_bounds__(kSampleThreads)
+__global__ void __launch_bounds__(kSampleThreads, 2)
     filter_rows(const __grid_constant__ SampleTask task) {
   wait_for_previous_kernel();
   launch_next_kernel();

@@ -41,16 +41,22 @@ struct LogitSource {
   bool aligned;
 };
 
+// Enough for load_raw: it does not wait for what the row is for.
+__device__ __forceinline__ LogitSource raw_source(const SampleTask& task, unsigned index) {
+  LogitSource out{};
+  out.vocab_size = task.launch.slots.vocab_size;
+  out.logits = task.launch.logits + index * task.launch.stride;
+  out.aligned = task.aligned;
+  out.previous_id = -1;
+  out.temperature = 1.0F;
+  return out;
+}
+
 __device__ __forceinline__ LogitSource source_of(const SampleTask& task,
                                                  const RowPlan& plan,
                                                  unsigned index) {
   const SampleLaunch& launch = task.launch;
-  LogitSource out{};
-  out.vocab_size = launch.slots.vocab_size;
-  out.logits = launch.logits + index * launch.stride;
-  out.aligned = task.aligned;
-  out.previous_id = -1;
-  out.temperature = 1.0F;
+  LogitSource out = raw_source(task, index);
   if (!plan.draws) return out;
   const int64_t slot = plan.row.slot;
   const SlotSampling& sampling = plan.sampling;

@@ -55,12 +55,14 @@ __device__ __forceinline__ void weigh(const float (&t)[kIdsPerThread],
   out.surprises = block_combine(surprises, Sum());
 }
 
-__global__ void __launch_bounds__(kSampleThreads, 3)
+__global__ void __launch_bounds__(kSampleThreads, 4)
     scan_rows(const __grid_constant__ SampleTask task) {
   wait_for_previous_kernel();
   launch_next_kernel();
   const unsigned index = blockIdx.y;
   const auto chunk = static_cast<int32_t>(blockIdx.x);
+  float x[kIdsPerThread];
+  load_raw(raw_source(task, index), chunk, x);
   const RowPlan plan = plan_row(task.launch, index);
   if (plan.is_padding) return;
   const LogitSource source = source_of(task, plan, index);
@@ -72,8 +74,6 @@ __global__ void __launch_bounds__(kSampleThreads, 3)
     if (threadIdx.x == 0) task.counters[index] = {};
   }
 
-  float x[kIdsPerThread];
-  load_raw(source, chunk, x);
   const PackedBest raw_top = block_combine(best_of(x, chunk), Highest());
   ChunkStats stats{};
   stats.raw_highest = value_of(raw_top);

@@ -50,7 +50,7 @@ struct RowState {
   int32_t last_top_bin;
 };
 
-// What CUDA blocks count together. Zero when bin_rows begins.
+// What CUDA blocks count together. scan_rows clears them.
 struct RowCounters {
   uint32_t num_binned;  // CUDA blocks that are done
   uint32_t num_filtered;
