@@ -15,8 +15,6 @@ namespace tgi::cuda {
 namespace {
 
 constexpr int kMinMajor = 8;
-// CUDA blocks of the decode attention's grid for each multiprocessor: as many as are resident.
-constexpr int kDecodeBlocksPerMultiprocessor = 2;
 // Left free beside the plan: the spare KV block, graphs, what the libraries take for themselves.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 constexpr int kProposals = 8;
@@ -85,7 +83,6 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
              combination_of(properties_of(index), cublas_.version())) {
   check_dtype(options.dtype);
   const cudaDeviceProp properties = properties_of(index);
-  num_multiprocessors_ = properties.multiProcessorCount;
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
@@ -102,7 +99,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .num_steps_in_flight = 2,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens};
-  plan_options_.num_blocks = kDecodeBlocksPerMultiprocessor * num_multiprocessors_;
+  plan_options_.num_blocks = decode_grid_blocks(
+      properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
   prepare_attention_kernels();
 }

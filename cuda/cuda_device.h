@@ -102,7 +102,6 @@ class CudaDevice final : public Device {
   const int index_;
   const DeviceOptions options_;
   DeviceInfo info_;
-  int num_multiprocessors_ = 0;
   Stream stream_;
   Cublas cublas_;
   Buffer cublas_workspace_;

@@ -30,7 +30,8 @@ StateSizes state_sizes(const SlotLayout& layout,
   // Queries and results of heads that are not held as they come.
   set(StatePart::kPaddedHeads,
       heads.is_padded() ? 2 * tokens * heads.num_heads * heads.padded_dim() : 0, 2);
-  set(StatePart::kPartials, capacity.max_items * partial_floats, sizeof(float));
+  set(StatePart::kPartials, max_decode_partials(layout.num_slots, plan) * partial_floats,
+      sizeof(float));
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);

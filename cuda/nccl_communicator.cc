@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -36,7 +38,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(CudaDevice& device, int rank, int world_size)
       : device_(device), rank_(rank), world_size_(world_size) {}
   ~NcclCommunicator() override {
-    if (communicator_ == nullptr) return;
+    if (communicator_ == nullptr || aborted_) return;
     (void)cudaSetDevice(device_.index());
     // Abort rather than destroy: a rank that died would be waited for.
     (void)nccl().comm_abort(communicator_);
@@ -55,6 +57,7 @@ class NcclCommunicator final : public Communicator {
 
   // Whether what was asked of the library has ended. Throws when it failed.
   bool is_settled() const {
+    if (aborted_) throw Error(Code::kDeviceLost, has_reason_ ? reason_ : "another rank has failed");
     ncclResult_t state = ncclSuccess;
     check(rank_, nccl().comm_get_async_error(communicator_, &state), "asking for errors");
     check(rank_, state, "an error of another rank or of the link");
@@ -72,6 +75,14 @@ class NcclCommunicator final : public Communicator {
         "an all-reduce");
   }
 
+  // Ends what waits for the failed rank, on the GPU too.
+  void abort(int failed_rank, const std::string& reason) override {
+    if (aborted_.exchange(true)) return;
+    reason_ = fmt::format("rank {} has failed: {}", failed_rank, reason);
+    if (communicator_ != nullptr) (void)nccl().comm_abort(communicator_);
+    has_reason_ = true;
+  }
+
   CudaDevice& device() { return device_; }
 
  private:
@@ -79,6 +90,9 @@ class NcclCommunicator final : public Communicator {
   const int rank_;
   const int world_size_;
   ncclComm_t communicator_ = nullptr;
+  std::atomic<bool> aborted_{false};
+  std::atomic<bool> has_reason_{false};  // reason_ may be read
+  std::string reason_;
 };
 
 void wait_until_settled(const NcclCommunicator& communicator,

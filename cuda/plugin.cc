@@ -51,6 +51,11 @@ class CudaBackend final : public Backend {
     return count;
   }
 
+  // There are no kernels for f32.
+  DType automatic_dtype(DType stored) const override {
+    return stored == DType::kF32 ? DType::kBF16 : stored;
+  }
+
   std::unique_ptr<Device> make_device(const DeviceOptions& options) override {
     return std::make_unique<CudaDevice>(options.rank, options);
   }

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/error.h"
-#include "engine/cpu/half.h"
 #include "engine/cpu/rank_barrier.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
@@ -65,6 +65,8 @@ SumRange find_sum(DType dtype) {
       return sum_range<F16>;
     case DType::kBF16:
       return sum_range<BF16>;
+    case DType::kF8E4M3:
+      break;  // only ever held in a cache
   }
   throw Error(Code::kInternal, "unknown element type");
 }

@@ -247,6 +247,9 @@ class Backend {
   // saying what is missing (driver, device, a driver that is new enough) when there is none.
   virtual int num_devices() = 0;
 
+  // What a model whose weights are stored as `stored` is computed in when nobody says.
+  virtual DType automatic_dtype(DType stored) const { return stored; }
+
   // May be called for several ranks at once. Throws kUnsupported for a dtype or an instruction set
   // that the device lacks, kInvalidArgument, kOutOfMemory.
   virtual std::unique_ptr<Device> make_device(const DeviceOptions& options) = 0;
@@ -263,7 +266,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 3;
+inline constexpr int kBackendAbi = 4;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

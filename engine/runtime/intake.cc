@@ -34,7 +34,12 @@ void check(bool holds, std::string_view name, std::string_view rule, double give
   if (!holds) refuse("`{}` must be {}. Given: {}", name, rule, given);
 }
 
-std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked, int32_t vocab_size) {
+std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked,
+                                    int32_t vocab_size,
+                                    int32_t max_entries) {
+  if (asked.size() > static_cast<size_t>(max_entries)) {
+    refuse("`logit_bias` has {} entries, this device takes up to {}", asked.size(), max_entries);
+  }
   std::vector<LogitBias> out;
   for (const ipc::TokenBias& each : asked) {
     if (each.id < 0 || each.id >= vocab_size) {
@@ -176,7 +181,8 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   auto request = std::make_unique<Request>();
   request->accepted_at = Clock::now();
   request->sampling = resolve_sampling(params, limits_);
-  request->sampling.logit_bias = resolve_bias(params.logit_bias, vocab_size_);
+  request->sampling.logit_bias =
+      resolve_bias(params.logit_bias, vocab_size_, limits_.max_logit_bias);
   if (params.max_new_tokens && *params.max_new_tokens <= 0) {
     refuse("`max_new_tokens` must be strictly positive. Given: {}", *params.max_new_tokens);
   }

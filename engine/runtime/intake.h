@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -21,6 +22,7 @@ struct Limits {
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
   int32_t max_top_n_tokens = 20;
+  int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries: what the device holds
 };
 
 class Intake {

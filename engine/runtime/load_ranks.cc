@@ -23,6 +23,9 @@ class StoppableCheckpoint final : public Checkpoint {
     if (threads_.has_failed()) throw Error(Code::kCancelled, "another rank has failed");
     return checkpoint_->bytes(tensor);
   }
+  std::optional<RandomKey> random_key(const StoredTensor& tensor) const override {
+    return checkpoint_->random_key(tensor);
+  }
   void release(const StoredTensor& tensor) const override { checkpoint_->release(tensor); }
 
  private:
@@ -89,7 +92,10 @@ class RankLoader {
         .max_batch_tokens = options_.max_batch_tokens,
         .vocab_size = model_.config.vocab_size,
         .block_size = options_.block_size,
-        .max_matmul_cols = max_matmul_cols(model_.config)};
+        .max_matmul_cols = max_matmul_cols(model_.config),
+        .num_heads = model_.config.num_heads / options_.num_ranks,
+        .num_kv_heads = model_.config.num_kv_heads / options_.num_ranks,
+        .head_dim = model_.config.head_dim};
   }
 
   void make_device(int rank) {
@@ -146,8 +152,8 @@ class RankLoader {
 
   void load_weights_of(int rank) {
     const auto index = static_cast<size_t>(rank);
-    const StoppableCheckpoint checkpoint(open_(), *threads_);
     Device& device = *devices_[index];
+    const StoppableCheckpoint checkpoint(open_(device.info()), *threads_);
     weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
     device.allocate_state(kv_layout(out_.plan.num_blocks), slot_layout(out_.plan.max_total_tokens));
   }
@@ -155,6 +161,7 @@ class RankLoader {
   void take_facts() {
     out_.backend = devices_.front()->info().backend;
     out_.isa = devices_.front()->info().isa;
+    out_.max_logit_bias = devices_.front()->info().max_logit_bias;
     out_.num_params = weights_.front().num_params;
     for (const ModelWeights& weights : weights_) {
       out_.weight_bytes += weights.size_bytes;

@@ -17,8 +17,8 @@ namespace tgi {
 
 // Called once by each rank, on its thread: a checkpoint may drop what one reader has released, so
 // it has one reader. A mapped file is in memory once all the same; random weights are made by every
-// rank for itself.
-using OpenCheckpoint = std::function<std::unique_ptr<Checkpoint>()>;
+// rank for itself. Told the rank's device.
+using OpenCheckpoint = std::function<std::unique_ptr<Checkpoint>(const DeviceInfo&)>;
 
 struct LoadRanksOptions {
   int32_t num_ranks = 1;
@@ -38,6 +38,7 @@ struct LoadedRanks {
   std::string backend;
   std::string isa;
   int64_t num_params = 0;  // of the model
+  int32_t max_logit_bias = 0;
   // Of all ranks together:
   int64_t num_threads = 0;
   int64_t weight_bytes = 0;

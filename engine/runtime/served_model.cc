@@ -24,6 +24,11 @@ DType resolve_dtype(std::string_view setting, std::string_view name, DType autom
               fmt::format("{} \"{}\" is not known; use auto, f32, bf16 or f16", setting, name));
 }
 
+DType weight_dtype(const ModelOptions& options, const ModelConfig& config) {
+  const Backend& backend = find_backend(options.backend);
+  return resolve_dtype("dtype", options.dtype, backend.automatic_dtype(config.checkpoint_dtype));
+}
+
 Quantization resolve_quantization(const ModelOptions& options) {
   for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
     if (options.quantize != quantization_name(kind)) continue;
@@ -126,7 +131,7 @@ void ServedModel::check(const ModelOptions& options) {
   check_num_ranks(find_backend(options.backend), options.num_shard);
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
-  const DType dtype = resolve_dtype("dtype", options.dtype, loaded.config.checkpoint_dtype);
+  const DType dtype = weight_dtype(options, loaded.config);
   check_quantization(loaded, load_weights_options(options, dtype));
   if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
 }
@@ -155,12 +160,15 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const ModelConfig& config = loaded.config;
   const FileSource& files = *model->files_;
 
-  const DType dtype = resolve_dtype("dtype", options.dtype, config.checkpoint_dtype);
-  const DType kv_dtype = resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
+  const DType dtype = weight_dtype(options, config);
+  const DType kv_dtype = options.kv_cache_dtype == "f8e4m3"
+                             ? DType::kF8E4M3
+                             : resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
   const LoadWeightsOptions how = load_weights_options(options, dtype);
-  const auto open = [&] {
-    return options.load_format == "dummy" ? make_dummy_checkpoint(loaded, 0)
-                                          : open_checkpoint(files);
+  const auto open = [&](const DeviceInfo& device) {
+    return options.load_format == "dummy"
+               ? make_dummy_checkpoint(loaded, 0, device.makes_random_matrices)
+               : open_checkpoint(files);
   };
   LoadedRanks ranks = load_ranks(find_backend(options.backend), loaded, open,
                                  {.num_ranks = options.num_shard,
@@ -206,6 +214,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
 
   Limits limits = options.limits;
   limits.max_total_tokens = plan.max_total_tokens;
+  limits.max_logit_bias = ranks.max_logit_bias;
   model->intake_ = std::make_unique<Intake>(
       limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,
       config.vocab_size);

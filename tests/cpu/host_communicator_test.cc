@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/cpu/half.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
