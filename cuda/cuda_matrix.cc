@@ -187,7 +187,7 @@ int64_t cuda_matrix_bytes(std::string_view format,
                           const MatrixStorage& storage,
                           int64_t rows,
                           int64_t cols) {
-  require_supported(format, storage, "a matrix");
+  require_supported(format, storage, "weights");
   return rows * padded(cols) * 2;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cuda/cuda_device.h"
+#include "cuda/cuda_matrix.h"
 #include "cuda/launch.h"
 #include "cuda/nccl_communicator.h"
 #include "engine/device/backend.h"
@@ -54,6 +55,10 @@ class CudaBackend final : public Backend {
   // There are no kernels for f32.
   DType automatic_dtype(DType stored) const override {
     return stored == DType::kF32 ? DType::kBF16 : stored;
+  }
+
+  void check_storage(const MatrixStorage& storage) const override {
+    (void)cuda_matrix_bytes("dense", storage, 1, 1);
   }
 
   std::unique_ptr<Device> make_device(const DeviceOptions& options) override {

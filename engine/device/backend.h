@@ -250,6 +250,10 @@ class Backend {
   // What a model whose weights are stored as `stored` is computed in when nobody says.
   virtual DType automatic_dtype(DType stored) const { return stored; }
 
+  // Throws kUnsupported where its devices have no kernels for such weights, before anything is
+  // taken.
+  virtual void check_storage(const MatrixStorage& /*storage*/) const {}
+
   // May be called for several ranks at once. Throws kUnsupported for a dtype or an instruction set
   // that the device lacks, kInvalidArgument, kOutOfMemory.
   virtual std::unique_ptr<Device> make_device(const DeviceOptions& options) = 0;

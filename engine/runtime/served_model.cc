@@ -132,7 +132,12 @@ void ServedModel::check(const ModelOptions& options) {
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
   const DType dtype = weight_dtype(options, loaded.config);
-  check_quantization(loaded, load_weights_options(options, dtype));
+  const LoadWeightsOptions how = load_weights_options(options, dtype);
+  check_quantization(loaded, how);
+  find_backend(options.backend)
+      .check_storage(how.quantization == Quantization::kNone
+                         ? MatrixStorage(dtype)
+                         : MatrixStorage(how.quantization, effective_group_size(how)));
   if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
 }
 

@@ -87,7 +87,9 @@ LoadedRanks load(Backend& backend,
                  CheckpointCounts& counts,
                  int32_t num_ranks,
                  bool has_fault = false) {
-  const auto open = [&](const DeviceInfo&) { return std::make_unique<CountedCheckpoint>(model, counts, has_fault); };
+  const auto open = [&](const DeviceInfo&) {
+    return std::make_unique<CountedCheckpoint>(model, counts, has_fault);
+  };
   return load_ranks(backend, model, open, small_options(num_ranks));
 }
 

@@ -1,0 +1,120 @@
+// The daemon with the CUDA plugin on emulated GPUs: found, used, refused, and lost.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "tests/e2e/daemon_process.h"
+
+namespace tgi {
+namespace {
+
+// Of this process, and so of the daemons it starts, until the end of the test.
+class Environment {
+ public:
+  explicit Environment(const std::map<std::string, std::string>& values) : values_(values) {
+    for (const auto& [name, value] : values_) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : values_) ::unsetenv(name.c_str());
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const std::map<std::string, std::string> values_;
+};
+
+std::map<std::string, std::string> emulated(const Home& home, int num_gpus) {
+  return {{"TGI_PLUGIN_DIR", std::string(TGI_BINARY_DIR) + "/emulated"},
+          {"TGI_EMULATED_GPUS", std::to_string(num_gpus)},
+          {"TGI_EMULATED_GPU_MEMORY", "4000000000"},
+          {"XDG_CACHE_HOME", home.file("cache")}};
+}
+
+std::vector<std::string> small_context(const std::string& backend) {
+  return {"--backend",          backend, "--max-total-tokens", "256",
+          "--max-batch-tokens", "32",    "--max-running",      "8"};
+}
+
+std::string generate(const DaemonProcess& daemon, const std::string& prompt, int32_t count) {
+  ipc::GenerateRequest request;
+  request.prompt = prompt;
+  request.params.max_new_tokens = count;
+  return daemon.client().generate(request, {}).best.text;
+}
+
+std::string load_error(const DaemonProcess& daemon,
+                       const std::function<void(ipc::LoadParams&)>& change) {
+  ipc::LoadParams params;
+  params.model = "demo";
+  params.backend = "cuda";
+  change(params);
+  try {
+    (void)daemon.client().call(ipc::kLoad, ipc::to_json(params));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a GPU is found and gives the answer that the processor gives") {
+  const Home home;
+  const Environment environment(emulated(home, 1));
+  const DaemonProcess daemon(home, small_context("auto"));
+  REQUIRE(daemon.status().model);
+  CHECK(daemon.status().model->backend == "cuda");
+  CHECK(daemon.status().model->isa == "sm_90");
+  const std::string text = generate(daemon, "What is tgi?", 12);
+  CHECK(daemon.becomes_idle());
+
+  const Home other;
+  const DaemonProcess processor(other, small_context("cpu"));
+  CHECK(generate(processor, "What is tgi?", 12) == text);
+}
+
+TEST_CASE("what the GPU can't do is refused in its terms, and the model that serves stays") {
+  const Home home;
+  const Environment environment(emulated(home, 1));
+  const DaemonProcess daemon(home, small_context("cuda"));
+  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.dtype = "f32"; }),
+             Catch::Contains("bf16 or f16") && Catch::Contains("--dtype bf16"));
+  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.quantize = "int8"; }),
+             Catch::Contains("int8") && Catch::Contains("--backend cpu"));
+  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.num_shard = 2; }),
+             Catch::Contains("2") && Catch::Contains("1"));
+  CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
+}
+
+TEST_CASE("without a GPU the processor serves; asked for by name, the reason is told") {
+  const Home home;
+  const Environment environment(emulated(home, 0));
+  const DaemonProcess daemon(home, small_context("auto"));
+  REQUIRE(daemon.status().model);
+  CHECK(daemon.status().model->backend == "cpu");
+  CHECK_THAT(read_file(home.file("tgid.log")), Catch::Contains("the model runs on the processor"));
+  CHECK_THAT(load_error(daemon, [](ipc::LoadParams&) {}), Catch::Contains("no GPU"));
+}
+
+TEST_CASE("a plugin that is not there is named with its path") {
+  const Home home;
+  const Environment environment({{"TGI_PLUGIN_DIR", home.file("nowhere")}});
+  const DaemonProcess daemon(home, small_context("auto"));
+  CHECK_THAT(load_error(daemon, [](ipc::LoadParams&) {}),
+             Catch::Contains("nowhere/libtgi-cuda.so"));
+}
+
+TEST_CASE("too little memory of the GPU says what was planned and what is free") {
+  const Home home;
+  std::map<std::string, std::string> values = emulated(home, 1);
+  values["TGI_EMULATED_GPU_MEMORY"] = "640000000";
+  const Environment environment(values);
+  const DaemonProcess daemon(home, small_context("auto"));
+  CHECK_THAT(load_error(daemon,
+                        [](ipc::LoadParams& params) { params.kv_cache_memory = int64_t{1} << 30; }),
+             Catch::Contains("does not fit") && Catch::Contains("available"));
+}
+
+}  // namespace tgi
