@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kNoLora = "LoRA adapters are not available yet";
 constexpr std::string_view kMerge = "merge the adapter into the weights and load that folder";
-constexpr std::string_view kNoGraphs = "there is no CUDA backend, and so no CUDA graph";
+constexpr std::string_view kNoGraphs =
+    "CUDA graphs are captured for each batch size when it is first met";
 constexpr std::string_view kNoSpeculation = "speculative decoding is not available yet";
 constexpr std::string_view kNoPredibase = "models and adapters of Predibase are not supported";
 constexpr std::string_view kFixedCors =
@@ -99,7 +100,11 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
          }),
     refused(
         "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),
-    fixed("n-gpu-layers", "N", "0", "there is no CUDA backend yet", kLeaveOut),
+    fixed("n-gpu-layers",
+          "N",
+          "0",
+          "a model is on the GPU as a whole or not at all; see --backend",
+          kLeaveOut),
     refused(
         "split-mode", "KIND", "a model is cut by heads only", "see --num-shard", EnvUse::kUnread),
     fixed("defrag-threshold",
@@ -119,7 +124,8 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
           "weights are always packed into memory of their own",
           kLeaveOut),
     refused("use-mlock", "", "memory is not locked", "run without swap"),
-    fixed("disable-offload-kqv", "", "true", "there is no CUDA backend yet", kLeaveOut),
+    fixed(
+        "disable-offload-kqv", "", "true", "keys and values are where the weights are", kLeaveOut),
     refused("disable-flash-attention", "", kOneAttention, kLeaveOut),
     refused("type-k", "TYPE", "keys and values have one type", "use --kv-cache-dtype TYPE"),
     refused("type-v", "TYPE", "keys and values have one type", "use --kv-cache-dtype TYPE"),
@@ -167,10 +173,11 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
             "X",
             "memory is planned by arithmetic, not tried out",
             "bound the KV cache with --kv-cache-memory SIZE"),
-    unread("USE_CUTLASS_W8A8", "there is no CUDA backend yet"),
-    unread("SAFETENSORS_FAST_GPU", "there is no CUDA backend yet"),
-    unread("CUDA_VISIBLE_DEVICES", "there is no CUDA backend yet"),
-    unread("NVIDIA_VISIBLE_DEVICES", "there is no CUDA backend yet"),
+    unread("USE_CUTLASS_W8A8", "the CUDA backend has no quantised weights yet"),
+    unread("SAFETENSORS_FAST_GPU", "weights are always copied straight from the mapped files"),
+    unread("CUDA_VISIBLE_DEVICES",
+           "the driver reads it in the daemon: it holds when it is set where tgid is started"),
+    unread("NVIDIA_VISIBLE_DEVICES", "it is for container runtimes"),
     unread("ZE_AFFINITY_MASK", "there is no XPU backend"),
     unread("RANK", kOneProcess),
     unread("WORLD_SIZE", kOneProcess),

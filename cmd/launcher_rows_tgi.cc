@@ -144,7 +144,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "N",
          "most sequences in a step; default 64 (tgid --max-running)",
          [](Options& o, const std::string& v) { pass_count(o, "max-running", v); }),
-    fixed("cuda-graphs", "LIST", "0", "there is no CUDA backend yet", kLeaveOut),
+    fixed("cuda-graphs", "LIST", "0", "sizes are captured when they are first met", kLeaveOut),
     sets("hostname",
          "HOST",
          "address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read "

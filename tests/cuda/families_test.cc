@@ -50,9 +50,7 @@ std::unique_ptr<Worker> load_worker(Backend& backend,
                                   std::make_unique<NullCommunicator>(), kMaxTokens);
 }
 
-// Tokens [begin, end) of `ids` in slot 1; the log-probability of each next token under them, and
-// whether the step may be replayed: one row that is drawn from, which reports every token's place
-// only through the draw.
+// Tokens [begin, end) of `ids` in slot 1; appends the log-probability of each next token.
 void run_chunk(Worker& worker,
                const std::vector<int32_t>& ids,
                size_t begin,
@@ -119,10 +117,8 @@ TEST_CASE(
         worst =
             std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
       }
-      // A few roundings a layer of values around 1, grown by the head: measured up to a third of
-      // this.
-      CHECK(worst < (dtype == DType::kBF16 ? 0.3 : 0.05));
-      CAPTURE(worst);
+      // Roundings of activations around 1, layer by layer: measured up to 0.038 and 0.005.
+      CHECK(worst < (dtype == DType::kBF16 ? 0.1 : 0.02));
     }
   }
   CHECK(num_models >= 19);
