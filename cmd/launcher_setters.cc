@@ -122,6 +122,9 @@ void pass_dtype(ServeOptions& options, const char* flag, const std::string& valu
   for (const Renamed& row : kDtypes) {
     if (row.given == value) return pass_to_engine(options, flag, std::string(row.engine));
   }
+  if (value == "fp8_e4m3fn" && std::string_view(flag) == "kv-cache-dtype") {
+    return pass_to_engine(options, flag, "f8e4m3");
+  }
   if (value.starts_with("fp8")) {
     throw Error(Code::kUnsupported,
                 fmt::format("{} is not available yet; bfloat16 halves what float32 takes", value));

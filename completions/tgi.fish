@@ -75,7 +75,7 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l sharded -x -d 'true wa
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l num-shard -x -d 'ranks that share the model: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l quantize -x -d 'int8 or int4: round the weights to that while loading; none. TGI'\''s and LoRAX'\''s kinds are refused, each with what to use (tgid --quantize)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l dtype -x -d 'of the weights in memory: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)'
-complete -c tgi -n '__fish_seen_subcommand_from serve' -l kv-cache-dtype -x -d 'of the KV cache: float16, bfloat16, float32, auto; default auto, as the weights. TGI'\''s fp8 kinds are refused (tgid --kv-cache-dtype)'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l kv-cache-dtype -x -d 'of the KV cache: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-concurrent-requests -x -d 'requests at once; one more gets 429 at once; default 128'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-best-of -x -d 'largest `best_of`; default 2'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-stop-sequences -x -d 'most `stop` texts of a request; default 4'

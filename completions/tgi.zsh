@@ -104,7 +104,7 @@ _tgi() {
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
         '--quantize[int8 or int4\: round the weights to that while loading; none. TGI'\''s and LoRAX'\''s kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
-        '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights. TGI'\''s fp8 kinds are refused (tgid --kv-cache-dtype)]:TYPE: ' \
+        '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
         '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \
         '--max-best-of[largest `best_of`; default 2]:N: ' \
         '--max-stop-sequences[most `stop` texts of a request; default 4]:N: ' \

@@ -1,11 +1,11 @@
 #include "cuda/cublas.h"
 
-#include <cublasLt.h>
 #include <fmt/format.h>
 
 #include <cstring>
 
 #include "base/error.h"
+#include "cuda/cublas_library.h"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -18,7 +18,7 @@ void check(cublasStatus_t status, const char* what) {
   const bool refused =
       status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
   throw Error(refused ? Code::kUnsupported : Code::kDeviceLost,
-              fmt::format("cuBLASLt: {}: {}", what, cublasLtGetStatusString(status)));
+              fmt::format("cuBLASLt: {}: {}", what, cublas().get_status_string(status)));
 }
 
 cudaDataType_t data_type(DType dtype) {
@@ -36,27 +36,25 @@ cudaDataType_t data_type(DType dtype) {
 class Problem {
  public:
   explicit Problem(const MatmulLaunch& args) {
-    check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
-          "describing a matmul");
+    check(cublas().desc_create(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a matmul");
     const cublasOperation_t transpose = CUBLAS_OP_T;
-    check(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
-                                         sizeof transpose),
+    check(cublas().desc_set_attribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
+                                      sizeof transpose),
           "describing a matmul");
     const auto cols = static_cast<uint64_t>(args.x.cols);
     const auto outputs = static_cast<uint64_t>(args.outputs);
     const auto rows = static_cast<uint64_t>(args.x.rows);
     const cudaDataType_t type = data_type(args.x.dtype);
-    check(cublasLtMatrixLayoutCreate(&w, type, cols, outputs, args.w_stride), "describing w");
-    check(cublasLtMatrixLayoutCreate(&x, type, cols, rows, args.x.stride), "describing x");
-    check(
-        cublasLtMatrixLayoutCreate(&out, data_type(args.out.dtype), outputs, rows, args.out.stride),
-        "describing out");
+    check(cublas().layout_create(&w, type, cols, outputs, args.w_stride), "describing w");
+    check(cublas().layout_create(&x, type, cols, rows, args.x.stride), "describing x");
+    check(cublas().layout_create(&out, data_type(args.out.dtype), outputs, rows, args.out.stride),
+          "describing out");
   }
   ~Problem() {
-    if (out != nullptr) cublasLtMatrixLayoutDestroy(out);
-    if (x != nullptr) cublasLtMatrixLayoutDestroy(x);
-    if (w != nullptr) cublasLtMatrixLayoutDestroy(w);
-    if (operation != nullptr) cublasLtMatmulDescDestroy(operation);
+    if (out != nullptr) cublas().layout_destroy(out);
+    if (x != nullptr) cublas().layout_destroy(x);
+    if (w != nullptr) cublas().layout_destroy(w);
+    if (operation != nullptr) cublas().desc_destroy(operation);
   }
   Problem(const Problem&) = delete;
   Problem& operator=(const Problem&) = delete;
@@ -72,37 +70,37 @@ class Problem {
 struct Cublas::State {
   cublasLtHandle_t handle = nullptr;
   ~State() {
-    if (handle != nullptr) cublasLtDestroy(handle);
+    if (handle != nullptr) cublas().destroy(handle);
   }
 };
 
 Cublas::Cublas() : state_(std::make_unique<State>()) {
-  const cublasStatus_t status = cublasLtCreate(&state_->handle);
+  const cublasStatus_t status = cublas().create(&state_->handle);
   if (status != CUBLAS_STATUS_SUCCESS) {
     throw Error(Code::kUnsupported, fmt::format("cuBLASLt can't be used on this GPU: {}",
-                                                cublasLtGetStatusString(status)));
+                                                cublas().get_status_string(status)));
   }
 }
 
 Cublas::~Cublas() = default;
 
 std::string Cublas::version() const {
-  return fmt::format("{}", cublasLtGetVersion());
+  return fmt::format("{}", cublas().get_version());
 }
 
 std::vector<CublasAlgorithm> Cublas::propose(const MatmulLaunch& args, int count) const {
   const Problem problem(args);
   cublasLtMatmulPreference_t preference = nullptr;
-  check(cublasLtMatmulPreferenceCreate(&preference), "asking for algorithms");
+  check(cublas().preference_create(&preference), "asking for algorithms");
   const size_t workspace = kCublasWorkspaceBytes;
-  (void)cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                             &workspace, sizeof workspace);
+  (void)cublas().preference_set_attribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                          &workspace, sizeof workspace);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
   int num_found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      state_->handle, problem.operation, problem.w, problem.x, problem.out, problem.out, preference,
-      count, results.data(), &num_found);
-  (void)cublasLtMatmulPreferenceDestroy(preference);
+  const cublasStatus_t status =
+      cublas().get_heuristic(state_->handle, problem.operation, problem.w, problem.x, problem.out,
+                             problem.out, preference, count, results.data(), &num_found);
+  (void)cublas().preference_destroy(preference);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check(status, "asking for algorithms");
   std::vector<CublasAlgorithm> out;
@@ -123,9 +121,9 @@ void Cublas::run(cudaStream_t stream,
   std::memcpy(&algo, &algorithm, sizeof algo);
   const float one = 1.0F;
   const float zero = 0.0F;
-  check(cublasLtMatmul(state_->handle, problem.operation, &one, args.w, problem.w, args.x.data,
-                       problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
-                       &algo, workspace, kCublasWorkspaceBytes, stream),
+  check(cublas().matmul(state_->handle, problem.operation, &one, args.w, problem.w, args.x.data,
+                        problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
+                        &algo, workspace, kCublasWorkspaceBytes, stream),
         "a matmul");
 }
 

@@ -76,6 +76,15 @@ void check_dtype(DType dtype) {
 
 }  // namespace
 
+void check_cache_dtype(DType dtype, DType kv_cache) {
+  if (kv_cache == dtype || kv_cache == DType::kF8E4M3) return;
+  throw Error(
+      Code::kUnsupported,
+      fmt::format("a KV cache of {} beside weights of {}: the cuda backend takes the weights' type "
+                  "or f8e4m3",
+                  dtype_name(kv_cache), dtype_name(dtype)));
+}
+
 CudaDevice::CudaDevice(int index, const DeviceOptions& options)
     : index_(use((properties_of(index), index))),
       options_(options),
@@ -111,6 +120,9 @@ CudaDevice::~CudaDevice() {
 }
 
 Buffer CudaDevice::allocate(size_t size_bytes, std::string_view purpose) {
+#ifndef NDEBUG
+  TGI_CHECK(!serves_);  // steady state allocates nothing
+#endif
   use_device(index_);
   return allocate_device(size_bytes, purpose);
 }
@@ -204,14 +216,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};
   check_attention(heads_.padded_dim(), heads_.num_heads, heads_.num_kv_heads);
-  if (kv.dtype != options_.dtype && kv.dtype != DType::kF8E4M3) {
-    throw Error(
-        Code::kUnsupported,
-        fmt::format(
-            "a KV cache of {} beside weights of {}: the cuda backend takes the weights' type or "
-            "f8e4m3",
-            dtype_name(kv.dtype), dtype_name(options_.dtype)));
-  }
+  check_cache_dtype(options_.dtype, kv.dtype);
   loader_.reset();
   stream_.synchronize();
   graphs_.clear();

@@ -25,6 +25,9 @@
 
 namespace tgi::cuda {
 
+// Throws kUnsupported for a KV cache that there is no kernel for beside weights of `dtype`.
+void check_cache_dtype(DType dtype, DType kv_cache);
+
 class CudaDevice final : public Device {
  public:
   // Throws kUnsupported for a dtype or a GPU it has no kernels for, kInvalidArgument when there is
@@ -136,6 +139,7 @@ class CudaDevice final : public Device {
   StepGraphs graphs_;
   StepShape shape_;  // of the step being launched
   bool is_padded_ = false;
+  bool serves_ = false;  // a model's steps have begun
   StepResult result_;
 };
 

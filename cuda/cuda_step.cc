@@ -90,6 +90,7 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
 
+  serves_ = serves_ || forward.is_replayable();
   const StepShape shape = shape_of(batch, forward);
   const size_t size_bytes = fill_step(batch, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,

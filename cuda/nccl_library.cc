@@ -1,40 +1,23 @@
 #include "cuda/nccl_library.h"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include "base/error.h"
+#include "cuda/library_symbols.h"
 
 namespace tgi::cuda {
 namespace {
 
 constexpr const char* kFile = "libnccl.so.2";
 
-template <typename Function>
-void find(void* library, const char* name, Function& out) {
-  out = reinterpret_cast<Function>(::dlsym(library, name));
-  if (out == nullptr) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{} has no function {}: it is too old for several GPUs", kFile, name));
-  }
-}
-
 NcclLibrary load() {
-  void* const library = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(Code::kUnsupported,
-                fmt::format("several GPUs need NCCL (package libnccl2), which can't be loaded: {}",
-                            ::dlerror()));
-  }
+  void* const library = load_library(kFile, "package libnccl2, which several GPUs need");
   NcclLibrary out;
-  find(library, "ncclGetErrorString", out.get_error_string);
-  find(library, "ncclGetUniqueId", out.get_unique_id);
-  find(library, "ncclCommInitRankConfig", out.comm_init_rank_config);
-  find(library, "ncclCommGetAsyncError", out.comm_get_async_error);
-  find(library, "ncclCommAbort", out.comm_abort);
-  find(library, "ncclAllReduce", out.all_reduce);
-  find(library, "ncclGroupStart", out.group_start);
-  find(library, "ncclGroupEnd", out.group_end);
+  find_symbol(library, kFile, "ncclGetErrorString", out.get_error_string);
+  find_symbol(library, kFile, "ncclGetUniqueId", out.get_unique_id);
+  find_symbol(library, kFile, "ncclCommInitRankConfig", out.comm_init_rank_config);
+  find_symbol(library, kFile, "ncclCommGetAsyncError", out.comm_get_async_error);
+  find_symbol(library, kFile, "ncclCommAbort", out.comm_abort);
+  find_symbol(library, kFile, "ncclAllReduce", out.all_reduce);
+  find_symbol(library, kFile, "ncclGroupStart", out.group_start);
+  find_symbol(library, kFile, "ncclGroupEnd", out.group_end);
   return out;
 }
 

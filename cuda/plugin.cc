@@ -57,8 +57,9 @@ class CudaBackend final : public Backend {
     return stored == DType::kF32 ? DType::kBF16 : stored;
   }
 
-  void check_storage(const MatrixStorage& storage) const override {
-    (void)cuda_matrix_bytes("dense", storage, 1, 1);
+  void check_storage(const MatrixStorage& weights, DType kv_cache) const override {
+    (void)cuda_matrix_bytes("dense", weights, 1, 1);
+    check_cache_dtype(weights.dtype, kv_cache);
   }
 
   std::unique_ptr<Device> make_device(const DeviceOptions& options) override {

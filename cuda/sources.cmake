@@ -7,4 +7,4 @@ set(tgi_cuda_kernels
   kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
   kernels/slot_start.cu kernels/step_begin.cu kernels/store_kv.cu)
 # What stands between us and NVIDIA's libraries; the emulation has its own.
-set(tgi_cuda_library_sources cublas.cc nccl_communicator.cc nccl_library.cc)
+set(tgi_cuda_library_sources cublas.cc cublas_library.cc nccl_communicator.cc nccl_library.cc)

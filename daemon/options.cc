@@ -171,7 +171,7 @@ constexpr auto kTable = std::to_array<OptionRow>({
     text_option(
         "kv-cache-dtype",
         "TYPE",
-        "of the KV cache: auto (as dtype), f32, bf16, f16",
+        "of the KV cache: auto (as dtype), f32, bf16, f16; f8e4m3 on a GPU",
         [](auto& o) -> auto& { return o.model.kv_cache_dtype; }),
     {.flag = "kv-cache-memory",
      .value_name = "SIZE",

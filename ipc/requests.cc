@@ -201,7 +201,7 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   check_choice(out.quantize, "quantize", {"none", "int8", "int4"});
   check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
   check_choice(out.backend, "backend", {"auto", "cpu", "cuda", "reference"});
-  check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16"});
+  check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16", "f8e4m3"});
   return out;
 }
 

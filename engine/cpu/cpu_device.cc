@@ -66,11 +66,6 @@ int32_t CpuDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
-  if (layout.dtype == DType::kF8E4M3) {
-    throw Error(
-        Code::kUnsupported,
-        "a KV cache of f8e4m3: the cpu backend takes f32, bf16 or f16; see --kv-cache-dtype");
-  }
   return PanelKvCache::bytes(layout);
 }
 

@@ -250,9 +250,9 @@ class Backend {
   // What a model whose weights are stored as `stored` is computed in when nobody says.
   virtual DType automatic_dtype(DType stored) const { return stored; }
 
-  // Throws kUnsupported where its devices have no kernels for such weights, before anything is
-  // taken.
-  virtual void check_storage(const MatrixStorage& /*storage*/) const {}
+  // Throws kUnsupported where its devices have no kernels for such weights or such a KV cache,
+  // before anything is taken.
+  virtual void check_storage(const MatrixStorage& weights, DType kv_cache) const = 0;
 
   // May be called for several ranks at once. Throws kUnsupported for a dtype or an instruction set
   // that the device lacks, kInvalidArgument, kOutOfMemory.
@@ -270,7 +270,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 4;
+inline constexpr int kBackendAbi = 5;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

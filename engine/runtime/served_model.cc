@@ -29,6 +29,11 @@ DType weight_dtype(const ModelOptions& options, const ModelConfig& config) {
   return resolve_dtype("dtype", options.dtype, backend.automatic_dtype(config.checkpoint_dtype));
 }
 
+DType cache_dtype(const ModelOptions& options, DType weights) {
+  if (options.kv_cache_dtype == "f8e4m3") return DType::kF8E4M3;
+  return resolve_dtype("kv cache dtype", options.kv_cache_dtype, weights);
+}
+
 Quantization resolve_quantization(const ModelOptions& options) {
   for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
     if (options.quantize != quantization_name(kind)) continue;
@@ -134,10 +139,10 @@ void ServedModel::check(const ModelOptions& options) {
   const DType dtype = weight_dtype(options, loaded.config);
   const LoadWeightsOptions how = load_weights_options(options, dtype);
   check_quantization(loaded, how);
-  find_backend(options.backend)
-      .check_storage(how.quantization == Quantization::kNone
-                         ? MatrixStorage(dtype)
-                         : MatrixStorage(how.quantization, effective_group_size(how)));
+  const MatrixStorage storage = how.quantization == Quantization::kNone
+                                    ? MatrixStorage(dtype)
+                                    : MatrixStorage(how.quantization, effective_group_size(how));
+  find_backend(options.backend).check_storage(storage, cache_dtype(options, dtype));
   if (options.load_format != "dummy") (void)open_checkpoint(*model.files_);
 }
 
@@ -166,9 +171,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const FileSource& files = *model->files_;
 
   const DType dtype = weight_dtype(options, config);
-  const DType kv_dtype = options.kv_cache_dtype == "f8e4m3"
-                             ? DType::kF8E4M3
-                             : resolve_dtype("kv cache dtype", options.kv_cache_dtype, dtype);
+  const DType kv_dtype = cache_dtype(options, dtype);
   const LoadWeightsOptions how = load_weights_options(options, dtype);
   const auto open = [&](const DeviceInfo& device) {
     return options.load_format == "dummy"

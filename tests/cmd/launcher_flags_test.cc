@@ -155,7 +155,8 @@ TEST_CASE("launcher table: refused flags say why and what to do") {
 
 TEST_CASE("launcher table: a refusal reads as one sentence") {
   CHECK(refusal({"--n-gpu-layers", "4"}) ==
-        "--n-gpu-layers: only 0 is taken: there is no CUDA backend yet; leave it out");
+        "--n-gpu-layers: only 0 is taken: a model is on the GPU as a whole or not at all; see "
+        "--backend; leave it out");
   CHECK(refusal({}, {{"ROPE_FACTOR", "2"}}) ==
         "ROPE_FACTOR: rope scaling is what the model's config.json says (linear, dynamic, llama3, "
         "yarn), and can't be given beside it yet; set `rope_scaling` in a copy of config.json");

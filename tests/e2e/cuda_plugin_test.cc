@@ -85,6 +85,17 @@ TEST_CASE("what the GPU can't do is refused in its terms, and the model that ser
              Catch::Contains("int8") && Catch::Contains("--backend cpu"));
   CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.num_shard = 2; }),
              Catch::Contains("2") && Catch::Contains("1"));
+  CHECK_THAT(load_error(daemon,
+                        [](ipc::LoadParams& params) {
+                          params.backend = "cpu";
+                          params.kv_cache_dtype = "f8e4m3";
+                        }),
+             Catch::Contains("f8e4m3"));
+  CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
+  CHECK(load_error(daemon, [](ipc::LoadParams& params) {
+          params.kv_cache_dtype = "f8e4m3";
+        }).empty());
+  CHECK(daemon.status().model->kv_cache_dtype == "f8e4m3");
   CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
 }
 

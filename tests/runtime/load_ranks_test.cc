@@ -17,6 +17,7 @@ namespace {
 
 class TwoDevices final : public Backend {
  public:
+  void check_storage(const MatrixStorage& /*weights*/, DType /*kv_cache*/) const override {}
   std::string_view name() const override { return "test"; }
   int num_devices() override { return 2; }
   std::unique_ptr<Device> make_device(const DeviceOptions& options) override {
