@@ -151,7 +151,7 @@ TGI_EMULATED_ATOMIC(double, Add, old + value)
 #undef TGI_EMULATED_ATOMIC
 
 inline void __threadfence() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 inline void __threadfence_block() {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
