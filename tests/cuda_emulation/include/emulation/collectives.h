@@ -154,10 +154,10 @@ inline void __threadfence() {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 inline void __threadfence_block() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 inline void __threadfence_system() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 inline void __nanosleep(unsigned) {
   std::this_thread::yield();
