@@ -56,6 +56,10 @@ Fiber make_fiber(void (*entry)(), unsigned colour) {
   }
   mprotect(fiber.mapping, page, PROT_NONE);  // an overflow crashes instead of writing elsewhere
   auto* bottom = static_cast<char*>(fiber.mapping) + page;
+#if defined(TGI_ADDRESS_SANITIZER)
+  // The place may have been another host thread's fiber, left in the middle of a function.
+  ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
+#endif
   const size_t shift = colour % 61 * 192;
   fiber.stack_bottom = bottom;
   fiber.stack_bytes = kStackBytes - shift;
