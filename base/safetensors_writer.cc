@@ -52,13 +52,13 @@ constexpr std::array<DTypeSize, 16> kDTypeSizes = {{
   throw Error(code, fmt::format("{}: can't {}: {}", path, what, std::strerror(reason)));
 }
 
-std::string header_text(std::span<const TensorEntry> entries,
+std::string header_text(std::span<const TensorHeader> entries,
                         const std::map<std::string, std::string>& metadata,
                         int64_t& data_bytes) {
   // Kept in the order of the data: readers that go through the header read the file forward.
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  for (const TensorEntry& entry : entries) {
+  for (const TensorHeader& entry : entries) {
     const int64_t begin = data_bytes;
     const int64_t size = entry.bytes();
     if (size > kMaxBytes - data_bytes) {
@@ -81,7 +81,7 @@ std::string header_text(std::span<const TensorEntry> entries,
 
 }  // namespace
 
-int64_t TensorEntry::bytes() const {
+int64_t TensorHeader::bytes() const {
   int64_t size = 0;
   for (const DTypeSize& row : kDTypeSizes) {
     if (row.name == dtype) size = row.bytes;
@@ -108,7 +108,7 @@ int64_t TensorEntry::bytes() const {
 }
 
 SafetensorsWriter::SafetensorsWriter(std::string path,
-                                     std::span<const TensorEntry> entries,
+                                     std::span<const TensorHeader> entries,
                                      const std::map<std::string, std::string>& metadata)
     : path_(std::move(path)) {
   std::string header;
@@ -154,15 +154,15 @@ void SafetensorsWriter::write(std::span<const std::byte> bytes) {
 Json ShardPlan::index_json() const {
   Json weight_map = Json::object();
   for (const Shard& shard : shards) {
-    for (const TensorEntry& entry : shard.entries) weight_map[entry.name] = shard.file;
+    for (const TensorHeader& entry : shard.entries) weight_map[entry.name] = shard.file;
   }
   return {{"metadata", {{"total_size", total_bytes}}}, {"weight_map", std::move(weight_map)}};
 }
 
-ShardPlan plan_shards(std::vector<TensorEntry> entries, int64_t max_shard_bytes) {
+ShardPlan plan_shards(std::vector<TensorHeader> entries, int64_t max_shard_bytes) {
   ShardPlan plan;
   int64_t shard_bytes = 0;
-  for (TensorEntry& entry : entries) {
+  for (TensorHeader& entry : entries) {
     const int64_t size = entry.bytes();
     if (plan.shards.empty() || (shard_bytes > 0 && size > max_shard_bytes - shard_bytes)) {
       plan.shards.emplace_back();

@@ -18,7 +18,7 @@
 
 namespace tgi {
 
-struct TensorEntry {
+struct TensorHeader {
   std::string name;
   std::string dtype;  // as safetensors spells it: "F16", "BF16", "F32", "I32", "U8", "F8_E4M3", ...
   std::vector<int64_t> shape;
@@ -37,7 +37,7 @@ class SafetensorsWriter {
   // for two entries of one name, kOutOfMemory when the disk is full, kNotFound when the folder is
   // not there; every error begins with the path.
   SafetensorsWriter(std::string path,
-                    std::span<const TensorEntry> entries,
+                    std::span<const TensorHeader> entries,
                     const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
   // The next bytes of the data: parts of an entry or several entries at once. Throws
@@ -58,7 +58,7 @@ class SafetensorsWriter {
 struct ShardPlan {
   struct Shard {
     std::string file;  // "model.safetensors", or "model-00001-of-00003.safetensors"
-    std::vector<TensorEntry> entries;
+    std::vector<TensorHeader> entries;
   };
   std::vector<Shard> shards;
   int64_t total_bytes = 0;  // of all entries
@@ -69,7 +69,7 @@ struct ShardPlan {
 
 // Entries stay in their order; a file ends before it would hold more than `max_shard_bytes`, but
 // holds one entry at least.
-ShardPlan plan_shards(std::vector<TensorEntry> entries, int64_t max_shard_bytes);
+ShardPlan plan_shards(std::vector<TensorHeader> entries, int64_t max_shard_bytes);
 
 inline constexpr int64_t kDefaultShardBytes = int64_t{5'000'000'000};
 

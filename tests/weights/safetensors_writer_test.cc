@@ -22,7 +22,7 @@ std::string read_file(const std::string& path) {
 TEST_CASE("what is written in pieces is read back by the parser") {
   const TempFolder folder;
   const std::string path = folder.file("model.safetensors");
-  const std::vector<TensorEntry> entries = {
+  const std::vector<TensorHeader> entries = {
       {"z.first", "F32", {2, 3}}, {"a.second", "BF16", {0, 4}}, {"m.third", "U8", {5}}};
   const std::string data = f32_bytes({1, 2, 3, 4, 5, 6}) + "abcde";
 
@@ -46,7 +46,7 @@ TEST_CASE("what is written in pieces is read back by the parser") {
 
 TEST_CASE("a file of safetensors that lacks bytes is never finished, and one takes no more") {
   const TempFolder folder;
-  SafetensorsWriter writer(folder.file("m"), std::vector<TensorEntry>{{"a", "U8", {4}}});
+  SafetensorsWriter writer(folder.file("m"), std::vector<TensorHeader>{{"a", "U8", {4}}});
   writer.append(as_bytes("abc"));
   CHECK_THROWS_AS(writer.finish(), Error);
   CHECK_THROWS_AS(writer.append(as_bytes("de")), Error);
@@ -56,7 +56,7 @@ TEST_CASE("a file of safetensors that lacks bytes is never finished, and one tak
 
 TEST_CASE("entries that can't be written are refused with the path and the name") {
   const TempFolder folder;
-  const auto message = [&](std::vector<TensorEntry> entries, const std::string& file) {
+  const auto message = [&](std::vector<TensorHeader> entries, const std::string& file) {
     try {
       const SafetensorsWriter writer(folder.file(file), entries);
     } catch (const Error& error) {
@@ -75,7 +75,7 @@ TEST_CASE("entries that can't be written are refused with the path and the name"
 TEST_CASE("a full disk is told as one") {
   SafetensorsWriter* none = nullptr;
   try {
-    SafetensorsWriter writer("/dev/full", std::vector<TensorEntry>{{"a", "U8", {4}}});
+    SafetensorsWriter writer("/dev/full", std::vector<TensorHeader>{{"a", "U8", {4}}});
     none = &writer;
   } catch (const Error& error) {
     CHECK(error.code() == Code::kOutOfMemory);
