@@ -213,9 +213,11 @@ class Planner {
   int64_t size_bytes_ = 0;
 };
 
+}  // namespace
+
 // Copies a checkpoint to a device, one stacked matrix at a time: at no moment are the pages of more
 // than one of them needed in both places.
-class Loader {
+class WeightLoader::Loader {
  public:
   Loader(const LoadedConfig& model,
          const Checkpoint& checkpoint,
@@ -229,6 +231,19 @@ class Loader {
         sources_(match_checkpoint(model, view_.table(), checkpoint)) {}
 
   ModelWeights load() {
+    ModelWeights weights = load_outer();
+    for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
+      weights.layers[static_cast<size_t>(layer)] = load_layer(layer);
+    }
+    for (const TensorEntry& entry : view_.table().entries()) {
+      weights.num_params += entry.rows * entry.cols;
+    }
+    weights.size_bytes = size_bytes_;
+    weights.streamed_bytes_per_token = streamed_bytes_;
+    return weights;
+  }
+
+  ModelWeights load_outer() {
     ModelWeights weights;
     for (const ModelMatrix& row : kModelMatrices) {
       const TensorEntry* entry = view_.table().find(row.role);
@@ -244,19 +259,16 @@ class Loader {
     streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
 
     weights.layers.resize(static_cast<size_t>(model_.config.num_layers));
-    for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
-      LayerWeights& out = weights.layers[static_cast<size_t>(layer)];
-      for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
-      for (const LayerVector& row : kLayerVectors) {
-        out.*row.target = load_vector(view_.table().find(row.role, layer));
-      }
-    }
-    for (const TensorEntry& entry : view_.table().entries()) {
-      weights.num_params += entry.rows * entry.cols;
-    }
-    weights.size_bytes = size_bytes_;
-    weights.streamed_bytes_per_token = streamed_bytes_;
     return weights;
+  }
+
+  LayerWeights load_layer(int32_t layer) {
+    LayerWeights out;
+    for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const LayerVector& row : kLayerVectors) {
+      out.*row.target = load_vector(view_.table().find(row.role, layer));
+    }
+    return out;
   }
 
  private:
@@ -348,8 +360,6 @@ class Loader {
   int64_t streamed_bytes_ = 0;
 };
 
-}  // namespace
-
 int32_t effective_group_size(const LoadWeightsOptions& options) {
   if (options.quantization == Quantization::kNone) return 0;
   if (options.group_size != 0) return options.group_size;
@@ -387,7 +397,27 @@ ModelWeights load_weights(const LoadedConfig& model,
                           const Checkpoint& checkpoint,
                           Device& device,
                           const LoadWeightsOptions& options) {
-  return Loader(model, checkpoint, device, options).load();
+  return WeightLoader(model, checkpoint, device, options).load();
+}
+
+WeightLoader::WeightLoader(const LoadedConfig& model,
+                           const Checkpoint& checkpoint,
+                           Device& device,
+                           const LoadWeightsOptions& options)
+    : loader_(std::make_unique<Loader>(model, checkpoint, device, options)) {}
+
+WeightLoader::~WeightLoader() = default;
+
+ModelWeights WeightLoader::load() {
+  return loader_->load();
+}
+
+ModelWeights WeightLoader::load_outer() {
+  return loader_->load_outer();
+}
+
+LayerWeights WeightLoader::load_layer(int32_t layer) {
+  return loader_->load_layer(layer);
 }
 
 }  // namespace tgi

@@ -80,6 +80,29 @@ ModelWeights load_weights(const LoadedConfig& model,
                           Device& device,
                           const LoadWeightsOptions& options);
 
+// The same in pieces, for who can't hold all layers at once (engine/quantize). Model, checkpoint
+// and device outlive it. The constructor throws what load_weights throws for the table.
+class WeightLoader {
+ public:
+  WeightLoader(const LoadedConfig& model,
+               const Checkpoint& checkpoint,
+               Device& device,
+               const LoadWeightsOptions& options);
+  ~WeightLoader();
+  WeightLoader(const WeightLoader&) = delete;
+  WeightLoader& operator=(const WeightLoader&) = delete;
+
+  ModelWeights load();
+
+  // All but the layers: there are num_layers of them, empty. The sizes are not filled in.
+  ModelWeights load_outer();
+  LayerWeights load_layer(int32_t layer);
+
+ private:
+  class Loader;
+  const std::unique_ptr<Loader> loader_;
+};
+
 // The tensors the config asks for, filled with small random numbers that depend only on the seed
 // and the tensor's name; made when asked for and dropped when released, so that memory does not
 // double. With `device_makes_matrices` (DeviceInfo.makes_random_matrices) matrices are only named.

@@ -89,26 +89,50 @@ NormArgs Transformer::norm_args(const DeviceVector& weight, const DeviceVector& 
 
 void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
   const Workspace& w = workspace_;
-  device_.embed({.table = weights_.token_embedding.get(),
-                 .position_table = weights_.position_embedding.get(),
-                 .multiplier = config_.embedding_multiplier,
-                 .out = w.residual.first_rows(num_tokens)});
+  const Tensor hidden = w.residual.first_rows(num_tokens);
+  run_embedding(hidden);
   for (int32_t layer = 0; layer < config_.num_layers; ++layer) {
-    run_attention(layer, num_tokens);
-    run_mlp(layer, num_tokens);
+    run_attention(layer, hidden, layer > 0);
+    run_mlp(layer, hidden);
   }
   if (num_logit_rows == 0) return;
 
   // Only the rows whose logits are wanted go through the last norm and the head.
   const Tensor residual = w.normed.first_rows(num_logit_rows);
   const Tensor rows = w.last_rows.first_rows(num_logit_rows);
-  device_.gather_logit_rows(w.residual.first_rows(num_tokens), residual);
+  device_.gather_logit_rows(hidden, residual);
   device_.gather_logit_rows(w.branch.first_rows(num_tokens), rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
   final_norm.residual = residual;
   final_norm.out = rows;
   device_.norm(final_norm);
+  sample(rows);
+}
+
+void Transformer::run_embedding(const Tensor& hidden) {
+  device_.embed({.table = weights_.token_embedding.get(),
+                 .position_table = weights_.position_embedding.get(),
+                 .multiplier = config_.embedding_multiplier,
+                 .out = hidden});
+}
+
+void Transformer::run_layer(int32_t layer, const Tensor& hidden) {
+  run_attention(layer, hidden, false);
+  run_mlp(layer, hidden);
+  device_.add(hidden, workspace_.branch.first_rows(hidden.rows), hidden);
+}
+
+void Transformer::run_head(const Tensor& hidden) {
+  const Tensor rows = workspace_.last_rows.first_rows(hidden.rows);
+  NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
+  final_norm.x = hidden;
+  final_norm.out = rows;
+  device_.norm(final_norm);
+  sample(rows);
+}
+
+void Transformer::sample(const Tensor& rows) {
   device_.sample({.hidden = rows,
                   .lm_head = &weights_.lm_head(),
                   .bias = nullptr,
@@ -116,9 +140,10 @@ void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
                   .logit_softcap = config_.logit_softcap});
 }
 
-// residual += the branch before; branch = attention(norm(residual))
-void Transformer::run_attention(int32_t layer, int32_t num_tokens) {
+// residual += the branch before, if there is one; branch = attention(norm(residual))
+void Transformer::run_attention(int32_t layer, const Tensor& residual, bool has_branch) {
   const Workspace& w = workspace_;
+  const int64_t num_tokens = residual.rows;
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
   const Tensor normed = w.normed.first_rows(num_tokens);
   const Tensor branch = w.branch.first_rows(num_tokens);
@@ -127,12 +152,8 @@ void Transformer::run_attention(int32_t layer, int32_t num_tokens) {
 
   NormArgs norm = norm_args(weights.attention_norm, weights.attention_norm_bias);
   norm.out = normed;
-  if (layer == 0) {
-    norm.x = w.residual.first_rows(num_tokens);
-  } else {
-    norm.x = branch;
-    norm.residual = w.residual.first_rows(num_tokens);
-  }
+  norm.x = has_branch ? branch : residual;
+  if (has_branch) norm.residual = residual;
   device_.norm(norm);
   weights.qkv.apply(device_, normed, qkv);
   device_.qk_norm_rope_store_kv({.layer = layer,
@@ -160,8 +181,9 @@ void Transformer::run_attention(int32_t layer, int32_t num_tokens) {
 }
 
 // residual += the branch before; branch = mlp(norm(residual))
-void Transformer::run_mlp(int32_t layer, int32_t num_tokens) {
+void Transformer::run_mlp(int32_t layer, const Tensor& residual) {
   const Workspace& w = workspace_;
+  const int64_t num_tokens = residual.rows;
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
   const Tensor normed = w.normed.first_rows(num_tokens);
   const Tensor branch = w.branch.first_rows(num_tokens);
@@ -170,7 +192,7 @@ void Transformer::run_mlp(int32_t layer, int32_t num_tokens) {
 
   NormArgs norm = norm_args(weights.mlp_norm, weights.mlp_norm_bias);
   norm.x = branch;
-  norm.residual = w.residual.first_rows(num_tokens);
+  norm.residual = residual;
   norm.out = normed;
   device_.norm(norm);
   weights.gate_up.apply(device_, normed, gate_up);

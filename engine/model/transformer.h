@@ -33,6 +33,14 @@ class Transformer final : public Forward {
   void run(int32_t num_tokens, int32_t num_logit_rows) override;
   bool is_replayable() const override { return true; }
 
+  // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
+  // from within another Forward. `hidden`: (num_tokens, hidden_size) in the device's memory and its
+  // type, at most max_batch_tokens rows; outside of it they are whole, no branch is left to add.
+  // The bits are those of run().
+  void run_embedding(const Tensor& hidden);
+  void run_layer(int32_t layer, const Tensor& hidden);  // in place
+  void run_head(const Tensor& hidden);                  // every row goes to Device::sample
+
  private:
   struct Workspace {
     int64_t size_bytes = 0;
@@ -50,8 +58,9 @@ class Transformer final : public Forward {
   static Workspace lay_out(
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
-  void run_attention(int32_t layer, int32_t num_tokens);
-  void run_mlp(int32_t layer, int32_t num_tokens);
+  void run_attention(int32_t layer, const Tensor& residual, bool has_branch);
+  void run_mlp(int32_t layer, const Tensor& residual);
+  void sample(const Tensor& rows);
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
 
   const ModelConfig config_;
