@@ -1,6 +1,7 @@
 #include "cmd/ps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <vector>
@@ -36,6 +37,7 @@ std::string weights_type(const ipc::ModelStatus& model) {
 
 std::string backend(const ipc::ModelStatus& model) {
   std::string out = fmt::format("{} {}", model.backend, model.isa);
+  if (!model.device.empty()) out += fmt::format(" ({})", model.device);
   if (model.num_shard > 1) out += fmt::format(", {} ranks", model.num_shard);
   if (model.num_threads > 0) out += fmt::format(", {} threads", model.num_threads);
   return model.deterministic ? out + ", deterministic" : out;
@@ -43,7 +45,7 @@ std::string backend(const ipc::ModelStatus& model) {
 
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
-  return {
+  std::vector<Row> rows = {
       {"model", model.name},
       {"architecture",
        fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
@@ -60,6 +62,11 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
       {"chat template", model.has_chat_template ? "yes" : "no"},
       {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
   };
+  if (!model.captured_rows.empty()) {
+    rows.push_back(
+        {"captured steps", fmt::format("of {} decode rows", fmt::join(model.captured_rows, ", "))});
+  }
+  return rows;
 }
 
 std::vector<Row> counter_rows(const ipc::Counters& counters) {

@@ -2,8 +2,9 @@
 // the kernels, and one transfer back, with an event at its end, so that the next step may be
 // submitted before this one is done.
 //
-// Steps of only decode rows are padded to a bucket, captured as a CUDA graph the first time and
-// replayed afterwards. All memory is taken in allocate_state; steps allocate nothing.
+// Steps of only decode rows are padded to a bucket and captured as a CUDA graph, between steps or
+// when first met, and replayed afterwards. All memory is taken in allocate_state; steps allocate
+// nothing.
 #pragma once
 
 #include <array>
@@ -56,6 +57,8 @@ class CudaDevice final : public Device {
 
   Ticket submit(const Batch& batch, Forward& forward) override;
   const StepResult& wait(Ticket ticket) override;
+  bool prepare_step(Forward& forward) override;
+  std::vector<int32_t> prepared_rows() const override { return graphs_.buckets(); }
 
   void embed(const EmbedArgs& args) override;
   void norm(const NormArgs& args) override;
@@ -97,7 +100,11 @@ class CudaDevice final : public Device {
   void start_nobody();
   void start_slot_lists(const SlotStart& start);
   void launch_step(const StepShape& shape, Forward& forward);
-  StepShape shape_of(const Batch& batch, const Forward& forward) const;
+  bool captures(const Forward& forward) const {
+    return forward.is_replayable() && !plan_options_.deterministic;
+  }
+  int32_t max_graph_rows() const;
+  int32_t bucket_of(const Batch& batch, const Forward& forward) const;
   void attend(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
   void multiply_as(const MatmulLaunch& launch, const std::optional<CublasAlgorithm>& algorithm);

@@ -20,15 +20,25 @@ bool is_pure_decode(const Batch& batch) {
 
 }  // namespace
 
-StepShape CudaDevice::shape_of(const Batch& batch, const Forward& forward) const {
-  const StepShape exact = {
-      .num_tokens = batch.num_tokens(),
-      .num_logit_rows = static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size())};
-  if (!forward.is_replayable() || !is_pure_decode(batch) || plan_options_.deterministic)
-    return exact;
-  const int32_t most = std::min({capacity_.num_slots, capacity_.max_tokens, kMaxGraphRows});
-  const int32_t bucket = graph_bucket(batch.num_tokens(), most);
-  return bucket == 0 ? exact : StepShape{.num_tokens = bucket, .num_logit_rows = bucket};
+int32_t CudaDevice::max_graph_rows() const {
+  return std::min({capacity_.num_slots, capacity_.max_tokens, kMaxGraphRows});
+}
+
+// 0: the step is launched as it is.
+int32_t CudaDevice::bucket_of(const Batch& batch, const Forward& forward) const {
+  if (!captures(forward) || !is_pure_decode(batch)) return 0;
+  return graph_bucket(batch.num_tokens(), max_graph_rows());
+}
+
+bool CudaDevice::prepare_step(Forward& forward) {
+  if (!captures(forward)) return false;
+  use_device(index_);
+  const int32_t bucket = graphs_.largest_missing(&forward, max_graph_rows());
+  if (bucket == 0) return false;
+  is_padded_ = true;
+  graphs_.capture(stream_.get(), &forward, bucket,
+                  [&] { launch_step({.num_tokens = bucket, .num_logit_rows = bucket}, forward); });
+  return true;
 }
 
 // The row of nobody's slot: padding rows find token 0 and the spare block there.
@@ -91,7 +101,11 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
 
   serves_ = serves_ || forward.is_replayable();
-  const StepShape shape = shape_of(batch, forward);
+  const int32_t bucket = bucket_of(batch, forward);
+  const StepShape shape = bucket != 0
+                              ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket}
+                              : StepShape{.num_tokens = batch.num_tokens(),
+                                          .num_logit_rows = flight.num_sampled + flight.num_scores};
   const size_t size_bytes = fill_step(batch, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
                         stream_.get()),
@@ -102,11 +116,9 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   launch_block_appends(stream_.get(), slots_, step_.appends,
                        static_cast<int32_t>(batch.block_appends.size()));
 
-  const bool replays = forward.is_replayable() && is_pure_decode(batch) &&
-                       !plan_options_.deterministic && shape.num_tokens <= kMaxGraphRows;
-  is_padded_ = replays;
-  if (replays) {
-    graphs_.run(stream_.get(), &forward, shape.num_tokens, [&] { launch_step(shape, forward); });
+  is_padded_ = bucket != 0;
+  if (is_padded_) {
+    graphs_.run(stream_.get(), &forward, bucket, [&] { launch_step(shape, forward); });
   } else {
     launch_step(shape, forward);
   }

@@ -27,34 +27,48 @@ void StepGraphs::clear() {
   graphs_.clear();
 }
 
-void StepGraphs::run(cudaStream_t stream,
-                     const void* owner,
-                     int32_t bucket,
-                     const std::function<void()>& launch) {
+void StepGraphs::capture(cudaStream_t stream,
+                         const void* owner,
+                         int32_t bucket,
+                         const std::function<void()>& launch) {
   if (owner != owner_) {
     check(cudaStreamSynchronize(stream), "waiting for steps of another model");
     clear();
     owner_ = owner;
   }
-  auto it = graphs_.find(bucket);
-  if (it == graphs_.end()) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
-    cudaGraph_t graph = nullptr;
-    try {
-      launch();
-    } catch (...) {
-      (void)cudaStreamEndCapture(stream, &graph);
-      if (graph != nullptr) (void)cudaGraphDestroy(graph);
-      throw;
-    }
-    check(cudaStreamEndCapture(stream, &graph), "capturing a step");
-    cudaGraphExec_t executable = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-    (void)cudaGraphDestroy(graph);
-    check(status, "preparing a captured step");
-    it = graphs_.emplace(bucket, executable).first;
+  if (graphs_.contains(bucket)) return;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
+  cudaGraph_t graph = nullptr;
+  try {
+    launch();
+  } catch (...) {
+    (void)cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    throw;
   }
-  check(cudaGraphLaunch(it->second, stream), "replaying a captured step");
+  check(cudaStreamEndCapture(stream, &graph), "capturing a step");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  (void)cudaGraphDestroy(graph);
+  check(status, "preparing a captured step");
+  graphs_.emplace(bucket, executable);
+}
+
+void StepGraphs::run(cudaStream_t stream,
+                     const void* owner,
+                     int32_t bucket,
+                     const std::function<void()>& launch) {
+  capture(stream, owner, bucket, launch);
+  check(cudaGraphLaunch(graphs_.at(bucket), stream), "replaying a captured step");
+}
+
+int32_t StepGraphs::largest_missing(const void* owner, int32_t max_rows) const {
+  // A bucket is the one of its own number of rows.
+  for (int32_t rows = max_rows; rows > 0; --rows) {
+    if (graph_bucket(rows, max_rows) != rows) continue;
+    if (owner != owner_ || !graphs_.contains(rows)) return rows;
+  }
+  return 0;
 }
 
 std::vector<int32_t> StepGraphs::buckets() const {

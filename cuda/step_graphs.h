@@ -1,4 +1,4 @@
-// Captured steps, one for each bucket of decode rows: captured when first met, replayed afterwards.
+// Captured steps, one for each bucket of decode rows.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,15 +21,22 @@ class StepGraphs {
   StepGraphs(const StepGraphs&) = delete;
   StepGraphs& operator=(const StepGraphs&) = delete;
 
-  // Launches the graph of (owner, bucket); captures what `launch` launches on the stream first when
-  // there is none. `owner` is whose launches these are: graphs of another are dropped. Throws
-  // kDeviceLost.
+  // Captures what `launch` launches on the stream as the graph of (owner, bucket), unless it is
+  // there. `owner` is whose launches these are: graphs of another are dropped. Throws kDeviceLost.
+  void capture(cudaStream_t stream,
+               const void* owner,
+               int32_t bucket,
+               const std::function<void()>& launch);
+
+  // Launches the graph of (owner, bucket), captured first when there is none. Throws kDeviceLost.
   void run(cudaStream_t stream,
            const void* owner,
            int32_t bucket,
            const std::function<void()>& launch);
 
-  std::vector<int32_t> buckets() const;
+  // Of the buckets for 1 to max_rows rows, the largest that has no graph of this owner's; 0: none.
+  int32_t largest_missing(const void* owner, int32_t max_rows) const;
+  std::vector<int32_t> buckets() const;  // ascending
   void clear();
 
  private:

@@ -197,6 +197,7 @@ struct ModelStatus {
   std::string kv_cache_dtype;
   std::string backend;         // "cpu"
   std::string isa;             // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
+  std::string device;          // the hardware of the first rank, by its maker's name
   int64_t num_shard = 1;       // ranks that share the model; what follows is of all together
   bool deterministic = false;  // asked for; the cpu backend is so always
   int64_t num_threads = 0;
@@ -215,6 +216,7 @@ struct ModelStatus {
   int64_t num_blocks_free = 0;
   int64_t num_running = 0;
   int64_t num_waiting = 0;
+  std::vector<int64_t> captured_rows{};  // numbers of decode rows that a GPU has captured steps for
   int64_t kv_bytes_per_token = 0;
   int64_t weight_bytes_per_token = 0;  // streamed from memory for one decoded token
   bool has_chat_template = false;

@@ -29,7 +29,7 @@ namespace tgi {
 struct DeviceInfo {
   std::string backend;       // "cpu"
   std::string isa;           // "avx512bf16", "avx2", ...; of a GPU "sm_90"
-  std::string description;   // of the hardware, for people
+  std::string description;   // of the hardware, for people: its maker's name for it
   int num_threads = 0;       // 0 where it means nothing
   int64_t memory_bytes = 0;  // that the plan of this rank may use in all
   DType activation_dtype = DType::kF32;
@@ -222,6 +222,13 @@ class Device {
   // Blocks until the step is retired. Valid until the next call of wait.
   virtual const StepResult& wait(Ticket ticket) = 0;
 
+  // Gets one more size of step ready that would otherwise be made ready when first met, the largest
+  // first: a few milliseconds of host work, between steps. False when there is none left. Throws
+  // kDeviceLost. (optional: there is never any)
+  virtual bool prepare_step(Forward& /*forward*/) { return false; }
+  // The sizes that are ready, in decode rows, ascending.
+  virtual std::vector<int32_t> prepared_rows() const { return {}; }
+
   // --- ops: only from within Forward::run
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
@@ -270,7 +277,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 5;
+inline constexpr int kBackendAbi = 6;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

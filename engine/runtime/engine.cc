@@ -95,6 +95,9 @@ void Engine::run(const std::stop_token& stop) {
         publish_stats();
         continue;
       }
+      // A quiet moment: what later steps need is made ready, a piece between two looks at the mail.
+      if (refusal_ == nullptr && workers_->prepare_step()) continue;
+      publish_prepared();
     } catch (const std::exception& error) {
       // A step that fails has left sequences and device apart: nothing that runs can be trusted any
       // more.
@@ -322,6 +325,11 @@ void Engine::count_cancelled(const LiveRequest& live) {
   } else {
     ++metrics_.num_cancelled_decode;
   }
+}
+
+void Engine::publish_prepared() {
+  const std::lock_guard lock(stats_mutex_);
+  stats_.prepared_rows = workers_->prepared_rows();
 }
 
 void Engine::publish_stats() {

@@ -42,8 +42,9 @@ struct EngineStats {
   int64_t num_blocks_used = 0;
   int64_t num_blocks_cached = 0;
   int64_t num_blocks_free = 0;
-  int64_t num_running = 0;  // sequences
-  int64_t num_waiting = 0;  // sequences
+  int64_t num_running = 0;             // sequences
+  int64_t num_waiting = 0;             // sequences
+  std::vector<int32_t> prepared_rows;  // sizes of steps that the device has ready
   ipc::Counters counters;
   StepMetrics steps;
 };
@@ -122,6 +123,7 @@ class Engine {
   void count_cancelled(const LiveRequest& live);
   void observe_step(const InFlight& step, Clock::time_point computed);
   int idle_timeout_ms() const;
+  void publish_prepared();
   void publish_stats();
 
   const EngineOptions options_;

@@ -161,6 +161,7 @@ class RankLoader {
   void take_facts() {
     out_.backend = devices_.front()->info().backend;
     out_.isa = devices_.front()->info().isa;
+    out_.device = devices_.front()->info().description;
     out_.max_logit_bias = devices_.front()->info().max_logit_bias;
     out_.num_params = weights_.front().num_params;
     for (const ModelWeights& weights : weights_) {

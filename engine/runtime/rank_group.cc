@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace tgi {
 namespace {
@@ -70,6 +71,14 @@ const StepResult& RankGroup::wait(Ticket ticket) {
     throw Error(*failure_);
   }
   return *results_.front();
+}
+
+bool RankGroup::prepare_step() {
+  std::atomic<bool> is_more = false;
+  run([&](int rank) {
+    if (workers_[static_cast<size_t>(rank)]->prepare_step()) is_more = true;
+  });
+  return is_more;
 }
 
 std::string RankGroup::find_disagreement() const {

@@ -30,6 +30,8 @@ class RankGroup final : public WorkerGroup {
   // that throws ends the step of all, and the group.
   Ticket submit(const Batch& batch) override;
   const StepResult& wait(Ticket ticket) override;
+  bool prepare_step() override;
+  std::vector<int32_t> prepared_rows() const override { return workers_.front()->prepared_rows(); }
 
  private:
   template <typename Task>

@@ -199,6 +199,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.kv_cache_dtype = dtype_name(kv_dtype);
   facts.backend = ranks.backend;
   facts.isa = ranks.isa;
+  facts.device = ranks.device;
   facts.num_shard = options.num_shard;
   facts.deterministic = options.deterministic;
   facts.num_threads = ranks.num_threads;
@@ -260,6 +261,7 @@ ipc::ModelStatus ServedModel::status() const {
   out.num_blocks_free = stats.num_blocks_free;
   out.num_running = stats.num_running;
   out.num_waiting = stats.num_waiting;
+  out.captured_rows.assign(stats.prepared_rows.begin(), stats.prepared_rows.end());
   return out;
 }
 

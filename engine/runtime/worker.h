@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
@@ -23,6 +24,11 @@ class WorkerGroup {
   // Throws kDeviceLost: then nothing more can be run.
   virtual Ticket submit(const Batch& batch) = 0;
   virtual const StepResult& wait(Ticket ticket) = 0;  // valid until the next call
+
+  // Gets one more size of step ready, between steps; false when none is left. Throws kDeviceLost.
+  // (optional)
+  virtual bool prepare_step() { return false; }
+  virtual std::vector<int32_t> prepared_rows() const { return {}; }
 
   // Another rank has failed: a step that waits for it ends with kDeviceLost. From any thread.
   // (optional: does nothing by default, where there are no others)
@@ -47,6 +53,8 @@ class Worker final : public WorkerGroup {
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }
   const StepResult& wait(Ticket ticket) override { return device_->wait(ticket); }
+  bool prepare_step() override { return device_->prepare_step(transformer_); }
+  std::vector<int32_t> prepared_rows() const override { return device_->prepared_rows(); }
   void abort(int failed_rank, const std::string& reason) override {
     communicator_->abort(failed_rank, reason);
   }

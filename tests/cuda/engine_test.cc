@@ -2,6 +2,8 @@
 // that stay on the device, preemption, and a GPU that is lost.
 #include <cuda_emulation.h>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
 
 #include "base/file_source.h"
 #include "engine/cpu/cpu_backend.h"
@@ -140,6 +142,24 @@ TEST_CASE("captured steps give what steps by themselves give, up to the order of
     num_same += captured[i] == by_themselves[i] ? 1 : 0;
   }
   CHECK(num_same >= kRequests / 2);
+}
+
+TEST_CASE("an idle engine captures every bucket, and a deterministic one none") {
+  Served served({});
+  const std::vector<int32_t> all = {1, 2, 4, 8, 12};  // of up to max_running rows
+  const auto deadline = Clock::now() + std::chrono::seconds(60);
+  while (served.engine().stats().prepared_rows != all && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(served.engine().stats().prepared_rows == all);
+  Answer told;
+  served.ask(told, prompt(2), 6);
+  const std::vector<int32_t> ids = ids_of(told);
+
+  Served deterministic({.deterministic = true});
+  Answer other;
+  deterministic.ask(other, prompt(2), 6);
+  CHECK(ids_of(other).front() == ids.front());
+  CHECK(deterministic.engine().stats().prepared_rows.empty());
 }
 
 TEST_CASE("a GPU that is lost ends every request with its reason, and the engine takes no more") {

@@ -67,8 +67,10 @@ TEST_CASE("a GPU is found and gives the answer that the processor gives") {
   REQUIRE(daemon.status().model);
   CHECK(daemon.status().model->backend == "cuda");
   CHECK(daemon.status().model->isa == "sm_90");
+  CHECK_THAT(daemon.status().model->device, Catch::Contains("Emulated GPU"));
   const std::string text = generate(daemon, "What is tgi?", 12);
   CHECK(daemon.becomes_idle());
+  CHECK(daemon.status().model->captured_rows == std::vector<int64_t>{1, 2, 4, 8});
 
   const Home other;
   const DaemonProcess processor(other, small_context("cpu"));

@@ -26,6 +26,7 @@ struct Seen {
   std::vector<std::set<std::thread::id>> threads;  // that used each rank
   int num_alive = 0;
   int num_waits = 0;
+  int num_prepared = 0;
 };
 
 class FakeRank final : public WorkerGroup {
@@ -76,9 +77,23 @@ class FakeRank final : public WorkerGroup {
     return result_;
   }
 
+  bool prepare_step() override {
+    note_thread();
+    if (num_prepared_ == kSizes) return false;
+    ++num_prepared_;
+    const std::lock_guard lock(seen_.mutex);
+    ++seen_.num_prepared;
+    return true;
+  }
+  std::vector<int32_t> prepared_rows() const override {
+    return std::vector<int32_t>(static_cast<size_t>(num_prepared_), 8);
+  }
+
   void abort(int failed_rank, const std::string& reason) override {
     communicator_->abort(failed_rank, reason);
   }
+
+  static constexpr int kSizes = 3;  // of steps that can be made ready
 
  private:
   void note_thread() {
@@ -97,6 +112,7 @@ class FakeRank final : public WorkerGroup {
   FakeWorkers fake_;
   Seen& seen_;
   int64_t num_steps_ = 0;
+  int num_prepared_ = 0;
   StepResult result_;
 };
 
@@ -162,6 +178,16 @@ TEST_CASE("every rank runs every batch, always on its own thread; rank 0 on the 
     CHECK(all.size() == static_cast<size_t>(num_ranks));
     CHECK(seen.threads[0].contains(std::this_thread::get_id()));
   }
+}
+
+TEST_CASE("steps are made ready by all ranks together, each on its own thread") {
+  Seen seen;
+  const auto group = make_group(3, seen);
+  for (int i = 0; i < FakeRank::kSizes; ++i) CHECK(group->prepare_step());
+  CHECK_FALSE(group->prepare_step());
+  CHECK(seen.num_prepared == 3 * FakeRank::kSizes);
+  CHECK(group->prepared_rows().size() == FakeRank::kSizes);
+  for (const auto& threads : seen.threads) CHECK(threads.size() == 1);
 }
 
 TEST_CASE("a rank that fails ends the step of all, is named, and nothing runs after it") {
