@@ -5,13 +5,10 @@
 #include "cmd/http/generation.h"
 #include "cmd/http/sse.h"
 #include "cmd/http/stream_pump.h"
+#include "cmd/http/token_json.h"
 
 namespace tgi::http {
 namespace {
-
-OrderedJson logprob_json(const std::optional<double>& logprob) {
-  return logprob ? OrderedJson(*logprob) : OrderedJson();
-}
 
 OrderedJson prefill_json(const std::vector<ipc::TokenInfo>& tokens) {
   OrderedJson out = OrderedJson::array();

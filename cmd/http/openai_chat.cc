@@ -2,13 +2,10 @@
 #include "base/json_text.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/token_json.h"
 
 namespace tgi::http {
 namespace {
-
-OrderedJson logprob_json(const std::optional<double>& logprob) {
-  return logprob ? OrderedJson(*logprob) : OrderedJson();
-}
 
 OrderedJson token_logprobs(const ipc::TokenInfo& token,
                            const std::vector<ipc::TokenInfo>& top_tokens,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 
 namespace tgi {
@@ -76,26 +77,15 @@ class RankLoader {
     return out;
   }
 
-  KvLayout kv_layout(int32_t num_blocks) const {
-    return {.num_layers = model_.config.num_layers,
-            .num_kv_heads = model_.config.num_kv_heads / options_.num_ranks,
-            .head_dim = model_.config.head_dim,
-            .block_size = options_.block_size,
-            .num_blocks = num_blocks,
-            .dtype = options_.kv_dtype};
-  }
-
-  SlotLayout slot_layout(int32_t max_total_tokens) const {
+  StateSize state_size(int32_t num_blocks, int32_t max_total_tokens) const {
     return {
+        .num_ranks = options_.num_ranks,
+        .num_blocks = num_blocks,
+        .block_size = options_.block_size,
+        .kv_dtype = options_.kv_dtype,
         .num_slots = options_.max_running,
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
-        .max_batch_tokens = options_.max_batch_tokens,
-        .vocab_size = model_.config.vocab_size,
-        .block_size = options_.block_size,
-        .max_matmul_cols = max_matmul_cols(model_.config),
-        .num_heads = model_.config.num_heads / options_.num_ranks,
-        .num_kv_heads = model_.config.num_kv_heads / options_.num_ranks,
-        .head_dim = model_.config.head_dim};
+        .max_batch_tokens = options_.max_batch_tokens};
   }
 
   void make_device(int rank) {
@@ -121,14 +111,15 @@ class RankLoader {
       wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
     const int32_t context =
         std::min(options_.max_total_tokens.value_or(wanted.max_positions), wanted.max_positions);
+    const StateSize one_block = state_size(1, context);
     for (size_t rank = 0; rank < num_ranks_; ++rank) {
       const Device& device = *devices_[rank];
       const DeviceInfo& info = device.info();
-      const int64_t block_bytes = device.kv_bytes(kv_layout(1));
+      const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, one_block));
       const int64_t workspace_bytes =
           Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
                                        options_.max_batch_tokens) +
-          device.slot_bytes(slot_layout(context));
+          device.slot_bytes(slot_layout(model_.config, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
       wanted.available_bytes = std::min(wanted.available_bytes, info.memory_bytes);
       wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes);
@@ -155,7 +146,8 @@ class RankLoader {
     Device& device = *devices_[index];
     const StoppableCheckpoint checkpoint(open_(device.info()), *threads_);
     weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
-    device.allocate_state(kv_layout(out_.plan.num_blocks), slot_layout(out_.plan.max_total_tokens));
+    allocate_state(device, model_.config,
+                   state_size(out_.plan.num_blocks, out_.plan.max_total_tokens));
   }
 
   void take_facts() {

@@ -9,6 +9,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/weights/checkpoint.h"
 #include "tests/cuda/emulated_backend.h"
@@ -34,21 +35,11 @@ class Served {
     const auto checkpoint = open_checkpoint(*files_);
     const ModelConfig& config = model_.config;
     ModelWeights weights = load_weights(model_, *checkpoint, *device, {.dtype = DType::kBF16});
-    device->allocate_state({.num_layers = config.num_layers,
-                            .num_kv_heads = config.num_kv_heads,
-                            .head_dim = config.head_dim,
-                            .block_size = 16,
-                            .num_blocks = setup.num_blocks,
-                            .dtype = DType::kBF16},
-                           {.num_slots = setup.max_running,
-                            .max_blocks_per_slot = setup.num_blocks,
-                            .max_batch_tokens = 48,
-                            .vocab_size = config.vocab_size,
-                            .block_size = 16,
-                            .max_matmul_cols = max_matmul_cols(config),
-                            .num_heads = config.num_heads,
-                            .num_kv_heads = config.num_kv_heads,
-                            .head_dim = config.head_dim});
+    allocate_state(*device, config,
+                   {.num_blocks = setup.num_blocks,
+                    .num_slots = setup.max_running,
+                    .max_blocks_per_slot = setup.num_blocks,
+                    .max_batch_tokens = 48});
     auto worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                            std::make_unique<NullCommunicator>(), 48);
     CHECK(worker->max_steps_in_flight() == 2);

@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/state_layout.h"
 #include "engine/runtime/worker.h"
 #include "engine/weights/checkpoint.h"
 #include "tests/cuda/emulated_backend.h"
@@ -31,21 +32,12 @@ std::unique_ptr<Worker> load_worker(Backend& backend,
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device, {.dtype = dtype});
   const ModelConfig& config = model.config;
-  device->allocate_state({.num_layers = config.num_layers,
-                          .num_kv_heads = config.num_kv_heads,
-                          .head_dim = config.head_dim,
-                          .block_size = 16,
-                          .num_blocks = 16,
-                          .dtype = dtype},
-                         {.num_slots = 2,
-                          .max_blocks_per_slot = 16,
-                          .max_batch_tokens = kMaxTokens,
-                          .vocab_size = config.vocab_size,
-                          .block_size = 16,
-                          .max_matmul_cols = max_matmul_cols(config),
-                          .num_heads = config.num_heads,
-                          .num_kv_heads = config.num_kv_heads,
-                          .head_dim = config.head_dim});
+  allocate_state(*device, config,
+                 {.num_blocks = 16,
+                  .kv_dtype = dtype,
+                  .num_slots = 2,
+                  .max_blocks_per_slot = 16,
+                  .max_batch_tokens = kMaxTokens});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                   std::make_unique<NullCommunicator>(), kMaxTokens);
 }

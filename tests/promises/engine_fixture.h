@@ -15,6 +15,7 @@
 #include "engine/cpu/host_communicator.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/state_layout.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/rank_group.h"
 #include "engine/text/byte_tokenizer.h"
@@ -55,17 +56,13 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                                        .quantization = options.quantization,
                                        .rank = communicator->rank(),
                                        .world_size = options.num_ranks});
-  device->allocate_state({.num_layers = config.num_layers,
-                          .num_kv_heads = config.num_kv_heads / options.num_ranks,
-                          .head_dim = config.head_dim,
-                          .block_size = 16,
-                          .num_blocks = options.num_blocks,
-                          .dtype = options.dtype},
-                         {.num_slots = options.max_running,
-                          .max_blocks_per_slot = options.num_blocks,
-                          .max_batch_tokens = options.max_batch_tokens,
-                          .vocab_size = config.vocab_size,
-                          .max_matmul_cols = max_matmul_cols(config)});
+  allocate_state(*device, config,
+                 {.num_ranks = options.num_ranks,
+                  .num_blocks = options.num_blocks,
+                  .kv_dtype = options.dtype,
+                  .num_slots = options.max_running,
+                  .max_blocks_per_slot = options.num_blocks,
+                  .max_batch_tokens = options.max_batch_tokens});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                   std::move(communicator), options.max_batch_tokens);
 }

@@ -22,6 +22,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/runtime/worker.h"
 #include "engine/weights/checkpoint.h"
@@ -88,18 +89,13 @@ std::unique_ptr<Worker> make_worker(const Options& options,
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device, how);
   fmt::print("{}\n", weights.streamed_bytes_per_token);
-  device->allocate_state({.num_layers = config.num_layers,
-                          .num_kv_heads = config.num_kv_heads,
-                          .head_dim = config.head_dim,
-                          .block_size = kBlockSize,
-                          .num_blocks = num_blocks,
-                          .dtype = how.dtype},
-                         {.num_slots = 1,
-                          .max_blocks_per_slot = num_blocks,
-                          .max_batch_tokens = kRowsPerStep,
-                          .vocab_size = config.vocab_size,
-                          .block_size = kBlockSize,
-                          .max_matmul_cols = max_matmul_cols(config)});
+  allocate_state(*device, config,
+                 {.num_blocks = num_blocks,
+                  .block_size = kBlockSize,
+                  .kv_dtype = how.dtype,
+                  .num_slots = 1,
+                  .max_blocks_per_slot = num_blocks,
+                  .max_batch_tokens = kRowsPerStep});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                   std::make_unique<NullCommunicator>(), kRowsPerStep);
 }

@@ -1,0 +1,45 @@
+// What a model needs of its device beside its weights, for Device::kv_bytes, slot_bytes and
+// allocate_state.
+#pragma once
+
+#include "engine/device/backend.h"
+#include "engine/model/model_config.h"
+
+namespace tgi {
+
+struct StateSize {
+  int num_ranks = 1;        // that share the model's heads
+  int32_t num_blocks = 0;   // of KV cache
+  int32_t block_size = 16;  // tokens
+  DType kv_dtype = DType::kBF16;
+  int32_t num_slots = 0;            // sequences in a step
+  int32_t max_blocks_per_slot = 0;  // bounds the context of a sequence
+  int32_t max_batch_tokens = 0;     // token rows in a step
+};
+
+inline KvLayout kv_layout(const ModelConfig& config, const StateSize& size) {
+  return {.num_layers = config.num_layers,
+          .num_kv_heads = config.num_kv_heads / size.num_ranks,
+          .head_dim = config.head_dim,
+          .block_size = size.block_size,
+          .num_blocks = size.num_blocks,
+          .dtype = size.kv_dtype};
+}
+
+inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) {
+  return {.num_slots = size.num_slots,
+          .max_blocks_per_slot = size.max_blocks_per_slot,
+          .max_batch_tokens = size.max_batch_tokens,
+          .vocab_size = config.vocab_size,
+          .block_size = size.block_size,
+          .max_matmul_cols = max_matmul_cols(config),
+          .num_heads = config.num_heads / size.num_ranks,
+          .num_kv_heads = config.num_kv_heads / size.num_ranks,
+          .head_dim = config.head_dim};
+}
+
+inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {
+  device.allocate_state(kv_layout(config, size), slot_layout(config, size));
+}
+
+}  // namespace tgi
