@@ -1,0 +1,126 @@
+#include "cmd/download/disk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/unique_fd.h"
+
+namespace tgi::download {
+
+Error disk_error(std::string_view what, const std::string& path, int reason) {
+  const std::string said = fmt::format("can't {} {}: {}", what, path, std::strerror(reason));
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return {Code::kOutOfMemory, said};
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return {Code::kInvalidArgument,
+              said + "; give a folder that can be written with --cache-dir, HF_HUB_CACHE or "
+                     "HF_HOME"};
+    case ENOENT:
+      return {Code::kNotFound, said};
+    default:
+      return {Code::kInvalidArgument, said};
+  }
+}
+
+void make_folders(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error && !std::filesystem::is_directory(path)) {
+    throw disk_error("make the folder", path, error.value());
+  }
+}
+
+void write_at(int fd, std::span<const std::byte> bytes, int64_t offset, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw disk_error("write", path, written < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += written;
+  }
+}
+
+void read_at(int fd, std::span<std::byte> bytes, int64_t offset, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw disk_error("read", path, got < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<size_t>(got));
+    offset += got;
+  }
+}
+
+void write_whole(const std::string& path, std::string_view text) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) throw disk_error("write", path, errno);
+  write_at(fd.get(), std::as_bytes(std::span(text)), 0, path);
+  fd.reset();
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    throw disk_error("write", path, reason);
+  }
+}
+
+std::string read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return "";
+    throw disk_error("read", path, errno);
+  }
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+int64_t free_bytes(const std::string& path) {
+  for (std::filesystem::path at = std::filesystem::absolute(path);; at = at.parent_path()) {
+    struct statvfs about {};
+    if (::statvfs(at.c_str(), &about) == 0) {
+      return static_cast<int64_t>(about.f_bavail) * static_cast<int64_t>(about.f_frsize);
+    }
+    if (at == at.parent_path()) return -1;
+  }
+}
+
+bool exists(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0;
+}
+
+int64_t size_of(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) ? about.st_size : -1;
+}
+
+std::string format_size(int64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  constexpr std::array kUnits = {"kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes) / 1000;
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return value < 10 ? fmt::format("{:.2f} {}", value, kUnits[unit])
+                    : fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kUnits[unit]);
+}
+
+}  // namespace tgi::download

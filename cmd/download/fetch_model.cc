@@ -1,0 +1,303 @@
+#include "cmd/download/fetch_model.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/paths.h"
+#include "cmd/download/content_hash.h"
+#include "cmd/download/disk.h"
+#include "cmd/download/folder_source.h"
+#include "cmd/download/https_source.h"
+#include "cmd/download/hub_cache.h"
+#include "cmd/download/hub_source.h"
+#include "cmd/download/s3_source.h"
+#include "ipc/protocol.h"
+
+namespace tgi::download {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kSpareBytes = int64_t{64} << 20;  // of the disk, for what others write meanwhile
+
+bool is_address(const std::string& model) {
+  return model.starts_with("https://") || model.starts_with("http://");
+}
+bool is_bucket(const std::string& model) {
+  return model.starts_with("s3://");
+}
+
+// "https--host.org--path--0123abcd": readable, and another for each address.
+std::string folder_of_address(const std::string& address) {
+  std::string out;
+  for (const char c : address.substr(0, address.find("://")) + "--" +
+                          address.substr(std::min(address.find("://") + 3, address.size()))) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '-';
+    out += plain ? std::string(1, c) : c == '/' ? std::string("--") : std::string("_");
+  }
+  return out.substr(0, 150) + "--" + sha256_of(address).substr(0, 8);
+}
+
+// What a name stands for: its source, its place in a cache.
+struct Target {
+  std::string kind;
+  std::string name;
+  std::string revision;
+  std::unique_ptr<Source> source;  // null for a folder
+  HubCache cache;
+};
+
+Target target_of(const FetchRequest& request) {
+  std::string model = request.model;
+  if (is_address(model) || is_bucket(model)) {
+    while (model.ends_with('/')) model.pop_back();
+    std::unique_ptr<Source> source =
+        is_bucket(model) ? open_s3(model, request.variables) : open_https(model);
+    const std::string name = source->describe();
+    const std::string base =
+        request.cache_dir.empty() ? tgi::cache_dir() + "/sources" : request.cache_dir;
+    return {.kind = is_bucket(model) ? "s3" : "https",
+            .name = name,
+            .revision = "main",
+            .source = std::move(source),
+            .cache = HubCache(base, folder_of_address(model))};
+  }
+  HubName name = require_hub_name(model);
+  if (!request.revision.empty()) {
+    if (model.find('@') != std::string::npos && name.revision != request.revision) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{} and --revision {} name two revisions; give one of them", model,
+                              request.revision));
+    }
+    check_revision(request.revision);
+    name.revision = request.revision;
+  }
+  const std::string base =
+      request.cache_dir.empty() ? request.settings.cache_dir : request.cache_dir;
+  return {.kind = "hub",
+          .name = name.repo,
+          .revision = name.revision,
+          .source = open_hub(name, request.settings),
+          .cache = HubCache(base, HubCache::folder_name(name.repo))};
+}
+
+FetchedModel describe(const Target& target,
+                      const std::string& commit,
+                      std::vector<RemoteFile> files) {
+  FetchedModel model{.path = fs::absolute(target.cache.snapshot(commit)).lexically_normal().string(),
+                     .source = target.kind,
+                     .name = target.name,
+                     .commit = commit,
+                     .files = std::move(files),
+                     .bytes = 0};
+  for (const RemoteFile& file : model.files) model.bytes += file.size;
+  return model;
+}
+
+bool is_in_snapshot(const HubCache& cache, const std::string& commit, const RemoteFile& file) {
+  return size_of(fmt::format("{}/{}", cache.snapshot(commit), file.path)) == file.size;
+}
+
+std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& rules) {
+  const auto commit = target.cache.commit_of(target.revision);
+  if (!commit || !exists(target.cache.snapshot(*commit))) return std::nullopt;
+  if (const auto tree = target.cache.read_tree(*commit)) {
+    std::vector<RemoteFile> files = choose_files(*tree, rules);
+    const bool whole = std::all_of(files.begin(), files.end(), [&](const RemoteFile& file) {
+      return is_in_snapshot(target.cache, *commit, file);
+    });
+    if (!whole) return std::nullopt;
+    return describe(target, *commit, std::move(files));
+  }
+  // Of an older huggingface_hub, which keeps no list of files.
+  if (!missing_of(target.cache.snapshot(*commit)).empty()) return std::nullopt;
+  return describe(target, *commit, {});
+}
+
+// The disk must hold what is still to come.
+void check_space(const HubCache& cache, const std::vector<TransferItem>& items) {
+  int64_t to_come = 0;
+  for (const TransferItem& item : items) {
+    to_come += item.file.size - PartialFile::kept_bytes(item.partial);
+  }
+  const int64_t free = free_bytes(cache.folder());
+  if (free < 0 || to_come == 0 || to_come + std::min(kSpareBytes, to_come) <= free) return;
+  throw Error(Code::kOutOfMemory,
+              fmt::format("{} are still to be downloaded to {}, where {} are free; make room or give "
+                          "another folder with --cache-dir or HF_HUB_CACHE",
+                          format_size(to_come), cache.folder(), format_size(free)));
+}
+
+// For one who was stopped or whose disk is full: what the next run finds.
+std::string what_is_kept(const std::vector<TransferItem>& items, const std::vector<RemoteFile>& files) {
+  int64_t total = 0;
+  for (const RemoteFile& file : files) total += file.size;
+  int64_t missing = 0;
+  for (const TransferItem& item : items) {
+    if (!exists(item.target)) missing += item.file.size - PartialFile::kept_bytes(item.partial);
+  }
+  return fmt::format("{} of {} are kept, the same command goes on from there",
+                     format_size(total - missing), format_size(total));
+}
+
+HttpSettings http_settings(const HubSettings& settings) {
+  return {.user_agent = fmt::format("tgi/{}", ipc::kVersion),
+          .connect_timeout_s = settings.stall_timeout_s,
+          .stall_timeout_s = settings.stall_timeout_s,
+          .ca_file = settings.ca_file};
+}
+
+// Brings what the cache lacks of `files`.
+void bring(const Target& target,
+           const FetchRequest& request,
+           const std::vector<RemoteFile>& files,
+           const std::string& commit,
+           FetchObserver& observer,
+           std::stop_token stop) {
+  std::vector<TransferItem> items;
+  std::vector<size_t> file_of_item;
+  std::set<std::string> blobs;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const RemoteFile& file = files[i];
+    const std::string blob = target.cache.blob(file.blob);
+    // Where links are not possible huggingface_hub keeps the content in the snapshot.
+    const bool there = size_of(blob) == file.size || is_in_snapshot(target.cache, commit, file);
+    if (there || !blobs.insert(file.blob).second) {
+      observer.on_done(i, !there);
+      continue;
+    }
+    if (exists(blob)) ::unlink(blob.c_str());  // cut short by a crash
+    items.push_back({.file = file,
+                     .target = blob,
+                     .partial = target.cache.partial(file.blob),
+                     .lock = target.cache.lock(file.blob)});
+    file_of_item.push_back(i);
+  }
+  check_space(target.cache, items);
+
+  // The transfer counts its own files.
+  class Renumbered final : public Observer {
+   public:
+    Renumbered(FetchObserver& observer, const std::vector<size_t>& numbers)
+        : observer_(observer), numbers_(numbers) {}
+    void on_begin(size_t file, int64_t kept) override { observer_.on_begin(numbers_[file], kept); }
+    void on_bytes(size_t file, int64_t bytes) override { observer_.on_bytes(numbers_[file], bytes); }
+    void on_done(size_t file, bool others) override { observer_.on_done(numbers_[file], others); }
+    void on_wait_for_others(size_t file) override { observer_.on_wait_for_others(numbers_[file]); }
+    void on_note(const std::string& text) override { observer_.on_note(text); }
+
+   private:
+    FetchObserver& observer_;
+    const std::vector<size_t>& numbers_;
+  } renumbered(observer, file_of_item);
+  try {
+    transfer(*target.source, items, {.http = http_settings(request.settings)}, renumbered, stop);
+  } catch (const Error& error) {
+    if (error.code() != Code::kCancelled && error.code() != Code::kOutOfMemory) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), what_is_kept(items, files)));
+  }
+}
+
+// A branch that moved while the list was asked for does no harm: the list is of one commit.
+FetchedModel fetch_remote(const FetchRequest& request,
+                          const Target& target,
+                          FetchObserver& observer,
+                          std::stop_token stop) {
+  HttpClient client(http_settings(request.settings));
+  const auto tell = [&](const std::string& trouble, double seconds) {
+    observer.on_note(fmt::format("{}; trying again in {:.1f} s", trouble, seconds));
+  };
+  Listing listing;
+  try {
+    listing = target.source->list(client, stop, tell);
+  } catch (const Error& error) {
+    const bool may_use_cache =
+        error.code() == Code::kUnavailable || error.code() == Code::kOverloaded;
+    std::optional<FetchedModel> cached =
+        may_use_cache ? find_whole(target, request.rules) : std::nullopt;
+    if (!cached) throw;
+    observer.on_note(fmt::format("{}; using what was downloaded before (commit {})", error.what(),
+                                 cached->commit));
+    return std::move(*cached);
+  }
+  const std::vector<RemoteFile> files = choose_files(listing.files, request.rules);
+  FetchedModel model = describe(target, listing.commit, files);
+  observer.on_plan(target.source->describe(), files);
+  const bool whole = std::all_of(files.begin(), files.end(), [&](const RemoteFile& file) {
+    return is_in_snapshot(target.cache, listing.commit, file);
+  });
+  const auto record = [&] {
+    target.cache.write_tree(listing.commit, listing.files);
+    target.cache.set_ref(target.revision, listing.commit);
+  };
+  if (whole) {
+    for (size_t i = 0; i < files.size(); ++i) observer.on_done(i, false);
+    try {
+      record();
+    } catch (const Error&) {
+      // A read-only cache that has everything serves as well as another.
+    }
+    return model;
+  }
+  target.cache.prepare();
+  bring(target, request, files, listing.commit, observer, stop);
+  // Only now, when all is there, does the snapshot get its files: nobody finds half a model.
+  for (const RemoteFile& file : files) target.cache.link(listing.commit, file);
+  for (const std::string& name : optional_names()) {
+    const bool listed = std::any_of(listing.files.begin(), listing.files.end(),
+                                    [&](const RemoteFile& file) { return file.path == name; });
+    if (!listed) target.cache.mark_absent(listing.commit, name);
+  }
+  record();
+  return model;
+}
+
+FetchedModel local_folder(const std::string& folder) {
+  const FolderReport report = check_folder(folder);
+  return {.path = report.path,
+          .source = "folder",
+          .name = folder,
+          .commit = "",
+          .files = {},
+          .bytes = report.bytes};
+}
+
+}  // namespace
+
+bool is_remote(const std::string& model) {
+  if (model == "demo" || model.empty()) return false;
+  if (is_address(model) || is_bucket(model)) return true;
+  std::error_code error;
+  if (fs::is_directory(model, error)) return false;
+  return parse_hub_name(model).has_value();
+}
+
+std::optional<FetchedModel> find_model(const FetchRequest& request) {
+  return find_whole(target_of(request), request.rules);
+}
+
+FetchedModel fetch_model(const FetchRequest& request, FetchObserver& observer, std::stop_token stop) {
+  std::error_code error;
+  if (fs::is_directory(request.model, error)) return local_folder(request.model);
+  const Target target = target_of(request);
+  if (!request.offline && !request.settings.offline) {
+    return fetch_remote(request, target, observer, stop);
+  }
+  std::optional<FetchedModel> cached = find_whole(target, request.rules);
+  if (!cached) {
+    throw Error(Code::kNotFound,
+                fmt::format("{} (revision {}) is not, or not as a whole, in {}, and nothing is "
+                            "downloaded {}; run `tgi download-weights {}` with a network",
+                            target.name, target.revision, target.cache.cache_dir(),
+                            request.offline ? "with --offline" : "while HF_HUB_OFFLINE is set",
+                            request.model));
+  }
+  return std::move(*cached);
+}
+
+}  // namespace tgi::download

@@ -1,0 +1,68 @@
+#include "cmd/download/folder_source.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmd/download/disk.h"
+#include "cmd/download/file_choice.h"
+
+namespace tgi::download {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first shard of an index that is not there; empty: all are.
+std::string missing_shard(const std::string& folder, const std::string& index) {
+  const std::string text = read_whole(folder + "/" + index);
+  const Json json = parse_json(text);
+  for (const auto& [tensor, shard] : JsonReader(json, index).object("weight_map").json().items()) {
+    const std::string name = shard.is_string() ? shard.get<std::string>() : "";
+    if (name.empty() || size_of(folder + "/" + name) < 0) {
+      return fmt::format("{}, which {} names", name.empty() ? tensor : name, index);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string missing_of(const std::string& folder) {
+  const bool is_adapter = exists(folder + "/adapter_config.json");
+  if (!exists(folder + "/config.json") && !is_adapter) return "config.json";
+  for (const char* index : {"model.safetensors.index.json", "pytorch_model.bin.index.json"}) {
+    if (exists(folder + "/" + index)) return missing_shard(folder, index);
+  }
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if ((is_safetensors(name) || is_torch_weights(name)) && size_of(entry.path().string()) >= 0) {
+      return "";
+    }
+  }
+  return "weights (*.safetensors or *.bin)";
+}
+
+FolderReport check_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw Error(Code::kNotFound, fmt::format("there is no folder {}", folder));
+  }
+  if (const std::string missing = missing_of(folder); !missing.empty()) {
+    throw Error(Code::kNotFound, fmt::format("the folder {} has no {}", folder, missing));
+  }
+  FolderReport report;
+  report.path = fs::absolute(folder).lexically_normal().string();
+  if (report.path.size() > 1 && report.path.ends_with('/')) report.path.pop_back();
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const int64_t bytes = size_of(entry.path().string());
+    if (bytes < 0) continue;
+    ++report.num_files;
+    report.bytes += bytes;
+  }
+  return report;
+}
+
+}  // namespace tgi::download
