@@ -14,6 +14,7 @@
 #include "cmd/bench.h"
 #include "cmd/chat.h"
 #include "cmd/docs.h"
+#include "cmd/download_weights.h"
 #include "cmd/generate.h"
 #include "cmd/load.h"
 #include "cmd/ps.h"
@@ -38,6 +39,7 @@ struct Flags {
   ServeFlags serve;
   LoadFlags load;
   UnloadFlags unload;
+  DownloadWeightsFlags download_weights;
   StopFlags stop;
   BenchFlags bench;
   DocsFlags docs;
@@ -73,6 +75,13 @@ constexpr std::array kCommands = {
     Command{"stop", "stop the daemon after it has finished what runs",
             [](CLI::App& app, Flags& flags) { add_stop_flags(app, flags.stop); },
             [](const Flags& flags) { return run_stop(flags.stop, flags.common); }},
+    Command{"download-weights", "bring a model to this machine",
+            [](CLI::App& app, Flags& flags) {
+              add_download_weights_flags(app, flags.download_weights);
+            },
+            [](const Flags& flags) {
+              return run_download_weights(flags.download_weights, flags.common);
+            }},
     Command{"bench", "measure prefill and decode speed over the socket",
             [](CLI::App& app, Flags& flags) { add_bench_flags(app, flags.bench); },
             [](const Flags& flags) { return run_bench(flags.bench, flags.common); }},

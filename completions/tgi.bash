@@ -4,7 +4,7 @@ _tgi() {
   local options='' files=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop bench --version -h --help' -- "$word"))
+    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights bench --version -h --help' -- "$word"))
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -121,6 +121,17 @@ _tgi() {
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
       options='-h --help --socket --no-start -v --verbose'
+      ;;
+    download-weights)
+      case "$previous" in
+        --revision) COMPREPLY=(); return ;;
+        --include) COMPREPLY=(); return ;;
+        --exclude) COMPREPLY=(); return ;;
+        --cache-dir) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --token) COMPREPLY=(); return ;;
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help --revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose'
       ;;
     bench)
       case "$previous" in

@@ -10,6 +10,7 @@ _tgi() {
     'load:load a model into the daemon'
     'unload:free the model'\''s memory; the daemon stays'
     'stop:stop the daemon after it has finished what runs'
+    'download-weights:bring a model to this machine'
     'bench:measure prefill and decode speed over the socket'
   )
   if (( CURRENT == 2 )); then
@@ -189,6 +190,26 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        && return 0
+      ;;
+    download-weights)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '--revision[a branch, a tag or a commit; default main]:REV: ' \
+        '*--include[only files that match, instead of the choice by default; * matches / too; may be repeated]:GLOB: ' \
+        '*--exclude[no files that match; may be repeated]:GLOB: ' \
+        '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
+        '--token[of the hub; HF_TOKEN is better, a flag can be read in the list of processes]:TOKEN: ' \
+        '--offline[ask nobody\: only say where the model is, if it is here]' \
+        '-q[no progress on stderr]' \
+        '--quiet[no progress on stderr]' \
+        '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        ':MODEL: ' \
         && return 0
       ;;
     bench)

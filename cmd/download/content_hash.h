@@ -1,4 +1,5 @@
-// The hashes that files of a model are known by: sha256, md5, and git's sha1 of a blob, over OpenSSL.
+// The hashes that files of a model are known by: sha256, md5, and git's sha1 of a blob, over
+// OpenSSL.
 #pragma once
 
 #include <cstddef>

@@ -29,8 +29,9 @@ Error disk_error(std::string_view what, const std::string& path, int reason) {
     case EACCES:
     case EPERM:
       return {Code::kInvalidArgument,
-              said + "; give a folder that can be written with --cache-dir, HF_HUB_CACHE or "
-                     "HF_HOME"};
+              said +
+                  "; give a folder that can be written with --cache-dir, HF_HUB_CACHE or "
+                  "HF_HOME"};
     case ENOENT:
       return {Code::kNotFound, said};
     default:

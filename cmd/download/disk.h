@@ -1,5 +1,5 @@
-// Small things done to files, with errors in the user's terms: a full disk and a read-only cache are
-// ordinary here, and each says what to do.
+// Small things done to files, with errors in the user's terms: a full disk and a read-only cache
+// are ordinary here, and each says what to do.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ std::string read_whole(const std::string& path);
 // Free for this user where `path` is or will be; -1 when it can't be told.
 int64_t free_bytes(const std::string& path);
 
-bool exists(const std::string& path);  // follows links
+bool exists(const std::string& path);      // follows links
 int64_t size_of(const std::string& path);  // of the file a link leads to; -1 when there is none
 
 // "3.21 GB": decimal, as the hub and disks count.

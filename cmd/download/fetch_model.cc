@@ -89,12 +89,13 @@ Target target_of(const FetchRequest& request) {
 FetchedModel describe(const Target& target,
                       const std::string& commit,
                       std::vector<RemoteFile> files) {
-  FetchedModel model{.path = fs::absolute(target.cache.snapshot(commit)).lexically_normal().string(),
-                     .source = target.kind,
-                     .name = target.name,
-                     .commit = commit,
-                     .files = std::move(files),
-                     .bytes = 0};
+  FetchedModel model{
+      .path = fs::absolute(target.cache.snapshot(commit)).lexically_normal().string(),
+      .source = target.kind,
+      .name = target.name,
+      .commit = commit,
+      .files = std::move(files),
+      .bytes = 0};
   for (const RemoteFile& file : model.files) model.bytes += file.size;
   return model;
 }
@@ -127,14 +128,16 @@ void check_space(const HubCache& cache, const std::vector<TransferItem>& items) 
   }
   const int64_t free = free_bytes(cache.folder());
   if (free < 0 || to_come == 0 || to_come + std::min(kSpareBytes, to_come) <= free) return;
-  throw Error(Code::kOutOfMemory,
-              fmt::format("{} are still to be downloaded to {}, where {} are free; make room or give "
-                          "another folder with --cache-dir or HF_HUB_CACHE",
-                          format_size(to_come), cache.folder(), format_size(free)));
+  throw Error(
+      Code::kOutOfMemory,
+      fmt::format("{} are still to be downloaded to {}, where {} are free; make room or give "
+                  "another folder with --cache-dir or HF_HUB_CACHE",
+                  format_size(to_come), cache.folder(), format_size(free)));
 }
 
 // For one who was stopped or whose disk is full: what the next run finds.
-std::string what_is_kept(const std::vector<TransferItem>& items, const std::vector<RemoteFile>& files) {
+std::string what_is_kept(const std::vector<TransferItem>& items,
+                         const std::vector<RemoteFile>& files) {
   int64_t total = 0;
   for (const RemoteFile& file : files) total += file.size;
   int64_t missing = 0;
@@ -186,7 +189,9 @@ void bring(const Target& target,
     Renumbered(FetchObserver& observer, const std::vector<size_t>& numbers)
         : observer_(observer), numbers_(numbers) {}
     void on_begin(size_t file, int64_t kept) override { observer_.on_begin(numbers_[file], kept); }
-    void on_bytes(size_t file, int64_t bytes) override { observer_.on_bytes(numbers_[file], bytes); }
+    void on_bytes(size_t file, int64_t bytes) override {
+      observer_.on_bytes(numbers_[file], bytes);
+    }
     void on_done(size_t file, bool others) override { observer_.on_done(numbers_[file], others); }
     void on_wait_for_others(size_t file) override { observer_.on_wait_for_others(numbers_[file]); }
     void on_note(const std::string& text) override { observer_.on_note(text); }
@@ -281,7 +286,9 @@ std::optional<FetchedModel> find_model(const FetchRequest& request) {
   return find_whole(target_of(request), request.rules);
 }
 
-FetchedModel fetch_model(const FetchRequest& request, FetchObserver& observer, std::stop_token stop) {
+FetchedModel fetch_model(const FetchRequest& request,
+                         FetchObserver& observer,
+                         std::stop_token stop) {
   std::error_code error;
   if (fs::is_directory(request.model, error)) return local_folder(request.model);
   const Target target = target_of(request);

@@ -15,8 +15,8 @@
 namespace tgi::download {
 
 struct FetchRequest {
-  std::string model;     // ORG/NAME[@REVISION], s3://, https://, http:// or a folder
-  std::string revision;  // empty: that of the name, else main
+  std::string model;      // ORG/NAME[@REVISION], s3://, https://, http:// or a folder
+  std::string revision;   // empty: that of the name, else main
   std::string cache_dir;  // empty: the one of the settings
   ChoiceRules rules;
   bool offline = false;  // beside what the settings say
@@ -25,10 +25,10 @@ struct FetchRequest {
 };
 
 struct FetchedModel {
-  std::string path;    // of the snapshot's folder, or of a local one
-  std::string source;  // "hub", "https", "s3" or "folder"
-  std::string name;    // "ORG/NAME", or the address without its secrets
-  std::string commit;  // empty for a folder
+  std::string path;               // of the snapshot's folder, or of a local one
+  std::string source;             // "hub", "https", "s3" or "folder"
+  std::string name;               // "ORG/NAME", or the address without its secrets
+  std::string commit;             // empty for a folder
   std::vector<RemoteFile> files;  // that were chosen; empty for a folder
   int64_t bytes = 0;              // of all of them
 };
@@ -46,8 +46,10 @@ bool is_remote(const std::string& model);
 // What is in the cache, whole, without asking anybody. Nothing when something is missing.
 std::optional<FetchedModel> find_model(const FetchRequest& request);
 
-// Throws errors in the user's terms; what was downloaded until then is kept. With `offline` only what
-// find_model finds.
-FetchedModel fetch_model(const FetchRequest& request, FetchObserver& observer, std::stop_token stop);
+// Throws errors in the user's terms; what was downloaded until then is kept. With `offline` only
+// what find_model finds.
+FetchedModel fetch_model(const FetchRequest& request,
+                         FetchObserver& observer,
+                         std::stop_token stop);
 
 }  // namespace tgi::download

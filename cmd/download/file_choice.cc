@@ -31,9 +31,9 @@ bool is_nested(std::string_view path) {
 }
 
 bool is_of_training(std::string_view path) {
-  constexpr auto kParts = std::to_array<std::string_view>(
-      {"arguments", "args", "training", "optimizer", "scheduler", "rng_state", "trainer_state",
-       "tfevents", "scaler."});
+  constexpr auto kParts =
+      std::to_array<std::string_view>({"arguments", "args", "training", "optimizer", "scheduler",
+                                       "rng_state", "trainer_state", "tfevents", "scaler."});
   return has_any(path, kParts);
 }
 
@@ -90,10 +90,10 @@ std::vector<RemoteFile> by_default(const std::vector<RemoteFile>& files) {
   };
   const bool has_main = some(is_main);
   const bool has_safetensors = some([](const RemoteFile& f) { return is_safetensors(f.path); });
-  const bool has_bin =
-      some([](const RemoteFile& f) { return is_torch_weights(f.path) && f.path.ends_with(".bin"); });
+  const bool has_bin = some(
+      [](const RemoteFile& f) { return is_torch_checkpoint(f.path) && f.path.ends_with(".bin"); });
   const bool has_pytorch = some([](const RemoteFile& f) {
-    return is_torch_weights(f.path) && f.path.starts_with("pytorch_model");
+    return is_torch_checkpoint(f.path) && f.path.starts_with("pytorch_model");
   });
   std::vector<RemoteFile> out;
   bool any_weights = false;
@@ -104,7 +104,7 @@ std::vector<RemoteFile> by_default(const std::vector<RemoteFile>& files) {
         wanted = !has_main || is_main(file);
         any_weights = any_weights || wanted;
       }
-    } else if (is_torch_weights(file.path)) {
+    } else if (is_torch_checkpoint(file.path)) {
       wanted = has_pytorch ? file.path.starts_with("pytorch_model")
                            : !has_bin || file.path.ends_with(".bin");
       any_weights = any_weights || wanted;
@@ -114,10 +114,11 @@ std::vector<RemoteFile> by_default(const std::vector<RemoteFile>& files) {
     if (wanted) out.push_back(file);
   }
   if (!any_weights) {
-    throw Error(Code::kNotFound,
-                fmt::format("no weights were found: neither .safetensors nor .bin at the top of the "
-                            "repository, which has {}; --include GLOB downloads what it matches",
-                            summary(files)));
+    throw Error(
+        Code::kNotFound,
+        fmt::format("no weights were found: neither .safetensors nor .bin at the top of the "
+                    "repository, which has {}; --include GLOB downloads what it matches",
+                    summary(files)));
   }
   return out;
 }
@@ -128,7 +129,7 @@ bool is_safetensors(const std::string& path) {
   return path.ends_with(".safetensors") && !is_nested(path) && !is_of_training(path);
 }
 
-bool is_torch_weights(const std::string& path) {
+bool is_torch_checkpoint(const std::string& path) {
   constexpr auto kEnds = std::to_array<std::string_view>({".bin", ".pt", ".pth"});
   constexpr auto kOthers =
       std::to_array<std::string_view>({"openvino", "onnx", "tokenizer", "vocab", "spiece"});
@@ -146,21 +147,30 @@ std::vector<RemoteFile> choose_files(const std::vector<RemoteFile>& files,
   }
   std::erase_if(out, [&](const RemoteFile& f) { return matches_any(rules.exclude, f.path); });
   if (out.empty()) {
-    throw Error(Code::kNotFound, fmt::format("--include and --exclude leave no file of {}; the model "
-                                             "has {}",
-                                             files.size(), summary(files)));
+    throw Error(Code::kNotFound,
+                fmt::format("--include and --exclude leave no file of {}; the model "
+                            "has {}",
+                            files.size(), summary(files)));
   }
   return out;
 }
 
 const std::vector<std::string>& optional_names() {
-  static const std::vector<std::string> kNames = {
-      "added_tokens.json",         "adapter_config.json",     "chat_template.jinja",
-      "chat_template.json",        "generation_config.json",  "merges.txt",
-      "model.safetensors",         "model.safetensors.index.json",
-      "pytorch_model.bin",         "pytorch_model.bin.index.json",
-      "special_tokens_map.json",   "tokenizer.json",          "tokenizer.model",
-      "tokenizer_config.json",     "vocab.json"};
+  static const std::vector<std::string> kNames = {"added_tokens.json",
+                                                  "adapter_config.json",
+                                                  "chat_template.jinja",
+                                                  "chat_template.json",
+                                                  "generation_config.json",
+                                                  "merges.txt",
+                                                  "model.safetensors",
+                                                  "model.safetensors.index.json",
+                                                  "pytorch_model.bin",
+                                                  "pytorch_model.bin.index.json",
+                                                  "special_tokens_map.json",
+                                                  "tokenizer.json",
+                                                  "tokenizer.model",
+                                                  "tokenizer_config.json",
+                                                  "vocab.json"};
   return kNames;
 }
 

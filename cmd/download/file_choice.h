@@ -1,6 +1,6 @@
-// Which files of a model are downloaded. As text-generation-server's download-weights chooses: weights at the
-// top of the repository, safetensors before .bin, without those of training; and beside them what a
-// tokenizer, a chat template and a configuration need.
+// Which files of a model are downloaded. As text-generation-server's download-weights chooses:
+// weights at the top of the repository, safetensors before .bin, without those of training; and
+// beside them what a tokenizer, a chat template and a configuration need.
 #pragma once
 
 #include <string>
@@ -18,10 +18,11 @@ struct ChoiceRules {
 
 // In the order of the listing. Throws kNotFound when nothing is left, or no weights without
 // `include`, saying what the model has.
-std::vector<RemoteFile> choose_files(const std::vector<RemoteFile>& files, const ChoiceRules& rules);
+std::vector<RemoteFile> choose_files(const std::vector<RemoteFile>& files,
+                                     const ChoiceRules& rules);
 
 bool is_safetensors(const std::string& path);
-bool is_torch_weights(const std::string& path);  // .bin, .pt, .pth that hold weights
+bool is_torch_checkpoint(const std::string& path);  // .bin, .pt, .pth that hold weights
 
 // Small files that readers look for although many models lack them.
 const std::vector<std::string>& optional_names();

@@ -1,6 +1,6 @@
 // A lock between processes: flock(2) on a file that stays in place, as Python's filelock takes it,
-// so that huggingface_hub and tgi wait for each other. Held until destruction. A file system without
-// flock gives an error rather than no lock.
+// so that huggingface_hub and tgi wait for each other. Held until destruction. A file system
+// without flock gives an error rather than no lock.
 #pragma once
 
 #include <optional>

@@ -141,10 +141,11 @@ void FileWork::check_etag(const HttpReply& reply) {
   if (is_first) {
     etag_ = etag;
   } else if (etag_ != etag) {
-    throw Error(Code::kUnavailable,
-                fmt::format("{} changed on the server while it was downloaded (its ETag was {}, now it "
-                            "is {}); run the same command again",
-                            item.file.path, etag_, etag));
+    throw Error(
+        Code::kUnavailable,
+        fmt::format("{} changed on the server while it was downloaded (its ETag was {}, now it "
+                    "is {}); run the same command again",
+                    item.file.path, etag_, etag));
   }
   etag_origin_ = origin;
 }

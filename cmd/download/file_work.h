@@ -1,5 +1,6 @@
-// One file while it is downloaded: which parts are taken, which are there, where its bytes are. Used by the
-// workers and the checker of a transfer at once; every member function locks for itself.
+// One file while it is downloaded: which parts are taken, which are there, where its bytes are.
+// Used by the workers and the checker of a transfer at once; every member function locks for
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +38,8 @@ class FileWork {
   const TransferItem item;
   PartialFile part;
 
-  // The first chunks that nobody has or fetches, at most `max_chunks`. A file without ranges is given
-  // out as a whole.
+  // The first chunks that nobody has or fetches, at most `max_chunks`. A file without ranges is
+  // given out as a whole.
   std::optional<Span> take(int64_t max_chunks);
   // The chunks from `first` on were not fetched after all.
   void give_back(Span span, int64_t first);
@@ -48,8 +49,8 @@ class FileWork {
   bool looked_again(int64_t chunk, uint64_t sum, std::span<const std::byte> bytes);
 
   // --- for the checker
-  // The hash of the whole was wrong: every chunk is to be fetched once more and compared. False when
-  // that was done before.
+  // The hash of the whole was wrong: every chunk is to be fetched once more and compared. False
+  // when that was done before.
   bool begin_second_look();
   bool is_second_look() const;
   struct Look {

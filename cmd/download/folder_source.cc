@@ -38,7 +38,8 @@ std::string missing_of(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if ((is_safetensors(name) || is_torch_weights(name)) && size_of(entry.path().string()) >= 0) {
+    if ((is_safetensors(name) || is_torch_checkpoint(name)) &&
+        size_of(entry.path().string()) >= 0) {
       return "";
     }
   }

@@ -60,8 +60,9 @@ void init_curl_once() {
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
       throw Error(Code::kUnavailable,
-                  message + "; the certificate of this server is not trusted here (SSL_CERT_FILE names "
-                            "other authorities)");
+                  message +
+                      "; the certificate of this server is not trusted here (SSL_CERT_FILE names "
+                      "other authorities)");
     case CURLE_COULDNT_RESOLVE_PROXY:
       throw Error(Code::kUnavailable,
                   message + "; see the variables https_proxy, http_proxy and ALL_PROXY");
@@ -110,7 +111,8 @@ std::string shown_url(const std::string& text) {
   return part_of(url, CURLUPART_URL);
 }
 
-// One request and its answer. libcurl calls back into it, and nothing may be thrown through libcurl.
+// One request and its answer. libcurl calls back into it, and nothing may be thrown through
+// libcurl.
 struct HttpClient::Hop {
   CURL* easy = nullptr;
   const BodySink* sink = nullptr;
@@ -143,9 +145,8 @@ struct HttpClient::Hop {
     const size_t limit = reply.ok() ? kMaxBodyBytes : kMaxErrorBytes;
     const size_t room = limit - std::min(limit, reply.body.size());
     if (reply.ok() && bytes.size() > room) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: expected an answer of at most {} bytes",
-                              shown_url(reply.url), limit));
+      throw Error(Code::kInvalidArgument, fmt::format("{}: expected an answer of at most {} bytes",
+                                                      shown_url(reply.url), limit));
     }
     reply.body.append(reinterpret_cast<const char*>(bytes.data()), std::min(room, bytes.size()));
   }

@@ -1,7 +1,7 @@
-// HTTP for downloads, over libcurl: one exchange at a time on one connection, HTTP/2 where the server
-// has it, proxies by the usual variables. Redirects are followed here and not by libcurl, so that
-// credentials go to the origin they belong to and to no other host. Nothing is retried here; see
-// retry.h. One thread per object.
+// HTTP for downloads, over libcurl: one exchange at a time on one connection, HTTP/2 where the
+// server has it, proxies by the usual variables. Redirects are followed here and not by libcurl, so
+// that credentials go to the origin they belong to and to no other host. Nothing is retried here;
+// see retry.h. One thread per object.
 #pragma once
 
 #include <curl/curl.h>
@@ -28,7 +28,8 @@ struct HttpSettings {
   std::string ca_file;        // empty: the system's
 };
 
-// What makes a request somebody's. Sent to the origin (scheme, host, port) of the first address only.
+// What makes a request somebody's. Sent to the origin (scheme, host, port) of the first address
+// only.
 struct Credentials {
   std::string bearer;  // empty: none
   // Of an S3 store; signed by libcurl. Empty key: none.
@@ -51,8 +52,8 @@ struct HttpRequest {
 
 struct HttpReply {
   int status = 0;
-  std::string url;                             // that answered, after redirects
-  std::map<std::string, std::string> headers;  // of the last hop, names in lower case
+  std::string url;                               // that answered, after redirects
+  std::map<std::string, std::string> headers;    // of the last hop, names in lower case
   std::map<std::string, std::string> first_hop;  // of the first one; empty when it is the last
   bool left_origin = false;  // the answer came from another origin than the one that was asked
   std::string body;          // of an error its first 64 KiB; of a success when there is no sink
@@ -82,9 +83,12 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Any status is an answer. Throws NetworkError; kCancelled when `stop` was requested; kInvalidArgument
-  // for addresses that are not followed (no http(s), from https to http); what the sink throws.
-  HttpReply exchange(const HttpRequest& request, std::stop_token stop, const BodySink* sink = nullptr);
+  // Any status is an answer. Throws NetworkError; kCancelled when `stop` was requested;
+  // kInvalidArgument for addresses that are not followed (no http(s), from https to http); what the
+  // sink throws.
+  HttpReply exchange(const HttpRequest& request,
+                     std::stop_token stop,
+                     const BodySink* sink = nullptr);
 
  private:
   struct Hop;

@@ -17,11 +17,19 @@ namespace {
 constexpr std::array<std::string_view, 4> kWeights = {
     "model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json",
     "pytorch_model.bin"};
-constexpr std::array<std::string_view, 13> kAside = {
-    "config.json",        "generation_config.json",  "tokenizer.json",  "tokenizer_config.json",
-    "tokenizer.model",    "special_tokens_map.json", "vocab.json",      "merges.txt",
-    "added_tokens.json",  "chat_template.jinja",     "adapter_config.json",
-    "adapter_model.safetensors", "README.md"};
+constexpr std::array<std::string_view, 13> kAside = {"config.json",
+                                                     "generation_config.json",
+                                                     "tokenizer.json",
+                                                     "tokenizer_config.json",
+                                                     "tokenizer.model",
+                                                     "special_tokens_map.json",
+                                                     "vocab.json",
+                                                     "merges.txt",
+                                                     "added_tokens.json",
+                                                     "chat_template.jinja",
+                                                     "adapter_config.json",
+                                                     "adapter_model.safetensors",
+                                                     "README.md"};
 
 class HttpsSource final : public Source {
  public:
@@ -42,8 +50,8 @@ class HttpsSource final : public Source {
       if (name.ends_with(".index.json")) {
         for (const std::string& shard : shards_of(client, std::string(name), stop, on_retry)) {
           if (!add(shard)) {
-            throw Error(Code::kNotFound, fmt::format("{}/{} names {}, which is not there",
-                                                     describe(), name, shard));
+            throw Error(Code::kNotFound,
+                        fmt::format("{}/{} names {}, which is not there", describe(), name, shard));
           }
         }
       }
@@ -115,7 +123,8 @@ class HttpsSource final : public Source {
     if (!reply.ok()) throw refusal(reply, &file);
     const Json json = parse_json(reply.body);
     std::set<std::string> shards;
-    for (const auto& [tensor, shard] : JsonReader(json, index).object("weight_map").json().items()) {
+    for (const auto& [tensor, shard] :
+         JsonReader(json, index).object("weight_map").json().items()) {
       if (!shard.is_string()) {
         throw Error(Code::kInvalidArgument,
                     fmt::format("{}: weight_map.{}: expected a file name", index, tensor));

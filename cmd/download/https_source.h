@@ -1,5 +1,5 @@
-// A folder of a web server, as https://host/path/model/: there is no list of files, so the names that a model
-// may have are asked for one by one, and the shards that its index names.
+// A folder of a web server, as https://host/path/model/: there is no list of files, so the names
+// that a model may have are asked for one by one, and the shards that its index names.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tgi::download {
 
-// `url` with or without a slash at its end. Throws kInvalidArgument when it has a user's name, which
-// would be kept in places where nobody looks for one.
+// `url` with or without a slash at its end. Throws kInvalidArgument when it has a user's name,
+// which would be kept in places where nobody looks for one.
 std::unique_ptr<Source> open_https(const std::string& url);
 
 }  // namespace tgi::download

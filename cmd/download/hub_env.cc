@@ -59,9 +59,9 @@ std::string read_endpoint(const Variables& variables) {
   if (endpoint.empty()) endpoint = kDefaultEndpoint;
   while (endpoint.ends_with('/')) endpoint.pop_back();
   if (!endpoint.starts_with("http://") && !endpoint.starts_with("https://")) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("HF_ENDPOINT: expected http://HOST or https://HOST, got \"{}\"",
-                            endpoint));
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("HF_ENDPOINT: expected http://HOST or https://HOST, got \"{}\"", endpoint));
   }
   return endpoint;
 }

@@ -11,13 +11,14 @@ namespace tgi::download {
 using Variables = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct HubSettings {
-  std::string cache_dir;    // HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, else HF_HOME/hub
-  std::string endpoint;     // HF_ENDPOINT without a slash at its end
-  std::string token;        // HF_TOKEN, HUGGING_FACE_HUB_TOKEN, else the token file; empty: none
-  std::string token_from;   // "HF_TOKEN", "the file /home/me/...", for messages
-  bool offline = false;     // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE
-  long stall_timeout_s = 10;  // HF_HUB_DOWNLOAD_TIMEOUT: without a byte for so long, a transfer broke
-  std::string ca_file;      // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE; empty: the system's
+  std::string cache_dir;   // HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, else HF_HOME/hub
+  std::string endpoint;    // HF_ENDPOINT without a slash at its end
+  std::string token;       // HF_TOKEN, HUGGING_FACE_HUB_TOKEN, else the token file; empty: none
+  std::string token_from;  // "HF_TOKEN", "the file /home/me/...", for messages
+  bool offline = false;    // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE
+  long stall_timeout_s =
+      10;               // HF_HUB_DOWNLOAD_TIMEOUT: without a byte for so long, a transfer broke
+  std::string ca_file;  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE; empty: the system's
 };
 
 // Throws kInvalidArgument for an endpoint that is no http(s) address, a token that can't be sent

@@ -1,5 +1,6 @@
-// Names that come from users and from servers, checked before they become paths: ORG/NAME[@REVISION]
-// of a model, and the names of its files. What huggingface_hub refuses is refused here too.
+// Names that come from users and from servers, checked before they become paths:
+// ORG/NAME[@REVISION] of a model, and the names of its files. What huggingface_hub refuses is
+// refused here too.
 #pragma once
 
 #include <optional>

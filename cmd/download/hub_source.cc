@@ -23,14 +23,14 @@ class HubSource final : public Source {
   Listing list(HttpClient& client, std::stop_token stop, const OnRetry& on_retry) override {
     const std::string base = fmt::format("{}/api/models/{}", settings_.endpoint, name_.repo);
     const HttpReply about =
-        ask(client, fmt::format("{}/revision/{}", base, percent_encode(name_.revision, false)), stop,
-            on_retry);
+        ask(client, fmt::format("{}/revision/{}", base, percent_encode(name_.revision, false)),
+            stop, on_retry);
     Listing listing;
     const Json json = parse_json(about.body);
     listing.commit = JsonReader(json, shown_url(about.url)).string("sha");
     if (!is_commit(listing.commit)) {
-      throw Error(Code::kInvalidArgument, fmt::format("{}: sha: expected 40 hexadecimal digits",
-                                                      shown_url(about.url)));
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: sha: expected 40 hexadecimal digits", shown_url(about.url)));
     }
     commit_ = listing.commit;
     std::string url = fmt::format("{}/tree/{}?recursive=true&expand=false", base, listing.commit);
@@ -44,8 +44,8 @@ class HubSource final : public Source {
       const std::string next = next_page(tree.header("link"));
       const std::string target = next.empty() ? "" : resolve_url(url, next);
       if (!next.empty() && target.empty()) {
-        throw Error(Code::kInvalidArgument, fmt::format("{}: can't understand its header Link",
-                                                        shown_url(url)));
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("{}: can't understand its header Link", shown_url(url)));
       }
       url = target;
     }
@@ -78,9 +78,7 @@ class HubSource final : public Source {
     return reply;
   }
 
-  std::string model_page() const {
-    return fmt::format("{}/{}", settings_.endpoint, name_.repo);
-  }
+  std::string model_page() const { return fmt::format("{}/{}", settings_.endpoint, name_.repo); }
 
   const HubName name_;
   const HubSettings settings_;
@@ -95,12 +93,13 @@ Error HubSource::refusal(const HttpReply& reply, const RemoteFile* file) const {
       has_token ? fmt::format("the token of {}", settings_.token_from) : std::string("no token");
   if (code == "GatedRepo") {
     return {Code::kInvalidArgument,
-            has_token ? fmt::format("{} is gated and {} has no access to it; ask for access on {} "
-                                    "with the account of that token, then run this again",
-                                    name_.repo, token, model_page())
-                      : fmt::format("{} is gated; accept its conditions on {}, then give a token of "
-                                    "that account in HF_TOKEN (made at {}/settings/tokens)",
-                                    name_.repo, model_page(), settings_.endpoint)};
+            has_token
+                ? fmt::format("{} is gated and {} has no access to it; ask for access on {} "
+                              "with the account of that token, then run this again",
+                              name_.repo, token, model_page())
+                : fmt::format("{} is gated; accept its conditions on {}, then give a token of "
+                              "that account in HF_TOKEN (made at {}/settings/tokens)",
+                              name_.repo, model_page(), settings_.endpoint)};
   }
   if (code == "DisabledRepo" ||
       reply.header("x-error-message").starts_with("Access to this resource is disabled")) {
@@ -112,45 +111,44 @@ Error HubSource::refusal(const HttpReply& reply, const RemoteFile* file) const {
                                          name_.repo, name_.revision, model_page())};
   }
   if (code == "EntryNotFound" || (reply.status == 404 && file != nullptr)) {
-    return {Code::kNotFound,
-            fmt::format("{}: the list of files has it, but {}", file != nullptr ? file->path : "a file",
-                        said)};
+    return {Code::kNotFound, fmt::format("{}: the list of files has it, but {}",
+                                         file != nullptr ? file->path : "a file", said)};
   }
   if (reply.status == 401 && has_token && code != "RepoNotFound") {
-    return {Code::kInvalidArgument,
-            fmt::format("{} was refused ({}); make another at {}/settings/tokens, or unset it: most "
-                        "models need none",
-                        token, said, settings_.endpoint)};
+    return {
+        Code::kInvalidArgument,
+        fmt::format("{} was refused ({}); make another at {}/settings/tokens, or unset it: most "
+                    "models need none",
+                    token, said, settings_.endpoint)};
   }
   // The hub does not tell a model that is not there from one that must not be seen.
   if (code == "RepoNotFound" || reply.status == 401 || reply.status == 404) {
-    return {Code::kNotFound,
-            fmt::format("there is no model {} on {}, or it is private; check its name{}", name_.repo,
-                        settings_.endpoint,
-                        has_token ? fmt::format(", and that {} may read it", token)
-                                  : std::string(", and give a token in HF_TOKEN if it is private"))};
+    return {
+        Code::kNotFound,
+        fmt::format("there is no model {} on {}, or it is private; check its name{}", name_.repo,
+                    settings_.endpoint,
+                    has_token ? fmt::format(", and that {} may read it", token)
+                              : std::string(", and give a token in HF_TOKEN if it is private"))};
   }
   if (reply.status == 403) {
     return {Code::kInvalidArgument,
-            fmt::format("{}: {} may not read it ({}); give a token that may in HF_TOKEN", name_.repo,
-                        token, said)};
+            fmt::format("{}: {} may not read it ({}); give a token that may in HF_TOKEN",
+                        name_.repo, token, said)};
   }
   if (is_worth_another_try(reply.status)) {
     return {Code::kOverloaded,
-            fmt::format("{} after {} tries; run the same command again later, what was downloaded is "
-                        "kept{}",
-                        said, kMaxTries,
-                        reply.status == 429 && !has_token
-                            ? "; a token in HF_TOKEN raises the limit"
-                            : "")};
+            fmt::format(
+                "{} after {} tries; run the same command again later, what was downloaded is "
+                "kept{}",
+                said, kMaxTries,
+                reply.status == 429 && !has_token ? "; a token in HF_TOKEN raises the limit" : "")};
   }
   return {Code::kUnavailable,
           fmt::format("{}{}", file != nullptr ? file->path + ": " : std::string(), said)};
 }
 
 bool is_hex(const std::string& text, size_t size) {
-  return text.size() == size &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.size() == size && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ std::unique_ptr<Source> open_hub(HubName name, const HubSettings& settings);
 
 // The pages of /api/models/REPO/tree/COMMIT?recursive=true. Throws kInvalidArgument naming what is
 // wrong; every path is checked.
-void read_tree_page(const std::string& json, const std::string& where, std::vector<RemoteFile>& files);
+void read_tree_page(const std::string& json,
+                    const std::string& where,
+                    std::vector<RemoteFile>& files);
 
 // The address of rel="next" in a Link header; empty: none.
 std::string next_page(const std::string& link);

@@ -173,8 +173,8 @@ uint64_t PartialFile::sum_of(int64_t chunk) const {
   return sums_[static_cast<size_t>(chunk)].value;
 }
 
-// Nothing is written: the journal's later line about a chunk goes before an earlier one, and a chunk
-// that is wrong on the disk is found wrong again by its sum.
+// Nothing is written: the journal's later line about a chunk goes before an earlier one, and a
+// chunk that is wrong on the disk is found wrong again by its sum.
 void PartialFile::forget(int64_t chunk) {
   const std::lock_guard lock(mutex_);
   sums_[static_cast<size_t>(chunk)].complete = false;

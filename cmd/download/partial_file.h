@@ -1,9 +1,10 @@
-// A file that is being downloaded: its bytes in PATH, and beside it PATH.journal, which says which chunks
-// are complete and what each summed up to, so that a download goes on where it was after kill -9 at any
-// byte, and after a power cut too: a chunk that the journal has but the disk lost is found by its sum.
+// A file that is being downloaded: its bytes in PATH, and beside it PATH.journal, which says which
+// chunks are complete and what each summed up to, so that a download goes on where it was after
+// kill -9 at any byte, and after a power cut too: a chunk that the journal has but the disk lost is
+// found by its sum.
 //
-// The journal is text: one line about the file, then one line a chunk, in the order they were completed.
-// A last line without its end is not counted.
+// The journal is text: one line about the file, then one line a chunk, in the order they were
+// completed. A last line without its end is not counted.
 //
 //   tgi-journal 1 SIZE CHUNK_BYTES IDENTITY
 //   INDEX SUM
@@ -44,8 +45,8 @@ class ChunkSum {
 
 class PartialFile {
  public:
-  // Opens what is there of `identity` (which must hold what makes the content the same: its hash, or
-  // its address and ETag), else begins anew. REQUIRES: the lock of the blob is held. Throws
+  // Opens what is there of `identity` (which must hold what makes the content the same: its hash,
+  // or its address and ETag), else begins anew. REQUIRES: the lock of the blob is held. Throws
   // disk_error.
   PartialFile(std::string path, int64_t size, std::string identity);
 

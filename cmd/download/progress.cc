@@ -93,7 +93,8 @@ void Progress::on_plan(const std::string& what, const std::vector<RemoteFile>& f
   }
   if (kind_ == ProgressKind::kJson) {
     Json list = Json::array();
-    for (const RemoteFile& file : files) list.push_back({{"name", file.path}, {"bytes", file.size}});
+    for (const RemoteFile& file : files)
+      list.push_back({{"name", file.path}, {"bytes", file.size}});
     said_.push_back(
         Json{{"event", "plan"}, {"source", what}, {"bytes", bytes}, {"files", list}}.dump());
   } else {
@@ -128,8 +129,7 @@ void Progress::on_done(size_t file, bool by_others) {
     said_.push_back(
         Json{{"event", "file"}, {"name", state.name}, {"bytes", state.size}, {"how", how}}.dump());
   } else if (!was_there) {
-    said_.push_back(
-        fmt::format("{}  {}  {}", cut(state.name, 44), format_size(state.size), how));
+    said_.push_back(fmt::format("{}  {}  {}", cut(state.name, 44), format_size(state.size), how));
   }
 }
 
@@ -155,11 +155,11 @@ Progress::Totals Progress::totals() const {
 }
 
 std::string Progress::file_line(const FileState& file, size_t columns) const {
-  const std::string numbers =
-      fmt::format(" {} {:>4.0f} %  {} of {}", bar(part_of(file.done, file.size)),
-                  100 * part_of(file.done, file.size), format_size(file.done),
-                  format_size(file.size));
-  const std::string shown = file.state == State::kOthers ? " another process downloads it" : numbers;
+  const std::string numbers = fmt::format(
+      " {} {:>4.0f} %  {} of {}", bar(part_of(file.done, file.size)),
+      100 * part_of(file.done, file.size), format_size(file.done), format_size(file.size));
+  const std::string shown =
+      file.state == State::kOthers ? " another process downloads it" : numbers;
   const size_t room = columns > shown.size() + 10 ? columns - shown.size() - 1 : 10;
   return (cut(file.name, std::min<size_t>(room, 44)) + shown).substr(0, columns - 1);
 }
@@ -202,8 +202,8 @@ std::string Progress::draw_lines(bool last) {
   for (const std::string& line : said_) out += line + "\n";
   const Totals sum = totals();
   const int tenth = static_cast<int>(10 * part_of(sum.done, sum.size));
-  const bool due = seconds() - last_line_s_ >= kSparse ||
-                   (tenth > last_tenth_ && seconds() - last_line_s_ >= 1);
+  const bool due =
+      seconds() - last_line_s_ >= kSparse || (tenth > last_tenth_ && seconds() - last_line_s_ >= 1);
   if (files_.empty() || last || !due || sum.num_done == files_.size()) return out;
   last_line_s_ = seconds();
   last_tenth_ = tenth;
@@ -217,12 +217,9 @@ std::string Progress::draw_json(bool last) {
   last_line_s_ = seconds();
   const Totals sum = totals();
   const double speed = speed_.bytes_per_s();
-  Json event = {{"event", "progress"},
-                {"bytes", sum.done},
-                {"total_bytes", sum.size},
-                {"files", sum.num_done},
-                {"total_files", files_.size()},
-                {"bytes_per_s", std::llround(speed)}};
+  Json event = {{"event", "progress"},          {"bytes", sum.done},
+                {"total_bytes", sum.size},      {"files", sum.num_done},
+                {"total_files", files_.size()}, {"bytes_per_s", std::llround(speed)}};
   if (speed > 0) event["seconds_left"] = static_cast<double>(sum.size - sum.done) / speed;
   return out + event.dump() + "\n";
 }

@@ -1,5 +1,6 @@
-// Shows a download: on a terminal a line for each file that is in progress, with the total, speed and time left
-// below; elsewhere a line now and then; one JSON object a line for programs; or nothing.
+// Shows a download: on a terminal a line for each file that is in progress, with the total, speed
+// and time left below; elsewhere a line now and then; one JSON object a line for programs; or
+// nothing.
 //
 // Told by any thread; draws on the thread that calls tick().
 #pragma once
@@ -77,7 +78,7 @@ class Progress final : public FetchObserver {
   std::vector<FileState> files_;
   std::vector<std::string> said_;  // since the last drawing
   SpeedMeter speed_;
-  int64_t fetched_ = 0;  // bytes that came over the network
+  int64_t fetched_ = 0;   // bytes that came over the network
   size_t num_drawn_ = 0;  // lines of the display that stand on the terminal
   double last_line_s_ = 0;
   int last_tenth_ = 0;

@@ -76,10 +76,12 @@ class SpanFetch {
   // A whole file is asked for without a range, which every server understands.
   bool wants_range() const { return work_.has_ranges() && !(is_whole() && at_ == 0); }
 
-  void wait_or_throw(const std::string& trouble, std::optional<double> retry_after_s, const Error& end) {
+  void wait_or_throw(const std::string& trouble,
+                     std::optional<double> retry_after_s,
+                     const Error& end) {
     const auto tell = [&](const std::string& what, double seconds) {
-      context_.observer.on_note(fmt::format("{}: {}; trying again in {:.1f} s",
-                                            work_.item.file.path, what, seconds));
+      context_.observer.on_note(
+          fmt::format("{}: {}; trying again in {:.1f} s", work_.item.file.path, what, seconds));
     };
     if (!backoff_.wait(trouble, retry_after_s, stop_, tell)) throw end;
   }
@@ -91,8 +93,8 @@ class SpanFetch {
       if (at_ > began) backoff_.reset();
       if (!reply.ok()) return refused(reply);
       if (at_ < end_) {
-        throw NetworkError(fmt::format("{}: the answer ended {} bytes early",
-                                       origin_of(reply.url), end_ - at_));
+        throw NetworkError(
+            fmt::format("{}: the answer ended {} bytes early", origin_of(reply.url), end_ - at_));
       }
     } catch (const NetworkError& error) {
       if (at_ > began) backoff_.reset();
@@ -125,7 +127,8 @@ class SpanFetch {
     const BodySink sink{.begin = [&](const HttpReply& head) { check_head(head, ranged); },
                         .take = [&](std::span<const std::byte> bytes) { take(bytes); }};
     HttpReply reply = context_.client.exchange(request, stop_, &sink);
-    // The source's own answer may lead to another place each time; the one found works for all parts.
+    // The source's own answer may lead to another place each time; the one found works for all
+    // parts.
     if (reply.ok() && reply.left_origin && location.empty()) work_.set_location(reply.url);
     return reply;
   }
@@ -176,7 +179,8 @@ class SpanFetch {
 
   void take(std::span<const std::byte> bytes) {
     if (static_cast<int64_t>(bytes.size()) > end_ - at_) {
-      throw NetworkError(fmt::format("the answer goes on after the {} bytes asked for", end_ - at_));
+      throw NetworkError(
+          fmt::format("the answer goes on after the {} bytes asked for", end_ - at_));
     }
     while (!bytes.empty()) {
       const int64_t left = work_.part.begin_of(chunk_) + work_.part.bytes_of(chunk_) - at_;

@@ -1,5 +1,5 @@
-// One worker's part of a transfer: brings the chunks of a span to the disk over one connection, from the
-// byte where an answer broke off, and tells the file of each that is complete.
+// One worker's part of a transfer: brings the chunks of a span to the disk over one connection,
+// from the byte where an answer broke off, and tells the file of each that is complete.
 #pragma once
 
 #include <stop_token>
@@ -18,8 +18,8 @@ struct FetchContext {
   std::function<void()> on_chunk;  // wakes the checker
 };
 
-// Returns when the span is there, or when the server turned out to send no ranges: the rest is given
-// back then. Throws what ends the transfer.
+// Returns when the span is there, or when the server turned out to send no ranges: the rest is
+// given back then. Throws what ends the transfer.
 void fetch_span(FileWork& work, Span span, const FetchContext& context, std::stop_token stop);
 
 }  // namespace tgi::download

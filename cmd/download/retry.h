@@ -20,8 +20,8 @@ using OnRetry = std::function<void(const std::string& trouble, double seconds)>;
 
 class Backoff {
  public:
-  // Whether another try is due; waits for it. False after kMaxTries. Throws kCancelled when stopped,
-  // kOverloaded when the server wants a longer wait than five minutes.
+  // Whether another try is due; waits for it. False after kMaxTries. Throws kCancelled when
+  // stopped, kOverloaded when the server wants a longer wait than five minutes.
   bool wait(const std::string& trouble,
             std::optional<double> retry_after_s,
             std::stop_token stop,

@@ -27,22 +27,22 @@ std::string unescape(std::string_view text) {
     std::string_view name;
     char c;
   };
-  constexpr std::array kEntities = {Entity{"&amp;", '&'}, Entity{"&lt;", '<'},
-                                    Entity{"&gt;", '>'}, Entity{"&quot;", '"'},
-                                    Entity{"&apos;", '\''}, Entity{"&#34;", '"'},
-                                    Entity{"&#39;", '\''}};
+  constexpr std::array kEntities = {
+      Entity{"&amp;", '&'},   Entity{"&lt;", '<'},  Entity{"&gt;", '>'},  Entity{"&quot;", '"'},
+      Entity{"&apos;", '\''}, Entity{"&#34;", '"'}, Entity{"&#39;", '\''}};
   std::string out;
   for (size_t at = 0; at < text.size();) {
-    const auto* const entity = std::find_if(kEntities.begin(), kEntities.end(), [&](const Entity& e) {
-      return text.substr(at).starts_with(e.name);
-    });
+    const auto* const entity =
+        std::find_if(kEntities.begin(), kEntities.end(),
+                     [&](const Entity& e) { return text.substr(at).starts_with(e.name); });
     out += entity != kEntities.end() ? entity->c : text[at];
     at += entity != kEntities.end() ? entity->name.size() : 1;
   }
   return out;
 }
 
-// What is between <NAME> and </NAME>, from `at` on; moves `at` behind it. Nothing when there is none.
+// What is between <NAME> and </NAME>, from `at` on; moves `at` behind it. Nothing when there is
+// none.
 std::optional<std::string_view> next_element(std::string_view xml,
                                              std::string_view name,
                                              size_t& at) {
@@ -70,7 +70,8 @@ class S3Source final : public Source {
  public:
   S3Source(std::string bucket, std::string prefix, Credentials who, const std::string& endpoint)
       : bucket_(std::move(bucket)), prefix_(std::move(prefix)), who_(std::move(who)) {
-    // Buckets with dots have no certificate as a host name, and other stores may know no such hosts.
+    // Buckets with dots have no certificate as a host name, and other stores may know no such
+    // hosts.
     base_ = endpoint.empty() && bucket_.find('.') == std::string::npos
                 ? fmt::format("https://{}.s3.{}.amazonaws.com", bucket_, who_.aws_region)
             : endpoint.empty()
@@ -124,10 +125,11 @@ class S3Source final : public Source {
     }
     if (reply.status == 404) return {Code::kNotFound, what};
     if (reply.status == 401 || reply.status == 403) {
-      return {Code::kInvalidArgument,
-              fmt::format("{}; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and "
-                          "AWS_REGION ({})",
-                          what, who_.aws_region)};
+      return {
+          Code::kInvalidArgument,
+          fmt::format("{}; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and "
+                      "AWS_REGION ({})",
+                      what, who_.aws_region)};
     }
     return {Code::kInvalidArgument, what};
   }
@@ -177,9 +179,9 @@ std::unique_ptr<Source> open_s3(const std::string& url, const Variables& variabl
   std::string prefix = bucket.size() < rest.size() ? rest.substr(bucket.size() + 1) : "";
   while (prefix.ends_with('/')) prefix.pop_back();
   if (!prefix.empty()) prefix += '/';
-  const bool plain = bucket.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
-                     std::string::npos;
+  const bool plain =
+      bucket.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == std::string::npos;
   if (bucket.size() < 3 || !plain) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("expected s3://BUCKET/PREFIX, got \"{}\"", url));

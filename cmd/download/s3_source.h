@@ -1,7 +1,8 @@
-// Models in a bucket of S3 or of a store that speaks its API: s3://BUCKET/PREFIX. Keys come from AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the region from AWS_REGION or AWS_DEFAULT_REGION, another
-// store from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or S3_ENDPOINT_URL; without keys requests are not
-// signed, which is enough for public buckets. Files of ~/.aws are not read.
+// Models in a bucket of S3 or of a store that speaks its API: s3://BUCKET/PREFIX. Keys come from
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the region from AWS_REGION or
+// AWS_DEFAULT_REGION, another store from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL or S3_ENDPOINT_URL;
+// without keys requests are not signed, which is enough for public buckets. Files of ~/.aws are not
+// read.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ struct RemoteFile {
   std::string sha256;    // of the content, 64 digits; empty: not known
   std::string git_sha1;  // git's hash of the content, 40 digits; empty: not known
   std::string md5;       // of the content, 32 digits; empty: not known
-  std::string etag;      // that every answer for this file has to have; empty: any, but all the same
+  std::string etag;     // that every answer for this file has to have; empty: any, but all the same
   std::string blob_id;  // these two are only passed on to the list of files in the cache
   std::string xet_hash;
 };
@@ -50,7 +50,8 @@ class Source {
 };
 
 // "3 B of model.safetensors": throws kInvalidArgument when what the list promised and what the
-// answer says (X-Linked-Etag, X-Linked-Size, X-Repo-Commit of the hub) differ. (Nothing for others.)
+// answer says (X-Linked-Etag, X-Linked-Size, X-Repo-Commit of the hub) differ. (Nothing for
+// others.)
 void check_promises(const RemoteFile& file, const HttpReply& reply);
 
 // The part of an ETag between its quotes, without W/.

@@ -72,8 +72,8 @@ class Queue {
     changed_.notify_all();
   }
 
-  // Something changed in a file, which has a lock of its own. Through this one's, so that nobody who
-  // has just looked sleeps over it.
+  // Something changed in a file, which has a lock of its own. Through this one's, so that nobody
+  // who has just looked sleeps over it.
   void wake() {
     { const std::lock_guard lock(mutex_); }
     changed_.notify_all();
@@ -128,7 +128,10 @@ class Queue {
 class Checker {
  public:
   Checker(Queue& queue, Observer& observer, std::stop_token stop)
-      : queue_(queue), observer_(observer), stop_(stop), buffer_(static_cast<size_t>(kChunkBytes)) {}
+      : queue_(queue),
+        observer_(observer),
+        stop_(stop),
+        buffer_(static_cast<size_t>(kChunkBytes)) {}
 
   void run() {
     for (size_t i = 0; FileWork* work = queue_.next_to_check(i, stop_); ++i) check(*work);
@@ -163,11 +166,10 @@ class Checker {
     return true;
   }
 
-  // False when the disk has not what came: the chunk is fetched again. In a second look, when chunks
-  // are replaced meanwhile, only the hash of the whole tells.
+  // False when the disk has not what came: the chunk is fetched again. In a second look, when
+  // chunks are replaced meanwhile, only the hash of the whole tells.
   bool hash_chunk(FileWork& work, int64_t chunk, ContentHash& hash) {
-    const auto bytes =
-        std::span(buffer_).first(static_cast<size_t>(work.part.bytes_of(chunk)));
+    const auto bytes = std::span(buffer_).first(static_cast<size_t>(work.part.bytes_of(chunk)));
     work.part.read(bytes, work.part.begin_of(chunk));
     ChunkSum sum;
     sum.add(bytes);
@@ -190,17 +192,19 @@ class Checker {
                   const std::string& got,
                   const FileWork::Look& before) {
     if (work.begin_second_look()) {
-      observer_.on_note(fmt::format("{}: its {} is {}, expected {}; each part is fetched again and "
-                                    "compared",
-                                    work.item.file.path, hash.name(), got, hash.expected()));
+      observer_.on_note(
+          fmt::format("{}: its {} is {}, expected {}; each part is fetched again and "
+                      "compared",
+                      work.item.file.path, hash.name(), got, hash.expected()));
       queue_.wake();
     } else if (before.all && work.look().num_replaced == before.num_replaced) {
       work.part.remove();
-      throw Error(Code::kUnavailable,
-                  fmt::format("{}: the server has other bytes than its list says, twice: expected {} "
-                              "{}, got {}; the file was removed. Try again later or tell the owner "
-                              "of the model",
-                              work.item.file.path, hash.name(), hash.expected(), got));
+      throw Error(
+          Code::kUnavailable,
+          fmt::format("{}: the server has other bytes than its list says, twice: expected {} "
+                      "{}, got {}; the file was removed. Try again later or tell the owner "
+                      "of the model",
+                      work.item.file.path, hash.name(), hash.expected(), got));
     }
     // The first part that differs may be the only one: that is found out at once. Later ones wait
     // until all were compared.
@@ -252,10 +256,10 @@ void transfer(const Source& source,
       threads.emplace_back([&] {
         guarded([&] {
           HttpClient client(settings.http);
-          const FetchContext context{.source = source,
-                                     .client = client,
-                                     .observer = observer,
-                                     .on_chunk = [&] { queue.wake(); }};
+          const FetchContext context{
+              .source = source, .client = client, .observer = observer, .on_chunk = [&] {
+                queue.wake();
+              }};
           for (;;) {
             const Queue::Job job = queue.next_job(inner.get_token());
             if (job.work == nullptr) return;

@@ -1,7 +1,7 @@
-// Brings files to the disk: several connections at once, each with a part of a file that it alone restarts, and
-// one thread that reads back and hashes what has come, close behind. A file gets its name only when its
-// hash is right. Files that another process downloads are left to it, and looked at again until they
-// are there or free.
+// Brings files to the disk: several connections at once, each with a part of a file that it alone
+// restarts, and one thread that reads back and hashes what has come, close behind. A file gets its
+// name only when its hash is right. Files that another process downloads are left to it, and looked
+// at again until they are there or free.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,99 @@
+#include "cmd/download_weights.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cmd/download/run_fetch.h"
+#include "cmd/interrupt.h"
+#include "cmd/output.h"
+
+namespace tgi {
+namespace {
+
+void write_stderr(const std::string& text) {
+  fmt::print(stderr, "{}", text);
+}
+
+download::FetchRequest make_request(const DownloadWeightsFlags& flags) {
+  download::FetchRequest request = download::request_for(flags.model);
+  request.revision = flags.revision.value_or("");
+  request.rules = {.include = flags.include, .exclude = flags.exclude};
+  request.offline = flags.offline;
+  if (flags.cache_dir) {
+    request.cache_dir = download::expand_path(*flags.cache_dir, request.variables);
+  }
+  if (flags.token) {
+    request.settings.token = download::clean_token(*flags.token, "--token");
+    request.settings.token_from = "--token";
+  }
+  return request;
+}
+
+}  // namespace
+
+void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
+  app.footer(
+      "The last line on standard output is the folder of the model, and without --json it is the "
+      "only one: `tgi serve $(tgi download-weights ORG/NAME)`. The other commands download by "
+      "themselves what they need.\n\n"
+      "Files go to the cache of huggingface_hub ($HF_HUB_CACHE, else $HF_HOME/hub, else "
+      "~/.cache/huggingface/hub), which both share. A download that was stopped goes on where it "
+      "was; "
+      "every file is checked against its hash before it is used. Weights are safetensors where the "
+      "model has them; a torch checkpoint is converted.\n\n"
+      "Read too: HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_DOWNLOAD_TIMEOUT, https_proxy, and "
+      "AWS_* for buckets; see docs/download.md.");
+  app.add_option(
+         "model", flags.model,
+         "ORG/NAME or ORG/NAME@REVISION of the hub, s3://BUCKET/PREFIX, https://HOST/FOLDER, or "
+         "a folder, which is only looked at")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("--revision", flags.revision, "a branch, a tag or a commit; default main")
+      ->type_name("REV");
+  app.add_option("--include", flags.include,
+                 "only files that match, instead of the choice by default; * matches / too; may be "
+                 "repeated")
+      ->type_name("GLOB")
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args(false);
+  app.add_option("--exclude", flags.exclude, "no files that match; may be repeated")
+      ->type_name("GLOB")
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args(false);
+  app.add_option("--cache-dir", flags.cache_dir, "instead of the cache of huggingface_hub")
+      ->type_name("DIR");
+  app.add_option("--token", flags.token,
+                 "of the hub; HF_TOKEN is better, a flag can be read in the list of processes")
+      ->type_name("TOKEN");
+  app.add_flag("--offline", flags.offline,
+               "ask nobody: only say where the model is, if it is here");
+  CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "no progress on stderr");
+  app.add_flag("--json", flags.json,
+               "one JSON object a line on standard output: plan, progress, file, note, done")
+      ->excludes(quiet);
+}
+
+int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& /*common*/) {
+  Interrupt interrupt;
+  Output out(STDOUT_FILENO, -1);
+  const download::FetchRequest request = make_request(flags);
+  const auto kind = flags.json    ? download::ProgressKind::kJson
+                    : flags.quiet ? download::ProgressKind::kQuiet
+                                  : download::kind_for_stderr();
+  const auto write = flags.json ? std::function<void(const std::string&)>(
+                                      [&](const std::string& text) { out.write(text); })
+                                : write_stderr;
+  const download::FetchedModel model = download::run_fetch(request, kind, interrupt.fd(), write);
+  if (flags.json) {
+    const Json done = {{"event", "done"},        {"path", model.path},     {"name", model.name},
+                       {"source", model.source}, {"commit", model.commit}, {"bytes", model.bytes}};
+    out.write(done.dump() + "\n");
+  } else {
+    out.write(model.path + "\n");
+  }
+  return 0;
+}
+
+}  // namespace tgi
