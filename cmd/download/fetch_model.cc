@@ -108,7 +108,12 @@ std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& 
   const auto commit = target.cache.commit_of(target.revision);
   if (!commit || !exists(target.cache.snapshot(*commit))) return std::nullopt;
   if (const auto tree = target.cache.read_tree(*commit)) {
-    std::vector<RemoteFile> files = choose_files(*tree, rules);
+    std::vector<RemoteFile> files;
+    try {
+      files = choose_files(*tree, rules);
+    } catch (const Error&) {
+      return std::nullopt;  // that commit has nothing that was asked for
+    }
     const bool whole = std::all_of(files.begin(), files.end(), [&](const RemoteFile& file) {
       return is_in_snapshot(target.cache, *commit, file);
     });
@@ -214,7 +219,9 @@ FetchedModel fetch_remote(const FetchRequest& request,
                           FetchObserver& observer,
                           std::stop_token stop) {
   HttpClient client(http_settings(request.settings));
+  std::optional<FetchedModel> cached = find_whole(target, request.rules);
   const auto tell = [&](const std::string& trouble, double seconds) {
+    if (cached) throw NetworkError(trouble);  // who has it all need not be patient
     observer.on_note(fmt::format("{}; trying again in {:.1f} s", trouble, seconds));
   };
   Listing listing;
@@ -223,9 +230,7 @@ FetchedModel fetch_remote(const FetchRequest& request,
   } catch (const Error& error) {
     const bool may_use_cache =
         error.code() == Code::kUnavailable || error.code() == Code::kOverloaded;
-    std::optional<FetchedModel> cached =
-        may_use_cache ? find_whole(target, request.rules) : std::nullopt;
-    if (!cached) throw;
+    if (!cached || !may_use_cache) throw;
     observer.on_note(fmt::format("{}; using what was downloaded before (commit {})", error.what(),
                                  cached->commit));
     return std::move(*cached);

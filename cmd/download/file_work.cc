@@ -15,6 +15,10 @@ FileWork::FileWork(size_t index_, TransferItem item_, FileLock lock)
       taken_(static_cast<size_t>(part.num_chunks())),
       etag_(bare_etag(item.file.etag)) {}
 
+FileWork::~FileWork() {
+  if (lock_ && part.num_complete_bytes() == 0) part.remove();
+}
+
 std::optional<Span> FileWork::take(int64_t max_chunks) {
   const std::lock_guard lock(mutex_);
   if (closed_) return std::nullopt;
@@ -130,6 +134,11 @@ std::string FileWork::location() const {
 void FileWork::set_location(std::string url) {
   const std::lock_guard lock(mutex_);
   location_ = std::move(url);
+}
+
+void FileWork::drop_location(const std::string& url) {
+  const std::lock_guard lock(mutex_);
+  if (location_ == url) location_.clear();
 }
 
 void FileWork::check_etag(const HttpReply& reply) {

@@ -33,6 +33,9 @@ struct Span {
 class FileWork {
  public:
   FileWork(size_t index, TransferItem item, FileLock lock);
+  ~FileWork();  // a part without a single chunk goes
+  FileWork(const FileWork&) = delete;
+  FileWork& operator=(const FileWork&) = delete;
 
   const size_t index;
   const TransferItem item;
@@ -72,6 +75,7 @@ class FileWork {
   bool has_ranges() const;
   std::string location() const;  // empty: ask the source
   void set_location(std::string url);
+  void drop_location(const std::string& url);  // unless somebody has found another one
   // Throws kUnavailable when another answer of the same origin had another ETag.
   void check_etag(const HttpReply& reply);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <exception>
 
@@ -21,6 +22,7 @@ struct FreeUrl {
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
+using Clock = std::chrono::steady_clock;
 using Url = std::unique_ptr<CURLU, FreeUrl>;
 
 Url parse_url(const std::string& text) {
@@ -119,6 +121,9 @@ struct HttpClient::Hop {
   std::stop_token stop;
   HttpReply reply;
   bool begun = false;  // the sink has seen the headers
+  Clock::time_point last_byte = Clock::now();
+  std::chrono::seconds stall_timeout{};
+  bool stalled = false;
   std::exception_ptr thrown;
   std::unique_ptr<curl_slist, FreeList> headers;
   std::array<char, CURL_ERROR_SIZE> why{};
@@ -154,6 +159,7 @@ struct HttpClient::Hop {
 
 size_t HttpClient::on_header(char* bytes, size_t size, size_t count, void* user) {
   Hop& hop = *static_cast<Hop*>(user);
+  hop.last_byte = Clock::now();
   const std::string_view line(bytes, size * count);
   if (line.starts_with("HTTP/")) {
     hop.reply.headers.clear();  // after "100 Continue" or a proxy's answer
@@ -173,6 +179,7 @@ size_t HttpClient::on_header(char* bytes, size_t size, size_t count, void* user)
 // Fewer bytes than it got break the transfer off.
 size_t HttpClient::on_body(char* bytes, size_t size, size_t count, void* user) {
   Hop& hop = *static_cast<Hop*>(user);
+  hop.last_byte = Clock::now();
   try {
     hop.take(std::as_bytes(std::span(bytes, size * count)));
     return size * count;
@@ -182,8 +189,12 @@ size_t HttpClient::on_body(char* bytes, size_t size, size_t count, void* user) {
   }
 }
 
+// libcurl asks this about once a second, and more often while bytes come. Its own watch over slow
+// transfers works on an average and notices a standstill late.
 int HttpClient::on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<Hop*>(user)->stop.stop_requested() ? 1 : 0;
+  Hop& hop = *static_cast<Hop*>(user);
+  hop.stalled = Clock::now() - hop.last_byte > hop.stall_timeout;
+  return hop.stalled || hop.stop.stop_requested() ? 1 : 0;
 }
 
 HttpClient::HttpClient(HttpSettings settings) : settings_(std::move(settings)) {
@@ -210,8 +221,6 @@ void HttpClient::set_options(Hop& hop,
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReceiveBufferBytes);
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, settings_.user_agent.c_str());
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT, settings_.connect_timeout_s);
-  curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_TIME, settings_.stall_timeout_s);
   if (!settings_.ca_file.empty()) {
     curl_easy_setopt(easy_, CURLOPT_CAINFO, settings_.ca_file.c_str());
   }
@@ -250,6 +259,7 @@ HttpReply HttpClient::one_hop(const HttpRequest& request,
   hop.easy = easy_;
   hop.sink = sink;
   hop.stop = stop;
+  hop.stall_timeout = std::chrono::seconds(settings_.stall_timeout_s);
   hop.reply.url = url;
   hop.reply.first_hop = first_hop;
   hop.reply.left_origin = !is_origin;
@@ -257,6 +267,10 @@ HttpReply HttpClient::one_hop(const HttpRequest& request,
   const CURLcode result = curl_easy_perform(easy_);
   if (hop.thrown) std::rethrow_exception(hop.thrown);
   if (stop.stop_requested()) throw Error(Code::kCancelled, "the download was stopped");
+  if (result == CURLE_ABORTED_BY_CALLBACK && hop.stalled) {
+    throw NetworkError(
+        fmt::format("{}: nothing came for {} s", origin_of(url), settings_.stall_timeout_s));
+  }
   if (result != CURLE_OK) throw_broken(url, result, hop.why.data());
   hop.begin();
   return std::move(hop.reply);

@@ -121,7 +121,14 @@ class HttpsSource final : public Source {
     file.path = index;
     const HttpReply reply = exchange_patiently(client, request(file), stop, on_retry);
     if (!reply.ok()) throw refusal(reply, &file);
-    const Json json = parse_json(reply.body);
+    Json json;
+    try {
+      json = parse_json(reply.body);
+    } catch (const Error&) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}/{}: expected JSON, got {} bytes of something else", describe(),
+                              index, reply.body.size()));
+    }
     std::set<std::string> shards;
     for (const auto& [tensor, shard] :
          JsonReader(json, index).object("weight_map").json().items()) {

@@ -11,6 +11,19 @@ namespace {
 
 constexpr int kMaxPages = 1000;
 
+// What a server says may be anything, a page of a proxy too; its bytes don't get into messages.
+Json parse_answer(const std::string& text, const std::string& where) {
+  try {
+    return parse_json(text);
+  } catch (const Error&) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: expected JSON, got {} bytes of something else; is this a hub, and no "
+                    "proxy in front of it?",
+                    where, text.size()));
+  }
+}
+
 class HubSource final : public Source {
  public:
   HubSource(HubName name, const HubSettings& settings)
@@ -26,7 +39,7 @@ class HubSource final : public Source {
         ask(client, fmt::format("{}/revision/{}", base, percent_encode(name_.revision, false)),
             stop, on_retry);
     Listing listing;
-    const Json json = parse_json(about.body);
+    const Json json = parse_answer(about.body, shown_url(about.url));
     listing.commit = JsonReader(json, shown_url(about.url)).string("sha");
     if (!is_commit(listing.commit)) {
       throw Error(Code::kInvalidArgument,
@@ -89,6 +102,11 @@ Error HubSource::refusal(const HttpReply& reply, const RemoteFile* file) const {
   const std::string code = reply.header("x-error-code");
   const std::string said = describe_status(reply);
   const bool has_token = !settings_.token.empty();
+  if (origin_of(reply.url) != origin_of(settings_.endpoint) &&
+      !is_worth_another_try(reply.status)) {
+    return {Code::kUnavailable, fmt::format("{}: the storage the hub leads to refused it: {}",
+                                            file != nullptr ? file->path : name_.repo, said)};
+  }
   const std::string token =
       has_token ? fmt::format("the token of {}", settings_.token_from) : std::string("no token");
   if (code == "GatedRepo") {
@@ -160,7 +178,7 @@ std::unique_ptr<Source> open_hub(HubName name, const HubSettings& settings) {
 void read_tree_page(const std::string& text,
                     const std::string& where,
                     std::vector<RemoteFile>& files) {
-  const Json json = parse_json(text);
+  const Json json = parse_answer(text, where);
   if (!json.is_array()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: expected an array of files, got {}; is this a hub?", where,

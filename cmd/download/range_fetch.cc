@@ -10,7 +10,7 @@
 namespace tgi::download {
 namespace {
 
-constexpr int kMaxLocations = 3;  // a signed address may expire; one that always fails is wrong
+constexpr int kMaxLocations = 5;  // a signed address may expire; one that always fails is wrong
 
 // The server answers a range with the whole file.
 struct NoRanges {};
@@ -87,20 +87,29 @@ class SpanFetch {
   }
 
   void try_once() {
+    if (!work_.has_ranges()) {
+      if (!is_whole()) throw NoRanges{};  // another worker found that out
+      restart();
+    }
     const int64_t began = at_;
     try {
-      HttpReply reply = ask();
-      if (at_ > began) backoff_.reset();
-      if (!reply.ok()) return refused(reply);
+      const std::string location = work_.location();
+      HttpReply reply = ask(location);
+      if (at_ > began) progressed();
+      if (!reply.ok()) return refused(reply, location);
       if (at_ < end_) {
         throw NetworkError(
             fmt::format("{}: the answer ended {} bytes early", origin_of(reply.url), end_ - at_));
       }
     } catch (const NetworkError& error) {
-      if (at_ > began) backoff_.reset();
-      if (!work_.has_ranges()) restart();
+      if (at_ > began) progressed();
       wait_or_throw(error.what(), std::nullopt, error.in(work_.item.file.path));
     }
+  }
+
+  void progressed() {
+    backoff_.reset();
+    num_locations_ = 0;
   }
 
   // Without ranges nothing can go on from the middle.
@@ -112,8 +121,7 @@ class SpanFetch {
     bytes_of_chunk_.clear();
   }
 
-  HttpReply ask() {
-    const std::string location = work_.location();
+  HttpReply ask(const std::string& location) {
     HttpRequest request = context_.source.request(work_.item.file);
     if (!location.empty()) {
       request.url = location;
@@ -133,12 +141,12 @@ class SpanFetch {
     return reply;
   }
 
-  void refused(const HttpReply& reply) {
+  void refused(const HttpReply& reply, const std::string& location) {
     // A signed address that ran out: ask the source for another.
-    if (!work_.location().empty() && !is_worth_another_try(reply.status) &&
-        ++num_locations_ < kMaxLocations) {
-      work_.set_location("");
-      return;
+    if (reply.left_origin || !location.empty()) {
+      if (!is_worth_another_try(reply.status) && ++num_locations_ < kMaxLocations) {
+        return work_.drop_location(location);
+      }
     }
     const Error refusal = context_.source.refusal(reply, &work_.item.file);
     if (!is_worth_another_try(reply.status)) throw refusal;
