@@ -17,9 +17,12 @@
 #include "cmd/download_weights.h"
 #include "cmd/generate.h"
 #include "cmd/load.h"
+#include "cmd/ls.h"
 #include "cmd/ps.h"
+#include "cmd/rm.h"
 #include "cmd/serve.h"
 #include "cmd/session.h"
+#include "cmd/show.h"
 #include "cmd/stop.h"
 #include "cmd/unload.h"
 #include "ipc/client.h"
@@ -41,6 +44,9 @@ struct Flags {
   UnloadFlags unload;
   DownloadWeightsFlags download_weights;
   StopFlags stop;
+  LsFlags ls;
+  ShowFlags show;
+  RmFlags rm;
   BenchFlags bench;
   DocsFlags docs;
 };
@@ -82,6 +88,15 @@ constexpr std::array kCommands = {
             [](const Flags& flags) {
               return run_download_weights(flags.download_weights, flags.common);
             }},
+    Command{"ls", "list the models of this machine",
+            [](CLI::App& app, Flags& flags) { add_ls_flags(app, flags.ls); },
+            [](const Flags& flags) { return run_ls(flags.ls, flags.common); }},
+    Command{"show", "show what a model is and what memory it needs",
+            [](CLI::App& app, Flags& flags) { add_show_flags(app, flags.show); },
+            [](const Flags& flags) { return run_show(flags.show, flags.common); }},
+    Command{"rm", "remove a model from this machine",
+            [](CLI::App& app, Flags& flags) { add_rm_flags(app, flags.rm); },
+            [](const Flags& flags) { return run_rm(flags.rm, flags.common); }},
     Command{"bench", "measure prefill and decode speed over the socket",
             [](CLI::App& app, Flags& flags) { add_bench_flags(app, flags.bench); },
             [](const Flags& flags) { return run_bench(flags.bench, flags.common); }},

@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 #include "daemon/metrics.h"
+#include "engine/runtime/inspect.h"
+#include "ipc/model_facts.h"
 
 namespace tgi {
 namespace {
@@ -149,6 +151,14 @@ void handle_tokenize(Services& services, uint64_t session, const OrderedJson& pa
   });
 }
 
+// Among the requests: it reads a few files and takes no memory to speak of.
+void handle_inspect(Services& services, uint64_t session, const OrderedJson& params) {
+  ModelOptions options = services.options.model;
+  options.model = ipc::inspect_params_from_json(params).model;
+  answer_by_job(services.intake_jobs, services.outbox, session,
+                [options] { return ipc::to_json(inspect_model(options)); });
+}
+
 void handle_metrics(Services& services, uint64_t session, const OrderedJson& /*params*/) {
   post(services.outbox, {session, ipc::to_json(collect_metrics(services.models.current().get()))});
 }
@@ -158,7 +168,7 @@ struct MethodRow {
   void (*handle)(Services& services, uint64_t session, const OrderedJson& params);
 };
 
-constexpr std::array<MethodRow, 7> kMethods = {{
+constexpr std::array<MethodRow, 8> kMethods = {{
     {ipc::kGenerate, handle_generate},
     {ipc::kStatus, handle_status},
     {ipc::kLoad, handle_load},
@@ -166,6 +176,7 @@ constexpr std::array<MethodRow, 7> kMethods = {{
     {ipc::kStop, handle_stop},
     {ipc::kTokenize, handle_tokenize},
     {ipc::kMetrics, handle_metrics},
+    {ipc::kInspect, handle_inspect},
 }};
 
 }  // namespace

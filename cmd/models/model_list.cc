@@ -1,0 +1,234 @@
+#include "cmd/models/model_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/paths.h"
+#include "cmd/download/run_fetch.h"
+#include "cmd/model_path.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+using State = ListedModel::State;
+
+struct WeightsEnding {
+  std::string_view ending;
+  std::string_view format;
+};
+
+constexpr std::array<WeightsEnding, 3> kWeights = {{
+    {".safetensors", "safetensors"},
+    {".bin", "torch"},
+    {".gguf", "gguf"},
+}};
+
+std::string repo_of_name(const std::string& name) {
+  return name.substr(0, name.find('@'));
+}
+
+// The same folder under any of its paths.
+bool is_same_path(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || fs::equivalent(a, b, error);
+}
+
+// A conversion lies elsewhere than the snapshot it was made from.
+bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
+  if (is_same_path(model.path, snapshot.path)) return true;
+  return !model.commit.empty() && model.commit == snapshot.commit &&
+         repo_of_name(model.name) == snapshot.repo;
+}
+
+State state_of_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return State::kMissing;
+  const bool is_whole =
+      fs::exists(folder + "/config.json", error) && !format_of_folder(folder).empty();
+  return is_whole ? State::kReady : State::kPartial;
+}
+
+ListedModel built_in() {
+  ListedModel out;
+  out.model.name = "demo";
+  out.model.source = "built in";
+  out.model.format = "safetensors";
+  out.state = State::kBuiltIn;
+  return out;
+}
+
+ListedModel of_snapshot(const HubSnapshot& snapshot) {
+  ListedModel out;
+  out.model.name = snapshot.name();
+  out.model.source = "hub";
+  out.model.revision = snapshot.refs.empty() ? "" : snapshot.refs.front();
+  out.model.commit = snapshot.commit;
+  out.model.format = format_of_folder(snapshot.path);
+  out.model.path = snapshot.path;
+  out.model.bytes = snapshot.bytes;
+  out.model.last_used_at = snapshot.last_used_at;
+  out.state = snapshot.has_gaps() ? State::kPartial : state_of_folder(snapshot.path);
+  out.snapshot = snapshot;
+  return out;
+}
+
+ListedModel of_record(InstalledModel model, const std::vector<HubSnapshot>& snapshots) {
+  ListedModel out;
+  out.is_recorded = true;
+  out.state = state_of_folder(model.path);
+  for (const HubSnapshot& snapshot : snapshots) {
+    if (is_of_snapshot(model, snapshot)) out.snapshot = snapshot;
+  }
+  if (out.snapshot && out.snapshot->has_gaps() && is_same_path(model.path, out.snapshot->path)) {
+    out.state = State::kPartial;
+  }
+  if (model.format.empty()) model.format = format_of_folder(model.path);
+  out.model = std::move(model);
+  return out;
+}
+
+ListedModel of_folder(const std::string& folder) {
+  ListedModel out;
+  out.model.name = folder;
+  out.model.source = "folder";
+  out.model.format = format_of_folder(folder);
+  out.model.path = folder;
+  for (const InstalledFile& file : files_of_folder(folder)) out.model.bytes += file.bytes;
+  out.state = state_of_folder(folder);
+  return out;
+}
+
+}  // namespace
+
+std::string_view state_name(State state) {
+  switch (state) {
+    case State::kReady:
+      return "ready";
+    case State::kPartial:
+      return "partial";
+    case State::kMissing:
+      return "missing";
+    case State::kBuiltIn:
+      return "built in";
+  }
+  return "";
+}
+
+std::string converted_dir() {
+  return cache_dir() + "/converted";
+}
+
+std::string sources_dir() {
+  return cache_dir() + "/sources";
+}
+
+std::string format_of_folder(const std::string& folder) {
+  std::ifstream file(folder + "/config.json", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json config = Json::parse(text, nullptr, false);  // what is wrong with it, loading tells
+  if (config.is_object() && config.contains("quantization_config")) {
+    const Json& how = config["quantization_config"];
+    if (how.is_object() && how.contains("quant_method") && how["quant_method"].is_string()) {
+      return how["quant_method"].get<std::string>();
+    }
+  }
+  std::error_code error;
+  size_t best = kWeights.size();
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    std::error_code dangling;
+    if (!entry.is_regular_file(dangling)) continue;
+    for (size_t i = 0; i < best; ++i) {
+      if (name.ends_with(kWeights[i].ending)) best = i;
+    }
+  }
+  return best < kWeights.size() ? std::string(kWeights[best].format) : "";
+}
+
+std::vector<InstalledFile> files_of_folder(const std::string& folder) {
+  std::vector<InstalledFile> out;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code unreadable;
+    if (!it->is_regular_file(unreadable)) continue;
+    const auto size = it->file_size(unreadable);
+    if (unreadable) continue;
+    out.push_back({.name = it->path().lexically_relative(folder).string(),
+                   .bytes = static_cast<int64_t>(size),
+                   .hash = {}});
+  }
+  std::ranges::sort(out, {}, &InstalledFile::name);
+  return out;
+}
+
+std::vector<ListedModel> list_models(const Store& store) {
+  std::vector<HubSnapshot> snapshots = scan_hub_cache(download::request_for("").settings.cache_dir);
+  const std::vector<HubSnapshot> of_sources = scan_hub_cache(sources_dir());
+  snapshots.insert(snapshots.end(), of_sources.begin(), of_sources.end());
+  std::vector<ListedModel> out;
+  for (InstalledModel& model : store.models())
+    out.push_back(of_record(std::move(model), snapshots));
+  for (const HubSnapshot& snapshot : snapshots) {
+    const bool is_known = std::ranges::any_of(out, [&](const ListedModel& listed) {
+      return listed.snapshot && listed.snapshot->path == snapshot.path;
+    });
+    if (!is_known) out.push_back(of_snapshot(snapshot));
+  }
+  std::ranges::stable_sort(out, {}, [](const ListedModel& listed) { return listed.model.name; });
+  out.insert(out.begin(), built_in());
+  return out;
+}
+
+ListedModel find_listed_model(const Store& store, const std::string& name) {
+  const std::vector<ListedModel> models = list_models(store);
+  const std::string path = absolute_model(name);
+  for (const ListedModel& listed : models) {
+    if (listed.model.name == name || listed.model.path == path) return listed;
+  }
+  // "org/name" when only other revisions are there.
+  std::string others;
+  for (const ListedModel& listed : models) {
+    if (repo_of_name(listed.model.name) == name) others += " " + listed.model.name;
+  }
+  if (!others.empty()) {
+    throw Error(Code::kNotFound,
+                fmt::format("model {}: its main revision is not here, but:{}", name, others));
+  }
+  std::error_code error;
+  if (fs::is_directory(path, error)) return of_folder(path);
+  throw Error(Code::kNotFound,
+              fmt::format("model {}: not on this machine; `tgi ls` lists those that are, `tgi "
+                          "download-weights {}` brings one from the hub",
+                          name, name));
+}
+
+ipc::OrderedJson to_json(const ListedModel& listed) {
+  const InstalledModel& model = listed.model;
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? ipc::OrderedJson() : ipc::OrderedJson(text);
+  };
+  const auto time_or_null = [](int64_t time) {
+    return time == 0 ? ipc::OrderedJson() : ipc::OrderedJson(time);
+  };
+  return {{"name", model.name},
+          {"state", state_name(listed.state)},
+          {"format", or_null(model.format)},
+          {"bytes", model.bytes},
+          {"path", or_null(model.path)},
+          {"source", or_null(model.source)},
+          {"revision", or_null(model.revision)},
+          {"commit", or_null(model.commit)},
+          {"installed_at", time_or_null(model.installed_at)},
+          {"last_used_at", time_or_null(model.last_used_at)},
+          {"recorded", listed.is_recorded}};
+}
+
+}  // namespace tgi

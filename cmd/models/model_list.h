@@ -1,0 +1,47 @@
+// The models of this machine under the names that commands take: the one that is built in, those
+// the store knows, and those that lie in the Hugging Face cache although nobody told the store.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/store/store.h"
+#include "cmd/models/hub_scan.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+struct ListedModel {
+  enum class State { kReady, kPartial, kMissing, kBuiltIn };
+
+  InstalledModel model;                 // with what was found out where the store knows nothing
+  State state = State::kReady;          // kMissing: the store knows it, but its folder is gone
+  bool is_recorded = false;             // in the store
+  std::optional<HubSnapshot> snapshot;  // when it lies in a cache of the hub's layout
+};
+
+std::string_view state_name(ListedModel::State state);  // "ready", "partial", ...
+
+// "demo" first, then by name.
+std::vector<ListedModel> list_models(const Store& store);
+
+// By its name in the list; a folder that is not in it by its path. Throws kNotFound, saying what to
+// do.
+ListedModel find_listed_model(const Store& store, const std::string& name);
+
+// How a folder's weights are stored: the quant_method of its config.json, else "safetensors",
+// "torch", "gguf", or "" without weights.
+std::string format_of_folder(const std::string& folder);
+
+// Regular files below it, links followed, by name.
+std::vector<InstalledFile> files_of_folder(const std::string& folder);
+
+// Those of tgi itself: conversions and models from other places than the hub.
+std::string converted_dir();
+std::string sources_dir();
+
+ipc::OrderedJson to_json(const ListedModel& listed);
+
+}  // namespace tgi

@@ -1,0 +1,169 @@
+#include "cmd/rm.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "cmd/models/model_list.h"
+#include "cmd/ps.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+using State = ListedModel::State;
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_normal().lexically_relative(folder.lexically_normal());
+  return !relative.empty() && relative != "." && *relative.begin() != "..";
+}
+
+// A conversion or another folder of tgi's own. A folder that the user named stays his.
+bool is_own_folder(const ListedModel& listed) {
+  return is_below(listed.model.path, converted_dir());
+}
+
+// The daemon tells a model by the name it was loaded with, which may be its folder.
+void refuse_if_loaded(const Session& session, const ListedModel& listed) {
+  std::optional<ipc::Status> status;
+  try {
+    status = session.client().status();
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable) throw;
+    return;  // no daemon, no loaded model
+  }
+  std::string in_use = status->model ? status->model->name : "";
+  if (in_use.empty() && status->phase == "loading") in_use = status->phase_detail;
+  const auto names = [&](const std::string& name) {
+    std::error_code error;
+    return !name.empty() && (in_use == name || fs::equivalent(in_use, name, error));
+  };
+  const bool is_in_use = names(listed.model.name) || names(listed.model.path) ||
+                         (listed.snapshot && names(listed.snapshot->path));
+  if (!is_in_use) return;
+  throw Error(
+      Code::kOverloaded,
+      fmt::format("model {}: the daemon has it loaded; `tgi unload` frees it", listed.model.name));
+}
+
+// Waits for a line, watching Ctrl-C.
+bool ask(Session& session, const std::string& question) {
+  fmt::print(stderr, "{} [y/N] ", question);
+  std::string answer;
+  for (;;) {
+    pollfd waiting[2] = {{STDIN_FILENO, POLLIN, 0}, {session.interrupt().fd(), POLLIN, 0}};
+    if (::poll(waiting, 2, -1) < 0) continue;
+    if (waiting[1].revents != 0) throw ipc::Stopped(ipc::Stopped::Why::kCancelFd);
+    char c = 0;
+    if (::read(STDIN_FILENO, &c, 1) != 1 || c == '\n') break;
+    answer += c;
+  }
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+std::string describe(const ListedModel& listed) {
+  const InstalledModel& model = listed.model;
+  if (listed.state == State::kMissing) return "whose folder is gone";
+  const size_t num_files =
+      listed.snapshot ? listed.snapshot->files.size() : files_of_folder(model.path).size();
+  return fmt::format("{} in {} file{} of {}", format_bytes(model.bytes), num_files,
+                     num_files == 1 ? "" : "s", model.path);
+}
+
+int64_t remove_own_folder(const ListedModel& listed) {
+  int64_t bytes = 0;
+  for (const InstalledFile& file : files_of_folder(listed.model.path)) bytes += file.bytes;
+  std::error_code error;
+  fs::remove_all(listed.model.path, error);
+  if (error) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: can't be removed: {}", listed.model.path, error.message()));
+  }
+  return bytes;
+}
+
+// Conversions of a snapshot that the store does not know lie where the downloads put them.
+int64_t remove_conversion_of(const HubSnapshot& snapshot) {
+  std::string name;
+  for (const char c : snapshot.repo) name += c == '/' ? std::string("--") : std::string(1, c);
+  ListedModel converted;
+  converted.model.path = fmt::format("{}/{}/{}", converted_dir(), name, snapshot.commit);
+  std::error_code error;
+  return fs::is_directory(converted.model.path, error) ? remove_own_folder(converted) : 0;
+}
+
+void remove_model(Session& session, Store& store, const ListedModel& listed) {
+  const InstalledModel& model = listed.model;
+  int64_t freed = 0;
+  if (listed.snapshot) {
+    freed += remove_hub_snapshot(*listed.snapshot);
+    freed += remove_conversion_of(*listed.snapshot);
+  }
+  std::error_code error;
+  if (is_own_folder(listed) && fs::exists(model.path, error)) freed += remove_own_folder(listed);
+  // Others may be records of the same files.
+  for (const InstalledModel& other : store.models()) {
+    const bool is_gone = !other.path.empty() && !fs::exists(other.path, error) &&
+                         (other.path == model.path || other.commit == model.commit);
+    if (other.name == model.name || is_gone) store.remove_model(other.name);
+  }
+  const bool stays = fs::exists(model.path, error);
+  session.out().write(
+      stays ? fmt::format("forgot {}; its folder {} is yours and stays\n", model.name, model.path)
+            : fmt::format("removed {}, {} freed\n", model.name, format_bytes(freed)));
+}
+
+void check_removable(const Session& session, const ListedModel& listed) {
+  if (listed.state == State::kBuiltIn) {
+    throw Error(Code::kInvalidArgument, "demo is built into tgid and can't be removed");
+  }
+  if (!listed.is_recorded && !listed.snapshot) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: a folder that tgi did not make; remove it yourself", listed.model.path));
+  }
+  refuse_if_loaded(session, listed);
+}
+
+}  // namespace
+
+void add_rm_flags(CLI::App& app, RmFlags& flags) {
+  app.footer(
+      "Removes the files that no other revision of the model needs, from the Hugging Face cache "
+      "and "
+      "from tgi's own folders. A folder that you named yourself is forgotten, not removed. A model "
+      "that the daemon has loaded is refused. Never starts a daemon.");
+  app.add_option("model", flags.models, "names as `tgi ls` shows them")
+      ->type_name("NAME")
+      ->required();
+  app.add_flag("-y,--yes", flags.yes, "do not ask");
+}
+
+int run_rm(const RmFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  if (!flags.yes && ::isatty(STDIN_FILENO) != 1) {
+    throw UsageError("can't ask when standard input is no terminal; give --yes");
+  }
+  Store store = Store::open();
+  std::vector<ListedModel> models;  // all are checked before the first is removed
+  for (const std::string& name : flags.models) {
+    models.push_back(find_listed_model(store, name));
+    check_removable(session, models.back());
+  }
+  for (const ListedModel& listed : models) {
+    const std::string question = fmt::format("remove {}, {}?", listed.model.name, describe(listed));
+    if (!flags.yes && !ask(session, question)) {
+      Session::say(fmt::format("{} stays", listed.model.name));
+      continue;
+    }
+    refuse_if_loaded(session, listed);
+    remove_model(session, store, listed);
+  }
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,199 @@
+#include "cmd/show.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "cmd/bench/table.h"
+#include "cmd/models/model_list.h"
+#include "cmd/ps.h"
+#include "ipc/model_facts.h"
+
+namespace tgi {
+namespace {
+
+struct Shown {
+  ListedModel listed;
+  std::vector<InstalledFile> files;
+  std::optional<ipc::ModelFacts> facts;
+  std::string problem;  // why there are no facts
+};
+
+std::string row(std::string_view name, const std::string& value) {
+  return fmt::format("{:<16} {}\n", name, value);
+}
+
+std::string format_count(int64_t count) {
+  const auto real = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fmt::format("{:.2f} billion", real / 1e9);
+  if (count >= 1'000'000) return fmt::format("{:.2f} million", real / 1e6);
+  return fmt::format("{}", count);
+}
+
+std::string origin_rows(const ListedModel& listed) {
+  const InstalledModel& model = listed.model;
+  std::string out = row("model", model.name);
+  if (listed.state != ListedModel::State::kReady) {
+    out += row("state", std::string(state_name(listed.state)));
+  }
+  if (!model.source.empty()) out += row("source", model.source);
+  if (!model.revision.empty()) out += row("revision", model.revision);
+  if (!model.commit.empty()) out += row("commit", model.commit);
+  if (!model.path.empty()) out += row("folder", model.path);
+  return out;
+}
+
+std::string chat_template_text(const ipc::ModelFacts& facts) {
+  if (!facts.chat_template_error.empty()) return "can't be used: " + facts.chat_template_error;
+  if (facts.chat_templates.empty()) return "none";
+  const std::string names = fmt::format("{}", fmt::join(facts.chat_templates, ", "));
+  return fmt::format("{}{}", facts.chat_templates.size() == 1 ? "yes" : names,
+                     facts.knows_tools ? ", knows tools" : "");
+}
+
+std::string stored_text(const ipc::ModelFacts& facts) {
+  if (!facts.weights_error.empty()) return "can't be read: " + facts.weights_error;
+  std::vector<std::string> parts;
+  for (const ipc::StoredWeights& stored : facts.stored) {
+    parts.push_back(fmt::format("{} in {} {} tensor{}", format_bytes(stored.bytes),
+                                stored.num_tensors, stored.dtype,
+                                stored.num_tensors == 1 ? "" : "s"));
+  }
+  return fmt::format("{} ({})", fmt::join(parts, ", "), facts.weight_format);
+}
+
+std::string facts_rows(const ipc::ModelFacts& facts) {
+  std::string out = row("architecture", fmt::format("{}, {} parameters", facts.architecture,
+                                                    format_count(facts.num_params)));
+  out += row("layers", fmt::format("{}, hidden {}, intermediate {}", facts.num_layers,
+                                   facts.hidden_size, facts.intermediate_size));
+  out += row("heads", fmt::format("{} with {} KV heads of {}", facts.num_heads, facts.num_kv_heads,
+                                  facts.head_dim));
+  out +=
+      row("vocabulary", fmt::format("{} tokens{}", facts.vocab_size,
+                                    facts.tied_embeddings ? ", head tied to the embedding" : ""));
+  out += row("context", fmt::format("{} tokens{}", facts.max_positions,
+                                    facts.sliding_window > 0
+                                        ? fmt::format(", window of {}", facts.sliding_window)
+                                        : std::string()));
+  out += row("weights", stored_text(facts));
+  out += row("chat template", chat_template_text(facts));
+  out += row("licence", facts.licence.empty() ? "not told by its files" : facts.licence);
+  return out;
+}
+
+std::string files_rows(const std::vector<InstalledFile>& files) {
+  std::string out;
+  for (const InstalledFile& file : files) {
+    out += row(out.empty() ? "files" : "",
+               fmt::format("{:>10}  {}", format_bytes(file.bytes), file.name));
+  }
+  return out;
+}
+
+// One line a dtype, one column a context.
+std::string memory_table(const ipc::ModelFacts& facts) {
+  std::vector<std::string> heads = {"dtype", "weights", "KV / token"};
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    if (!plan.error.empty()) continue;
+    for (const ipc::ContextPlan& context : plan.contexts) {
+      heads.push_back(fmt::format("{} tokens", context.tokens));
+    }
+    break;
+  }
+  Table table(heads);
+  std::string errors;
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    if (!plan.error.empty()) {
+      errors += fmt::format("{}: {}\n", plan.dtype, plan.error);
+      continue;
+    }
+    std::vector<std::string> cells = {plan.dtype, format_bytes(plan.weights),
+                                      format_bytes(plan.kv_bytes_per_token)};
+    for (const ipc::ContextPlan& context : plan.contexts) {
+      cells.push_back(format_bytes(context.total));
+    }
+    table.add(std::move(cells));
+  }
+  return fmt::format(
+      "\nMemory for one sequence: weights, workspace and KV cache, on the {} backend, which has "
+      "{}\n\n{}{}",
+      facts.backend, format_bytes(facts.memory), table.text(), errors);
+}
+
+std::string text_of(const Shown& shown) {
+  std::string out = origin_rows(shown.listed);
+  if (shown.facts) out += facts_rows(*shown.facts);
+  if (!shown.problem.empty()) out += row("can't be loaded", shown.problem);
+  out += files_rows(shown.files);
+  if (shown.facts) out += memory_table(*shown.facts);
+  return out;
+}
+
+std::string json_of(const Shown& shown) {
+  ipc::OrderedJson out = to_json(shown.listed);
+  out["files"] = ipc::OrderedJson::array();
+  for (const InstalledFile& file : shown.files) {
+    out["files"].push_back({{"name", file.name}, {"bytes", file.bytes}});
+    if (!file.hash.empty()) out["files"].back()["hash"] = file.hash;
+  }
+  out["facts"] = shown.facts ? ipc::to_json(*shown.facts) : ipc::OrderedJson();
+  out["error"] = shown.problem.empty() ? ipc::OrderedJson() : ipc::OrderedJson(shown.problem);
+  return out.dump(-1, ' ', false, ipc::OrderedJson::error_handler_t::replace) + "\n";
+}
+
+// What the daemon makes of the folder; it need not have a model loaded.
+void ask_daemon(Session& session, Shown& shown) {
+  const ListedModel& listed = shown.listed;
+  session.prepare({.wait_for_model = false, .accept_failed = true});
+  const bool is_built_in = listed.state == ListedModel::State::kBuiltIn;
+  try {
+    shown.facts = ipc::model_facts_from_json(session.client().call(
+        ipc::kInspect,
+        ipc::to_json(ipc::InspectParams{is_built_in ? listed.model.name : listed.model.path})));
+  } catch (const Error& error) {
+    const bool is_about_model = error.code() == Code::kInvalidArgument ||
+                                error.code() == Code::kUnsupported ||
+                                error.code() == Code::kNotFound;
+    if (!is_about_model) throw;
+    shown.problem = error.what();
+  }
+}
+
+}  // namespace
+
+void add_show_flags(CLI::App& app, ShowFlags& flags) {
+  app.footer(
+      "Sizes are planned as loading plans them, for one sequence of 2048, 8192, 32768 and as many "
+      "tokens as the model is meant for. Starts a daemon when none is running; nothing is loaded.");
+  app.add_option("model", flags.model, "a name as `tgi ls` shows it, or a folder")
+      ->type_name("NAME")
+      ->required();
+  app.add_flag("--json", flags.json, "write one JSON object");
+}
+
+int run_show(const ShowFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  Shown shown;
+  {
+    const Store store = Store::open();
+    shown.listed = find_listed_model(store, flags.model);
+  }
+  if (!shown.listed.model.path.empty()) shown.files = files_of_folder(shown.listed.model.path);
+  for (InstalledFile& file : shown.files) {
+    for (const InstalledFile& recorded : shown.listed.model.files) {
+      if (recorded.name == file.name) file.hash = recorded.hash;
+    }
+  }
+  if (shown.listed.state == ListedModel::State::kMissing) {
+    shown.problem = "its folder is gone; `tgi rm` forgets it";
+  } else {
+    ask_daemon(session, shown);
+  }
+  session.out().write(flags.json ? json_of(shown) : text_of(shown));
+  return 0;
+}
+
+}  // namespace tgi

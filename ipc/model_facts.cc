@@ -1,0 +1,109 @@
+#include "ipc/model_facts.h"
+
+#include <array>
+
+#include "ipc/field_table.h"
+
+namespace tgi::ipc {
+namespace {
+
+constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
+
+}  // namespace
+
+template <>
+std::span<const Field<InspectParams>> fields<InspectParams>() {
+  static constexpr std::array kFields = {
+      field<&InspectParams::model>("model", {.required = true}),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<StoredWeights>> fields<StoredWeights>() {
+  static constexpr std::array kFields = {
+      field<&StoredWeights::dtype>("dtype"),
+      field<&StoredWeights::num_tensors>("num_tensors"),
+      field<&StoredWeights::bytes>("bytes"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<ContextPlan>> fields<ContextPlan>() {
+  static constexpr std::array kFields = {
+      field<&ContextPlan::tokens>("tokens"),
+      field<&ContextPlan::kv_cache>("kv_cache"),
+      field<&ContextPlan::total>("total"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<DTypePlan>> fields<DTypePlan>() {
+  static constexpr std::array kFields = {
+      field<&DTypePlan::dtype>("dtype"),
+      field<&DTypePlan::error>("error", kLeaveOutEmpty),
+      field<&DTypePlan::weights>("weights"),
+      field<&DTypePlan::workspace>("workspace"),
+      field<&DTypePlan::kv_bytes_per_token>("kv_bytes_per_token"),
+      field<&DTypePlan::contexts>("contexts"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<ModelFacts>> fields<ModelFacts>() {
+  using M = ModelFacts;
+  static constexpr std::array kFields = {
+      field<&M::architecture>("architecture"),
+      field<&M::num_params>("num_params"),
+      field<&M::num_layers>("num_layers"),
+      field<&M::hidden_size>("hidden_size"),
+      field<&M::intermediate_size>("intermediate_size"),
+      field<&M::num_heads>("num_heads"),
+      field<&M::num_kv_heads>("num_kv_heads"),
+      field<&M::head_dim>("head_dim"),
+      field<&M::vocab_size>("vocab_size"),
+      field<&M::max_positions>("max_positions"),
+      field<&M::sliding_window>("sliding_window"),
+      field<&M::tied_embeddings>("tied_embeddings"),
+      field<&M::checkpoint_dtype>("checkpoint_dtype"),
+      field<&M::weight_format>("weight_format"),
+      field<&M::stored>("stored"),
+      field<&M::weights_error>("weights_error", kLeaveOutEmpty),
+      field<&M::chat_templates>("chat_templates"),
+      field<&M::knows_tools>("knows_tools"),
+      field<&M::chat_template_error>("chat_template_error", kLeaveOutEmpty),
+      field<&M::licence>("licence", kLeaveOutEmpty),
+      field<&M::backend>("backend"),
+      field<&M::memory>("memory"),
+      field<&M::plans>("plans"),
+  };
+  return kFields;
+}
+
+OrderedJson to_json(const InspectParams& params) {
+  return write_value(params);
+}
+
+InspectParams inspect_params_from_json(const OrderedJson& params) {
+  require_object(params, "params");
+  refuse_unknown<InspectParams>(params, "");
+  InspectParams out;
+  read_fields(params, "", out);
+  if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
+  return out;
+}
+
+OrderedJson to_json(const ModelFacts& facts) {
+  return write_value(facts);
+}
+
+ModelFacts model_facts_from_json(const OrderedJson& json) {
+  ModelFacts out;
+  read_value(json, "result", Rules{}, out);
+  return out;
+}
+
+}  // namespace tgi::ipc

@@ -1,0 +1,70 @@
+// The method "inspect": what a model's folder holds and what it would need, without loading it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ipc/protocol.h"
+
+namespace tgi::ipc {
+
+inline constexpr std::string_view kInspect = "inspect";
+
+struct InspectParams {
+  std::string model;  // a folder, or "demo"
+};
+
+struct StoredWeights {  // of one element type
+  std::string dtype;    // as the file spells it: "BF16"
+  int64_t num_tensors = 0;
+  int64_t bytes = 0;
+};
+
+struct ContextPlan {  // one sequence of so many tokens
+  int64_t tokens = 0;
+  int64_t kv_cache = 0;  // bytes
+  int64_t total = 0;     // bytes: weights, workspace and KV cache
+};
+
+struct DTypePlan {
+  std::string dtype;      // "f32", "bf16", "int8", "int4"
+  std::string error;      // why it can't be loaded so; then there is nothing else
+  int64_t weights = 0;    // bytes
+  int64_t workspace = 0;  // bytes, with the longest of the contexts
+  int64_t kv_bytes_per_token = 0;
+  std::vector<ContextPlan> contexts;
+};
+
+struct ModelFacts {
+  std::string architecture;
+  int64_t num_params = 0;
+  int64_t num_layers = 0;
+  int64_t hidden_size = 0;
+  int64_t intermediate_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t vocab_size = 0;
+  int64_t max_positions = 0;   // the longest context it is meant for
+  int64_t sliding_window = 0;  // tokens; 0: none
+  bool tied_embeddings = false;
+  std::string checkpoint_dtype;
+  std::string weight_format;
+  std::vector<StoredWeights> stored;
+  std::string weights_error;                // why its weights can't be read
+  std::vector<std::string> chat_templates;  // their names; none: the model has no template
+  bool knows_tools = false;                 // its template does
+  std::string chat_template_error;          // why it can't be used
+  std::string licence;  // what its README or LICENSE says; "" when they say nothing
+  std::string backend;  // that the plans below are for
+  int64_t memory = 0;   // bytes that backend may use
+  std::vector<DTypePlan> plans;
+};
+
+OrderedJson to_json(const InspectParams& params);
+InspectParams inspect_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const ModelFacts& facts);
+ModelFacts model_facts_from_json(const OrderedJson& json);
+
+}  // namespace tgi::ipc
