@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cmd/bench/engine_bench.h"
+#include "cmd/bench/history.h"
 #include "cmd/bench/serving_bench.h"
 
 namespace tgi {
@@ -31,7 +32,8 @@ constexpr std::string_view kFooter =
     "a recorded trace has them (--trace). Two short requests tell how the server counts the words "
     "that prompts are made of.\n\n"
     "While it runs, a view of the progress is drawn on stderr when that is a terminal; NO_COLOR or "
-    "--quiet turns it off. Ctrl-C ends the bench with what was measured until then.";
+    "--quiet turns it off. Ctrl-C ends the bench with what was measured until then. What was "
+    "measured to the end is kept, and --history lists it.";
 
 CLI::Option* in_group(CLI::Option* option, std::string_view group) {
   return option->group(std::string(group));
@@ -69,6 +71,16 @@ void add_engine_flags(CLI::App& app, BenchFlags& flags) {
                ->type_name("N")
                ->check(CLI::Range(1, 1000)),
            kEngineGroup);
+}
+
+void add_history_flags(CLI::App& app, BenchFlags& flags) {
+  app.add_flag("--history", flags.history,
+               "measure nothing: list what was measured before, newest first; with --model of one "
+               "model");
+  app.add_option("--limit", flags.history_limit, "benchmarks that --history lists; default 20")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs("--history");
 }
 
 void add_server_flags(CLI::App& app, BenchFlags& flags) {
@@ -168,7 +180,20 @@ void refuse_group(const CLI::App& app, std::string_view group, const std::string
   }
 }
 
+// Only --model, --limit and --json mean something without a measurement.
+void check_history(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_ours = name == "--history" || name == "--model" || name == "--limit" ||
+                         name == "--json" || option->get_group() == "Common options";
+    if (!is_ours && option->count() > 0 && option->get_envname().empty()) {
+      throw CLI::ValidationError(name, "makes no sense with --history");
+    }
+  }
+}
+
 void check_mode(const CLI::App& app, const BenchFlags& flags) {
+  if (flags.history) return check_history(app);
   if (flags.url.empty()) refuse_group(app, kHttpGroup, "needs --url");
   if (flags.serving || !flags.url.empty()) {
     refuse_group(app, kEngineGroup,
@@ -190,6 +215,7 @@ void add_bench_flags(CLI::App& app, BenchFlags& flags) {
   app.footer(std::string(kFooter));
   add_bench_sampling_flags(app, flags);  // first: --seed and --ignore-eos are ours
   add_shared_flags(app, flags);
+  add_history_flags(app, flags);
   add_engine_flags(app, flags);
   add_server_flags(app, flags);
   add_load_flags_of_bench(app, flags);
@@ -198,6 +224,12 @@ void add_bench_flags(CLI::App& app, BenchFlags& flags) {
 
 int run_bench(const BenchFlags& flags, const CommonFlags& common) {
   Session session(common);
+  if (flags.history) {
+    const Store store = Store::open();
+    session.out().write(flags.json ? history_json(store, flags.model, flags.history_limit)
+                                   : history_table(store, flags.model, flags.history_limit));
+    return 0;
+  }
   const bool is_serving = flags.serving || !flags.url.empty();
   return is_serving ? run_serving_bench(flags, session) : run_engine_bench(flags, session);
 }

@@ -26,6 +26,10 @@ struct BenchFlags {
   std::vector<int> batch_sizes = {1, 4, 16};
   int runs = 5;
 
+  // What was measured before.
+  bool history = false;
+  int64_t history_limit = 20;
+
   // A server under load.
   std::string url;       // "": the daemon
   bool serving = false;  // the daemon under load

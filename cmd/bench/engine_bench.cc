@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cmd/bench/engine_run.h"
+#include "cmd/bench/history.h"
 #include "cmd/bench/live_view.h"
 #include "cmd/bench/socket_transport.h"
 
@@ -195,6 +196,7 @@ int run_engine_bench(const BenchFlags& flags, Session& session) {
     Session::say("broken off by Ctrl-C: this is what was measured until then");
   }
   session.out().write(flags.json ? engine_json(report) : engine_tables(report));
+  if (complete) keep_engine_bench(report);
   return complete ? 0 : code_row(Code::kCancelled).exit_status;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cmd/bench/history.h"
 #include "cmd/bench/http_transport.h"
 #include "cmd/bench/live_view.h"
 #include "cmd/bench/load_driver.h"
@@ -275,6 +276,7 @@ int run_serving_bench(const BenchFlags& flags, Session& session) {
   report.stats = compute_stats(result, report.target);
   if (!flags.csv.empty()) write_file(flags.csv, serving_csv(result, report.target));
   session.out().write(flags.json ? serving_json(report) : serving_tables(report));
+  if (!result.interrupted && report.stats.num_ok > 0) keep_serving_bench(report, flags);
   return exit_status(report.stats, result.interrupted);
 }
 

@@ -49,8 +49,8 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
                           const LoadedConfig& model,
                           const ModelOptions& options,
                           Backend& backend) {
-  // One thread: it only answers how large things would be.
-  const auto device = backend.make_device({.dtype = row.dtype, .num_threads = 1});
+  // It only answers how large things would be; that depends on its threads.
+  const auto device = backend.make_device({.dtype = row.dtype, .num_threads = options.num_threads});
   ipc::DTypePlan out;
   out.dtype = row.name;
   out.weights =

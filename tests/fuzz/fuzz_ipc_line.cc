@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ipc/line_socket.h"
+#include "ipc/model_facts.h"
 #include "ipc/protocol.h"
 
 namespace {
@@ -61,6 +62,7 @@ void check_request(const std::string& line) {
   check_round_trip(request.params, tgi::ipc::generate_request_from_json);
   check_round_trip(request.params, tgi::ipc::load_params_from_json);
   check_round_trip(request.params, tgi::ipc::tokenize_params_from_json);
+  check_round_trip(request.params, tgi::ipc::inspect_params_from_json);
   const std::string again = tgi::ipc::encode_request(request.method, request.params);
   if (tgi::ipc::decode_request(again).params != request.params) std::abort();
 }
@@ -100,6 +102,7 @@ void check_reply(const std::string& line) {
     check_round_trip(*reply->result, tgi::ipc::status_from_json);
     check_round_trip(*reply->result, tgi::ipc::tokenize_result_from_json);
     check_round_trip(*reply->result, tgi::ipc::metric_families_from_json);
+    check_round_trip(*reply->result, tgi::ipc::model_facts_from_json);
   }
 }
 

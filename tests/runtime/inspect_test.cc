@@ -1,0 +1,79 @@
+#include "engine/runtime/inspect.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "tests/temp_folder.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kModels = std::string(TGI_SOURCE_DIR) + "/tests/golden/models/";
+
+ModelOptions of(const std::string& model) {
+  ModelOptions options;
+  options.model = model;
+  options.backend = "cpu";
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("inspect plans what loading the model then takes") {
+  const ipc::ModelFacts facts = inspect_model(of("demo"));
+  CHECK(facts.architecture == "LlamaForCausalLM");
+  CHECK(facts.num_params == 3'476'224);
+  CHECK(facts.max_positions == 1024);
+  CHECK(facts.chat_templates.size() == 1);
+  CHECK(facts.licence == "that of tgi");
+  REQUIRE(facts.plans.size() == 4);
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    INFO(plan.dtype);
+    CHECK(plan.error == "");
+    ModelOptions options = of("demo");
+    const bool is_quantised = plan.dtype == "int8" || plan.dtype == "int4";
+    (is_quantised ? options.quantize : options.dtype) = plan.dtype;
+    const ipc::ModelStatus loaded = ServedModel::load(options)->status();
+    CHECK(plan.weights == loaded.memory.weights);
+    CHECK(plan.kv_bytes_per_token == loaded.kv_bytes_per_token);
+    CHECK(plan.workspace == loaded.memory.workspace);
+    REQUIRE(plan.contexts.size() == 1);  // the model is meant for less than 2048
+    CHECK(plan.contexts[0].tokens == 1024);
+    CHECK(plan.contexts[0].kv_cache == 1024 * loaded.kv_bytes_per_token);
+    CHECK(plan.contexts[0].total == plan.weights + plan.workspace + plan.contexts[0].kv_cache);
+  }
+}
+
+TEST_CASE("inspect tells what the files hold, and what is wrong with them") {
+  const TempFolder folder;
+  fs::copy(kModels + "qwen2", folder.file("m"));
+  const ModelOptions options = of(folder.file("m"));
+  std::ofstream(folder.file("m/LICENSE")) << "\n  Apache License\n";
+  CHECK(inspect_model(options).licence == "Apache License (LICENSE)");
+  std::ofstream(folder.file("m/README.md")) << "---\ntags: [x]\nlicense: mit\n---\n# A model\n";
+  ipc::ModelFacts facts = inspect_model(options);
+  CHECK(facts.licence == "mit");
+  REQUIRE(facts.stored.size() == 1);
+  CHECK(facts.stored[0].dtype == "BF16");
+  CHECK(facts.stored[0].bytes == 2 * facts.num_params);
+  CHECK(facts.chat_templates.empty());
+  CHECK(facts.weights_error == "");
+
+  std::ofstream(folder.file("m/README.md")) << "---\nlicense: other\nlicense_name: my-own\n---\n";
+  std::ofstream(folder.file("m/tokenizer_config.json")) << R"({"chat_template": "{% if %}"})";
+  fs::remove(folder.file("m/model.safetensors"));
+  facts = inspect_model(options);
+  CHECK(facts.licence == "my-own");
+  CHECK_THAT(facts.weights_error, Catch::Contains("model.safetensors"));
+  CHECK_THAT(facts.chat_template_error, Catch::Contains("tokenizer_config.json"));
+
+  std::ofstream(folder.file("m/config.json")) << R"({"architectures": ["XForCausalLM"]})";
+  CHECK_THROWS_WITH(inspect_model(options), Catch::Contains("XForCausalLM"));
+  CHECK_THROWS_AS(inspect_model(of(folder.file("none"))), Error);
+}
+
+}  // namespace tgi
