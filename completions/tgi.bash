@@ -4,7 +4,7 @@ _tgi() {
   local options='' files=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights bench --version -h --help' -- "$word"))
+    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights ls show rm bench --version -h --help' -- "$word"))
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -133,6 +133,24 @@ _tgi() {
       esac
       options='-h --help --revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose'
       ;;
+    ls)
+      case "$previous" in
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help --json -q --quiet --socket --no-start -v --verbose'
+      ;;
+    show)
+      case "$previous" in
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help --json --socket --no-start -v --verbose'
+      ;;
+    rm)
+      case "$previous" in
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help -y --yes --socket --no-start -v --verbose'
+      ;;
     bench)
       case "$previous" in
         --temperature) COMPREPLY=(); return ;;
@@ -148,6 +166,7 @@ _tgi() {
         -d|--decode-length) COMPREPLY=(); return ;;
         -w|--warmups) COMPREPLY=(); return ;;
         --seed) COMPREPLY=(); return ;;
+        --limit) COMPREPLY=(); return ;;
         -b|--batch-size|--batch-sizes) COMPREPLY=(); return ;;
         -r|--runs) COMPREPLY=(); return ;;
         --url) COMPREPLY=(); return ;;
@@ -169,7 +188,7 @@ _tgi() {
         --csv) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose'
+      options='-h --help --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose'
       ;;
   esac
   case "$word" in

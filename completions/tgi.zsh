@@ -11,6 +11,9 @@ _tgi() {
     'unload:free the model'\''s memory; the daemon stays'
     'stop:stop the daemon after it has finished what runs'
     'download-weights:bring a model to this machine'
+    'ls:list the models of this machine'
+    'show:show what a model is and what memory it needs'
+    'rm:remove a model from this machine'
     'bench:measure prefill and decode speed over the socket'
   )
   if (( CURRENT == 2 )); then
@@ -212,6 +215,44 @@ _tgi() {
         ':MODEL: ' \
         && return 0
       ;;
+    ls)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '--json[write a JSON array with everything known]' \
+        '-q[write the names only, one a line]' \
+        '--quiet[write the names only, one a line]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        && return 0
+      ;;
+    show)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '--json[write one JSON object]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        ':NAME: ' \
+        && return 0
+      ;;
+    rm)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '-y[do not ask]' \
+        '--yes[do not ask]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        ':NAME: ' \
+        && return 0
+      ;;
     bench)
       _arguments \
         '-h[print help]' \
@@ -238,6 +279,8 @@ _tgi() {
         '--json[write one JSON object]' \
         '-q[do not draw the progress on the terminal]' \
         '--quiet[do not draw the progress on the terminal]' \
+        '--history[measure nothing\: list what was measured before, newest first; with --model of one model]' \
+        '--limit[benchmarks that --history lists; default 20]:N: ' \
         '*-b[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
         '*--batch-size[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
         '*--batch-sizes[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \

@@ -48,7 +48,7 @@ TEST_CASE("the committed man pages and completions are those of the command tabl
       ++num_files;
     }
   }
-  CHECK(num_files == 1 + 8 + 3);
+  CHECK(num_files == 1 + 12 + 3);
 }
 
 TEST_CASE("man pages name every option and hide the hidden command") {
