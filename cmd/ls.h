@@ -10,6 +10,7 @@ namespace tgi {
 struct LsFlags {
   bool json = false;
   bool quiet = false;
+  bool jobs = false;
 };
 
 void add_ls_flags(CLI::App& app, LsFlags& flags);

@@ -137,7 +137,7 @@ _tgi() {
       case "$previous" in
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --json -q --quiet --socket --no-start -v --verbose'
+      options='-h --help --json -q --quiet --jobs --socket --no-start -v --verbose'
       ;;
     show)
       case "$previous" in

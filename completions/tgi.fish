@@ -151,6 +151,7 @@ complete -c tgi -n '__fish_seen_subcommand_from download-weights' -s v -l verbos
 complete -c tgi -n '__fish_seen_subcommand_from ls' -s h -l help -d 'print help'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -l json -d 'write a JSON array with everything known'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -s q -l quiet -d 'write the names only, one a line'
+complete -c tgi -n '__fish_seen_subcommand_from ls' -l jobs -d 'list downloads and quantisations instead, newest first: those that run and those that have ended'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -l no-start -d 'do not start a daemon when none is running'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -s v -l verbose -d 'say more on stderr: what is done, tokens per second'

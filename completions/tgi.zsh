@@ -222,6 +222,7 @@ _tgi() {
         '--json[write a JSON array with everything known]' \
         '-q[write the names only, one a line]' \
         '--quiet[write the names only, one a line]' \
+        '--jobs[list downloads and quantisations instead, newest first\: those that run and those that have ended]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

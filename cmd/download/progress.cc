@@ -237,6 +237,12 @@ void Progress::tick() {
   if (!out.empty()) write_(out);
 }
 
+std::pair<int64_t, int64_t> Progress::done_and_total_bytes() {
+  const std::lock_guard lock(mutex_);
+  const Totals sums = totals();
+  return {sums.done, sums.size};
+}
+
 void Progress::finish() {
   std::string out;
   {

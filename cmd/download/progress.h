@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmd/download/fetch_model.h"
@@ -45,6 +46,8 @@ class Progress final : public FetchObserver {
 
   // Draws what changed. About ten times a second.
   void tick();
+  // Of all files, as far as they are known.
+  std::pair<int64_t, int64_t> done_and_total_bytes();
   // The last lines; the display is gone afterwards.
   void finish();
 

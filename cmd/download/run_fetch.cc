@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cmd/download/converted.h"
+#include "cmd/download/install_record.h"
 
 namespace tgi::download {
 namespace {
@@ -28,6 +29,7 @@ FetchedModel run_fetch(const FetchRequest& request,
                        int cancel_fd,
                        const std::function<void(const std::string&)>& write) {
   Progress progress(kind, write);
+  FetchJob job(request.model);
   FetchedModel model;
   std::exception_ptr failed;
   std::atomic<bool> done = false;
@@ -49,10 +51,17 @@ FetchedModel run_fetch(const FetchRequest& request,
         done.wait(false);
       }
       if (!done) progress.tick();
+      const auto [done_bytes, total_bytes] = progress.done_and_total_bytes();
+      job.tick(done_bytes, total_bytes);
     }
   }
   progress.finish();
+  job.end(failed);
   if (failed) std::rethrow_exception(failed);
+  const std::string trouble = record_install(request, model);
+  if (!trouble.empty() && kind != ProgressKind::kQuiet && kind != ProgressKind::kJson) {
+    write(fmt::format("`tgi ls` will not know of it: {}\n", trouble));
+  }
   return model;
 }
 

@@ -145,6 +145,23 @@ TEST_CASE("rm refuses a model that the daemon has loaded, by its name or its fol
   CHECK(machine.home.run({"ls", "-q"}).out == "demo\norg/tiny\norg/tiny@v1\n");
 }
 
+TEST_CASE("ls --jobs lists what runs and how it ended") {
+  const Machine machine;
+  {
+    Store store = machine.store();
+    const int64_t first = store.begin_job("download", "org/a", 200);
+    store.update_job(first, "downloading", 50, 200);
+    store.end_job(store.begin_job("quantize", "org/b", 0), "failed", "the disk is full");
+  }
+  const std::string table = machine.home.run({"ls", "--jobs"}).out;
+  CHECK_THAT(table, Contains("download org/a  running  25 %") && Contains("downloading\n") &&
+                        Contains("quantize org/b  failed") && Contains("the disk is full\n"));
+  const OrderedJson json = OrderedJson::parse(machine.home.run({"ls", "--jobs", "--json"}).out);
+  REQUIRE(json.size() == 2);
+  CHECK(json[1]["done"] == 50);
+  CHECK(json[1]["finished_at"].is_null());
+}
+
 TEST_CASE("show puts what the daemon finds beside what is known of the files") {
   const Machine machine;
   machine.cache.add_two_revisions();

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/store/stored_job.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {
@@ -139,6 +140,39 @@ TEST_CASE("the job of a process that died is shown as interrupted") {
   REQUIRE(jobs.size() == 1);
   CHECK(jobs[0].state == "interrupted");
   CHECK(jobs[0].done == 50);
+}
+
+TEST_CASE("a stored job is told from its beginning to its end, and goes on without a store") {
+  const TempFolder folder;
+  ::setenv("TGI_STORE", folder.file("store.db").c_str(), 1);
+  StoredJob("download", "org/a", 100).update("half", 50, 100);
+  {
+    StoredJob failed("download", "org/b", 0);
+    failed.end(std::make_exception_ptr(Error(Code::kOutOfMemory, "the disk is full")));
+    StoredJob stopped("download", "org/c", 0);
+    stopped.end(std::make_exception_ptr(Error(Code::kCancelled, "Ctrl-C")));
+  }
+  try {
+    const StoredJob unwound("download", "org/d", 0);
+    throw std::runtime_error("away");
+  } catch (const std::runtime_error&) {
+  }
+  const auto jobs = Store::open().jobs(10);
+  REQUIRE(jobs.size() == 4);
+  CHECK(jobs[0].state == "failed");
+  CHECK(jobs[1].state == "cancelled");
+  CHECK(jobs[2].state == "failed");
+  CHECK(jobs[2].message == "the disk is full");
+  CHECK(jobs[3].state == "done");
+  CHECK(jobs[3].done == 50);
+
+  ::setenv("TGI_STORE", folder.path().c_str(), 1);
+  std::string trouble;
+  StoredJob job("download", "org/a", 1, [&](const std::string& text) { trouble = text; });
+  job.update("on", 1, 1);
+  job.end();
+  CHECK_THAT(trouble, Catch::Contains("is a folder"));
+  ::unsetenv("TGI_STORE");
 }
 
 TEST_CASE("old jobs that have ended make room, running ones stay") {
