@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -36,6 +37,16 @@ class FolderSource final : public FileSource {
     return files_.emplace(name, MappedFile(describe(name))).first->second.bytes();
   }
 
+  std::vector<std::string> names() const override {
+    std::vector<std::string> out;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+      if (entry.is_regular_file(error)) out.push_back(entry.path().filename().string());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
   std::string describe(const std::string& name) const override { return folder_ + "/" + name; }
 
   void release(std::span<const std::byte> bytes) const override {
@@ -61,6 +72,13 @@ class EmbeddedSource final : public FileSource {
       if (file.name == name) return file.bytes;
     }
     return std::nullopt;
+  }
+
+  std::vector<std::string> names() const override {
+    std::vector<std::string> out;
+    for (const EmbeddedFile& file : files_) out.emplace_back(file.name);
+    std::sort(out.begin(), out.end());
+    return out;
   }
 
   std::string describe(const std::string& name) const override { return label_ + "/" + name; }

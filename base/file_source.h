@@ -37,6 +37,9 @@ class FileSource {
   // be read.
   virtual std::optional<std::span<const std::byte>> find(const std::string& name) const = 0;
 
+  // Of the files that lie in it, not in folders of it, sorted. (optional: none by default)
+  virtual std::vector<std::string> names() const { return {}; }
+
   // Where `name` is or would be, for messages.
   virtual std::string describe(const std::string& name) const = 0;
 

@@ -404,7 +404,7 @@ WeightLoader::WeightLoader(const LoadedConfig& model,
                            const Checkpoint& checkpoint,
                            Device& device,
                            const LoadWeightsOptions& options)
-    : loader_(std::make_unique<Loader>(model, checkpoint, device, options)) {}
+    : options_(options), loader_(std::make_unique<Loader>(model, checkpoint, device, options_)) {}
 
 WeightLoader::~WeightLoader() = default;
 

@@ -100,6 +100,7 @@ class WeightLoader {
 
  private:
   class Loader;
+  const LoadWeightsOptions options_;
   const std::unique_ptr<Loader> loader_;
 };
 

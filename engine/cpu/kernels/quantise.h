@@ -6,6 +6,7 @@
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/pack.h"
 #include "engine/cpu/panel_layout.h"
+#include "engine/tensor/scale_search.h"
 
 namespace tgi {
 
@@ -55,9 +56,7 @@ struct QuantiseInt8 {
   }
 };
 
-// Of some scales, from the one that just holds the largest value down, the one with the least
-// squared error: it often pays to cut the largest value off. The range reaches one step further
-// below zero than above, so the scale has the sign that puts the largest value there.
+// See least_error_int4_scale.
 template <typename V>
 struct QuantiseInt4 {
   static constexpr PanelType kType = PanelType::kInt4;
@@ -66,17 +65,9 @@ struct QuantiseInt4 {
 
   static float scale(const float* x, int64_t count) {
     const float largest = signed_largest<V>(x, count);
-    float best = 0.0F;
-    float least = std::numeric_limits<float>::infinity();
-    for (const float steps : {8.0F, 7.6F, 8.4F, 8.8F, 9.2F, 9.6F, 10.0F, 7.2F}) {
-      const float scale = widen_to_bf16<V>(-largest / steps);
-      const float error = squared_error(x, count, scale);
-      if (error < least) {
-        least = error;
-        best = scale;
-      }
-    }
-    return best;
+    return least_error_int4_scale(
+        largest, [](float scale) { return widen_to_bf16<V>(scale); },
+        [&](float scale) { return squared_error(x, count, scale); });
   }
 
  private:

@@ -1,0 +1,193 @@
+#include "engine/quantize/quantizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/quantize/checkpoint_writer.h"
+#include "engine/quantize/layer_quantizer.h"
+#include "engine/quantize/output_folder.h"
+
+namespace tgi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void check_options(const QuantizeOptions& options, const WeightEncoder& encoder) {
+  if (options.group_size && *options.group_size < 1 && *options.group_size != -1) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("group size {}: expected a number of columns, or -1 for a scale per row",
+                    *options.group_size));
+  }
+  if (options.group_size && *options.group_size > 0 && encoder.takes_floats) {
+    throw Error(Code::kInvalidArgument, fmt::format("format {} has a scale per row; leave out the "
+                                                    "group size {}",
+                                                    encoder.name, *options.group_size));
+  }
+  if (!(options.damping > 0.0 && options.damping < 1.0)) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("damping must be above 0 and below 1, got {}", options.damping));
+  }
+  if (options.act_order && encoder.name != "gptq") {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("act order is of gptq alone, not of {}", encoder.name));
+  }
+}
+
+// As EncodedModel has it: 0 is a row.
+int32_t resolve_group_size(const QuantizeOptions& options,
+                           const WeightEncoder& encoder,
+                           const SourceModel& source) {
+  if (options.group_size) return std::max(*options.group_size, 0);
+  int32_t size = encoder.default_group_size;
+  const auto divides_all = [&] {
+    for (const LayerLinear& linear : kLayerLinears) {
+      for (const LinearPart& part : linear.parts) {
+        const TensorEntry* entry = source.find(part.weight, 0);
+        if (entry != nullptr && entry->cols % size != 0) return false;
+      }
+    }
+    return true;
+  };
+  while (size > 32 && !divides_all()) size /= 2;
+  return size;
+}
+
+class Run {
+ public:
+  Run(const QuantizeJob& job,
+      const LoadedConfig& model,
+      const Checkpoint& checkpoint,
+      const Tokenizer& tokenizer)
+      : job_(job),
+        options_(job.options),
+        model_(model),
+        encoder_(find_weight_encoder(options_.format)),
+        source_((check_options(options_, encoder_), model), checkpoint),
+        settings_({.group_size = resolve_group_size(options_, encoder_, source_),
+                   .asymmetric = encoder_.name == "awq",
+                   .dense_modules = {"lm_head"},
+                   .damping = options_.damping,
+                   .act_order = options_.act_order}),
+        calibration_(read_calibration(options_.calibration, model.config, tokenizer)),
+        folder_(options_.folder),
+        writer_(source_, encoder_, settings_, folder_) {}
+
+  QuantizeResult run() {
+    report("reading", 0);
+    const std::unique_ptr<Device> device =
+        job_.backend.make_device({.dtype = DType::kF32, .num_threads = job_.num_threads});
+    const int num_threads = std::max(1, device->info().num_threads);
+    LayerRunner runner(model_, source_.checkpoint(), *device, calibration_.sequences, job_.stop);
+    LayerQuantizer quantizer(runner, {.encoder = &encoder_,
+                                      .settings = settings_,
+                                      .model_dtype = model_.config.checkpoint_dtype,
+                                      .num_threads = num_threads});
+    LayerRunner::HiddenStates source_states = runner.embed();
+    LayerRunner::HiddenStates states = source_states;
+    writer_.write_outer();
+    layers_began_ = Clock::now();
+    for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
+      report("layer", layer);
+      LayerWeights& weights = runner.load_layer(layer);
+      runner.run_layer(layer, source_states);
+      LayerTensors tensors(source_, layer);
+      const EncodedLayer encoded = quantizer.quantize(layer, weights, tensors, states);
+      writer_.write_layer(layer, tensors, encoded);
+      runner.run_layer(layer, states);
+    }
+    report("comparing", model_.config.num_layers);
+    const Fidelity fidelity = runner.compare(source_states, states, num_threads);
+    check_fidelity(fidelity);
+    writer_.finish(job_.files, encoder_.quantization_config(settings_));
+    if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
+    folder_.commit();
+    return result(fidelity);
+  }
+
+ private:
+  void report(std::string_view phase, int32_t layer) const {
+    QuantizeProgress progress{.phase = std::string(phase),
+                              .layer = layer,
+                              .num_layers = model_.config.num_layers,
+                              .seconds = seconds_since(began_)};
+    if (layer > 0) {
+      progress.seconds_left = seconds_since(layers_began_) / layer *
+                              static_cast<double>(model_.config.num_layers - layer);
+    }
+    if (job_.on_progress) job_.on_progress(progress);
+  }
+
+  void check_fidelity(const Fidelity& fidelity) const {
+    const double growth = fidelity.changed_perplexity / fidelity.source_perplexity - 1.0;
+    if (options_.force || growth <= options_.max_perplexity_growth) return;
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("the quantised model is much worse: perplexity {:.3f} where the source has "
+                    "{:.3f} (+{:.0f} %, the limit is {:.0f} %), mean KL {:.4f}; nothing was "
+                    "written. Use a smaller group size, another format or more bits, a text like "
+                    "the ones that the model is for (--calibration), or --force",
+                    fidelity.changed_perplexity, fidelity.source_perplexity, growth * 100.0,
+                    options_.max_perplexity_growth * 100.0, fidelity.mean_kl));
+  }
+
+  QuantizeResult result(const Fidelity& fidelity) const {
+    return {.folder = options_.folder,
+            .format = options_.format,
+            .storage = std::string(encoder_.storage),
+            .bits = encoder_.bits,
+            .group_size = settings_.group_size,
+            .calibration = calibration_.source,
+            .num_sequences = static_cast<int64_t>(calibration_.sequences.size()),
+            .num_tokens = calibration_.num_tokens,
+            .fidelity = fidelity,
+            .source_bytes = writer_.source_bytes(),
+            .bytes = writer_.total_bytes(),
+            .seconds = seconds_since(began_)};
+  }
+
+  const QuantizeJob& job_;
+  const QuantizeOptions& options_;
+  const LoadedConfig& model_;
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point layers_began_;
+  const WeightEncoder& encoder_;
+  const SourceModel source_;
+  const EncodedModel settings_;
+  const Calibration calibration_;
+  OutputFolder folder_;
+  CheckpointWriter writer_;
+};
+
+}  // namespace
+
+QuantizeResult quantize_checkpoint(const QuantizeJob& job,
+                                   const LoadedConfig& model,
+                                   const Checkpoint& checkpoint,
+                                   const Tokenizer& tokenizer) {
+  return Run(job, model, checkpoint, tokenizer).run();
+}
+
+QuantizeResult quantize_model(const QuantizeJob& job) {
+  const LoadedConfig model = load_model_config(job.files);
+  if (model.weight_format->name != "dense") {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} is quantised already (as {}); quantize the model that it was made "
+                            "from",
+                            job.options.model, model.weight_format->name));
+  }
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(job.files);
+  const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(job.files);
+  return quantize_checkpoint(job, model, *checkpoint, *tokenizer);
+}
+
+}  // namespace tgi

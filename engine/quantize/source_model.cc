@@ -1,0 +1,87 @@
+#include "engine/quantize/source_model.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "engine/tensor/half.h"
+
+namespace tgi {
+namespace {
+
+float load_element(const std::byte* from, DType dtype) {
+  if (dtype == DType::kF32) {
+    float value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, from, sizeof bits);
+  return dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+
+const LoadedConfig& require_dense(const LoadedConfig& model) {
+  if (model.weight_format->name == "dense") return model;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("the checkpoint is quantised already (as {}); quantize the model that it "
+                          "was made from",
+                          model.weight_format->name));
+}
+
+void check_finite(std::span<const float> values, const std::string& name) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    throw Error(Code::kInvalidArgument, fmt::format("tensor {}: element {} is {}; is the "
+                                                    "checkpoint damaged?",
+                                                    name, i, values[i]));
+  }
+}
+
+}  // namespace
+
+SourceModel::SourceModel(const LoadedConfig& model, const Checkpoint& checkpoint)
+    : model_(require_dense(model)),
+      checkpoint_(checkpoint),
+      table_(model),
+      sources_(match_checkpoint(model, table_, checkpoint)) {}
+
+const StoredTensor& SourceModel::stored(const TensorEntry& entry) const {
+  return *sources_[static_cast<size_t>(&entry - table_.entries().data())].front();
+}
+
+FloatMatrix SourceModel::read_matrix(const TensorEntry& entry) const {
+  const StoredTensor& tensor = stored(entry);
+  FloatMatrix out(entry.rows, entry.cols);
+  const bool transposed = entry.spec->transposed;
+  const int64_t row_stride = transposed ? 1 : entry.cols;
+  const int64_t col_stride = transposed ? entry.rows : 1;
+  const auto size = static_cast<int64_t>(dtype_size(*tensor.dtype));
+  const std::byte* data = checkpoint_.bytes(tensor).data();
+  for (int64_t row = 0; row < out.rows; ++row) {
+    const std::byte* from = data + row * row_stride * size;
+    for (float& value : out.row(row)) {
+      value = load_element(from, *tensor.dtype);
+      from += col_stride * size;
+    }
+  }
+  checkpoint_.release(tensor);
+  check_finite(out.values, tensor.name);
+  return out;
+}
+
+std::vector<float> SourceModel::read_vector(const TensorEntry& entry) const {
+  const StoredTensor& tensor = stored(entry);
+  std::vector<float> out(static_cast<size_t>(entry.cols));
+  const std::byte* from = checkpoint_.bytes(tensor).data();
+  for (float& value : out) {
+    value = load_element(from, *tensor.dtype);
+    from += dtype_size(*tensor.dtype);
+  }
+  checkpoint_.release(tensor);
+  check_finite(out, tensor.name);
+  return out;
+}
+
+}  // namespace tgi

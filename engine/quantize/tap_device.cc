@@ -1,0 +1,99 @@
+#include "engine/quantize/tap_device.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace tgi {
+
+TapDevice::TapDevice(Device& device, int32_t max_logit_rows)
+    : device_(device), max_logit_rows_(max_logit_rows) {
+  TGI_CHECK(device.info().activation_dtype == DType::kF32);
+}
+
+void TapDevice::tap(const Matrix* w, See see, bool ends_step) {
+  taps_.push_back({.w = w, .see = std::move(see), .ends_step = ends_step});
+}
+
+void TapDevice::clear_taps() {
+  taps_.clear();
+  see_logits_ = nullptr;
+}
+
+void TapDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
+  KvLayout one_layer = kv;
+  one_layer.num_layers = 1;
+  device_.allocate_state(one_layer, slots);
+  const auto size = static_cast<size_t>(max_logit_rows_) * static_cast<size_t>(slots.vocab_size);
+  logits_ = device_.allocate(size * sizeof(float), "logits");
+}
+
+Ticket TapDevice::submit(const Batch& batch, Forward& forward) {
+  is_over_ = false;
+  return device_.submit(batch, forward);
+}
+
+void TapDevice::embed(const EmbedArgs& args) {
+  if (!is_over_) device_.embed(args);
+}
+
+void TapDevice::norm(const NormArgs& args) {
+  if (!is_over_) device_.norm(args);
+}
+
+void TapDevice::matmul(const MatmulArgs& args) {
+  if (is_over_) return;
+  for (const Tap& tap : taps_) {
+    if (tap.w != args.w) continue;
+    tap.see(args.x);
+    is_over_ = tap.ends_step;
+  }
+  if (!is_over_) device_.matmul(args);
+}
+
+void TapDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
+  if (is_over_) return;
+  QkvArgs first = args;
+  first.layer = 0;
+  device_.qk_norm_rope_store_kv(first);
+}
+
+void TapDevice::attention(const AttentionArgs& args) {
+  if (is_over_) return;
+  AttentionArgs first = args;
+  first.layer = 0;
+  device_.attention(first);
+}
+
+void TapDevice::activation(const ActivationArgs& args) {
+  if (!is_over_) device_.activation(args);
+}
+
+void TapDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+  if (!is_over_) device_.gather_logit_rows(x, out);
+}
+
+void TapDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
+  if (!is_over_) device_.add(x, y, out);
+}
+
+void TapDevice::sample(const SampleArgs& args) {
+  if (is_over_) return;
+  if (!see_logits_) return device_.sample(args);
+  TGI_CHECK(args.hidden.rows <= max_logit_rows_);
+  const int64_t vocab_size = args.lm_head->rows;
+  const Tensor logits{logits_.data(), DType::kF32, args.hidden.rows, vocab_size, vocab_size};
+  device_.matmul({.x = args.hidden, .w = args.lm_head, .bias = args.bias, .out = logits});
+  if (args.logit_scale != 1.0F || args.logit_softcap != 0.0F) {
+    auto* values = logits.as<float>();
+    for (int64_t i = 0; i < logits.rows * vocab_size; ++i) {
+      values[i] *= args.logit_scale;
+      if (args.logit_softcap != 0.0F) {
+        values[i] = args.logit_softcap * std::tanh(values[i] / args.logit_softcap);
+      }
+    }
+  }
+  see_logits_(logits);
+}
+
+}  // namespace tgi

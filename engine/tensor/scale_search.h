@@ -1,0 +1,30 @@
+// Which scale a group of numbers gets that is rounded to 4 bits: shared by the loader's kernels
+// (engine/cpu/kernels/quantise.h) and by the quantisers that write checkpoints (engine/quantize).
+#pragma once
+
+#include <limits>
+
+namespace tgi {
+
+// Of some scales, from the one that just holds the largest value down, the one with the least
+// error: it often pays to cut the largest value off. The range of a code reaches one step further
+// below zero than above, so the scale has the sign that puts the largest value there.
+//
+// `largest`: the value of largest magnitude, with its sign. `round`: to what a scale is stored as.
+// `error`: what a scale costs.
+template <typename Round, typename Cost>
+float least_error_int4_scale(float largest, Round round, Cost error) {
+  float best = 0.0F;
+  float least = std::numeric_limits<float>::infinity();
+  for (const float steps : {8.0F, 7.6F, 8.4F, 8.8F, 9.2F, 9.6F, 10.0F, 7.2F}) {
+    const float scale = round(-largest / steps);
+    const float cost = error(scale);
+    if (cost < least) {
+      least = cost;
+      best = scale;
+    }
+  }
+  return best;
+}
+
+}  // namespace tgi
