@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <set>
 
 #include "base/error.h"
@@ -21,6 +22,17 @@ std::string array_name(const StoredTensor& tensor, const std::string& suffix) {
   return module_of(tensor.name) + "." + suffix;
 }
 
+// What is written goes to the disk when the folder is committed.
+void write_file(const NewFolder& folder, const std::string& name, std::string_view text) {
+  std::ofstream file(folder.file(name), std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file) {
+    throw Error(Code::kOutOfMemory,
+                fmt::format("{}: can't be written; is the disk full?", folder.file(name)));
+  }
+}
+
 // Weights of other kinds, and what is written anew.
 bool is_side_file(std::string_view name) {
   static constexpr std::array<std::string_view, 14> kOthers = {
@@ -36,7 +48,7 @@ bool is_side_file(std::string_view name) {
 CheckpointWriter::CheckpointWriter(const SourceModel& source,
                                    const WeightEncoder& encoder,
                                    const EncodedModel& settings,
-                                   const OutputFolder& folder)
+                                   const NewFolder& folder)
     : source_(source), encoder_(encoder), settings_(settings), folder_(folder) {
   describe();
   folder_.require_space(plan_.total_bytes + (int64_t{16} << 20));
@@ -149,14 +161,14 @@ void CheckpointWriter::finish(const FileSource& files, const Json& quantization_
   writer_->finish();
   writer_.reset();
   if (plan_.shards.size() > 1) {
-    folder_.write("model.safetensors.index.json", plan_.index_json().dump(2) + "\n");
+    write_file(folder_, "model.safetensors.index.json", plan_.index_json().dump(2) + "\n");
   }
   // The members keep their order.
   auto config = nlohmann::ordered_json::parse(files.require_text("config.json"));
   config["quantization_config"] = nlohmann::ordered_json::parse(quantization_config.dump());
-  folder_.write("config.json", config.dump(2) + "\n");
+  write_file(folder_, "config.json", config.dump(2) + "\n");
   for (const std::string& name : files.names()) {
-    if (is_side_file(name)) folder_.write(name, files.require_text(name));
+    if (is_side_file(name)) write_file(folder_, name, files.require_text(name));
   }
 }
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/new_folder.h"
 #include "base/safetensors_writer.h"
 #include "engine/quantize/layer_tensors.h"
-#include "engine/quantize/output_folder.h"
 #include "engine/quantize/source_model.h"
 #include "engine/weights/weight_encoder.h"
 
@@ -27,7 +27,7 @@ class CheckpointWriter {
   CheckpointWriter(const SourceModel& source,
                    const WeightEncoder& encoder,
                    const EncodedModel& settings,
-                   const OutputFolder& folder);
+                   const NewFolder& folder);
 
   int64_t total_bytes() const { return plan_.total_bytes; }  // of the arrays
   // What it would be without quantisation.
@@ -51,7 +51,7 @@ class CheckpointWriter {
   const SourceModel& source_;
   const WeightEncoder& encoder_;
   const EncodedModel& settings_;
-  const OutputFolder& folder_;
+  const NewFolder& folder_;
   std::vector<const StoredTensor*> outer_;
   ShardPlan plan_;
   int64_t source_bytes_ = 0;

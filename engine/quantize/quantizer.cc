@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "base/new_folder.h"
 #include "engine/quantize/checkpoint_writer.h"
 #include "engine/quantize/layer_quantizer.h"
-#include "engine/quantize/output_folder.h"
 
 namespace tgi {
 namespace {
@@ -19,6 +19,22 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+Error is_taken(const std::string& folder) {
+  return {
+      Code::kInvalidArgument,
+      fmt::format("{}: is there already; give a folder that is not, or remove it first", folder)};
+}
+
+// There is nothing of that name, or an empty folder.
+const std::string& require_free(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const bool is_there = fs::exists(fs::symlink_status(folder, error));
+  const bool is_empty = fs::is_directory(folder, error) && fs::is_empty(folder, error);
+  if (is_there && !is_empty) throw is_taken(folder);
+  return folder;
 }
 
 void check_options(const QuantizeOptions& options, const WeightEncoder& encoder) {
@@ -79,7 +95,7 @@ class Run {
                    .damping = options_.damping,
                    .act_order = options_.act_order}),
         calibration_(read_calibration(options_.calibration, model.config, tokenizer)),
-        folder_(options_.folder),
+        folder_(require_free(options_.folder)),
         writer_(source_, encoder_, settings_, folder_) {}
 
   QuantizeResult run() {
@@ -110,7 +126,7 @@ class Run {
     check_fidelity(fidelity);
     writer_.finish(job_.files, encoder_.quantization_config(settings_));
     if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
-    folder_.commit();
+    if (!folder_.commit()) throw is_taken(options_.folder);
     return result(fidelity);
   }
 
@@ -164,7 +180,7 @@ class Run {
   const SourceModel source_;
   const EncodedModel settings_;
   const Calibration calibration_;
-  OutputFolder folder_;
+  NewFolder folder_;
   CheckpointWriter writer_;
 };
 

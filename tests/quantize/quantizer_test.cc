@@ -131,12 +131,15 @@ TEST_CASE("a job that is stopped leaves nothing") {
 
 TEST_CASE("what a killed job left behind goes with the next one of that name") {
   const TempFolder folder;
-  for (const char* name : {"out.partial-1", "other.partial-1"}) {
+  // No process has such a number; the one with number 1 lives.
+  const std::string dead = ".out.partial-999999999-abcdef";
+  const std::string alive = ".out.partial-1-abcdef";
+  for (const std::string& name : {dead, alive}) {
     std::filesystem::create_directory(folder.file(name));
     std::ofstream(folder.file(name) + "/model.safetensors") << "half";
   }
   (void)quantize_demo(demo_options(folder, "int8"));
-  CHECK(names_in(folder.path()) == std::vector<std::string>{"other.partial-1", "out"});
+  CHECK(names_in(folder.path()) == std::vector<std::string>{alive, "out"});
 }
 
 TEST_CASE("an empty folder is filled, any other is left alone") {
@@ -170,8 +173,8 @@ TEST_CASE("settings that can't work are refused before any work") {
              Catch::Contains("/nowhere"));
   CHECK_THAT(refusal("int8", [](O& o) { o.calibration.sequence_length = 2000; }),
              Catch::Contains("2000") && Catch::Contains("1024"));
-  CHECK_THAT(refusal("int8", [](O& o) { o.folder = "/nowhere/out"; }),
-             Catch::Contains("/nowhere/out"));
+  CHECK_THAT(refusal("int8", [](O& o) { o.folder = "/dev/null/out"; }),
+             Catch::Contains("/dev/null"));
 }
 
 TEST_CASE("lines of JSON are texts; a line that is none is named") {
