@@ -24,6 +24,8 @@ Error error_of(int result, const std::string& path, const std::string& detail) {
               fmt::format("store {}: not a database; {}", path, way_out_of(path))};
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
+    case SQLITE_ERROR:       // a table that is not there or has other columns: a header is damaged
+    case SQLITE_CONSTRAINT:  // an index that does not fit its table
       return {Code::kInvalidArgument,
               fmt::format("store {}: damaged ({}); {}", path, detail, way_out_of(path))};
     case SQLITE_FULL:

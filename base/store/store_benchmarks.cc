@@ -1,9 +1,23 @@
 // The history of benchmarks: settings and results as the JSON that the bench prints.
+#include <fmt/format.h>
+
 #include <ctime>
 
+#include "base/error.h"
 #include "base/store/store.h"
 
 namespace tgi {
+namespace {
+
+Json kept_json(const std::string& text, const std::string& path) {
+  try {
+    return parse_json(text);
+  } catch (const Error& error) {
+    throw error.in(fmt::format("store {}: damaged", path));
+  }
+}
+
+}  // namespace
 
 void Store::add_benchmark(const BenchmarkRecord& benchmark) {
   require_writable();
@@ -39,8 +53,8 @@ std::vector<BenchmarkRecord> Store::benchmarks(const BenchmarkFilter& filter, in
                    .backend = rows.text(4),
                    .isa = rows.text(5),
                    .dtype = rows.text(6),
-                   .settings = parse_json(rows.text(7)),
-                   .result = parse_json(rows.text(8)),
+                   .settings = kept_json(rows.text(7), path()),
+                   .result = kept_json(rows.text(8), path()),
                    .version = rows.text(9)});
   }
   return out;

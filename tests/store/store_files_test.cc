@@ -128,6 +128,55 @@ TEST_CASE("an empty file, as a full disk leaves it, becomes a store") {
   CHECK(Store::open(path).models().size() == 1);
 }
 
+TEST_CASE(
+    "a file that is older, as far as a step goes, is brought up; where it can't be written in "
+    "memory") {
+  const TempFolder folder;
+  const std::string path = folder.file("store.db");
+  Database(path, Database::Access::kWrite).execute("PRAGMA application_id = 0x54474953");
+  const std::string bytes = read_all(path);
+  {
+    ::chmod(path.c_str(), 0444);
+    const ReadOnly read_only(folder.path());
+    const Store store = Store::open(path);
+    CHECK(store.is_read_only());
+    CHECK(store.models().empty());
+  }
+  CHECK(read_all(path) == bytes);
+  ::chmod(path.c_str(), 0644);
+  Store::open(path).put_model({.name = "org/a"});
+  CHECK(Database(path, Database::Access::kWrite).pragma("user_version") == newest_schema());
+  CHECK(Store::open(path).models().size() == 1);
+}
+
+TEST_CASE("a store changed at any place is read or refused") {
+  const TempFolder folder;
+  const std::string good = folder.file("good.db");
+  make_store(good);
+  const std::string bytes = read_all(good);
+  const std::string path = folder.file("store.db");
+  int num_refused = 0;
+  for (size_t at = 0; at < bytes.size(); at += at < 200 ? 1 : 397) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x55);
+    write_all(path, changed);
+    fs::remove(path + "-wal");
+    fs::remove(path + "-shm");
+    try {
+      Store store = Store::open(path);
+      (void)store.models();
+      (void)store.jobs(10);
+      (void)store.benchmarks({}, 10);
+      store.put_model({.name = "org/a"});
+    } catch (const Error& error) {
+      ++num_refused;
+      CHECK_THAT(error.what(), Contains(path));
+      CHECK(error.code() != Code::kInternal);
+    }
+  }
+  CHECK(num_refused > 20);
+}
+
 TEST_CASE("the store is for its user only") {
   const TempFolder folder;
   const std::string path = folder.file("state/store.db");
