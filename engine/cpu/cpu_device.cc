@@ -43,7 +43,7 @@ int64_t CpuDevice::matrix_bytes(std::string_view format,
                                 const MatrixStorage& storage,
                                 int64_t rows,
                                 int64_t cols) const {
-  require_dense(format, "matrix");
+  require_format(format, storage, "matrix");
   return PanelMatrix::bytes(PanelMatrix::layout_for(storage, kernels_.pair_order, cols), rows);
 }
 

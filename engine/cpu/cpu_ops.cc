@@ -131,6 +131,7 @@ void CpuDevice::run_matmul(const MatmulArgs& args) {
                   .num_rows = (row_task + 1) * num_rows / cut.num_row_tasks - row,
                   .k = w.cols,
                   .group_size = w.layout.group_size,
+                  .head = w.layout.head,
                   .panels = w.panel(panel),
                   .panel_bytes = w.panel_bytes,
                   .num_panels = std::min(cut.panels_per_task, w.num_panels() - panel),

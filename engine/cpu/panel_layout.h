@@ -12,9 +12,11 @@
 //   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
 //         ones 8i + 4 to 8i + 7, each value + 8
 //
-// The lines of each two groups of columns of an int8 or int4 panel follow a line with their scales:
-// 16 of bf16 for the first group, 16 for the second. Columns are padded with zeros, as are missing
-// rows of the last panel.
+// The lines of each two groups of columns of an int8 or int4 panel follow a head with their scales:
+// 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 where the
+// integers came from a checkpoint; with zero points another line follows, of bf16, each divided by
+// what is added to the integers (128 or 8). Columns are padded with zeros, as are missing rows of
+// the last panel.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,10 @@
 namespace tgi {
 
 inline constexpr int64_t kPanelRows = 16;
+
+// Inlined everywhere: kernels of different instruction sets use it, and the linker must not share
+// one copy among them.
+#define TGI_INLINE [[gnu::always_inline]] constexpr
 
 [[gnu::always_inline]] constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -36,6 +42,16 @@ inline constexpr int kNumPanelTypes = 5;
   return static_cast<PanelType>(dtype);
 }
 
+// What is before the lines of each two groups of an int8 or int4 panel.
+struct GroupHead {
+  bool wide_scales = false;  // f32, else bf16
+  bool zero_points = false;
+
+  TGI_INLINE int64_t scale_bytes() const { return wide_scales ? 4 : 2; }
+  TGI_INLINE int64_t zeros_at() const { return 2 * kPanelRows * scale_bytes(); }
+  TGI_INLINE int64_t bytes() const { return zeros_at() + (zero_points ? 64 : 0); }
+};
+
 enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
 
 // Columns whose products a bf16 dot product sums before it adds them to the result: those of one
@@ -43,14 +59,11 @@ enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
 inline constexpr int64_t kPairBlock = 32;
 inline constexpr int64_t kValuePairBlock = 16;
 
-// Inlined everywhere: kernels of different instruction sets use it, and the linker must not share
-// one copy among them.
-#define TGI_INLINE [[gnu::always_inline]] constexpr
-
 struct PanelLayout {
   PanelType type = PanelType::kF32;
   int64_t cols = 0;
   int64_t group_size = 0;                       // columns that share a scale: int8 and int4
+  GroupHead head{};                             // int8 and int4
   PairOrder pair_order = PairOrder::kAdjacent;  // bf16
   int64_t pair_block = kPairBlock;              // bf16
 
@@ -73,7 +86,7 @@ struct PanelLayout {
   TGI_INLINE int64_t line_bytes() const { return type == PanelType::kF32 ? 128 : 64; }
   TGI_INLINE int64_t data_bytes() const { return padded_cols() * kPanelRows * bits() / 8; }
   TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
-  TGI_INLINE int64_t bytes() const { return data_bytes() + (num_groups() + 1) / 2 * 64; }
+  TGI_INLINE int64_t bytes() const { return data_bytes() + (num_groups() + 1) / 2 * head.bytes(); }
 
   // Of one element, from the start of its panel; of an int4 one, of the byte that holds it.
   TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
@@ -86,20 +99,25 @@ struct PanelLayout {
         if (pair_order == PairOrder::kAdjacent) return col / 2 * 64 + row * 4 + col % 2 * 2;
         return even_odd_offset(row, col);
       case PanelType::kInt8:
-        return scale_lines_before(col) + col / 4 * 64 + row * 4 + col % 4;
+        return heads_before(col) + col / 4 * 64 + row * 4 + col % 4;
       case PanelType::kInt4:
-        return scale_lines_before(col) + col / 8 * 64 + row * 4 + col % 4;
+        return heads_before(col) + col / 8 * 64 + row * 4 + col % 4;
     }
     return 0;
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
-    const int64_t pair_bytes = 2 * group_size * kPanelRows * bits() / 8 + 64;
-    return group / 2 * pair_bytes + (group % 2 * kPanelRows + row) * 2;
+    return head_offset(group) + (group % 2 * kPanelRows + row) * head.scale_bytes();
+  }
+  TGI_INLINE int64_t zero_offset(int64_t row, int64_t group) const {
+    return head_offset(group) + head.zeros_at() + (group % 2 * kPanelRows + row) * 2;
   }
 
  private:
-  TGI_INLINE int64_t scale_lines_before(int64_t col) const {
-    return (col / group_size / 2 + 1) * 64;
+  TGI_INLINE int64_t head_offset(int64_t group) const {
+    return group / 2 * (2 * group_size * kPanelRows * bits() / 8 + head.bytes());
+  }
+  TGI_INLINE int64_t heads_before(int64_t col) const {
+    return (col / group_size / 2 + 1) * head.bytes();
   }
   TGI_INLINE int64_t even_odd_offset(int64_t row, int64_t col) const {
     const int64_t in_block = col % pair_block;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/tensor/half.h"
 
@@ -37,7 +38,18 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     return bits;
   };
   const auto scale = [&] {
-    return bf16_to_f32(half(panel + layout.scale_offset(row, col / layout.group_size)));
+    const std::byte* at = panel + layout.scale_offset(row, col / layout.group_size);
+    if (!layout.head.wide_scales) return bf16_to_f32(half(at));
+    float value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  // The integer as the zero point's distance from it.
+  const auto centred = [&](int code, int offset) {
+    if (!layout.head.zero_points) return static_cast<float>(code - offset);
+    const std::byte* at = panel + layout.zero_offset(row, col / layout.group_size);
+    const float zero = bf16_to_f32(half(at)) * static_cast<float>(offset);
+    return static_cast<float>(code - offset) - zero;
   };
   switch (layout.type) {
     case PanelType::kF32: {
@@ -50,10 +62,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     case PanelType::kBF16:
       return bf16_to_f32(half(from));
     case PanelType::kInt8:
-      return static_cast<float>(std::to_integer<int>(*from) - 128) * scale();
+      return centred(std::to_integer<int>(*from), 128) * scale();
     case PanelType::kInt4: {
       const int both = std::to_integer<int>(*from);
-      return static_cast<float>((col % 8 < 4 ? both & 15 : both >> 4) - 8) * scale();
+      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale();
     }
   }
   return 0.0F;
@@ -67,16 +79,15 @@ void visit_row(const PanelLayout& layout, const std::byte* panel, int64_t row, U
 
 }  // namespace
 
-void require_dense(std::string_view format, std::string_view name) {
-  if (format == "dense") return;
+void require_format(std::string_view format, const MatrixStorage& storage, std::string_view name) {
+  if (format == storage.format()) return;
   throw Error(Code::kUnsupported,
               fmt::format("{}: the cpu backend has no kernel for weight format \"{}\", expected "
-                          "\"dense\"",
-                          name, format));
+                          "\"{}\"",
+                          name, format, storage.format()));
 }
 
 const WeightPart& dense_part(const HostWeight& piece) {
-  require_dense(piece.format, piece.name);
   if (piece.parts.size() != 1 || piece.parts[0].role != "weight") {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: a dense matrix has one part named weight, got {} parts",
@@ -98,6 +109,7 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
   if (storage.quantization == Quantization::kNone) return layout;
   layout.type = storage.quantization == Quantization::kInt8 ? PanelType::kInt8 : PanelType::kInt4;
   layout.group_size = storage.group_size;
+  layout.head = {.wide_scales = storage.stored, .zero_points = storage.zero_points};
   if (layout.group_size <= 0 || layout.group_size % 32 != 0 || layout.group_size > 256) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256",
@@ -117,6 +129,7 @@ PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
   TGI_CHECK(!pieces.empty());
   cols = pieces[0].cols;
   for (const HostWeight& piece : pieces) {
+    require_format(piece.format, storage, piece.name);
     if (piece.cols != cols) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}: expected {} columns as {}, got {}", piece.name, cols,
@@ -127,17 +140,37 @@ PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
   layout = layout_for(storage, kernels.pair_order, cols);
   panel_bytes = layout.bytes();
   size_bytes = bytes(layout, rows);
+  if (storage.stored) {
+    for (const HostWeight& piece : pieces) check_grouped(piece, storage);
+    data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
+    pack_grouped(pieces, pool);
+  } else {
+    pack_dense(pieces, kernels, pool);
+  }
+}
+
+void PanelMatrix::pack_dense(std::span<const HostWeight> pieces,
+                             const KernelTable& kernels,
+                             ThreadPool& pool) {
   const std::vector<SourceRow> sources = stack_rows(pieces, num_panels() * kPanelRows);
   data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
-
   const auto pack = kernels.pack[static_cast<size_t>(layout.type)];
   pool.parallel_for(num_panels(), [&](int64_t index, int /*thread*/) {
     PackPanel job;
     const SourceRow* first = sources.data() + index * kPanelRows;
     std::copy(first, first + kPanelRows, job.rows.begin());
     job.layout = layout;
-    job.out = static_cast<std::byte*>(data_.data()) + index * panel_bytes;
+    job.out = mutable_panel(index);
     pack(job);
+  });
+}
+
+void PanelMatrix::pack_grouped(std::span<const HostWeight> pieces, ThreadPool& pool) {
+  const std::vector<GroupedRow> sources = grouped_rows(pieces);
+  pool.parallel_for(num_panels(), [&](int64_t index, int /*thread*/) {
+    const auto first = static_cast<size_t>(index * kPanelRows);
+    const size_t count = std::min(static_cast<size_t>(kPanelRows), sources.size() - first);
+    pack_grouped_panel(std::span(sources).subspan(first, count), layout, mutable_panel(index));
   });
 }
 

@@ -20,8 +20,8 @@ class PanelMatrix final : public Matrix {
   static PanelLayout layout_for(const MatrixStorage& storage, PairOrder pair_order, int64_t cols);
   static int64_t bytes(const PanelLayout& layout, int64_t rows);
 
-  // Stacks the pieces by rows. Throws kUnsupported naming the format of a piece that is not dense,
-  // kInvalidArgument when its parts do not fit its shape, kOutOfMemory.
+  // Stacks the pieces by rows. Throws kUnsupported naming the format of a piece that is not what
+  // `storage` says, kInvalidArgument when its parts do not fit its shape, kOutOfMemory.
   PanelMatrix(std::span<const HostWeight> pieces,
               const MatrixStorage& storage,
               const KernelTable& kernels,
@@ -39,13 +39,19 @@ class PanelMatrix final : public Matrix {
   int64_t panel_bytes = 0;
 
  private:
+  void pack_dense(std::span<const HostWeight> pieces, const KernelTable& kernels, ThreadPool& pool);
+  void pack_grouped(std::span<const HostWeight> pieces, ThreadPool& pool);
+  std::byte* mutable_panel(int64_t index) {
+    return static_cast<std::byte*>(data_.data()) + index * panel_bytes;
+  }
+
   Buffer data_;
 };
 
 // The one part of a dense piece, checked against its shape; shared with the reference device.
 const WeightPart& dense_part(const HostWeight& piece);
 
-// Throws kUnsupported unless the format is "dense".
-void require_dense(std::string_view format, std::string_view name);
+// Throws kUnsupported unless the format is the one of `storage`.
+void require_format(std::string_view format, const MatrixStorage& storage, std::string_view name);
 
 }  // namespace tgi

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/rope_table.h"
@@ -28,6 +29,11 @@ class PlainMatrix final : public Matrix {
   PlainMatrix(std::span<const HostWeight> pieces, const MatrixStorage& how) : storage(how) {
     cols = pieces[0].cols;
     for (const HostWeight& piece : pieces) {
+      require_format(piece.format, storage, piece.name);
+      if (storage.stored) {
+        take_grouped(piece);
+        continue;
+      }
       const WeightPart& part = dense_part(piece);
       TGI_CHECK(piece.cols == cols);
       for (int64_t row = 0; row < piece.rows; ++row) {
@@ -37,7 +43,7 @@ class PlainMatrix final : public Matrix {
       }
       rows += piece.rows;
     }
-    if (storage.quantization != Quantization::kNone) take_quantised(pieces);
+    if (rounds_to_int8()) take_quantised(pieces);
     size_bytes = static_cast<int64_t>(values_.size() * sizeof(float));
   }
 
@@ -48,7 +54,9 @@ class PlainMatrix final : public Matrix {
   // What the matrix is multiplied with in place of x (cols).
   std::vector<double> rounded(const float* x) const {
     std::vector<double> out(static_cast<size_t>(cols));
-    const bool is_int = storage.quantization != Quantization::kNone;
+    const bool is_int = rounds_to_int8();
+    // The values of stored integers are what they are: neither they nor x are rounded.
+    const bool is_bf16 = storage.dtype == DType::kBF16 && !storage.stored;
     const int64_t group_size = is_int ? storage.group_size : cols;
     for (int64_t begin = 0; begin < cols; begin += group_size) {
       const int64_t end = std::min(cols, begin + group_size);
@@ -57,9 +65,9 @@ class PlainMatrix final : public Matrix {
       const float inverse = largest > 0.0F ? 127.0F / largest : 0.0F;
       for (int64_t i = begin; i < end; ++i) {
         out[static_cast<size_t>(i)] =
-            is_int ? std::nearbyint(x[i] * inverse) * static_cast<double>(largest / 127.0F)
-            : storage.dtype == DType::kBF16 ? round_to(DType::kBF16, x[i])
-                                            : x[i];
+            is_int    ? std::nearbyint(x[i] * inverse) * static_cast<double>(largest / 127.0F)
+            : is_bf16 ? round_to(DType::kBF16, x[i])
+                      : x[i];
       }
     }
     return out;
@@ -79,6 +87,19 @@ class PlainMatrix final : public Matrix {
     uint16_t bits = 0;
     std::memcpy(&bits, from, sizeof bits);
     return part.dtype == DType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+  }
+
+  bool rounds_to_int8() const {
+    return storage.quantization != Quantization::kNone && !storage.stored;
+  }
+
+  void take_grouped(const HostWeight& piece) {
+    TGI_CHECK(piece.cols == cols);
+    check_grouped(piece, storage);
+    for (const GroupedRow& row : grouped_rows(std::span(&piece, 1))) {
+      values_.resize(values_.size() + static_cast<size_t>(cols));
+      dequantise_row(row, cols, piece.grouped.group_size, values_.data() + rows++ * cols);
+    }
   }
 
   // Which integers a device chooses is its own affair; the values they stand for are exact.
@@ -176,10 +197,10 @@ void ReferenceDevice::copy_to_host(void* to, const void* from, size_t size_bytes
 }
 
 int64_t ReferenceDevice::matrix_bytes(std::string_view format,
-                                      const MatrixStorage& /*storage*/,
+                                      const MatrixStorage& storage,
                                       int64_t rows,
                                       int64_t cols) const {
-  require_dense(format, "matrix");
+  require_format(format, storage, "matrix");
   return rows * cols * int64_t{sizeof(float)};
 }
 

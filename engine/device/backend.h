@@ -114,7 +114,9 @@ struct NormArgs {
   Tensor out;       // (rows, cols); may be x
 };
 
-// x is rounded to the type that w is held in where that is bf16, and to int8 for integers.
+// x is rounded to the type that w is held in where that is bf16, and to int8 for integers (by the
+// reference only for those that it rounded itself: of a checkpoint's own integers it is the exact
+// value).
 struct MatmulArgs {
   Tensor x;                      // (rows, w.cols)
   const Matrix* w = nullptr;     // (w.rows, w.cols)
@@ -205,7 +207,7 @@ class Device {
                                int64_t rows,
                                int64_t cols) const = 0;
   // Stacks the pieces by rows into one matrix (fused qkv, fused gate and up), converted to
-  // `storage` (dense formats).
+  // `storage`; pieces of stored integers keep them where the device has kernels for them.
   virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                               const MatrixStorage& storage) = 0;
 

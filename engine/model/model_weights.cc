@@ -2,28 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
-
-float half_to_float(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1FU;
-  const uint32_t mantissa = half & 0x3FFU;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  // 31 is infinity or not a number, and 255 is that of a float.
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
-}
 
 // The bytes need not be aligned.
 std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
@@ -36,8 +25,7 @@ std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
     }
     uint16_t bits = 0;
     std::memcpy(&bits, element, sizeof bits);
-    out[i] = dtype == DType::kF16 ? half_to_float(bits)
-                                  : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+    out[i] = dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
   }
   return out;
 }
@@ -50,23 +38,32 @@ class StoragePlan {
               const TensorTable& table)
       : model_(model), options_(options), untied_(table.find(Role::kLmHead) != nullptr) {}
 
-  // `entry` stands for all of a stacked matrix; `cols` are this rank's.
-  MatrixStorage of(const TensorEntry& entry, Role role, int64_t cols) const {
+  // Of the parts of a stacked matrix together; `cols` are this rank's. Parts that the checkpoint
+  // stores in different ways are decoded.
+  MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const {
+    const TensorEntry& entry = *entries.front();
     const bool is_embedding =
         role == Role::kPositionEmbedding || (role == Role::kTokenEmbedding && untied_);
-    if (options_.quantization == Quantization::kNone || is_embedding) return options_.dtype;
+    if (options_.quantization == Quantization::kNone || is_embedding) {
+      const MatrixStorage first = storage_of(form(entry), cols, options_.dtype);
+      const bool all_alike = std::ranges::all_of(entries, [&](const TensorEntry* other) {
+        return storage_of(form(*other), cols, options_.dtype) == first;
+      });
+      return all_alike ? first : MatrixStorage(options_.dtype);
+    }
     const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
     const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
-    check_dense(entry);
+    for (const TensorEntry* each : entries) check_plain(*each);
     if (options_.group_size == 0) {
       return {kind, effective_group_size({.quantization = kind})};
     }
-    if (cols % options_.group_size != 0) {
+    if (cols.count % options_.group_size != 0) {
       throw Error(
           Code::kInvalidArgument,
           fmt::format("quantize group size {} does not divide the {} columns of {}{}; use one "
                       "that does, or 0 for the default",
-                      options_.group_size, cols, entry.name, on_each_rank(entry, cols)));
+                      options_.group_size, cols.count, entry.name,
+                      on_each_rank(entry, cols.count)));
     }
     return {kind, options_.group_size};
   }
@@ -77,14 +74,18 @@ class StoragePlan {
     return fmt::format(" on each of {} ranks", options_.world_size);
   }
 
-  void check_dense(const TensorEntry& entry) const {
-    const std::string_view format = model_.weight_format->format_of(model_.json, entry.name);
-    if (format == "dense") return;
+  StoredForm form(const TensorEntry& entry) const {
+    return model_.weight_format->form_of(model_.json, matrix_spec(model_, entry));
+  }
+
+  void check_plain(const TensorEntry& entry) const {
+    const std::string quantised_as = form(entry).quantised_as;
+    if (quantised_as.empty()) return;
     throw Error(
         Code::kInvalidArgument,
         fmt::format("quantize {}: {} is quantised in the checkpoint already (as {}); load it "
                     "without --quantize",
-                    quantization_name(options_.quantization), entry.name, format));
+                    quantization_name(options_.quantization), entry.name, quantised_as));
   }
 
   const LoadedConfig& model_;
@@ -124,16 +125,14 @@ class RankView {
 
   int64_t num_rows(const TensorEntry& entry) const { return total(row_ranges(entry)); }
 
-  // Rows and columns of a stacked matrix; no rows when the model has none of its parts.
-  std::pair<int64_t, int64_t> stacked_size(std::span<const LinearPart> parts, int32_t layer) const {
-    std::pair<int64_t, int64_t> size = {0, 0};
+  // Those parts of a stacked matrix that the model has.
+  std::vector<const TensorEntry*> entries(std::span<const LinearPart> parts, int32_t layer) const {
+    std::vector<const TensorEntry*> out;
     for (const LinearPart& part : parts) {
       const TensorEntry* entry = table_.find(part.weight, layer);
-      if (entry == nullptr) continue;
-      size.first += num_rows(*entry);
-      size.second = col_range(*entry).count;
+      if (entry != nullptr) out.push_back(entry);
     }
-    return size;
+    return out;
   }
 
   // A stacked bias has an element per row if any of its parts has a bias on this rank.
@@ -177,16 +176,17 @@ class Planner {
   }
 
  private:
-  int64_t matrix_bytes(const TensorEntry& entry, Role role, int64_t rows, int64_t cols) const {
-    const std::string_view format = model_.weight_format->format_of(model_.json, entry.name);
-    return device_.matrix_bytes(format, storage_.of(entry, role, cols), rows, cols);
+  int64_t matrix_bytes(std::span<const TensorEntry* const> entries, Role role, int64_t rows) const {
+    const Range cols = view_.col_range(*entries.front());
+    const MatrixStorage storage = storage_.of(entries, role, cols);
+    return device_.matrix_bytes(storage.format(), storage, rows, cols.count);
   }
 
   void add_matrix(Role role) {
     const TensorEntry* entry = view_.table().find(role);
     if (entry == nullptr) return;
-    const int64_t cols = view_.col_range(*entry).count;
-    size_bytes_ += matrix_bytes(*entry, role, view_.num_rows(*entry), cols);
+    const std::array<const TensorEntry*, 1> one = {entry};
+    size_bytes_ += matrix_bytes(one, role, view_.num_rows(*entry));
   }
 
   void add_vector(const TensorEntry* entry) {
@@ -195,13 +195,10 @@ class Planner {
   }
 
   void add_linear(std::span<const LinearPart> parts, int32_t layer) {
-    const auto [rows, cols] = view_.stacked_size(parts, layer);
-    for (const LinearPart& part : parts) {
-      const TensorEntry* entry = view_.table().find(part.weight, layer);
-      if (entry == nullptr) continue;
-      size_bytes_ += matrix_bytes(*entry, part.weight, rows, cols);
-      break;
-    }
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer);
+    int64_t rows = 0;
+    for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
+    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight, rows);
     if (view_.has_bias(parts, layer)) size_bytes_ += rows * int64_t{sizeof(float)};
   }
 
@@ -286,15 +283,15 @@ class WeightLoader::Loader {
   }
 
   std::unique_ptr<Matrix> load_matrix(std::span<const TensorEntry* const> entries, Role role) {
+    const MatrixStorage storage = storage_.of(entries, role, view_.col_range(*entries.front()));
     std::vector<HostWeight> pieces;
     for (const TensorEntry* entry : entries) {
       for (const Range& rows : view_.row_ranges(*entry)) {
         pieces.push_back(model_.weight_format->slice(model_.json, checkpoint_,
                                                      matrix_spec(model_, *entry), sources(*entry),
-                                                     rows, view_.col_range(*entry)));
+                                                     rows, view_.col_range(*entry), storage));
       }
     }
-    const MatrixStorage storage = storage_.of(*entries.front(), role, pieces.front().cols);
     std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, storage);
     for (const TensorEntry* entry : entries) release(*entry);
     count(matrix->size_bytes);
@@ -329,12 +326,11 @@ class WeightLoader::Loader {
   }
 
   Linear load_linear(std::span<const LinearPart> parts, int32_t layer) {
-    std::vector<const TensorEntry*> entries;
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer);
     std::vector<float> bias;  // zero where a part of a stack has none
     for (const LinearPart& part : parts) {
       const TensorEntry* entry = view_.table().find(part.weight, layer);
       if (entry == nullptr) continue;
-      entries.push_back(entry);
       const TensorEntry* part_bias = view_.table().find(part.bias, layer);
       std::vector<float> values;
       if (part_bias != nullptr) values = read_vector(*part_bias);
@@ -379,7 +375,9 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
   const StoragePlan storage(model, options, view.table());
   const auto check = [&](Role role, int32_t layer) {
     const TensorEntry* entry = view.table().find(role, layer);
-    if (entry != nullptr) (void)storage.of(*entry, role, view.col_range(*entry).count);
+    if (entry == nullptr) return;
+    const std::array<const TensorEntry*, 1> one = {entry};
+    (void)storage.of(one, role, view.col_range(*entry));
   };
   for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
   for (const LayerLinear& row : kLayerLinears) {

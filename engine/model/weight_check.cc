@@ -23,6 +23,12 @@ std::string list_problem(const std::vector<std::string>& items, std::string_view
   return out;
 }
 
+MatrixKind kind_of(Role role) {
+  if (role == Role::kLmHead) return MatrixKind::kHead;
+  const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding;
+  return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
+}
+
 bool is_ignored(const Architecture& architecture, std::string_view name) {
   return std::any_of(architecture.ignored.begin(), architecture.ignored.end(),
                      [name](std::string_view ending) { return name.ends_with(ending); });
@@ -78,7 +84,10 @@ std::vector<std::string> unused_names(const LoadedConfig& model,
                                       const std::set<const StoredTensor*>& used) {
   std::vector<std::string> out;
   for (const std::string_view name : checkpoint.names()) {
-    if (used.contains(checkpoint.find(name)) || is_ignored(*model.architecture, name)) continue;
+    const StoredTensor* tensor = checkpoint.find(name);
+    if (used.contains(tensor) || is_ignored(*model.architecture, name)) continue;
+    const auto may_ignore = model.weight_format->may_ignore;
+    if (may_ignore != nullptr && may_ignore(checkpoint, *tensor)) continue;
     out.emplace_back(name);
   }
   return out;
@@ -91,7 +100,8 @@ MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
           .prefix = model.architecture->prefix,
           .rows = entry.rows,
           .cols = entry.cols,
-          .transposed = entry.spec->transposed};
+          .transposed = entry.spec->transposed,
+          .kind = kind_of(entry.spec->role)};
 }
 
 TensorSources match_checkpoint(const LoadedConfig& model,
@@ -113,7 +123,7 @@ TensorSources match_checkpoint(const LoadedConfig& model,
   const std::string text =
       list_problem(problems.missing, "missing") + list_problem(problems.misshapen, "misshapen") +
       list_problem(unused, "not of this model") +
-      list_problem(problems.unsupported, "of an element type that is not f32, f16 or bf16");
+      list_problem(problems.unsupported, "of an element type that can't be used there");
   if (text.empty()) return sources;
   const bool only_types = problems.missing.empty() && problems.misshapen.empty() && unused.empty();
   throw Error(

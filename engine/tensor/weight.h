@@ -1,12 +1,14 @@
 // A weight on its way from a checkpoint to a device, and what the device makes of it.
 //
 // All matrices are (out_features, in_features), used as y = x W^T; a checkpoint that stores the
-// transpose says so by its strides. Formats (dense, and later the quantised ones) differ only in
-// their parts.
+// transpose says so by its strides. However a checkpoint stores its matrices, a device sees one of
+// two formats: "dense", one array of numbers, or "grouped", small integers with a scale for each
+// group of columns of a row. What a storage format decodes on the way is owned by the HostWeight.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,13 +31,25 @@ struct WeightPart {
   std::optional<RandomPart> random{};  // (optional) no data: the device makes the numbers itself
 };
 
+// Integers of 4 or 8 bits in groups of columns. Does not own.
+//   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]),   g = c / group_size
+struct GroupedPart {
+  const int8_t* codes = nullptr;  // (rows, cols); of 4 bits -8 to 7
+  const float* scales = nullptr;  // (rows, num_groups), finite
+  const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
+  int64_t group_size = 0;         // the last group may have fewer columns
+  int64_t num_groups = 0;
+};
+
 // One matrix (or a part of a fused one) as its format stores it.
 struct HostWeight {
   std::string name;         // of the tensor in the checkpoint, for messages
-  std::string_view format;  // "dense", ...: the device looks its kernel up by it, once
+  std::string_view format;  // "dense" or "grouped": the device looks its kernel up by it, once
   int64_t rows = 0;         // out_features
   int64_t cols = 0;         // in_features
-  std::vector<WeightPart> parts;
+  std::vector<WeightPart> parts{};      // dense: one
+  GroupedPart grouped{};                // grouped
+  std::shared_ptr<const void> owner{};  // (optional) of what was decoded for this block
 };
 
 // How a device is to hold a dense matrix: rounded to a float type, or to integers of a few bits
@@ -52,11 +66,20 @@ struct MatrixStorage {
   DType dtype = DType::kBF16;  // of a matrix that is not quantised
   Quantization quantization = Quantization::kNone;
   int32_t group_size = 0;  // columns, a multiple of 32 up to 256; only for integers
+  // The integers are those of the checkpoint (format "grouped"): their scales stay f32, and zero
+  // points come with them where they have any. A device without kernels for them computes their
+  // values, rounded once to `dtype`.
+  bool stored = false;
+  bool zero_points = false;
 
   constexpr MatrixStorage() = default;
   constexpr MatrixStorage(DType type) : dtype(type) {}  // NOLINT: a dense matrix
   constexpr MatrixStorage(Quantization kind, int32_t group)
       : quantization(kind), group_size(group) {}
+
+  // What a matrix of this storage is given to the device as.
+  constexpr std::string_view format() const { return stored ? "grouped" : "dense"; }
+  constexpr bool operator==(const MatrixStorage&) const = default;
 };
 
 // A matrix in the layout that its device's kernels want. Immutable; shared by all steps. Only the

@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/error.h"
 
 namespace tgi {
 
 extern const WeightFormat kDenseFormat;
+extern const WeightFormat kCompressedTensorsFormat;
+extern const WeightFormat kGptqFormat;
+extern const WeightFormat kAwqFormat;
+extern const WeightFormat kFp8Format;
 
 namespace {
 
 constexpr std::array kFormats = {
-    &kDenseFormat,
+    &kDenseFormat, &kCompressedTensorsFormat, &kGptqFormat, &kAwqFormat, &kFp8Format,
 };
 
 std::string quant_method(const JsonReader& config) {
@@ -35,8 +40,24 @@ const WeightFormat& find_weight_format(const JsonReader& config) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", format->name);
   }
   throw Error(Code::kUnsupported,
-              fmt::format("quantization_config: quant_method '{}' is not supported; known are {}",
+              fmt::format("quantization_config: quant_method '{}' can't be loaded; what can is {}",
                           quant_method(config), known));
+}
+
+MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
+  MatrixStorage out(dtype);
+  if (form.bits == 0) return out;
+  // The devices round activations by the same groups: not too large ones.
+  constexpr int64_t kLargest = 128;
+  const int64_t shared = form.group_size == 0 ? kLargest : std::gcd(form.group_size, cols.begin);
+  int64_t group_size = kLargest;
+  while (group_size > 0 && shared % group_size != 0) group_size -= 32;
+  if (group_size == 0) return out;
+  out.quantization = form.bits == 4 ? Quantization::kInt4 : Quantization::kInt8;
+  out.group_size = static_cast<int32_t>(group_size);
+  out.stored = true;
+  out.zero_points = form.zero_points;
+  return out;
 }
 
 void check_stored_tensor(const StoredTensor& tensor,

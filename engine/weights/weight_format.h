@@ -1,9 +1,11 @@
-// How the matrices of a checkpoint are stored: plainly, or in one of the quantised formats (later).
-// A format is one constexpr in engine/weights/formats/ and one line in weight_format.cc; neither
-// the model nor the loader knows which one is in use.
+// How the matrices of a checkpoint are stored: plainly, or in one of the quantised formats. A
+// format is one constexpr in engine/weights/formats/ and one line in weight_format.cc; neither the
+// model nor the loader knows which one is in use.
 //
-// Which kernel computes with a format is the device's affair: it looks HostWeight::format up once,
-// at load.
+// A device sees one of two forms (engine/tensor/weight.h): a quantised matrix reaches it as
+// integers in groups where the device can hold them exactly, else as f32 that it rounds once. Which
+// of the two is settled here from the config alone, so that memory can be planned before anything
+// is read.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +20,25 @@
 
 namespace tgi {
 
+// Where a matrix is used: formats leave embeddings alone, and most of them the head.
+enum class MatrixKind : uint8_t { kLayer, kHead, kEmbedding };
+
 // A matrix that the model needs, whole, under the name it has in a dense checkpoint.
 struct MatrixSpec {
   std::string name;  // "model.layers.0.self_attn.q_proj.weight"
   std::string_view prefix;
   int64_t rows = 0;         // out_features
   int64_t cols = 0;         // in_features
-  bool transposed = false;  // stored as (cols, rows)
+  bool transposed = false;  // a dense checkpoint stores it as (cols, rows)
+  MatrixKind kind = MatrixKind::kLayer;
+};
+
+// What a checkpoint holds of a matrix, by its config.
+struct StoredForm {
+  std::string quantised_as{};  // for people: "gptq, 4 bits in groups of 128"; empty: plain numbers
+  int32_t bits = 0;            // 4 or 8: integers that a device can take over; 0: to be decoded
+  int64_t group_size = 0;      // columns; 0: one scale per row
+  bool zero_points = false;
 };
 
 // [begin, begin + count)
@@ -38,34 +52,46 @@ struct WeightProblems {
   std::vector<std::string> missing;      // names
   std::vector<std::string> misshapen;    // "name: expected (..), got (..)"
   std::vector<std::string> unsupported;  // "name: element type I64"
+
+  bool empty() const { return missing.empty() && misshapen.empty() && unsupported.empty(); }
 };
 
 struct WeightFormat {
   std::string_view name;
 
-  // Whether config.json (by its quantization_config) asks for this format.
+  // Whether config.json (by its quantization_config) asks for this format. Throws kUnsupported or
+  // kInvalidArgument when it does, but in a way that can't be loaded: what, and what can.
   bool (*claims)(const JsonReader& config);
 
-  // Which format the matrix will have at the device, from the config alone: a quantised checkpoint
-  // leaves some matrices dense. For the plan.
-  std::string_view (*format_of)(const Json& config, std::string_view name);
+  // How the matrix is stored, from the config alone: a quantised checkpoint leaves some plain.
+  StoredForm (*form_of)(const Json& config, const MatrixSpec& spec);
 
-  // The tensors that store the matrix, in the order that `slice` wants them. What is not there or
-  // does not fit is added to `problems`; the result is then empty or partial and not for `slice`.
+  // The tensors that store the matrix. What is not there or does not fit is added to `problems`;
+  // the result is then empty or partial and not for `slice`.
   std::vector<const StoredTensor*> (*collect)(const Json& config,
                                               const Checkpoint& checkpoint,
                                               const MatrixSpec& spec,
                                               WeightProblems& problems);
 
-  // A block of the matrix, as views of the stored bytes.
-  // REQUIRES: `tensors` came from a collect without problems.
+  // A block of the matrix: as integers when `storage` says so (it came from storage_of), else as
+  // numbers; views of the stored bytes where possible. Throws kInvalidArgument naming the tensor
+  // for contents that make no sense, such as a scale that is not a number. REQUIRES: `tensors` came
+  // from a collect without problems.
   HostWeight (*slice)(const Json& config,
                       const Checkpoint& checkpoint,
                       const MatrixSpec& spec,
                       std::span<const StoredTensor* const> tensors,
                       Range rows,
-                      Range cols);
+                      Range cols,
+                      const MatrixStorage& storage);
+
+  // (optional) Whether a tensor that the model has no use for is harmless all the same.
+  bool (*may_ignore)(const Checkpoint& checkpoint, const StoredTensor& tensor) = nullptr;
 };
+
+// How a device holds columns `cols` of a matrix of this form: integers in groups of a size that
+// devices have kernels for and that divides the stored groups and their offset, or `dtype`.
+MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype);
 
 // All formats, in the order they are asked.
 std::span<const WeightFormat* const> weight_formats();

@@ -163,9 +163,9 @@ TEST_CASE("a missing or broken config file is named") {
 }
 
 TEST_CASE("a quantized config is refused by its method") {
-  CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", "awq"}}),
+  CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", "exl2"}}),
                      Code::kUnsupported),
-             Catch::Contains("'awq'"));
+             Catch::Contains("'exl2'"));
 }
 
 TEST_CASE("mistral: no field is a window of 4096, null is none") {

@@ -62,7 +62,8 @@ class FakeDevice final : public Device {
                        const MatrixStorage& storage,
                        int64_t rows,
                        int64_t cols) const override {
-    if (format != "dense") throw Error(Code::kUnsupported, "format " + std::string(format));
+    if (format != storage.format())
+      throw Error(Code::kUnsupported, "format " + std::string(format));
     // Padded, so that a plan which forgets that pieces are stacked is found out.
     const int64_t padded_rows = (rows + 15) / 16 * 16;
     if (storage.quantization != Quantization::kNone) {
@@ -76,10 +77,15 @@ class FakeDevice final : public Device {
     auto matrix = std::make_unique<FakeMatrix>();
     matrix->storage = storage;
     for (const HostWeight& piece : pieces) {
-      const WeightPart& part = piece.parts.at(0);
       matrix->names.push_back(piece.name);
       matrix->rows += piece.rows;
       matrix->cols = piece.cols;
+      if (piece.format != storage.format()) throw Error(Code::kInternal, "not what was planned");
+      if (storage.stored) {
+        add_grouped(piece, *matrix);
+        continue;
+      }
+      const WeightPart& part = piece.parts.at(0);
       for (int64_t row = 0; row < part.rows; ++row) {
         for (int64_t col = 0; col < part.cols; ++col) {
           const int64_t element = row * part.row_stride + col * part.col_stride;
@@ -88,7 +94,7 @@ class FakeDevice final : public Device {
         }
       }
     }
-    matrix->size_bytes = matrix_bytes("dense", storage, matrix->rows, matrix->cols);
+    matrix->size_bytes = matrix_bytes(storage.format(), storage, matrix->rows, matrix->cols);
     allocated_bytes += matrix->size_bytes;
     return matrix;
   }
@@ -119,6 +125,18 @@ class FakeDevice final : public Device {
   int64_t allocated_bytes = 0;
 
  private:
+  static void add_grouped(const HostWeight& piece, FakeMatrix& matrix) {
+    const GroupedPart& part = piece.grouped;
+    for (int64_t row = 0; row < piece.rows; ++row) {
+      for (int64_t col = 0; col < piece.cols; ++col) {
+        const int64_t group = row * part.num_groups + col / part.group_size;
+        const int zero = part.zeros == nullptr ? 0 : part.zeros[group];
+        matrix.values.push_back(part.scales[group] *
+                                static_cast<float>(part.codes[row * piece.cols + col] - zero));
+      }
+    }
+  }
+
   template <typename T>
   static T no_op() {
     throw Error(Code::kUnsupported, "the fake device holds weights and computes nothing");

@@ -139,13 +139,14 @@ TEST_CASE("a config without quantization is dense") {
 }
 
 TEST_CASE("a quantization that no format claims is named") {
-  const Json json = parse_json(R"({"quantization_config":{"quant_method":"gptq","bits":4}})");
+  const Json json = parse_json(R"({"quantization_config":{"quant_method":"exl2","bits":4}})");
   try {
     find_weight_format(JsonReader(json, ""));
     FAIL("was accepted");
   } catch (const Error& error) {
     CHECK(error.code() == Code::kUnsupported);
-    CHECK_THAT(error.what(), Catch::Contains("'gptq'") && Catch::Contains("dense"));
+    CHECK_THAT(error.what(),
+               Catch::Contains("'exl2'") && Catch::Contains("dense") && Catch::Contains("gptq"));
   }
 }
 
@@ -164,13 +165,13 @@ TEST_CASE("a dense slice is a view with strides") {
 
   const MatrixSpec plain{.name = "w", .prefix = "", .rows = 2, .cols = 3};
   const auto tensors = dense.collect({}, *checkpoint, plain, problems);
-  const HostWeight right = dense.slice({}, *checkpoint, plain, tensors, {0, 2}, {1, 2});
+  const HostWeight right = dense.slice({}, *checkpoint, plain, tensors, {0, 2}, {1, 2}, {});
   CHECK(at(right.parts[0], 0, 0) == 1.0F);
   CHECK(at(right.parts[0], 1, 1) == 5.0F);
 
   const MatrixSpec transposed{.name = "w", .prefix = "", .rows = 3, .cols = 2, .transposed = true};
   const auto same = dense.collect({}, *checkpoint, transposed, problems);
-  const HostWeight lower = dense.slice({}, *checkpoint, transposed, same, {1, 2}, {0, 2});
+  const HostWeight lower = dense.slice({}, *checkpoint, transposed, same, {1, 2}, {0, 2}, {});
   CHECK(lower.rows == 2);
   CHECK(at(lower.parts[0], 0, 0) == 1.0F);
   CHECK(at(lower.parts[0], 1, 1) == 5.0F);

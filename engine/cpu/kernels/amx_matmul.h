@@ -156,7 +156,7 @@ class AmxInt {
 
  private:
   static PanelLayout layout(const MatmulBlock& block) {
-    return {.type = kType, .cols = block.k, .group_size = block.group_size};
+    return {.type = kType, .cols = block.k, .group_size = block.group_size, .head = block.head};
   }
 
   static const std::byte* bytes_of_group(const MatmulBlock& block,
@@ -217,19 +217,27 @@ class AmxInt {
     const int64_t group = begin / block.group_size;
     const int64_t x_scales = num_groups * block.group_size;
     const int64_t panel_scales = layout(block).scale_offset(0, group);
+    const int64_t panel_zeros = layout(block).zero_offset(0, group);
     for (int64_t r = 0; r < 32 && r < corner.height(); ++r) {
       const std::byte* x = block.x + (corner.row + r) * block.x_stride_bytes + x_scales;
       const V x_scale = V::set1(reinterpret_cast<const float*>(x)[group]);
       const int32_t start = reinterpret_cast<const int32_t*>(x + num_groups * 4)[group];
       for (int64_t j = 0; j < 2 && corner.panel + j < block.num_panels; ++j) {
-        const std::byte* scales =
-            block.panels + (corner.panel + j) * block.panel_bytes + panel_scales;
+        const std::byte* panel = block.panels + (corner.panel + j) * block.panel_bytes;
+        const std::byte* scales = panel + panel_scales;
+        const V w_scale = block.head.wide_scales ? V::load(reinterpret_cast<const float*>(scales))
+                                                 : V::load_bf16(scales);
         int32_t* const from = sums + r * 32 + j * 16;
         for (int lane = 0; lane < 16; ++lane) from[lane] += start;
         float* const to = corner.at(0, j) + r * block.out_stride;
         const int64_t width = corner.width(j);
         V sum = begin == 0 ? V::zero() : V::load_first(to, width);
-        sum = V::fma(V::from_ints(from), V::load_bf16(scales) * x_scale, sum);
+        V total = V::from_ints(from);
+        if (block.head.zero_points) {
+          total =
+              V::fma(V::load_bf16(panel + panel_zeros), V::set1(static_cast<float>(start)), total);
+        }
+        sum = V::fma(total, w_scale * x_scale, sum);
         if (block.bias != nullptr && group + 1 == num_groups) {
           sum = sum + V::load_first(block.bias + (corner.panel + j) * 16, width);
         }

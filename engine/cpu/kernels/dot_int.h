@@ -1,5 +1,7 @@
 // int8 and int4 panels, x rounded to int8. Within a group of columns the sum is one of integers and
-// exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x, sum).
+// exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x, sum). With zero
+// points the integer sum is less zero * (sum of x), which is exact in f32 too: all stays below
+// 2^24.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +67,9 @@ class DotInt {
     }
   }
 
-  DotInt(int64_t k, int64_t group_size)
+  DotInt(int64_t k, int64_t group_size, GroupHead head = {})
       : group_size_(group_size),
+        head_(head),
         num_groups_(round_up(k, group_size) / group_size),
         scales_(num_groups_ * group_size * Ints::kXBytes),
         starts_(scales_ + num_groups_ * 4),
@@ -91,10 +94,11 @@ class DotInt {
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(starts[group]); });
       });
       const std::byte* from = x + i * Ints::kXBytes;
-      const int64_t scales_at = group / 2 * (2 * group_bytes_ + 64);
-      int64_t offset = scales_at + 64 + group % 2 * group_bytes_;
-      unrolled<NP>(
-          TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + scales_at, scales_at); });
+      const int64_t scales_at = group / 2 * (2 * group_bytes_ + head_.bytes());
+      int64_t offset = scales_at + head_.bytes() + group % 2 * group_bytes_;
+      for (int64_t line = scales_at; line < scales_at + head_.bytes(); line += 64) {
+        unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
+      }
       for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
         typename Ints::Lines lines[NP];
         unrolled<NP>(TGI_UNROLLED(j) {
@@ -112,14 +116,29 @@ class DotInt {
         from += 4 * Ints::kXBytes;
       }
       V scales[NP];
-      unrolled<NP>(TGI_UNROLLED(j) {
-        scales[j.value] = V::load_bf16(panels[j.value] + scales_at + group % 2 * 32);
-      });
+      if (head_.wide_scales) {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          const std::byte* from = panels[j.value] + scales_at + group % 2 * 64;
+          scales[j.value] = V::load(reinterpret_cast<const float*>(from));
+        });
+      } else {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          scales[j.value] = V::load_bf16(panels[j.value] + scales_at + group % 2 * 32);
+        });
+      }
+      const int64_t zeros_at = scales_at + head_.zeros_at() + group % 2 * 32;
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
         const V scale = V::set1(own[group]);
+        const auto* starts =
+            reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
+        const V start = V::set1(static_cast<float>(starts[group]));
         unrolled<NP>(TGI_UNROLLED(j) {
-          const V total = totals[r.value][j.value].to_float();
+          V total = totals[r.value][j.value].to_float();
+          // zero / kOffset * start is - zero * (sum of x).
+          if (head_.zero_points) {
+            total = V::fma(V::load_bf16(panels[j.value] + zeros_at), start, total);
+          }
           parked.store(r.value, j.value,
                        V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value)));
         });
@@ -156,6 +175,7 @@ class DotInt {
   }
 
   int64_t group_size_;
+  GroupHead head_;
   int64_t num_groups_;
   int64_t scales_;       // offset of x's scales
   int64_t starts_;       // offset of x's starts

@@ -39,7 +39,7 @@ class DotPairs {
     Pairs::template prepare_block<kBlock>(rest, out + i * Pairs::kXBytes);
   }
 
-  DotPairs(int64_t /*k*/, int64_t /*group_size*/) {}
+  DotPairs(int64_t /*k*/, int64_t /*group_size*/, GroupHead /*head*/ = {}) {}
 
   template <int MR, int NP, typename Prefetch>
   [[gnu::always_inline]] void accumulate(const std::byte* x,

@@ -26,7 +26,7 @@ class DotPlain {
     if (k % 2 != 0) __builtin_memset(out + k * 4, 0, sizeof(float));
   }
 
-  DotPlain(int64_t /*k*/, int64_t /*group_size*/) {}
+  DotPlain(int64_t /*k*/, int64_t /*group_size*/, GroupHead /*head*/ = {}) {}
 
   template <int MR, int NP, typename Prefetch>
   [[gnu::always_inline]] void accumulate(const std::byte* x,

@@ -21,6 +21,7 @@ struct MatmulBlock {
   int64_t num_rows = 0;
   int64_t k = 0;
   int64_t group_size = 0;             // of int8 and int4 panels
+  GroupHead head{};                   // of int8 and int4 panels
   const std::byte* panels = nullptr;  // the first panel
   int64_t panel_bytes = 0;
   int64_t num_panels = 0;

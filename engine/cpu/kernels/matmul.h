@@ -80,7 +80,7 @@ void matmul_panels(const MatmulBlock& block, const Dot& dot, int64_t k_begin, in
 template <typename Dot>
 void matmul_block(const MatmulBlock& block) {
   static_assert(tiles_fit<Dot>());
-  const Dot dot(block.k, block.group_size);
+  const Dot dot(block.k, block.group_size, block.head);
   if (block.num_rows <= kMaxTileRows) {
     with_rows(block.num_rows,
               [&]<int MR>() { matmul_panels<Dot, Dot::panels_for(MR)>(block, dot, 0, block.k); });

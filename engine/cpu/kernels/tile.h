@@ -4,7 +4,7 @@
 //   V                                  sixteen float lanes
 //   x_bytes(k, group_size)             of a prepared row of x
 //   prepare(x, k, group_size, out)     x as the inner loop wants it, padded with zeros
-//   Dot(k, group_size)
+//   Dot(k, group_size, head)
 //   accumulate<MR, NP>(...)            sums[r][j] += x[r] . panel[j] over columns [begin, end)
 //
 // Each output is summed in an order that is the Dot's alone, so its bits depend on nothing but its

@@ -1,6 +1,7 @@
 // Matrices stored as one plain array each: f32, f16 or bf16.
 #include <array>
 
+#include "engine/weights/formats/dense.h"
 #include "engine/weights/weight_format.h"
 
 namespace tgi {
@@ -10,14 +11,15 @@ bool claims(const JsonReader& config) {
   return !config.has("quantization_config");
 }
 
-std::string_view format_of(const Json& /*config*/, std::string_view /*name*/) {
-  return "dense";
+StoredForm form_of(const Json& /*config*/, const MatrixSpec& /*spec*/) {
+  return {};
 }
 
-std::vector<const StoredTensor*> collect(const Json& /*config*/,
-                                         const Checkpoint& checkpoint,
-                                         const MatrixSpec& spec,
-                                         WeightProblems& problems) {
+}  // namespace
+
+std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
+                                               const MatrixSpec& spec,
+                                               WeightProblems& problems) {
   const StoredTensor* tensor = find_by_any_name(checkpoint, spec.name, spec.prefix);
   if (tensor == nullptr) {
     problems.missing.push_back(spec.name);
@@ -29,13 +31,11 @@ std::vector<const StoredTensor*> collect(const Json& /*config*/,
   return {tensor};
 }
 
-HostWeight slice(const Json& /*config*/,
-                 const Checkpoint& checkpoint,
-                 const MatrixSpec& spec,
-                 std::span<const StoredTensor* const> tensors,
-                 Range rows,
-                 Range cols) {
-  const StoredTensor& tensor = *tensors.front();
+HostWeight slice_dense(const Checkpoint& checkpoint,
+                       const MatrixSpec& spec,
+                       const StoredTensor& tensor,
+                       Range rows,
+                       Range cols) {
   WeightPart part{.role = "weight",
                   .data = nullptr,
                   .dtype = *tensor.dtype,
@@ -57,15 +57,35 @@ HostWeight slice(const Json& /*config*/,
           .parts = {part}};
 }
 
+namespace {
+
+std::vector<const StoredTensor*> collect(const Json& /*config*/,
+                                         const Checkpoint& checkpoint,
+                                         const MatrixSpec& spec,
+                                         WeightProblems& problems) {
+  return collect_dense(checkpoint, spec, problems);
+}
+
+HostWeight slice(const Json& /*config*/,
+                 const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 Range rows,
+                 Range cols,
+                 const MatrixStorage& /*storage*/) {
+  return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+}
+
 }  // namespace
 
 extern const WeightFormat kDenseFormat;
 constexpr WeightFormat kDenseFormat = {
     .name = "dense",
     .claims = claims,
-    .format_of = format_of,
+    .form_of = form_of,
     .collect = collect,
     .slice = slice,
+    .may_ignore = nullptr,
 };
 
 }  // namespace tgi

@@ -1,0 +1,110 @@
+// See grouped_panels.h.
+#include "engine/cpu/grouped_panels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "engine/tensor/half.h"
+
+namespace tgi {
+namespace {
+
+[[noreturn]] void refuse(const HostWeight& piece, const std::string& what) {
+  throw Error(Code::kInvalidArgument, fmt::format("{}: {}", piece.name, what));
+}
+
+// 4 or 8 columns of one row, each + 128 or + 8, where lanes of the panel want them.
+template <PanelType kType>
+void put_codes(const int8_t* codes, int64_t count, std::byte* to) {
+  constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
+  uint8_t stored[8];
+  for (int64_t i = 0; i < 8; ++i) {
+    stored[i] = static_cast<uint8_t>((i < count ? codes[i] : 0) + kOffset);
+  }
+  uint8_t bytes[4];
+  for (size_t i = 0; i < 4; ++i) {
+    bytes[i] = kType == PanelType::kInt8 ? stored[i]
+                                         : static_cast<uint8_t>(stored[i] | stored[i + 4] << 4);
+  }
+  std::memcpy(to, bytes, sizeof bytes);
+}
+
+template <PanelType kType>
+void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
+  constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
+  const float offset = kType == PanelType::kInt8 ? 128.0F : 8.0F;
+  for (int64_t group = 0; group < layout.num_groups(); ++group) {
+    const int64_t begin = group * layout.group_size;
+    std::byte* lines = panel + layout.offset(lane, begin);
+    for (int64_t i = 0; i < layout.group_size; i += kLineCols, lines += 64) {
+      const int64_t left = std::max<int64_t>(0, layout.cols - begin - i);
+      put_codes<kType>(row.codes == nullptr ? nullptr : row.codes + begin + i,
+                       row.codes == nullptr ? 0 : std::min(left, kLineCols), lines);
+    }
+    const float scale = row.codes == nullptr ? 0.0F : row.scales[group];
+    std::memcpy(panel + layout.scale_offset(lane, group), &scale, sizeof scale);
+    if (!layout.head.zero_points) continue;
+    const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / offset;
+    const uint16_t half = f32_to_bf16(zero);
+    std::memcpy(panel + layout.zero_offset(lane, group), &half, sizeof half);
+  }
+}
+
+}  // namespace
+
+void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
+  const GroupedPart& part = piece.grouped;
+  if (part.codes == nullptr || part.scales == nullptr) {
+    refuse(piece, "a grouped matrix needs codes and scales");
+  }
+  const int64_t num_groups =
+      (piece.cols + part.group_size - 1) / std::max<int64_t>(1, part.group_size);
+  if (part.group_size != storage.group_size || part.num_groups != num_groups) {
+    refuse(piece, fmt::format("expected groups of {} of {} columns, got {} groups of {}",
+                              storage.group_size, piece.cols, part.num_groups, part.group_size));
+  }
+  if (part.zeros != nullptr && !storage.zero_points) {
+    refuse(piece, "has zero points that were not planned for");
+  }
+}
+
+std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
+  std::vector<GroupedRow> out;
+  for (const HostWeight& piece : pieces) {
+    const GroupedPart& part = piece.grouped;
+    for (int64_t row = 0; row < piece.rows; ++row) {
+      const int64_t first_group = row * part.num_groups;
+      out.push_back({.codes = part.codes + row * piece.cols,
+                     .scales = part.scales + first_group,
+                     .zeros = part.zeros == nullptr ? nullptr : part.zeros + first_group});
+    }
+  }
+  return out;
+}
+
+void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, float* out) {
+  for (int64_t col = 0; col < cols; ++col) {
+    const int64_t group = col / group_size;
+    const int zero = row.zeros == nullptr ? 0 : row.zeros[group];
+    out[col] = row.scales[group] * static_cast<float>(row.codes[col] - zero);
+  }
+}
+
+void pack_grouped_panel(std::span<const GroupedRow> rows,
+                        const PanelLayout& layout,
+                        std::byte* out) {
+  for (int64_t lane = 0; lane < kPanelRows; ++lane) {
+    const bool is_there = lane < static_cast<int64_t>(rows.size());
+    const GroupedRow row = is_there ? rows[static_cast<size_t>(lane)] : GroupedRow{};
+    if (layout.type == PanelType::kInt8) {
+      put_row<PanelType::kInt8>(row, lane, layout, out);
+    } else {
+      put_row<PanelType::kInt4>(row, lane, layout, out);
+    }
+  }
+}
+
+}  // namespace tgi

@@ -1,0 +1,37 @@
+// A checkpoint's own integers put into int8 and int4 panels as they are: nothing is rounded. Done
+// once, at load; shared with the reference device, which wants their values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/cpu/panel_layout.h"
+#include "engine/tensor/weight.h"
+
+namespace tgi {
+
+// A row of a "grouped" piece.
+struct GroupedRow {
+  const int8_t* codes = nullptr;  // (cols); null: a row that is not there
+  const float* scales = nullptr;  // (num_groups)
+  const int8_t* zeros = nullptr;  // (optional) (num_groups)
+};
+
+// Throws kInvalidArgument when the piece does not fit `storage`: no codes, other groups, zero
+// points that were not announced.
+void check_grouped(const HostWeight& piece, const MatrixStorage& storage);
+
+// All rows of the stacked pieces.
+std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces);
+
+// out[col] = scale * (code - zero), (cols).
+void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, float* out);
+
+// Fills the panel (layout.bytes(), zeroed) from up to 16 rows.
+void pack_grouped_panel(std::span<const GroupedRow> rows,
+                        const PanelLayout& layout,
+                        std::byte* out);
+
+}  // namespace tgi

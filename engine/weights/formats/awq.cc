@@ -1,0 +1,159 @@
+// 4-bit integers as AutoAWQ stores them for its "gemm" kernel:
+//   qweight  I32 (in, out / 8)      a word holds eight outputs of one input, in awq_layout.h's
+//   order qzeros   I32 (groups, out / 8)  the same scales   (groups, out)
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/weights/formats/awq_layout.h"
+#include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/stored_arrays.h"
+
+namespace tgi {
+namespace {
+
+constexpr int64_t kPerWord = 8;
+constexpr int32_t kOffset = 8;  // of a stored code to a signed one
+
+struct AwqConfig {
+  int64_t group_size = 128;  // 0: one per row
+  std::vector<std::string> dense_modules{};
+};
+
+AwqConfig read_awq(const JsonReader& config) {
+  const JsonReader quantization = config.object("quantization_config");
+  const auto unsupported = [](const std::string& message) {
+    throw Error(Code::kUnsupported, "quantization_config: awq " + message);
+  };
+  const int64_t bits = quantization.has("w_bit") ? quantization.integer("w_bit")
+                                                 : quantization.integer_or("bits", 4);
+  if (bits != 4) unsupported(fmt::format("with {} bits can't be loaded; what can is 4", bits));
+  std::string version = quantization.string_or("version", "gemm");
+  std::ranges::transform(version, version.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (version != "gemm") {
+    unsupported(fmt::format("version '{}' can't be loaded; what can is gemm", version));
+  }
+  AwqConfig out;
+  const int64_t group_size = quantization.has("q_group_size")
+                                 ? quantization.integer("q_group_size")
+                                 : quantization.integer_or("group_size", 128);
+  if (group_size == 0 || group_size < -1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("quantization_config.group_size: expected -1 for one group per row, or "
+                            "a number of columns, got {}",
+                            group_size));
+  }
+  out.group_size = std::max<int64_t>(0, group_size);
+  out.dense_modules = quantization.strings_or_empty("modules_to_not_convert");
+  return out;
+}
+
+AwqConfig read_awq(const Json& config) {
+  return read_awq(JsonReader(config, ""));
+}
+
+bool claims(const JsonReader& config) {
+  if (!config.has("quantization_config")) return false;
+  if (config.object("quantization_config").string_or("quant_method", "") != "awq") return false;
+  (void)read_awq(config);
+  return true;
+}
+
+bool is_quantised(const AwqConfig& awq, const MatrixSpec& spec) {
+  return spec.kind == MatrixKind::kLayer &&
+         std::ranges::none_of(awq.dense_modules, [&](const std::string& module) {
+           return is_part_of_module(module, module_name(spec));
+         });
+}
+
+StoredForm form_of(const Json& config, const MatrixSpec& spec) {
+  const AwqConfig awq = read_awq(config);
+  if (!is_quantised(awq, spec)) return {};
+  return {.quantised_as = "awq with 4 bits",
+          .bits = 4,
+          .group_size = awq.group_size,
+          .zero_points = true};
+}
+
+std::vector<const StoredTensor*> collect(const Json& config,
+                                         const Checkpoint& checkpoint,
+                                         const MatrixSpec& spec,
+                                         WeightProblems& problems) {
+  const AwqConfig awq = read_awq(config);
+  if (!is_quantised(awq, spec)) return collect_dense(checkpoint, spec, problems);
+  const int64_t group_size = awq.group_size == 0 ? spec.cols : awq.group_size;
+  if (spec.cols % group_size != 0 || spec.rows % kPerWord != 0) {
+    problems.misshapen.push_back(
+        fmt::format("{}: ({}, {}) can't be cut into groups of {} columns and words of {} rows",
+                    spec.name, spec.rows, spec.cols, group_size, kPerWord));
+    return {};
+  }
+  const int64_t groups = spec.cols / group_size;
+  ArrayCollector arrays(checkpoint, spec, problems);
+  arrays.require("qweight", {"I32", "U32"}, {{spec.cols, spec.rows / kPerWord}});
+  arrays.require("qzeros", {"I32", "U32"}, {{groups, spec.rows / kPerWord}});
+  arrays.require("scales", {"F16", "BF16", "F32"}, {{groups, spec.rows}});
+  return arrays.take();
+}
+
+int8_t code_at(const ArrayReader& words, int64_t line, int64_t row, int64_t num_rows) {
+  const uint32_t word = words.word(line * (num_rows / kPerWord) + row / kPerWord);
+  const uint32_t code = (word >> awq_shift(row % kPerWord)) & 15U;
+  return static_cast<int8_t>(static_cast<int32_t>(code) - kOffset);
+}
+
+HostWeight slice(const Json& config,
+                 const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 Range rows,
+                 Range cols,
+                 const MatrixStorage& storage) {
+  const AwqConfig awq = read_awq(config);
+  if (!is_quantised(awq, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
+  DecodedBlock block(spec.name, rows, cols);
+  const int64_t first_group = block.cut_groups(cols, awq.group_size, true);
+  const ArrayReader weights(checkpoint, *find_array(tensors, "qweight"));
+  const ArrayReader zeros(checkpoint, *find_array(tensors, "qzeros"));
+  const ArrayReader scales(checkpoint, *find_array(tensors, "scales"));
+  for (int64_t group = 0; group < block.num_groups; ++group) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const auto to = static_cast<size_t>(row * block.num_groups + group);
+      block.scales[to] = scales.number((first_group + group) * spec.rows + rows.begin + row);
+      block.zeros[to] = code_at(zeros, first_group + group, rows.begin + row, spec.rows);
+    }
+  }
+  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
+    // A few outputs at a time: words of theirs and rows that are written stay in the cache.
+    constexpr int64_t kTile = 64;
+    for (int64_t tile = begin; tile < end; tile += kTile) {
+      for (int64_t col = 0; col < cols.count; ++col) {
+        for (int64_t row = tile; row < std::min(end, tile + kTile); ++row) {
+          block.codes[static_cast<size_t>(row * cols.count + col)] =
+              code_at(weights, cols.begin + col, rows.begin + row, spec.rows);
+        }
+      }
+    }
+  });
+  return to_host_weight(std::move(block), storage);
+}
+
+}  // namespace
+
+extern const WeightFormat kAwqFormat;
+constexpr WeightFormat kAwqFormat = {
+    .name = "awq",
+    .claims = claims,
+    .form_of = form_of,
+    .collect = collect,
+    .slice = slice,
+    .may_ignore = nullptr,
+};
+
+}  // namespace tgi

@@ -1,0 +1,151 @@
+// 8-bit floats as transformers stores them, by quant_method:
+//   fp8         weight F8_E4M3 (out, in), weight_scale_inv per block (DeepSeek's layout) or single;
+//               what others call weight_scale is the same thing
+//   fbgemm_fp8  weight F8_E4M3 (out, in), weight_scale (out, 1)
+// Activations are not rounded to 8 bits; scales for that are left aside.
+//
+// Source: https://github.com/huggingface/transformers, integrations/finegrained_fp8, fbgemm_fp8.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/fp8_values.h"
+#include "engine/weights/formats/module_names.h"
+
+namespace tgi {
+namespace {
+
+struct Fp8Config {
+  std::string method;
+  ScaleGrid grid;
+  bool single_scale = false;
+  std::vector<std::string> dense_modules{};
+};
+
+// [128, 128]
+ScaleGrid read_block_size(const JsonReader& quantization) {
+  const Json& size = quantization.json().at("weight_block_size");
+  const auto is_count = [](const Json& item) {
+    return item.is_number_integer() && item.get<int64_t>() > 0;
+  };
+  if (!size.is_array() || size.size() != 2 || !is_count(size[0]) || !is_count(size[1])) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("quantization_config.weight_block_size: expected two numbers of rows "
+                            "and columns, got {}",
+                            size.dump()));
+  }
+  return {.block_rows = size[0].get<int64_t>(), .block_cols = size[1].get<int64_t>()};
+}
+
+Fp8Config read_fp8(const JsonReader& config) {
+  const JsonReader quantization = config.object("quantization_config");
+  Fp8Config out;
+  out.method = quantization.string("quant_method");
+  const std::string type = quantization.string_or("fmt", "e4m3");
+  if (type != "e4m3" && type != "float8_e4m3fn") {
+    throw Error(Code::kUnsupported,
+                fmt::format("quantization_config: fp8 of type '{}' can't be loaded; what can is "
+                            "e4m3",
+                            type));
+  }
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  if (out.method == "fbgemm_fp8") {
+    out.grid = {.block_rows = 1, .block_cols = kAll / 2};
+  } else if (quantization.has("weight_block_size")) {
+    out.grid = read_block_size(quantization);
+  } else {
+    out.grid = {.block_rows = kAll / 2, .block_cols = kAll / 2};
+    out.single_scale = true;
+  }
+  for (const char* key : {"modules_to_not_convert", "ignored_layers"}) {
+    const std::vector<std::string> modules = quantization.strings_or_empty(key);
+    out.dense_modules.insert(out.dense_modules.end(), modules.begin(), modules.end());
+  }
+  return out;
+}
+
+Fp8Config read_fp8(const Json& config) {
+  return read_fp8(JsonReader(config, ""));
+}
+
+bool claims(const JsonReader& config) {
+  if (!config.has("quantization_config")) return false;
+  const std::string method = config.object("quantization_config").string_or("quant_method", "");
+  if (method != "fp8" && method != "fbgemm_fp8") return false;
+  (void)read_fp8(config);
+  return true;
+}
+
+bool is_quantised(const Fp8Config& fp8, const MatrixSpec& spec) {
+  return spec.kind == MatrixKind::kLayer &&
+         std::ranges::none_of(fp8.dense_modules, [&](const std::string& module) {
+           return is_part_of_module(module, module_name(spec));
+         });
+}
+
+StoredForm form_of(const Json& config, const MatrixSpec& spec) {
+  const Fp8Config fp8 = read_fp8(config);
+  if (!is_quantised(fp8, spec)) return {};
+  return {.quantised_as = fp8.method};
+}
+
+std::vector<const StoredTensor*> collect(const Json& config,
+                                         const Checkpoint& checkpoint,
+                                         const MatrixSpec& spec,
+                                         WeightProblems& problems) {
+  const Fp8Config fp8 = read_fp8(config);
+  if (!is_quantised(fp8, spec)) return collect_dense(checkpoint, spec, problems);
+  ArrayCollector arrays(checkpoint, spec, problems);
+  arrays.require("weight", {"F8_E4M3"}, {{spec.rows, spec.cols}});
+  const std::vector<int64_t> grid = fp8.grid.shape(spec.rows, spec.cols);
+  const std::initializer_list<std::string_view> numbers = {"F32", "BF16", "F16"};
+  if (fp8.single_scale) {
+    if (!arrays.allow("weight_scale", numbers, {{}, {1}, {1, 1}})) {
+      arrays.require("weight_scale_inv", numbers, {{}, {1}, {1, 1}});
+    }
+  } else if (!arrays.allow("weight_scale", numbers, {grid})) {
+    arrays.require("weight_scale_inv", numbers, {grid});
+  }
+  return arrays.take();
+}
+
+HostWeight slice(const Json& config,
+                 const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 Range rows,
+                 Range cols,
+                 const MatrixStorage& /*storage*/) {
+  const Fp8Config fp8 = read_fp8(config);
+  if (!is_quantised(fp8, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
+  const StoredTensor* scale = find_array(tensors, "weight_scale");
+  if (scale == nullptr) scale = find_array(tensors, "weight_scale_inv");
+  return decode_fp8(checkpoint, spec, *find_array(tensors, "weight"), *scale, fp8.grid, rows, cols);
+}
+
+// Scales of activations, which are not rounded here.
+bool may_ignore(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
+  constexpr std::string_view kEndings[] = {".input_scale", ".activation_scale", ".input_scale_ub",
+                                           ".k_scale", ".v_scale"};
+  return std::ranges::any_of(
+      kEndings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
+}
+
+}  // namespace
+
+extern const WeightFormat kFp8Format;
+constexpr WeightFormat kFp8Format = {
+    .name = "fp8",
+    .claims = claims,
+    .form_of = form_of,
+    .collect = collect,
+    .slice = slice,
+    .may_ignore = may_ignore,
+};
+
+}  // namespace tgi

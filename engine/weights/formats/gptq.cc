@@ -1,0 +1,282 @@
+// Integers as AutoGPTQ and GPTQModel store them:
+//   qweight  I32 (in * bits / 32, out)     a word holds consecutive inputs of one output
+//   qzeros   I32 (groups, out * bits / 32)  consecutive outputs; less one in the first layout
+//   scales   (groups, out)
+//   g_idx    I32 (in), the group of each input; may be absent when they are in order
+// With desc_act the inputs of a group are scattered, so such matrices are decoded.
+//
+// Source: https://github.com/AutoGPTQ/AutoGPTQ, https://github.com/ModelCloud/GPTQModel
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/stored_arrays.h"
+
+namespace tgi {
+namespace {
+
+struct GptqConfig {
+  int32_t bits = 4;
+  int64_t group_size = 128;  // 0: one per row
+  bool symmetric = true;
+  bool act_order = false;
+  bool zeros_less_one = true;
+  bool quantises_head = false;
+  std::vector<std::string> modules{};  // (optional) that alone are quantised
+
+  int64_t per_word() const { return 32 / bits; }
+  int32_t offset() const { return 1 << (bits - 1); }  // of a stored code to a signed one
+};
+
+[[noreturn]] void unsupported(const std::string& message) {
+  throw Error(Code::kUnsupported, "quantization_config: gptq " + message);
+}
+
+// [["self_attn.q_proj", ...], ...], or one list.
+std::vector<std::string> read_modules(const JsonReader& config) {
+  std::vector<std::string> out;
+  if (!config.has("modules_in_block_to_quantize")) return out;
+  const auto add = [&](const auto& self, const Json& value) -> void {
+    if (value.is_string()) return out.push_back(value.get<std::string>());
+    if (!value.is_array()) unsupported("modules_in_block_to_quantize is not a list of names");
+    for (const Json& item : value) self(self, item);
+  };
+  add(add, config.json().at("modules_in_block_to_quantize"));
+  return out;
+}
+
+GptqConfig read_gptq(const JsonReader& config) {
+  const JsonReader quantization = config.object("quantization_config");
+  GptqConfig out;
+  out.bits = static_cast<int32_t>(quantization.integer("bits"));
+  if (out.bits != 4 && out.bits != 8) {
+    unsupported(fmt::format("with {} bits can't be loaded; what can is 4 and 8", out.bits));
+  }
+  const int64_t group_size = quantization.integer_or("group_size", 128);
+  if (group_size == 0 || group_size < -1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("quantization_config.group_size: expected -1 for one group per row, or "
+                            "a number of columns, got {}",
+                            group_size));
+  }
+  out.group_size = std::max<int64_t>(0, group_size);
+  out.symmetric = quantization.boolean_or("sym", true);
+  out.act_order = quantization.boolean_or("desc_act", false);
+  const std::string layout = quantization.string_or("checkpoint_format", "gptq");
+  if (layout != "gptq" && layout != "gptq_v2") {
+    unsupported(
+        fmt::format("checkpoint_format '{}' can't be loaded; what can is gptq, gptq_v2", layout));
+  }
+  out.zeros_less_one = layout == "gptq";
+  const bool is_marlin =
+      quantization.has("is_marlin_format") && quantization.boolean_or("is_marlin_format", false);
+  if (is_marlin) unsupported("in marlin's layout can't be loaded; what can is gptq, gptq_v2");
+  if (quantization.has("dynamic") && !quantization.json().at("dynamic").empty()) {
+    unsupported("with 'dynamic' rules per module can't be loaded");
+  }
+  out.quantises_head = quantization.boolean_or("lm_head", false);
+  out.modules = read_modules(quantization);
+  return out;
+}
+
+GptqConfig read_gptq(const Json& config) {
+  return read_gptq(JsonReader(config, ""));
+}
+
+bool claims(const JsonReader& config) {
+  if (!config.has("quantization_config")) return false;
+  if (config.object("quantization_config").string_or("quant_method", "") != "gptq") return false;
+  (void)read_gptq(config);
+  return true;
+}
+
+bool is_quantised(const GptqConfig& gptq, const MatrixSpec& spec) {
+  if (spec.kind == MatrixKind::kEmbedding) return false;
+  if (spec.kind == MatrixKind::kHead) return gptq.quantises_head;
+  return gptq.modules.empty() || std::ranges::any_of(gptq.modules, [&](const std::string& module) {
+           return is_part_of_module(module, module_name(spec));
+         });
+}
+
+StoredForm form_of(const Json& config, const MatrixSpec& spec) {
+  const GptqConfig gptq = read_gptq(config);
+  if (!is_quantised(gptq, spec)) return {};
+  return {.quantised_as =
+              fmt::format("gptq with {} bits{}", gptq.bits, gptq.act_order ? " and act-order" : ""),
+          .bits = gptq.act_order ? 0 : gptq.bits,
+          .group_size = gptq.group_size,
+          .zero_points = !gptq.symmetric};
+}
+
+std::vector<const StoredTensor*> collect(const Json& config,
+                                         const Checkpoint& checkpoint,
+                                         const MatrixSpec& spec,
+                                         WeightProblems& problems) {
+  const GptqConfig gptq = read_gptq(config);
+  if (!is_quantised(gptq, spec)) return collect_dense(checkpoint, spec, problems);
+  const int64_t per_word = gptq.per_word();
+  const int64_t group_size = gptq.group_size == 0 ? spec.cols : gptq.group_size;
+  const int64_t groups = (spec.cols + group_size - 1) / group_size;
+  if (spec.cols % per_word != 0 || spec.rows % per_word != 0) {
+    problems.misshapen.push_back(fmt::format("{}: ({}, {}) can't be packed by {}", spec.name,
+                                             spec.rows, spec.cols, per_word));
+    return {};
+  }
+  ArrayCollector arrays(checkpoint, spec, problems);
+  arrays.require("qweight", {"I32", "U32"}, {{spec.cols / per_word, spec.rows}});
+  arrays.require("qzeros", {"I32", "U32"}, {{groups, spec.rows / per_word}});
+  arrays.require("scales", {"F16", "BF16", "F32"}, {{groups, spec.rows}});
+  if (gptq.act_order) {
+    arrays.require("g_idx", {"I32", "U32"}, {{spec.cols}});
+  } else {
+    arrays.allow("g_idx", {"I32", "U32"}, {{spec.cols}});
+  }
+  return arrays.take();
+}
+
+// The groups of the block's columns. With act-order any of the matrix's; else what the config says,
+// which g_idx must agree with.
+int64_t read_groups(const GptqConfig& gptq,
+                    const MatrixSpec& spec,
+                    const Checkpoint& checkpoint,
+                    const StoredTensor* g_idx,
+                    Range cols,
+                    DecodedBlock& block) {
+  const int64_t first = block.cut_groups(cols, gptq.group_size, !gptq.symmetric);
+  if (g_idx == nullptr) return first;
+  const int64_t group_size = gptq.group_size == 0 ? spec.cols : gptq.group_size;
+  const int64_t groups = (spec.cols + group_size - 1) / group_size;
+  const ArrayReader reader(checkpoint, *g_idx);
+  for (int64_t col = 0; col < cols.count; ++col) {
+    const auto group = static_cast<int32_t>(reader.word(cols.begin + col));
+    if (group < 0 || group >= groups) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tensor {}: column {} is of group {}, but there are {}",
+                              reader.name(), cols.begin + col, group, groups));
+    }
+    int32_t& expected = block.group_of[static_cast<size_t>(col)];
+    if (!gptq.act_order && group != expected + first) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tensor {}: column {} is of group {}, expected {} as desc_act is "
+                              "false; set desc_act in quantization_config to true",
+                              reader.name(), cols.begin + col, group, expected + first));
+    }
+    if (gptq.act_order) expected = group;
+  }
+  if (!gptq.act_order) return first;
+  block.num_groups = groups;
+  block.scales.resize(static_cast<size_t>(block.rows * groups));
+  if (!gptq.symmetric) block.zeros.resize(block.scales.size());
+  return 0;
+}
+
+void read_scales(const GptqConfig& gptq,
+                 const MatrixSpec& spec,
+                 const ArrayReader& scales,
+                 const ArrayReader& zeros,
+                 Range rows,
+                 int64_t first_group,
+                 DecodedBlock& block) {
+  const uint32_t mask = (1U << gptq.bits) - 1;
+  const int64_t per_word = gptq.per_word();
+  for (int64_t group = 0; group < block.num_groups; ++group) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const int64_t line = first_group + group;
+      const int64_t column = rows.begin + row;
+      const auto to = static_cast<size_t>(row * block.num_groups + group);
+      block.scales[to] = scales.number(line * spec.rows + column);
+      const uint32_t word = zeros.word(line * (spec.rows / per_word) + column / per_word);
+      uint32_t stored = word >> (column % per_word * gptq.bits);
+      if (gptq.zeros_less_one) ++stored;
+      const int32_t zero = static_cast<int32_t>(stored & mask) - gptq.offset();
+      if (!gptq.symmetric) {
+        block.zeros[to] = static_cast<int8_t>(zero);
+      } else if (zero != 0) {
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("tensor {}: the zero point of group {}, output {} is {}, expected "
+                                "{} as sym is true; set sym in quantization_config to false",
+                                zeros.name(), line, column, zero + gptq.offset(), gptq.offset()));
+      }
+    }
+  }
+}
+
+// A tile of outputs at a time, so that the rows that are written stay in the cache.
+void read_codes(const GptqConfig& gptq,
+                const MatrixSpec& spec,
+                const ArrayReader& weights,
+                Range rows,
+                Range cols,
+                DecodedBlock& block) {
+  constexpr int64_t kTile = 64;
+  const uint32_t mask = (1U << gptq.bits) - 1;
+  const int64_t per_word = gptq.per_word();
+  const int64_t num_tiles = (rows.count + kTile - 1) / kTile;
+  decode_parallel(num_tiles, kTile * cols.count, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t last = std::min(rows.count, (tile + 1) * kTile);
+      int64_t col = 0;
+      while (col < cols.count) {
+        const int64_t stored = cols.begin + col;
+        const int64_t count = std::min(per_word - stored % per_word, cols.count - col);
+        for (int64_t row = tile * kTile; row < last; ++row) {
+          uint32_t word = weights.word(stored / per_word * spec.rows + rows.begin + row) >>
+                          (stored % per_word * gptq.bits);
+          int8_t* to = block.codes.data() + row * cols.count + col;
+          for (int64_t i = 0; i < count; ++i, word >>= gptq.bits) {
+            to[i] = static_cast<int8_t>(static_cast<int32_t>(word & mask) - gptq.offset());
+          }
+        }
+        col += count;
+      }
+    }
+  });
+}
+
+HostWeight slice(const Json& config,
+                 const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 Range rows,
+                 Range cols,
+                 const MatrixStorage& storage) {
+  const GptqConfig gptq = read_gptq(config);
+  if (!is_quantised(gptq, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
+  DecodedBlock block(spec.name, rows, cols);
+  const int64_t first_group =
+      read_groups(gptq, spec, checkpoint, find_array(tensors, "g_idx"), cols, block);
+  const ArrayReader scales(checkpoint, *find_array(tensors, "scales"));
+  const ArrayReader zeros(checkpoint, *find_array(tensors, "qzeros"));
+  read_scales(gptq, spec, scales, zeros, rows, first_group, block);
+  const ArrayReader weights(checkpoint, *find_array(tensors, "qweight"));
+  read_codes(gptq, spec, weights, rows, cols, block);
+  return to_host_weight(std::move(block), storage);
+}
+
+// AutoGPTQ gives every matrix a bias; of those that had none it is zero.
+bool may_ignore(const Checkpoint& checkpoint, const StoredTensor& tensor) {
+  if (!tensor.name.ends_with(".bias")) return false;
+  const bool is_zero = std::ranges::all_of(checkpoint.bytes(tensor),
+                                           [](std::byte byte) { return byte == std::byte{0}; });
+  checkpoint.release(tensor);
+  return is_zero;
+}
+
+}  // namespace
+
+extern const WeightFormat kGptqFormat;
+constexpr WeightFormat kGptqFormat = {
+    .name = "gptq",
+    .claims = claims,
+    .form_of = form_of,
+    .collect = collect,
+    .slice = slice,
+    .may_ignore = may_ignore,
+};
+
+}  // namespace tgi

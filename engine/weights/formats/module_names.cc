@@ -1,0 +1,69 @@
+#include "engine/weights/formats/module_names.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <memory>
+
+#include "base/error.h"
+
+namespace tgi {
+namespace {
+
+// Far more than a name needs; a pattern that backtracks without end stops here.
+constexpr uint32_t kMatchLimit = 100'000;
+
+struct FreePcre {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+};
+
+[[noreturn]] void fail_pattern(std::string_view pattern, int error) {
+  PCRE2_UCHAR text[256];
+  pcre2_get_error_message(error, text, sizeof text);
+  throw Error(Code::kInvalidArgument, fmt::format("quantization_config: pattern \"{}\": {}",
+                                                  pattern, reinterpret_cast<const char*>(text)));
+}
+
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  const std::unique_ptr<pcre2_code, FreePcre> code(pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+      PCRE2_ANCHORED | PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
+  if (code == nullptr) fail_pattern(pattern, error);
+  const std::unique_ptr<pcre2_match_data, FreePcre> data(
+      pcre2_match_data_create_from_pattern(code.get(), nullptr));
+  const std::unique_ptr<pcre2_match_context, FreePcre> context(pcre2_match_context_create(nullptr));
+  if (data == nullptr || context == nullptr) {
+    throw Error(Code::kOutOfMemory, "no memory to match a pattern");
+  }
+  pcre2_set_match_limit(context.get(), kMatchLimit);
+  const int result = pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                                 0, 0, data.get(), context.get());
+  if (result < 0 && result != PCRE2_ERROR_NOMATCH) fail_pattern(pattern, result);
+  return result >= 0;
+}
+
+}  // namespace
+
+bool is_part_of_module(std::string_view key, std::string_view module) {
+  for (size_t at = module.find(key); at != std::string_view::npos && !key.empty();
+       at = module.find(key, at + 1)) {
+    const size_t end = at + key.size();
+    const bool begins = at == 0 || module[at - 1] == '.';
+    const bool ends = end == module.size() || module[end] == '.';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+bool matches_target(const std::string& target, std::string_view module) {
+  constexpr std::string_view kPattern = "re:";
+  if (!target.starts_with(kPattern)) return target == module;
+  return matches_pattern(std::string_view(target).substr(kPattern.size()), module);
+}
+
+}  // namespace tgi

@@ -1,0 +1,18 @@
+// How quantisation configs name modules: as they are, by a part of the path, or by a pattern.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tgi {
+
+// Whether `key` is the module's name or a run of whole parts of it: "lm_head", "mlp.gate",
+// "model.layers.3" of "model.layers.3.mlp.gate".
+bool is_part_of_module(std::string_view key, std::string_view module);
+
+// As compressed-tensors means it: the module's name, or "re:" and a pattern that matches from its
+// start on. Throws kInvalidArgument for a pattern that is none, or that takes too long.
+bool matches_target(const std::string& target, std::string_view module);
+
+}  // namespace tgi

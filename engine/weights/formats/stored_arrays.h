@@ -1,0 +1,112 @@
+// What the quantised formats share: finding and checking the arrays that a matrix is stored in,
+// reading their elements, and handing on a decoded block as the device wants it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/weights/weight_format.h"
+
+namespace tgi {
+
+// "model.layers.0.mlp.up_proj": the tensor's name without ".weight".
+std::string_view module_name(const MatrixSpec& spec);
+
+// Collects the arrays of one matrix.
+class ArrayCollector {
+ public:
+  ArrayCollector(const Checkpoint& checkpoint, const MatrixSpec& spec, WeightProblems& problems)
+      : checkpoint_(checkpoint), spec_(spec), problems_(problems) {}
+
+  // "MODULE.suffix", which must be there, of one of these types (as safetensors spells them) and
+  // one of these shapes; else that is added to the problems.
+  void require(std::string_view suffix,
+               std::initializer_list<std::string_view> dtypes,
+               std::initializer_list<std::vector<int64_t>> shapes);
+  // The same where it may be absent; says whether it is there.
+  bool allow(std::string_view suffix,
+             std::initializer_list<std::string_view> dtypes,
+             std::initializer_list<std::vector<int64_t>> shapes);
+
+  std::vector<const StoredTensor*> take() { return std::move(arrays_); }
+
+ private:
+  void check(const StoredTensor& tensor,
+             std::initializer_list<std::string_view> dtypes,
+             std::initializer_list<std::vector<int64_t>> shapes);
+
+  const Checkpoint& checkpoint_;
+  const MatrixSpec& spec_;
+  WeightProblems& problems_;
+  std::vector<const StoredTensor*> arrays_;
+};
+
+// Of a matrix's collected arrays the one whose name ends so; null when it is not there.
+const StoredTensor* find_array(std::span<const StoredTensor* const> arrays,
+                               std::string_view suffix);
+
+// Elements of a stored array, which need not be aligned.
+class ArrayReader {
+ public:
+  ArrayReader(const Checkpoint& checkpoint, const StoredTensor& tensor)
+      : tensor_(&tensor), data_(checkpoint.bytes(tensor).data()) {}
+
+  const std::string& name() const { return tensor_->name; }
+  uint8_t byte(int64_t index) const { return std::to_integer<uint8_t>(data_[index]); }
+  uint32_t word(int64_t index) const { return read<uint32_t>(index); }
+  // Of F32, F16 and BF16. Throws kInvalidArgument naming tensor and index when it is not finite.
+  float number(int64_t index) const;
+
+ private:
+  template <typename T>
+  T read(int64_t index) const {
+    T value{};
+    std::memcpy(&value, data_ + static_cast<size_t>(index) * sizeof value, sizeof value);
+    return value;
+  }
+
+  const StoredTensor* tensor_;
+  const std::byte* data_;
+};
+
+// A block of a matrix as integers. Whether their groups are contiguous and how large is up to
+// whoever takes it.
+struct DecodedBlock {
+  std::string name;  // for messages
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t num_groups = 0;
+  std::vector<int32_t> group_of;  // (cols)
+  std::vector<int8_t> codes;      // (rows, cols)
+  std::vector<float> scales;      // (rows, num_groups)
+  std::vector<int8_t> zeros;      // (rows, num_groups), or empty
+
+  DecodedBlock(std::string_view what, Range row_range, Range col_range);
+  // Groups of `group_size` columns from the matrix's first one on; 0: one per row. Returns the
+  // number of the first group in the matrix.
+  int64_t cut_groups(Range col_range, int64_t group_size, bool with_zeros);
+};
+
+// As integers in groups of storage.group_size, or their values as f32.
+HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage);
+
+// (rows, cols) of numbers.
+HostWeight to_host_weight(std::string_view name,
+                          int64_t rows,
+                          int64_t cols,
+                          std::vector<float> values);
+
+// Calls fn(begin, end) for parts of [0, count), on several threads where that pays. What fn throws
+// is thrown here.
+void decode_parallel(int64_t count,
+                     int64_t elements_each,
+                     const std::function<void(int64_t begin, int64_t end)>& fn);
+
+}  // namespace tgi
