@@ -27,14 +27,14 @@ int64_t padded(int64_t cols) {
 void require_supported(std::string_view format,
                        const MatrixStorage& storage,
                        std::string_view name) {
-  if (format != "dense") {
-    throw Error(
-        Code::kUnsupported,
-        fmt::format(
-            "{}: the cuda backend has no kernel for weight format \"{}\", expected \"dense\"", name,
-            format));
+  if (format != storage.format()) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: the cuda backend has no kernel for weight format \"{}\", expected "
+                            "\"{}\"",
+                            name, format, storage.format()));
   }
-  if (storage.quantization != Quantization::kNone) {
+  // A checkpoint's own integers are held as what they stand for.
+  if (storage.quantization != Quantization::kNone && !storage.stored) {
     throw Error(
         Code::kUnsupported,
         fmt::format(
@@ -76,6 +76,21 @@ void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride,
     }
   }
   std::memset(out + used, 0, static_cast<size_t>(stride) * 2 - used);
+}
+
+// Of a piece of integers in groups.
+void write_grouped_row(
+    const HostWeight& piece, int64_t row, DType dtype, int64_t stride, std::byte* out) {
+  const GroupedPart& part = piece.grouped;
+  for (int64_t col = 0; col < piece.cols; ++col) {
+    const int64_t group = row * part.num_groups + col / part.group_size;
+    const int zero = part.zeros == nullptr ? 0 : part.zeros[group];
+    const float value =
+        part.scales[group] * static_cast<float>(part.codes[row * piece.cols + col] - zero);
+    const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+    std::memcpy(out + col * 2, &bits, sizeof bits);
+  }
+  std::memset(out + piece.cols * 2, 0, static_cast<size_t>(stride - piece.cols) * 2);
 }
 
 const WeightPart& dense_part(const HostWeight& piece) {
@@ -134,7 +149,7 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   }
   matrix->dtype = storage.dtype;
   matrix->stride = padded(matrix->cols);
-  matrix->size_bytes = cuda_matrix_bytes("dense", storage, matrix->rows, matrix->cols);
+  matrix->size_bytes = cuda_matrix_bytes(storage.format(), storage, matrix->rows, matrix->cols);
   matrix->memory = allocate_device(static_cast<size_t>(matrix->size_bytes), pieces[0].name);
 
   const auto row_bytes = static_cast<size_t>(matrix->stride) * 2;
@@ -146,9 +161,9 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   }
   auto* to = static_cast<std::byte*>(matrix->memory.data());
   for (const HostWeight& piece : pieces) {
-    const WeightPart& part = dense_part(piece);
-    if (part.random) {
-      launch_random_weights(state_->stream, part, matrix->dtype, matrix->stride, to);
+    const WeightPart* const part = storage.stored ? nullptr : &dense_part(piece);
+    if (part != nullptr && part->random) {
+      launch_random_weights(state_->stream, *part, matrix->dtype, matrix->stride, to);
       to += static_cast<size_t>(piece.rows) * row_bytes;
       continue;
     }
@@ -159,8 +174,12 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
       const size_t size_bytes = static_cast<size_t>(count) * row_bytes;
       const auto fill = [&](int64_t first, int64_t end) {
         for (int64_t row = first; row < end; ++row) {
-          write_row(part, begin + row, matrix->dtype, matrix->stride,
-                    host + static_cast<size_t>(row) * row_bytes);
+          std::byte* const out = host + static_cast<size_t>(row) * row_bytes;
+          if (part == nullptr) {
+            write_grouped_row(piece, begin + row, matrix->dtype, matrix->stride, out);
+          } else {
+            write_row(*part, begin + row, matrix->dtype, matrix->stride, out);
+          }
         }
       };
       const auto num_threads = static_cast<int64_t>(std::clamp<size_t>(

@@ -162,6 +162,41 @@ struct StoredMatrix {
   }
 };
 
+// A matrix of integers in groups, as a checkpoint has them.
+struct GroupedWeight {
+  std::vector<int8_t> codes;
+  std::vector<float> scales;
+  std::vector<int8_t> zeros;
+  HostWeight weight;
+
+  // Values below 1; with `exact` they are exact in bf16 and f16 too.
+  GroupedWeight(
+      Random& random, int64_t rows, int64_t cols, const MatrixStorage& storage, bool exact) {
+    const int64_t num_groups = (cols + storage.group_size - 1) / storage.group_size;
+    const int32_t top = storage.quantization == Quantization::kInt4 ? 7 : 127;
+    for (int64_t i = 0; i < rows * cols; ++i) {
+      codes.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
+    }
+    for (int64_t i = 0; i < rows * num_groups; ++i) {
+      const float part =
+          exact ? 1.0F : 1.0F + static_cast<float>(random.integer(0, 1 << 20)) * 0x1p-21F;
+      scales.push_back(part / static_cast<float>(top + 1) / 4.0F);
+      zeros.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
+    }
+    weight.name = "test.weight";
+    weight.format = "grouped";
+    weight.rows = rows;
+    weight.cols = cols;
+    weight.grouped = {.codes = codes.data(),
+                      .scales = scales.data(),
+                      .zeros = storage.zero_points ? zeros.data() : nullptr,
+                      .group_size = storage.group_size,
+                      .num_groups = num_groups};
+  }
+  GroupedWeight(const GroupedWeight&) = delete;
+  GroupedWeight& operator=(const GroupedWeight&) = delete;
+};
+
 inline std::unique_ptr<Matrix> make_matrix(Device& device,
                                            const Floats& values,
                                            int64_t rows,

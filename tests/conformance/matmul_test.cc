@@ -191,6 +191,90 @@ TEST_CASE("make_matrix takes any stored type, transposed or not, and stacks piec
   }
 }
 
+// Rounding to int8 by groups leaves such an x as it is: multiples of 1/128, of which one of every
+// 32 columns is the largest that there can be.
+Floats exact_in_int8(const Shape& shape) {
+  Random random(static_cast<uint32_t>(shape.k));
+  Floats out;
+  for (int64_t i = 0; i < shape.rows * shape.k; ++i) {
+    const bool is_first = i % shape.k % 32 == 0;
+    out.push_back(is_first ? 127.0F / 128.0F
+                           : static_cast<float>(random.integer(-127, 127)) / 128.0F);
+  }
+  return out;
+}
+
+MatrixStorage stored_integers(Quantization kind, int32_t group_size, bool zero_points) {
+  MatrixStorage out(kind, group_size);
+  out.stored = true;
+  out.zero_points = zero_points;
+  return out;
+}
+
+TEST_CASE("integers of a checkpoint are multiplied with as they are, on every instruction set") {
+  const auto reference = make_reference_device();
+  allocate_small_state(*reference);
+  std::map<std::string, std::vector<Floats>> by_group;
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    const bool holds_integers = !device_case.holds_matrix;
+    size_t index = 0;
+    for (const Shape& shape : shapes()) {
+      Problem problem(shape);
+      problem.x = exact_in_int8(shape);
+      for (const Quantization kind : {Quantization::kInt4, Quantization::kInt8}) {
+        for (const int32_t group_size : {32, 64, 96, 128}) {
+          for (const bool zero_points : {false, true}) {
+            MatrixStorage storage = stored_integers(kind, group_size, zero_points);
+            if (!holds_integers)
+              storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
+            INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {}", device_case.name,
+                             shape.rows, shape.k, shape.outputs, shape.k, storage_name(storage),
+                             zero_points));
+            Random random(static_cast<uint32_t>(shape.k + group_size));
+            GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
+            const std::span<const HostWeight> pieces(&stored.weight, 1);
+            const auto w = device->make_matrix(pieces, storage);
+            const auto wanted_w = reference->make_matrix(pieces, storage);
+            CHECK(w->size_bytes ==
+                  device->matrix_bytes("grouped", storage, shape.outputs, shape.k));
+            const Floats got = run(*device, problem, *w, 0, shape.rows);
+            const Floats wanted = run(*reference, problem, *wanted_w, 0, shape.rows);
+            CHECK(worst_error(got, wanted, tolerance(shape, device->info().activation_dtype),
+                              0.0) <= 1.0);
+            if (device_case.bit_group.empty() || !holds_integers) continue;
+            auto& seen = by_group[device_case.bit_group];
+            if (index == seen.size()) seen.push_back(got);
+            CHECK(same_bits(got, seen[index++]));
+            const Floats last = run(*device, problem, *w, shape.rows - 1, 1);
+            CHECK(same_bits(last, Floats(got.end() - shape.outputs, got.end())));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stacked pieces of integers must be of the groups that were planned") {
+  Random random(3);
+  const MatrixStorage storage = stored_integers(Quantization::kInt4, 64, false);
+  GroupedWeight first(random, 5, 100, storage, false);
+  GroupedWeight second(random, 20, 100, storage, false);
+  for (const std::string_view isa : {"generic", "auto"}) {
+    const auto device = make_cpu_device({.isa = std::string(isa), .num_threads = 1});
+    const std::vector<HostWeight> pieces = {first.weight, second.weight};
+    CHECK(device->make_matrix(pieces, storage)->rows == 25);
+    CHECK_THROWS_WITH(device->make_matrix(pieces, stored_integers(Quantization::kInt4, 32, false)),
+                      Catch::Contains("expected groups of 32 of 100 columns"));
+    CHECK_THROWS_WITH(device->make_matrix(pieces, DType::kF32), Catch::Contains("grouped"));
+    HostWeight with_zeros = first.weight;
+    with_zeros.grouped.zeros = first.zeros.data();
+    CHECK_THROWS_WITH(device->make_matrix(std::span(&with_zeros, 1), storage),
+                      Catch::Contains("zero points"));
+  }
+}
+
 TEST_CASE("a weight format without a kernel is refused by name") {
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();

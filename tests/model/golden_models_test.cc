@@ -1,8 +1,10 @@
 // Every tiny checkpoint in tests/golden/models: config reader and loader, judged by what
-// transformers computes from the same files (scripts/make_model_goldens).
+// transformers computes from the same files (scripts/make_model_goldens), and every quantised one,
+// judged by what it computes from the dequantised weights (scripts/make_quantised_checkpoints).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 
 #include "base/file_source.h"
 #include "engine/cpu/cpu_backend.h"
@@ -16,9 +18,11 @@ namespace {
 
 std::vector<std::string> golden_folders() {
   std::vector<std::string> out;
-  const std::string root = std::string(TGI_SOURCE_DIR) + "/tests/golden/models";
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    if (entry.is_directory()) out.push_back(entry.path().string());
+  for (const char* kind : {"models", "quantised"}) {
+    const std::string root = std::string(TGI_SOURCE_DIR) + "/tests/golden/" + kind;
+    for (const auto& entry : std::filesystem::directory_iterator(root)) {
+      if (entry.is_directory()) out.push_back(entry.path().string());
+    }
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -53,7 +57,7 @@ void check_case(const ModelConfig& config, const ModelWeights& weights, const Js
 
 TEST_CASE("tiny checkpoints of every family mean what transformers says") {
   const std::vector<std::string> folders = golden_folders();
-  REQUIRE(folders.size() >= 19);
+  REQUIRE(folders.size() >= 32);
   for (const std::string& folder : folders) {
     INFO(folder);
     const auto files = open_folder(folder);
@@ -66,6 +70,89 @@ TEST_CASE("tiny checkpoints of every family mean what transformers says") {
     CHECK(weights.size_bytes == device.allocated_bytes);
     const Json golden = parse_json(files->require_text("golden.json"));
     for (const Json& item : golden.at("cases")) check_case(model.config, weights, item);
+  }
+}
+
+// The values of rows [rows) and columns [cols) of a fake device's matrix.
+std::vector<float> block(const Matrix& matrix, Range rows, Range cols) {
+  std::vector<float> out;
+  for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    for (int64_t col = cols.begin; col < cols.begin + cols.count; ++col) {
+      out.push_back(fake(matrix).at(row, col));
+    }
+  }
+  return out;
+}
+
+TEST_CASE("each of two ranks has its part of a quantised matrix, and as many bytes as planned") {
+  for (const std::string& folder : golden_folders()) {
+    const auto files = open_folder(folder);
+    const LoadedConfig model = load_model_config(*files);
+    if (!model.json.contains("quantization_config")) continue;
+    INFO(folder);
+    const auto checkpoint = open_checkpoint(*files);
+    FakeDevice device;
+    const ModelWeights whole = load_weights(model, *checkpoint, device, {.dtype = DType::kF32});
+    for (int rank = 0; rank < 2; ++rank) {
+      const LoadWeightsOptions options{.dtype = DType::kF32, .rank = rank, .world_size = 2};
+      const ModelWeights part = load_weights(model, *checkpoint, device, options);
+      CHECK(part.size_bytes == plan_weight_bytes(model, device, options));
+      for (size_t layer = 0; layer < whole.layers.size(); ++layer) {
+        const Matrix& down = *part.layers[layer].down.weight;
+        const Range down_cols = {rank * down.cols, down.cols};
+        CHECK(block(*whole.layers[layer].down.weight, {0, down.rows}, down_cols) ==
+              fake(down).values);
+        const Matrix& o = *part.layers[layer].o.weight;
+        CHECK(block(*whole.layers[layer].o.weight, {0, o.rows}, {rank * o.cols, o.cols}) ==
+              fake(o).values);
+        const Matrix& gate_up = *part.layers[layer].gate_up.weight;
+        const int64_t half = gate_up.rows / 2;
+        for (int64_t which = 0; which < 2; ++which) {
+          CHECK(block(*whole.layers[layer].gate_up.weight, {(2 * which + rank) * half, half},
+                      {0, gate_up.cols}) ==
+                block(gate_up, {which * half, half}, {0, gate_up.cols}));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what is quantised is held as integers where a device can, and only there") {
+  const std::map<std::string, std::string> expected = {
+      // qkv, o, gate_up, down of the last layer, by bits and zero points.
+      {"ct-int4", "4 4 4 4"},
+      {"ct-int4-asym-f16", "- 4z 4z 4z"},
+      {"ct-int8-channel", "8 8 8 8"},
+      {"ct-int8-asym", "8z 8z 8z 8z"},
+      {"ct-w8a8", "8 8 8 8"},
+      {"ct-fp8", "- - - -"},
+      {"gptq", "4 4 4 4"},
+      {"gptq-act-order", "- - - -"},
+      {"awq", "4z 4z 4z -"},
+      {"gptq-v2-8bit-row-qwen2", "8z 8z 8z 8z"},
+      {"fp8-blocks", "- - - -"},
+      {"ct-fp8-tensor-f16", "- - - -"},
+      {"fp8-single", "- - - -"},
+  };
+  for (const auto& [name, forms] : expected) {
+    INFO(name);
+    const auto files = open_folder(std::string(TGI_SOURCE_DIR) + "/tests/golden/quantised/" + name);
+    const LoadedConfig model = load_model_config(*files);
+    FakeDevice device;
+    const ModelWeights weights =
+        load_weights(model, *open_checkpoint(*files), device, {.dtype = DType::kF32});
+    const LayerWeights& layer = weights.layers.back();
+    std::string got;
+    for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) {
+      const MatrixStorage& storage = fake(*linear->weight).storage;
+      if (!got.empty()) got += " ";
+      got += !storage.stored ? "-" : storage.quantization == Quantization::kInt4 ? "4" : "8";
+      if (storage.stored && storage.zero_points) got += "z";
+    }
+    CHECK(got == forms);
+    CHECK_THROWS_WITH(load_weights(model, *open_checkpoint(*files), device,
+                                   {.quantization = Quantization::kInt8}),
+                      Catch::Contains("quantised in the checkpoint already"));
   }
 }
 
