@@ -67,11 +67,14 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "ranks that share the model: one GPU each, or threads of the processor, where it is no "
          "faster; default 1, where TGI takes all GPUs (tgid --num-shard)",
          [](Options& o, const std::string& v) { pass_count(o, "num-shard", v); }),
-    sets("quantize",
-         "KIND",
-         "int8 or int4: round the weights to that while loading; none. TGI's and LoRAX's kinds are "
-         "refused, each with what to use (tgid --quantize)",
-         set_quantize),
+    sets(
+        "quantize",
+        "KIND",
+        "int8 or int4: round the weights to that while loading; none; compressed-tensors, gptq, "
+        "awq, "
+        "fp8: the checkpoint must be so. TGI's and LoRAX's other kinds are refused, each with what "
+        "to use (tgid --quantize)",
+        set_quantize),
     fixed("speculate",
           "N",
           "0",

@@ -44,29 +44,28 @@ struct Quantization {
   std::string_view instead;
 };
 
-constexpr std::string_view kFromCheckpoint =
-    "checkpoints in this format can't be read yet, and once they can, config.json says so by "
-    "itself; take the unquantised checkpoint with --quantize int8 or int4";
+constexpr std::string_view kOtherCheckpoint =
+    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq or fp8, "
+    "or "
+    "the unquantised one with --quantize int8 or int4";
 constexpr std::string_view kRoundToInt8 =
     "its kernels are for CUDA; --quantize int8 rounds the weights to 8 bits while loading";
 constexpr std::string_view kRoundToInt4 =
     "its kernels are for CUDA; --quantize int4 rounds the weights to 4 bits while loading";
-constexpr std::string_view kNoFp8 = "8-bit floats are not available yet; use --quantize int8";
+constexpr std::string_view kNoFp8Cache =
+    "8-bit floats of the KV cache are --kv-cache-dtype fp8_e4m3fn on a GPU; for weights use "
+    "--quantize int8";
 
 // Those of TGI, and after the empty line those that only LoRAX has.
 constexpr auto kQuantizations = std::to_array<Quantization>({
-    {"awq", kFromCheckpoint},
-    {"compressed-tensors", kFromCheckpoint},
-    {"exl2", kFromCheckpoint},
-    {"gptq", kFromCheckpoint},
-    {"marlin", kFromCheckpoint},
+    {"exl2", kOtherCheckpoint},
+    {"marlin", kOtherCheckpoint},
     {"eetq", kRoundToInt8},
     {"bitsandbytes", kRoundToInt8},
     {"bitsandbytes-nf4", kRoundToInt4},
     {"bitsandbytes-fp4", kRoundToInt4},
-    {"fp8", kNoFp8},
 
-    {"fp8-kv", kNoFp8},
+    {"fp8-kv", kNoFp8Cache},
     {"hqq-4bit", kRoundToInt4},
     {"hqq-3bit", kRoundToInt4},
     {"hqq-2bit", kRoundToInt4},
@@ -134,8 +133,9 @@ void pass_dtype(ServeOptions& options, const char* flag, const std::string& valu
 }
 
 void set_quantize(ServeOptions& options, const std::string& value) {
-  if (value == "int8" || value == "int4" || value == "none") {
-    return pass_to_engine(options, "quantize", value);
+  // The last four are what a checkpoint must then be.
+  for (const char* known : {"int8", "int4", "none", "awq", "compressed-tensors", "gptq", "fp8"}) {
+    if (value == known) return pass_to_engine(options, "quantize", value);
   }
   for (const Quantization& row : kQuantizations) {
     if (row.name != value) continue;

@@ -22,10 +22,13 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint's")
       ->type_name("DTYPE")
       ->check(CLI::IsMember({"auto", "f32", "bf16", "f16"}));
-  app.add_option("--quantize", flags.quantize,
-                 "none, or round the layers' weights to int8 or int4 while loading")
+  app.add_option(
+         "--quantize", flags.quantize,
+         "none, or round the layers' weights to int8 or int4 while loading; the format of a "
+         "quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and "
+         "only checked")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"none", "int8", "int4"}));
+      ->check(CLI::IsMember({"none", "int8", "int4", "compressed-tensors", "gptq", "awq", "fp8"}));
   app.add_option("--quantize-group-size", flags.quantize_group_size,
                  "columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for "
                  "int4")

@@ -31,8 +31,12 @@ struct Row {
 
 std::string weights_type(const ipc::ModelStatus& model) {
   if (model.quantize == "none") return model.dtype;
-  return fmt::format("{} in groups of {} (the rest {})", model.quantize, model.quantize_group_size,
-                     model.dtype);
+  std::string out = model.quantize;
+  if (!model.quantize_held.empty()) out += fmt::format(" held as {}", model.quantize_held);
+  if (model.quantize_group_size > 0) {
+    out += fmt::format(" in groups of {}", model.quantize_group_size);
+  }
+  return fmt::format("{} (the rest {})", out, model.dtype);
 }
 
 std::string backend(const ipc::ModelStatus& model) {

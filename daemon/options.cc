@@ -150,8 +150,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "quantize",
         "KIND",
         "none, or round the weights of the layers to int8 or int4 while loading: less memory, "
-        "faster "
-        "decoding, slightly different answers",
+        "faster decoding, slightly different answers; the format of a quantised checkpoint "
+        "(compressed-tensors, gptq, awq, fp8) is known by itself and only checked",
         [](auto& o) -> auto& { return o.model.quantize; }),
     {.flag = "quantize-group-size",
      .value_name = "N",

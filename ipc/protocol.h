@@ -168,7 +168,7 @@ struct LoadParams {                               // what is absent stays as the
   std::optional<std::string> load_format{};       // "auto" or "dummy"
   std::optional<std::string> tokenizer_config{};  // a file with another chat template
   std::optional<std::string> dtype{};             // "auto", "f32", "bf16", "f16"
-  std::optional<std::string> quantize{};          // "none", "int8", "int4"
+  std::optional<std::string> quantize{};          // "none", "int8", "int4", or a storage format
   std::optional<int64_t> quantize_group_size{};   // columns that share a scale; 0: the default
   std::optional<std::string> kv_cache_dtype{};    // "auto", "f32", "bf16", "f16"
   std::optional<int64_t> kv_cache_memory{};       // bytes
@@ -191,9 +191,13 @@ struct MemoryPlan {  // bytes, of all ranks together
 struct ModelStatus {
   std::string name;
   std::string architecture;
-  std::string dtype;     // of the weights as they are in memory
-  std::string quantize;  // "none", or of the layers' matrices: "int8", "int4"
-  int64_t quantize_group_size = 0;
+  std::string dtype;  // of the weights as they are in memory
+  // "none"; of the layers' matrices that were rounded while loading "int8", "int4"; of a quantised
+  // checkpoint its format: "compressed-tensors", "gptq", "awq", "fp8"
+  std::string quantize;
+  std::string
+      quantize_held{};  // of a quantised checkpoint, in memory: "int4", "bf16", "int4, bf16"
+  int64_t quantize_group_size = 0;  // columns that share a scale; 0: none do
   std::string kv_cache_dtype;
   std::string backend;         // "cpu"
   std::string isa;             // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"

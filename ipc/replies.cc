@@ -163,6 +163,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::architecture>("architecture"),
       field<&M::dtype>("dtype"),
       field<&M::quantize>("quantize"),
+      field<&M::quantize_held>("quantize_held"),
       field<&M::quantize_group_size>("quantize_group_size"),
       field<&M::kv_cache_dtype>("kv_cache_dtype"),
       field<&M::backend>("backend"),

@@ -198,7 +198,8 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   auto out = from_params<LoadParams>(params);
   if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
   check_choice(out.load_format, "load_format", {"auto", "dummy"});
-  check_choice(out.quantize, "quantize", {"none", "int8", "int4"});
+  check_choice(out.quantize, "quantize",
+               {"none", "int8", "int4", "compressed-tensors", "gptq", "awq", "fp8"});
   check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
   check_choice(out.backend, "backend", {"auto", "cpu", "cuda", "reference"});
   check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16", "f8e4m3"});

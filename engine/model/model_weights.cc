@@ -1,10 +1,12 @@
 #include "engine/model/model_weights.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 
 #include "base/error.h"
 #include "engine/model/weight_check.h"
@@ -67,6 +69,8 @@ class StoragePlan {
     }
     return {kind, options_.group_size};
   }
+
+  bool is_quantised(const TensorEntry& entry) const { return !form(entry).quantised_as.empty(); }
 
  private:
   std::string on_each_rank(const TensorEntry& entry, int64_t cols) const {
@@ -383,6 +387,28 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
   for (const LayerLinear& row : kLayerLinears) {
     for (const LinearPart& part : row.parts) check(part.weight, 0);
   }
+}
+
+HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& options) {
+  HeldWeights out;
+  const RankView view(model, options);
+  const StoragePlan storage(model, options, view.table());
+  std::vector<std::string_view> types;
+  bool any_quantised = false;
+  for (const LayerLinear& row : kLayerLinears) {
+    const std::vector<const TensorEntry*> entries = view.entries(row.parts, 0);
+    if (entries.empty()) continue;
+    for (const TensorEntry* entry : entries) any_quantised |= storage.is_quantised(*entry);
+    const MatrixStorage held =
+        storage.of(entries, row.parts.front().weight, view.col_range(*entries.front()));
+    types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
+    out.group_size = std::max(out.group_size, held.group_size);
+  }
+  if (!any_quantised) return {};
+  std::ranges::sort(types, std::greater<>());
+  types.erase(std::ranges::unique(types).begin(), types.end());
+  out.types = fmt::format("{}", fmt::join(types, ", "));
+  return out;
 }
 
 int64_t plan_weight_bytes(const LoadedConfig& model,

@@ -34,7 +34,25 @@ DType cache_dtype(const ModelOptions& options, DType weights) {
   return resolve_dtype("kv cache dtype", options.kv_cache_dtype, weights);
 }
 
-Quantization resolve_quantization(const ModelOptions& options) {
+// The name of a storage format is no order but a claim about the checkpoint, as TGI's users make
+// it.
+void check_format_claim(const ModelOptions& options, const LoadedConfig& model) {
+  if (options.quantize == model.weight_format->name) return;
+  const bool is_dense = model.weight_format->name == "dense";
+  throw Error(Code::kInvalidArgument,
+              fmt::format("quantize {}: the checkpoint is {}; {}", options.quantize,
+                          is_dense ? "not quantised" : model.weight_format->name,
+                          is_dense ? "use int8 or int4 to round it while loading, or make such a "
+                                     "checkpoint with `tgi quantize`"
+                                   : "leave quantize out"));
+}
+
+Quantization resolve_quantization(const ModelOptions& options, const LoadedConfig& model) {
+  for (const WeightFormat* format : weight_formats()) {
+    if (format->name == "dense" || options.quantize != format->name) continue;
+    check_format_claim(options, model);
+    return Quantization::kNone;
+  }
   for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
     if (options.quantize != quantization_name(kind)) continue;
     if (kind == Quantization::kNone && options.quantize_group_size != 0) {
@@ -50,9 +68,11 @@ Quantization resolve_quantization(const ModelOptions& options) {
       fmt::format("quantize \"{}\" is not known; use none, int8 or int4", options.quantize));
 }
 
-LoadWeightsOptions load_weights_options(const ModelOptions& options, DType dtype) {
+LoadWeightsOptions load_weights_options(const ModelOptions& options,
+                                        const LoadedConfig& model,
+                                        DType dtype) {
   return {.dtype = dtype,
-          .quantization = resolve_quantization(options),
+          .quantization = resolve_quantization(options, model),
           .group_size = options.quantize_group_size,
           .world_size = options.num_shard};
 }
@@ -137,7 +157,7 @@ void ServedModel::check(const ModelOptions& options) {
   ServedModel model;
   const LoadedConfig loaded = model.read_files(options);
   const DType dtype = weight_dtype(options, loaded.config);
-  const LoadWeightsOptions how = load_weights_options(options, dtype);
+  const LoadWeightsOptions how = load_weights_options(options, loaded, dtype);
   check_quantization(loaded, how);
   const MatrixStorage storage = how.quantization == Quantization::kNone
                                     ? MatrixStorage(dtype)
@@ -172,7 +192,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
 
   const DType dtype = weight_dtype(options, config);
   const DType kv_dtype = cache_dtype(options, dtype);
-  const LoadWeightsOptions how = load_weights_options(options, dtype);
+  const LoadWeightsOptions how = load_weights_options(options, loaded, dtype);
   const auto open = [&](const DeviceInfo& device) {
     return options.load_format == "dummy"
                ? make_dummy_checkpoint(loaded, 0, device.makes_random_matrices)
@@ -196,6 +216,14 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.dtype = dtype_name(dtype);
   facts.quantize = quantization_name(how.quantization);
   facts.quantize_group_size = effective_group_size(how);
+  const HeldWeights held = held_weights(loaded, how);
+  if (!held.types.empty()) {
+    // Only the cpu backend has kernels for a checkpoint's own integers.
+    const bool holds_integers = ranks.backend == "cpu";
+    facts.quantize = loaded.weight_format->name;
+    facts.quantize_held = holds_integers ? held.types : facts.dtype;
+    facts.quantize_group_size = holds_integers ? held.group_size : 0;
+  }
   facts.kv_cache_dtype = dtype_name(kv_dtype);
   facts.backend = ranks.backend;
   facts.isa = ranks.isa;
@@ -245,6 +273,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
                             {"params", facts.num_params},
                             {"dtype", facts.dtype},
                             {"quantize", facts.quantize},
+                            {"held", facts.quantize_held},
                             {"backend", facts.backend},
                             {"isa", facts.isa},
                             {"ranks", facts.num_shard},

@@ -22,8 +22,10 @@ struct ModelOptions {
   std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
   std::string dtype =
       "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"
-  std::string quantize = "none";    // "none", "int8", "int4": the layers' matrices, while loading
-  int32_t quantize_group_size = 0;  // 0: the default of the kind
+  // "none", "int8", "int4": the layers' matrices, while loading; or the name of a storage format,
+  // which the checkpoint must then have.
+  std::string quantize = "none";
+  int32_t quantize_group_size = 0;      // 0: the default of the kind
   std::string kv_cache_dtype = "auto";  // "auto" (the weights'), "f32", "bf16", "f16"
   std::string backend = "auto";  // "auto": cuda where there is a GPU, else cpu; "cuda", "cpu",
                                  // "reference": plain double-precision loops

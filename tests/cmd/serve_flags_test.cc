@@ -177,15 +177,17 @@ TEST_CASE("serve flags: the model is a folder or demo, given once") {
 }
 
 TEST_CASE("serve flags: TGI's and LoRAX's quantisations are refused with what to use") {
-  for (const char* kind : {"awq", "compressed-tensors", "eetq", "exl2", "gptq", "marlin",
-                           "bitsandbytes", "bitsandbytes-nf4", "bitsandbytes-fp4", "fp8", "fp8-kv",
-                           "hqq-4bit", "hqq-3bit", "hqq-2bit"}) {
+  for (const char* kind : {"eetq", "exl2", "marlin", "bitsandbytes", "bitsandbytes-nf4",
+                           "bitsandbytes-fp4", "fp8-kv", "hqq-4bit", "hqq-3bit", "hqq-2bit"}) {
     INFO(kind);
     CHECK(code_of({"--quantize", kind}) == Code::kUnsupported);
     CHECK_THAT(refusal({"--quantize", kind}),
                Catch::StartsWith("--quantize: " + std::string(kind) + ": ") &&
                    Catch::Contains("--quantize int"));
     CHECK_THAT(refusal({}, {{"QUANTIZE", kind}}), Catch::StartsWith("QUANTIZE: "));
+  }
+  for (const char* kind : {"int4", "none", "awq", "compressed-tensors", "gptq", "fp8"}) {
+    CHECK(resolve({"--quantize", kind}).engine == std::vector<EngineSetting>{{"quantize", kind}});
   }
   CHECK(resolve({"--quantize", "int8"}).engine == std::vector<EngineSetting>{{"quantize", "int8"}});
   CHECK(code_of({"--kv-cache-dtype", "fp8_e5m2"}) == Code::kUnsupported);
