@@ -3,6 +3,8 @@
 //
 // What the numbers are is in engine/tensor/random_weights.h; the key of a tensor is a hash of seed
 // and name. A device that makes random weights itself is only told the key.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -194,6 +196,12 @@ class DummyCheckpoint final : public Checkpoint {
 std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model,
                                                   uint64_t seed,
                                                   bool device_makes_matrices) {
+  if (model.weight_format->name != "dense") {
+    throw Error(Code::kUnsupported,
+                fmt::format("random weights are plain numbers, but config.json says {}; take "
+                            "quantization_config out of it",
+                            model.weight_format->name));
+  }
   return std::make_unique<DummyCheckpoint>(model, seed, device_makes_matrices);
 }
 

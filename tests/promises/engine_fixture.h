@@ -27,6 +27,7 @@ namespace tgi {
 struct FixtureOptions {
   DType dtype = DType::kF32;
   Quantization quantization = Quantization::kNone;
+  bool is_reference = false;  // in place of the cpu device
   std::string isa = "auto";
   int num_ranks = 1;
   int num_threads = 2;          // of each rank
@@ -47,8 +48,10 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                                          const FixtureOptions& options,
                                          std::unique_ptr<Communicator> communicator) {
   const ModelConfig& config = model.config;
-  auto device = make_cpu_device(
-      {.isa = options.isa, .num_threads = options.num_threads, .may_oversubscribe = true});
+  auto device = options.is_reference ? make_reference_device(options.num_ranks)
+                                     : make_cpu_device({.isa = options.isa,
+                                                        .num_threads = options.num_threads,
+                                                        .may_oversubscribe = true});
   const auto checkpoint =
       options.random_weights ? make_dummy_checkpoint(model, 1) : open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device,

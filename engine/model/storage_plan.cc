@@ -1,0 +1,68 @@
+#include "engine/model/storage_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/model/weight_check.h"
+
+namespace tgi {
+
+StoragePlan::StoragePlan(const LoadedConfig& model,
+                         const LoadWeightsOptions& options,
+                         const TensorTable& table)
+    : model_(model), options_(options), untied_(table.find(Role::kLmHead) != nullptr) {}
+
+MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
+                              Role role,
+                              Range cols) const {
+  const TensorEntry& entry = *entries.front();
+  const bool is_embedding =
+      role == Role::kPositionEmbedding || (role == Role::kTokenEmbedding && untied_);
+  if (options_.quantization == Quantization::kNone || is_embedding) {
+    const MatrixStorage first = storage_of(form(entry), cols, options_.dtype);
+    const bool all_alike = std::ranges::all_of(entries, [&](const TensorEntry* other) {
+      return storage_of(form(*other), cols, options_.dtype) == first;
+    });
+    return all_alike ? first : MatrixStorage(options_.dtype);
+  }
+  const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
+  const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
+  for (const TensorEntry* each : entries) check_plain(*each);
+  if (options_.group_size == 0) {
+    return {kind, effective_group_size({.quantization = kind})};
+  }
+  if (cols.count % options_.group_size != 0) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("quantize group size {} does not divide the {} columns of {}{}; use one "
+                    "that does, or 0 for the default",
+                    options_.group_size, cols.count, entry.name, on_each_rank(entry, cols.count)));
+  }
+  return {kind, options_.group_size};
+}
+
+bool StoragePlan::is_quantised(const TensorEntry& entry) const {
+  return !form(entry).quantised_as.empty();
+}
+
+StoredForm StoragePlan::form(const TensorEntry& entry) const {
+  return model_.weight_format->form_of(model_.json, matrix_spec(model_, entry));
+}
+
+std::string StoragePlan::on_each_rank(const TensorEntry& entry, int64_t cols) const {
+  if (cols == entry.cols) return "";
+  return fmt::format(" on each of {} ranks", options_.world_size);
+}
+
+void StoragePlan::check_plain(const TensorEntry& entry) const {
+  const std::string quantised_as = form(entry).quantised_as;
+  if (quantised_as.empty()) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("quantize {}: {} is quantised in the checkpoint already (as {}); load it "
+                          "without --quantize",
+                          quantization_name(options_.quantization), entry.name, quantised_as));
+}
+
+}  // namespace tgi

@@ -1,0 +1,37 @@
+// How the matrices of a model are to be held on its device: settled from config and options alone,
+// so that what is planned is what is loaded.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/model/model_weights.h"
+#include "engine/model/tensor_table.h"
+
+namespace tgi {
+
+// References what it is made of.
+class StoragePlan {
+ public:
+  StoragePlan(const LoadedConfig& model,
+              const LoadWeightsOptions& options,
+              const TensorTable& table);
+
+  // Of the parts of a stacked matrix together; `cols` are this rank's. Parts that the checkpoint
+  // stores in different ways are decoded. Throws kInvalidArgument for a group size that does not
+  // divide the columns, and for a matrix that is to be quantised and is already.
+  MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
+
+  bool is_quantised(const TensorEntry& entry) const;
+
+ private:
+  StoredForm form(const TensorEntry& entry) const;
+  std::string on_each_rank(const TensorEntry& entry, int64_t cols) const;
+  void check_plain(const TensorEntry& entry) const;
+
+  const LoadedConfig& model_;
+  const LoadWeightsOptions& options_;
+  const bool untied_;
+};
+
+}  // namespace tgi
