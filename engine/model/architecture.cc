@@ -49,6 +49,33 @@ void read_generation_config(const FileSource& files, ModelConfig& model) {
   }
 }
 
+// The first quantisers wrote their settings into a file of their own.
+struct SettingsFile {
+  const char* name;
+  const char* method;  // quantization_config.quant_method where it does not say
+};
+constexpr SettingsFile kSettingsFiles[] = {{"quantize_config.json", "gptq"},
+                                           {"quant_config.json", "awq"}};
+
+void add_quantization_config(const FileSource& files, Json& config) {
+  if (!config.is_object()) return;
+  const auto found = config.find("quantization_config");
+  if (found != config.end() && !found->is_null()) return;
+  for (const SettingsFile& file : kSettingsFiles) {
+    const auto text = files.find_text(file.name);
+    if (!text) continue;
+    try {
+      Json settings = parse_json(*text);
+      const JsonReader reader(settings, "");
+      settings["quant_method"] = reader.string_or("quant_method", file.method);
+      config["quantization_config"] = std::move(settings);
+      return;
+    } catch (const Error& error) {
+      throw error.in(files.describe(file.name));
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const Architecture* const> architectures() {
@@ -75,6 +102,7 @@ LoadedConfig load_model_config(const FileSource& files) {
   LoadedConfig loaded;
   try {
     loaded.json = parse_json(text);
+    add_quantization_config(files, loaded.json);
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
     loaded.weight_format = &find_weight_format(config);

@@ -60,6 +60,18 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   return out;
 }
 
+int64_t read_group_size(const JsonReader& quantization, std::string_view key, int64_t fallback) {
+  // No matrix has more columns, and sums with it do not overflow.
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  const int64_t group_size = quantization.integer_or(key, fallback);
+  if (group_size == 0 || group_size < -1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected -1 for one group per row, or a number of columns, got {}",
+                            quantization.path_of(key), group_size));
+  }
+  return group_size == -1 ? 0 : std::min(group_size, kLargest);
+}
+
 void check_stored_tensor(const StoredTensor& tensor,
                          std::span<const int64_t> expected,
                          WeightProblems& problems) {

@@ -99,7 +99,13 @@ std::span<const WeightFormat* const> weight_formats();
 // By config.json. Throws kUnsupported naming the quant_method when no format claims it.
 const WeightFormat& find_weight_format(const JsonReader& config);
 
-// Shared by formats. Adds to `problems` when the tensor's type can't be computed with or its shape
+// --- shared by formats
+
+// Columns in a group, from a member of quantization_config: -1 or null stand for one group per row,
+// which is returned as 0. Throws kInvalidArgument for 0 and other negative numbers.
+int64_t read_group_size(const JsonReader& quantization, std::string_view key, int64_t fallback);
+
+// Adds to `problems` when the tensor's type can't be computed with or its shape
 // is not `expected`.
 void check_stored_tensor(const StoredTensor& tensor,
                          std::span<const int64_t> expected,

@@ -37,6 +37,7 @@ Floats multiply(const MatmulKernel& kernel,
                 .num_rows = rows,
                 .k = w.cols,
                 .group_size = w.layout.group_size,
+                .head = w.layout.head,
                 .panels = w.panel(0),
                 .panel_bytes = w.panel_bytes,
                 .num_panels = w.num_panels(),
@@ -78,6 +79,29 @@ void check(PanelType type, const MatmulKernel& amx) {
   }
 }
 
+// The integers of a checkpoint, with other scales and with zero points.
+void check_stored(PanelType type, const MatmulKernel& amx) {
+  ThreadPool pool(1);
+  Random random(29);
+  const Quantization kind = type == PanelType::kInt8 ? Quantization::kInt8 : Quantization::kInt4;
+  for (const bool zero_points : {false, true}) {
+    for (const auto& [rows, outputs, k, group_size] :
+         {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 256, 128}}) {
+      MatrixStorage storage(kind, group_size);
+      storage.stored = true;
+      storage.zero_points = zero_points;
+      GroupedWeight stored(random, outputs, k, storage, false);
+      const KernelTable& plain = generic_kernels();
+      const PanelMatrix w(std::span(&stored.weight, 1), storage, plain, pool);
+      const Floats x = random.values(int64_t{rows} * k);
+      INFO(fmt::format("({}, {}) x {} in groups of {}, zero points {}", rows, k, outputs,
+                       group_size, zero_points));
+      CHECK(same_bits(multiply(amx, w, x, {}, rows),
+                      multiply(plain.matmul[static_cast<size_t>(type)], w, x, {}, rows)));
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the matrix unit's bf16 matmul has the bits of the plain one") {
@@ -91,9 +115,11 @@ TEST_CASE("the matrix unit's int8 and int4 matmuls have the bits of the plain on
   MatmulKernel int8 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt8)];
   int8.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt8>::run;
   check(PanelType::kInt8, int8);
+  check_stored(PanelType::kInt8, int8);
   MatmulKernel int4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt4)];
   int4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt4>::run;
   check(PanelType::kInt4, int4);
+  check_stored(PanelType::kInt4, int4);
 }
 
 }  // namespace tgi

@@ -94,6 +94,7 @@ double measure_flops(const KernelTable& kernels, ThreadPool& pool, const MatrixS
                       .num_rows = rows,
                       .k = 64,
                       .group_size = layout.group_size,
+                      .head = layout.head,
                       .panels = w,
                       .panel_bytes = layout.bytes(),
                       .num_panels = 4,
@@ -113,9 +114,18 @@ struct NamedStorage {
   bool all_rows;
 };
 
+MatrixStorage stored_integers(Quantization kind, bool zero_points) {
+  MatrixStorage out(kind, 128);
+  out.stored = true;
+  out.zero_points = zero_points;
+  return out;
+}
+
 const NamedStorage kStorages[] = {{"bf16", DType::kBF16, true},
                                   {"int8", {Quantization::kInt8, 128}, true},
                                   {"int4", {Quantization::kInt4, 32}, true},
+                                  {"gptq", stored_integers(Quantization::kInt4, false), false},
+                                  {"awq", stored_integers(Quantization::kInt4, true), false},
                                   {"f16", DType::kF16, false},
                                   {"f32", DType::kF32, false}};
 
@@ -130,10 +140,15 @@ void bench_matmul(Device& device, const KernelTable& kernels, ThreadPool& pool, 
       const double peak = measure_flops(kernels, pool, storage);
       // Several copies, so that none stays in the cache between two uses.
       std::vector<std::unique_ptr<Matrix>> copies;
-      const int64_t size = device.matrix_bytes("dense", storage, n, k);
+      const int64_t size = device.matrix_bytes(storage.format(), storage, n, k);
       const int64_t num_copies = std::max<int64_t>(1, (int64_t{160} << 20) / size);
       for (int64_t i = 0; i < num_copies; ++i) {
-        copies.push_back(make_matrix(device, values, n, k, storage));
+        if (storage.stored) {
+          const GroupedWeight stored(random, n, k, storage, false);
+          copies.push_back(device.make_matrix(std::span(&stored.weight, 1), storage));
+        } else {
+          copies.push_back(make_matrix(device, values, n, k, storage));
+        }
       }
       for (const int64_t rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
         if (!all_rows && rows != 1 && rows != 512) continue;

@@ -168,6 +168,22 @@ TEST_CASE("a quantized config is refused by its method") {
              Catch::Contains("'exl2'"));
 }
 
+TEST_CASE("quantisation settings in a file of their own count where config.json has none") {
+  const auto load = [](const Json& config, const char* file, const char* text) {
+    return load_model_config(MemorySource(
+        std::map<std::string, std::string>{{"config.json", config.dump()}, {file, text}}));
+  };
+  const Json plain = small_llama();
+  CHECK(load(plain, "quantize_config.json", R"({"bits":4,"group_size":64})").weight_format->name ==
+        "gptq");
+  CHECK(load(plain, "quant_config.json", R"({"w_bit":4,"q_group_size":64,"version":"GEMM"})")
+            .weight_format->name == "awq");
+  CHECK_THROWS_WITH(load(plain, "quantize_config.json", "[]"),
+                    Catch::Contains("memory/quantize_config.json"));
+  const Json other = with(plain, "quantization_config", {{"quant_method", "fp8"}});
+  CHECK(load(other, "quantize_config.json", "[]").weight_format->name == "fp8");
+}
+
 TEST_CASE("mistral: no field is a window of 4096, null is none") {
   const Json config = with(small_llama(), "architectures", {"MistralForCausalLM"});
   CHECK(load_config(config).config.sliding_window == 4096);

@@ -38,16 +38,8 @@ AwqConfig read_awq(const JsonReader& config) {
     unsupported(fmt::format("version '{}' can't be loaded; what can is gemm", version));
   }
   AwqConfig out;
-  const int64_t group_size = quantization.has("q_group_size")
-                                 ? quantization.integer("q_group_size")
-                                 : quantization.integer_or("group_size", 128);
-  if (group_size == 0 || group_size < -1) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("quantization_config.group_size: expected -1 for one group per row, or "
-                            "a number of columns, got {}",
-                            group_size));
-  }
-  out.group_size = std::max<int64_t>(0, group_size);
+  const bool is_old = quantization.has("q_group_size");
+  out.group_size = read_group_size(quantization, is_old ? "q_group_size" : "group_size", 128);
   out.dense_modules = quantization.strings_or_empty("modules_to_not_convert");
   return out;
 }

@@ -47,7 +47,8 @@ Layout read_layout(const std::string& format, const std::string& type) {
 void read_block(const JsonReader& weights, CompressedScheme& out) {
   const Json size = weights.has("block_structure") ? weights.json().at("block_structure") : Json();
   const auto is_count = [](const Json& item) {
-    return item.is_number_integer() && item.get<int64_t>() > 0;
+    return item.is_number_integer() && item.get<int64_t>() > 0 &&
+           item.get<int64_t>() <= int64_t{1} << 31;
   };
   if (!size.is_array() || size.size() != 2 || !is_count(size[0]) || !is_count(size[1])) {
     throw Error(Code::kInvalidArgument,
@@ -80,23 +81,19 @@ CompressedScheme read_scheme(const JsonReader& group,
   const std::string type = weights.string_or("type", "int");
   if (type != "int" && type != "float") unsupported(fmt::format("type '{}'", type));
   out.layout = read_layout(out.format, type);
-  out.bits = static_cast<int32_t>(weights.integer_or("num_bits", 8));
-  const bool known_bits =
-      out.layout == Layout::kPacked ? out.bits == 4 || out.bits == 8 : out.bits == 8;
+  const int64_t bits = weights.integer_or("num_bits", 8);
+  const bool known_bits = bits == 8 || (bits == 4 && out.layout == Layout::kPacked);
   if (!known_bits) {
-    unsupported(fmt::format("{} with {} bits can't be loaded; what can is {}", out.format, out.bits,
+    unsupported(fmt::format("{} with {} bits can't be loaded; what can is {}", out.format, bits,
                             out.layout == Layout::kPacked ? "4 and 8" : "8"));
   }
+  out.bits = static_cast<int32_t>(bits);
   const bool has_group_size = weights.integer_or("group_size", -1) > 0;
   out.strategy = choose(
       "strategy", weights.string_or("strategy", has_group_size ? "group" : "tensor"), kStrategies);
   if (out.strategy == Strategy::kGroup) {
-    out.group_size = weights.integer("group_size");
-    if (out.group_size < 1) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: expected a number of columns, got {}",
-                              weights.path_of("group_size"), out.group_size));
-    }
+    out.group_size = read_group_size(weights, "group_size", -1);
+    if (out.group_size == 0) out.strategy = Strategy::kChannel;
   }
   if (out.strategy == Strategy::kBlock) {
     if (out.layout != Layout::kFloat) unsupported("integers in blocks can't be loaded");

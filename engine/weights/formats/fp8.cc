@@ -29,7 +29,8 @@ struct Fp8Config {
 ScaleGrid read_block_size(const JsonReader& quantization) {
   const Json& size = quantization.json().at("weight_block_size");
   const auto is_count = [](const Json& item) {
-    return item.is_number_integer() && item.get<int64_t>() > 0;
+    return item.is_number_integer() && item.get<int64_t>() > 0 &&
+           item.get<int64_t>() <= int64_t{1} << 31;
   };
   if (!size.is_array() || size.size() != 2 || !is_count(size[0]) || !is_count(size[1])) {
     throw Error(Code::kInvalidArgument,

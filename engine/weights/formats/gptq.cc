@@ -51,18 +51,12 @@ std::vector<std::string> read_modules(const JsonReader& config) {
 GptqConfig read_gptq(const JsonReader& config) {
   const JsonReader quantization = config.object("quantization_config");
   GptqConfig out;
-  out.bits = static_cast<int32_t>(quantization.integer("bits"));
-  if (out.bits != 4 && out.bits != 8) {
-    unsupported(fmt::format("with {} bits can't be loaded; what can is 4 and 8", out.bits));
+  const int64_t bits = quantization.integer("bits");
+  if (bits != 4 && bits != 8) {
+    unsupported(fmt::format("with {} bits can't be loaded; what can is 4 and 8", bits));
   }
-  const int64_t group_size = quantization.integer_or("group_size", 128);
-  if (group_size == 0 || group_size < -1) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("quantization_config.group_size: expected -1 for one group per row, or "
-                            "a number of columns, got {}",
-                            group_size));
-  }
-  out.group_size = std::max<int64_t>(0, group_size);
+  out.bits = static_cast<int32_t>(bits);
+  out.group_size = read_group_size(quantization, "group_size", 128);
   out.symmetric = quantization.boolean_or("sym", true);
   out.act_order = quantization.boolean_or("desc_act", false);
   const std::string layout = quantization.string_or("checkpoint_format", "gptq");
