@@ -100,7 +100,7 @@ _tgi() {
       case "$previous" in
         --load-format) COMPREPLY=($(compgen -W 'auto dummy' -- "$word")); return ;;
         --dtype) COMPREPLY=($(compgen -W 'auto f32 bf16 f16' -- "$word")); return ;;
-        --quantize) COMPREPLY=($(compgen -W 'none int8 int4' -- "$word")); return ;;
+        --quantize) COMPREPLY=($(compgen -W 'none int8 int4 compressed-tensors gptq awq fp8' -- "$word")); return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
         --backend) COMPREPLY=($(compgen -W 'auto cpu cuda reference' -- "$word")); return ;;
         --num-shard) COMPREPLY=(); return ;;

@@ -106,7 +106,7 @@ _tgi() {
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
-        '--quantize[int8 or int4\: round the weights to that while loading; none. TGI'\''s and LoRAX'\''s kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
+        '--quantize[int8 or int4\: round the weights to that while loading; none; compressed-tensors, gptq, awq, fp8\: the checkpoint must be so. TGI'\''s and LoRAX'\''s other kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
         '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
         '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \
@@ -162,7 +162,7 @@ _tgi() {
         '--help[print help]' \
         '--load-format[auto, or dummy\: random weights in the shapes of config.json, for measuring]:FORMAT:(auto dummy)' \
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
-        '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading]:KIND:(none int8 int4)' \
+        '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
         '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 64 for int8, 32 for int4]:N: ' \
         '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda or reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model\: GPUs, or threads of the processor]:N: ' \
