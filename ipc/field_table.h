@@ -31,6 +31,8 @@ struct Rules {
   bool leave_out_empty = false;  // an empty string or list is not written
 };
 
+inline constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
+
 template <typename T>
 struct Field {
   std::string_view name;

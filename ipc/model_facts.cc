@@ -5,11 +5,7 @@
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
-namespace {
-
-constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
-
-}  // namespace
+namespace {}  // namespace
 
 template <>
 std::span<const Field<InspectParams>> fields<InspectParams>() {

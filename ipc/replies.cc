@@ -21,7 +21,6 @@ constexpr std::array<FinishReasonRow, 3> kFinishReasons = {{
 }};
 
 constexpr Rules kRequired = {.required = true};
-constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
 
 template <typename T>
 T from_reply(const OrderedJson& json, const std::string& path) {
