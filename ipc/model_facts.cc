@@ -5,8 +5,6 @@
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
-namespace {}  // namespace
-
 template <>
 std::span<const Field<InspectParams>> fields<InspectParams>() {
   static constexpr std::array kFields = {
