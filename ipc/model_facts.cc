@@ -5,6 +5,7 @@
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
+
 template <>
 std::span<const Field<InspectParams>> fields<InspectParams>() {
   static constexpr std::array kFields = {
