@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_system(const std::string& path, int reason) {
+[[noreturn]] void fail_folder(const std::string& path, int reason) {
   const Code code =
       reason == ENOSPC || reason == EDQUOT ? Code::kOutOfMemory : Code::kInvalidArgument;
   throw Error(code, fmt::format("folder {}: {}", path, std::strerror(reason)));
@@ -47,7 +47,7 @@ void remove_leftovers(const fs::path& parent, const std::string& prefix) {
 
 void sync(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) fail_system(path, errno);
+  if (!fd || ::fsync(fd.get()) != 0) fail_folder(path, errno);
 }
 
 }  // namespace
@@ -57,11 +57,11 @@ NewFolder::NewFolder(const std::string& path) : final_(fs::absolute(path).lexica
   const fs::path parent = fs::path(final_).parent_path();
   std::error_code error;
   fs::create_directories(parent, error);
-  if (error) fail_system(parent.string(), error.value());
+  if (error) fail_folder(parent.string(), error.value());
   const std::string prefix = partial_prefix(final_);
   remove_leftovers(parent, prefix);
   partial_ = (parent / fmt::format("{}{}-XXXXXX", prefix, ::getpid())).string();
-  if (::mkdtemp(partial_.data()) == nullptr) fail_system(parent.string(), errno);
+  if (::mkdtemp(partial_.data()) == nullptr) fail_folder(parent.string(), errno);
   fs::permissions(partial_, fs::perms(0755), error);  // mkdtemp's are for its user only
 }
 
@@ -72,7 +72,7 @@ NewFolder::~NewFolder() {
 
 void NewFolder::require_space(int64_t bytes) const {
   struct statvfs facts {};
-  if (::statvfs(partial_.c_str(), &facts) != 0) fail_system(partial_, errno);
+  if (::statvfs(partial_.c_str(), &facts) != 0) fail_folder(partial_, errno);
   const auto free_bytes =
       static_cast<int64_t>(facts.f_bavail) * static_cast<int64_t>(facts.f_frsize);
   if (free_bytes >= bytes) return;
@@ -89,7 +89,7 @@ bool NewFolder::commit() {
   // An empty folder may be replaced, one with something in it stays.
   if (::rename(partial_.c_str(), final_.c_str()) != 0) {
     if (errno == ENOTEMPTY || errno == EEXIST) return false;
-    fail_system(final_, errno);
+    fail_folder(final_, errno);
   }
   partial_.clear();
   sync(fs::path(final_).parent_path().string());
