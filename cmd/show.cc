@@ -25,7 +25,7 @@ std::string row(std::string_view name, const std::string& value) {
   return fmt::format("{:<16} {}\n", name, value);
 }
 
-std::string format_count(int64_t count) {
+std::string count_text(int64_t count) {
   const auto real = static_cast<double>(count);
   if (count >= 1'000'000'000) return fmt::format("{:.2f} billion", real / 1e9);
   if (count >= 1'000'000) return fmt::format("{:.2f} million", real / 1e6);
@@ -66,7 +66,7 @@ std::string stored_text(const ipc::ModelFacts& facts) {
 
 std::string facts_rows(const ipc::ModelFacts& facts) {
   std::string out = row("architecture", fmt::format("{}, {} parameters", facts.architecture,
-                                                    format_count(facts.num_params)));
+                                                    count_text(facts.num_params)));
   out += row("layers", fmt::format("{}, hidden {}, intermediate {}", facts.num_layers,
                                    facts.hidden_size, facts.intermediate_size));
   out += row("heads", fmt::format("{} with {} KV heads of {}", facts.num_heads, facts.num_kv_heads,
