@@ -34,6 +34,7 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")
       ->type_name("FILE");
   app.add_flag("--stats", flags.stats, "after each answer say on stderr how fast it came");
+  add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/true);
 }
 
@@ -156,6 +157,7 @@ void Chat::answer() {
 
 int run_chat(const ChatFlags& flags, const CommonFlags& common) {
   Session session(common);
+  choose_model(session, flags.model);
   const bool interactive = ::isatty(STDIN_FILENO) == 1 && session.out().is_terminal();
   if (!interactive) {
     PlainLines lines(session.interrupt().fd());

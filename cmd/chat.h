@@ -18,6 +18,7 @@ struct ChatFlags {
   std::optional<std::string> system;
   std::optional<std::string> load;
   bool stats = false;
+  ModelFlags model;
   SamplingFlags sampling;
 };
 

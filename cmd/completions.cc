@@ -10,7 +10,8 @@ namespace tgi {
 namespace {
 
 bool takes_file(const OptionDoc& option) {
-  return option.value == "FILE" || option.value == "PATH" || option.value == "DIR";
+  return option.value == "FILE" || option.value == "MODEL" || option.value == "PATH" ||
+         option.value == "DIR";
 }
 
 // For single quotes in all three shells.

@@ -148,6 +148,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_flag("--chat", flags.chat,
                "the prompt is a user's message; the model's chat template is put around it");
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
+  add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
 }
 
@@ -190,6 +191,7 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   check_flags(flags);
   const std::string prompt = read_prompt(flags);  // while Ctrl-C still ends the program by itself
   Session session(common);
+  choose_model(session, flags.model);
   if (flags.lines) return run_generate_lines(flags, prompt, session);
   const ipc::GenerateRequest request = make_request(flags, prompt);
   session.prepare();

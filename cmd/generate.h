@@ -22,6 +22,7 @@ struct GenerateFlags {
   bool details = false;
   bool chat = false;
   std::optional<std::string> system;
+  ModelFlags model;
   SamplingFlags sampling;
 };
 

@@ -24,9 +24,9 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
     refused("adapter-id", "ID", kNoLora, kMerge, EnvUse::kRead),
     fixed("source",
           "KIND",
-          "local",
-          "models come from local folders only",
-          kGiveFolder,
+          "local hub s3",
+          "which it is follows from the model's name: a folder, ORG/NAME or s3://BUCKET/PREFIX",
+          kLeaveOut,
           EnvUse::kUnread),
     refused("default-adapter-source", "KIND", kNoLora, kLeaveOut),
     refused("adapter-source", "KIND", kNoLora, kLeaveOut),
@@ -67,10 +67,7 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
           "false 0",
           "cookies mean nothing here, and a key goes in the Authorization header",
           "use --cors-allow-origin alone"),
-    refused("download-only",
-            "",
-            "models are not downloaded yet",
-            "fetch it with `hf download ORG/NAME --local-dir DIR`"),
+    refused("download-only", "", "this command serves", "use `tgi download-weights MODEL`"),
     sets("backend",
          "NAME",
          "auto (cuda where there is a GPU, else cpu), cpu, cuda, reference; default auto. LoRAX's "
@@ -135,11 +132,15 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
             "use --max-batch-prefill-tokens N"),
 });
 
-constexpr std::string_view kNoHub = "nothing is fetched from the hub yet";
+// Read where a model is looked for and downloaded (cmd/download/hub_env.h), for all commands.
+constexpr LauncherRow of_downloads(std::string_view name, std::string_view text) {
+  return sets(name, "TEXT", text, [](ServeOptions&, const std::string&) {});
+}
+
 constexpr std::string_view kOneProcess = "all ranks are threads of one process; see --num-shard";
 constexpr std::string_view kNoSageMaker = "only the entry script of TGI's SageMaker image reads it";
 constexpr std::string_view kNoVertex = "the Vertex AI routes are not available yet";
-constexpr std::string_view kNoBucket = "models and adapters are not fetched from buckets";
+constexpr std::string_view kNoBucket = "a model of a bucket is named s3://BUCKET/PREFIX";
 
 constexpr auto kVariables = std::to_array<LauncherRow>({
     sets("LOG_LEVEL",
@@ -155,12 +156,12 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
            options.compute_type = parse_launcher_text(value);
          }),
     unread("LOG_COLORIZE", "log lines have no colours"),
-    unread("HF_TOKEN", kNoHub),
-    unread("HUGGING_FACE_HUB_TOKEN", kNoHub),
-    unread("HF_API_TOKEN", kNoHub),
-    unread("HF_HUB_OFFLINE", kNoHub),
-    unread("HF_HUB_ENABLE_HF_TRANSFER", kNoHub),
-    unread("HF_HUB_USER_AGENT_ORIGIN", kNoHub),
+    of_downloads("HF_TOKEN", "of the hub, when a model is downloaded; see docs/download.md"),
+    of_downloads("HUGGING_FACE_HUB_TOKEN", "older name of HF_TOKEN"),
+    unread("HF_API_TOKEN", "HF_TOKEN is"),
+    of_downloads("HF_HUB_OFFLINE", "as --offline, for all commands"),
+    unread("HF_HUB_ENABLE_HF_TRANSFER", "files always come in parallel ranges"),
+    unread("HF_HUB_USER_AGENT_ORIGIN", "the hub is told tgi's version and nothing else"),
     unread("ATTENTION", kOneAttention),
     unread("FLASH_INFER", kOneAttention),
     unread("USE_FLASH_ATTENTION", kOneAttention),
@@ -201,7 +202,7 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
     unread("PREDIBASE_MODEL_BUCKET", kNoBucket),
     unread("PREDIBASE_MODEL_FOLDER", kNoBucket),
     unread("PREDIBASE_GATEWAY_ENDPOINT", kNoBucket),
-    unread("S3_ENDPOINT_URL", kNoBucket),
+    of_downloads("S3_ENDPOINT_URL", "of a model named s3://BUCKET/PREFIX; see docs/download.md"),
     unread("R2_ACCOUNT_ID", kNoBucket),
 });
 

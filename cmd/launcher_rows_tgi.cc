@@ -13,8 +13,6 @@ using Options = ServeOptions;
 constexpr std::string_view kNoNgrok = "tunnels are no part of this server";
 constexpr std::string_view kInsteadOfNgrok = "run a tunnel or a reverse proxy beside it";
 constexpr std::string_view kNoTorch = "nothing here uses torch.distributed";
-constexpr std::string_view kNoDownloads =
-    "models are not downloaded yet, and the hub's cache is not searched";
 constexpr std::string_view kRopeInConfig =
     "rope scaling is what the model's config.json says (linear, dynamic, llama3, yarn), and can't "
     "be given beside it yet";
@@ -34,6 +32,12 @@ constexpr auto kServe = std::to_array<LauncherRow>({
         [](Options& o, const std::string& v) { pass_count(o, "threads", v); },
         EnvUse::kNone),
     sets(
+        "offline",
+        "",
+        "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
+        [](Options& o, const std::string&) { o.offline = true; },
+        EnvUse::kNone),
+    sets(
         "deterministic",
         "",
         "bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid "
@@ -45,13 +49,14 @@ constexpr auto kServe = std::to_array<LauncherRow>({
 constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("model-id",
          "PATH",
-         "as the argument MODEL: a Hugging Face folder, or \"demo\"; default: what the daemon has",
+         "as the argument MODEL: a Hugging Face folder, ORG/NAME[@REVISION] of the hub, or "
+         "\"demo\"; "
+         "default: what the daemon has",
          [](Options& o, const std::string& v) { o.model = parse_launcher_text(v); }),
-    refused("revision",
-            "REV",
-            kNoDownloads,
-            "fetch that revision with `hf download ORG/NAME --revision REV --local-dir DIR` and "
-            "give DIR as --model-id"),
+    sets("revision",
+         "REV",
+         "of a model of the hub: a branch, a tag or a commit; default main",
+         [](Options& o, const std::string& v) { o.revision = parse_launcher_text(v); }),
     sets("validation-workers",
          "N",
          "threads of the daemon that render chats and tokenise prompts; default 2 (tgid "
@@ -167,8 +172,15 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
             "use --socket PATH or TGI_SOCKET"),
     refused("master-addr", "HOST", kNoTorch, kLeaveOut, EnvUse::kUnread),
     refused("master-port", "PORT", kNoTorch, kLeaveOut, EnvUse::kUnread),
-    refused("huggingface-hub-cache", "PATH", kNoDownloads, kGiveFolder, EnvUse::kUnread),
-    refused("weights-cache-override", "PATH", kNoDownloads, kGiveFolder),
+    sets("huggingface-hub-cache",
+         "PATH",
+         "where models of the hub are looked for and downloaded to; default $HF_HUB_CACHE, else "
+         "$HF_HOME/hub, else ~/.cache/huggingface/hub",
+         [](Options& o, const std::string& v) { o.cache_dir = parse_launcher_text(v); }),
+    refused("weights-cache-override",
+            "PATH",
+            "weights are not kept apart from the rest of a model",
+            kGiveFolder),
     refused("disable-custom-kernels",
             "",
             "there are no other kernels to fall back to",

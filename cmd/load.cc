@@ -9,11 +9,16 @@
 namespace tgi {
 void add_load_flags(CLI::App& app, LoadFlags& flags) {
   app.footer("Starts a daemon when none is running, and returns when the model is ready.");
-  app.add_option("model", flags.model,
-                 "a Hugging Face folder (config.json, *.safetensors, tokenizer), or \"demo\" for "
-                 "the built-in model")
-      ->type_name("PATH")
+  app.add_option(
+         "model", flags.model,
+         "a Hugging Face folder (config.json, *.safetensors, tokenizer), a model of the hub "
+         "as ORG/NAME[@REVISION], which is downloaded when it is not here, or \"demo\" for "
+         "the built-in model")
+      ->type_name("MODEL")
       ->required();
+  app.add_option("--revision", flags.revision, "of the hub: a branch, a tag or a commit")
+      ->type_name("REV");
+  app.add_flag("--offline", flags.offline, "download nothing");
   app.add_option("--load-format", flags.load_format,
                  "auto, or dummy: random weights in the shapes of config.json, for measuring")
       ->type_name("FORMAT")
@@ -50,10 +55,13 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
   Session session(common);
+  const std::string model = resolve_model(flags.model, {.revision = flags.revision,
+                                                        .offline = flags.offline,
+                                                        .cancel_fd = session.interrupt().fd()});
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
   const ipc::LoadParams params{
-      .model = absolute_model(flags.model),
+      .model = model,
       .load_format = flags.load_format,
       .dtype = flags.dtype,
       .quantize = flags.quantize,
@@ -70,9 +78,10 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
                             status.phase));
   }
   session.say_verbose(format_status(status));
-  session.out().write(fmt::format(
-      "loaded {} ({}, {}) in {:.2f} s\n", status.model->name, status.model->architecture,
-      format_bytes(status.model->memory.weights), status.model->load_seconds));
+  session.out().write(fmt::format("loaded {} ({}, {}) in {:.2f} s\n",
+                                  shown_model(status.model->name), status.model->architecture,
+                                  format_bytes(status.model->memory.weights),
+                                  status.model->load_seconds));
   return 0;
 }
 

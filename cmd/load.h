@@ -11,6 +11,8 @@ namespace tgi {
 
 struct LoadFlags {
   std::string model;
+  std::string revision;
+  bool offline = false;
   std::optional<std::string> load_format;
   std::optional<std::string> quantize;
   std::optional<int64_t> quantize_group_size;

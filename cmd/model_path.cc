@@ -1,7 +1,15 @@
 #include "cmd/model_path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "cmd/download/hub_names.h"
+#include "cmd/download/install_record.h"
+#include "cmd/download/run_fetch.h"
 
 namespace tgi {
 
@@ -15,6 +23,52 @@ std::string absolute_model(const std::string& model) {
       (goes_up ? std::filesystem::weakly_canonical(given) : given.lexically_normal()).string();
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
+}
+
+std::string resolve_model(const std::string& model, const ResolveOptions& options) {
+  if (!download::is_remote(model)) return absolute_model(model);
+  download::FetchRequest request = download::request_for(model);
+  request.revision = options.revision;
+  request.offline = options.offline;
+  if (!options.cache_dir.empty()) {
+    request.cache_dir = download::expand_path(options.cache_dir, request.variables);
+  }
+  if (const auto found = download::find_usable(request)) {
+    // Used just now; whoever wants the model need not hear of trouble with the list of models.
+    (void)download::record_install(request, *found);
+    return found->path;
+  }
+  const auto kind = options.on_line ? download::ProgressKind::kLines : download::kind_for_stderr();
+  const auto write = [&](const std::string& text) {
+    if (!options.on_line) return fmt::print(stderr, "{}", text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) options.on_line(line);
+  };
+  try {
+    return download::run_fetch(request, kind, options.cancel_fd, write).path;
+  } catch (const Error& error) {
+    if (error.code() != Code::kNotFound) throw;
+    throw Error(error.code(),
+                fmt::format("{}; there is no folder {} here either", error.what(), model));
+  }
+}
+
+std::string shown_model(const std::string& path) {
+  // .../models--ORG--NAME/snapshots/COMMIT, .../converted/ORG--NAME/COMMIT
+  const std::filesystem::path given(path);
+  const bool is_snapshot = given.parent_path().filename() == "snapshots";
+  const std::filesystem::path folder =
+      is_snapshot ? given.parent_path().parent_path() : given.parent_path();
+  std::string name = folder.filename().string();
+  constexpr std::string_view kPrefix = "models--";
+  const bool is_converted = folder.parent_path().filename() == "converted";
+  if (!download::is_commit(given.filename().string()) ||
+      !(is_snapshot ? name.starts_with(kPrefix) : is_converted)) {
+    return path;
+  }
+  if (is_snapshot) name.erase(0, kPrefix.size());
+  if (const size_t at = name.find("--"); at != std::string::npos) name.replace(at, 2, "/");
+  return name;
 }
 
 }  // namespace tgi

@@ -2,11 +2,31 @@
 // the one who asks.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace tgi {
 
 // "demo" as it is, anything else as an absolute path.
 std::string absolute_model(const std::string& model);
+
+struct ResolveOptions {
+  std::string revision{};   // of a model of the hub; empty: main, or the one in its name
+  std::string cache_dir{};  // empty: huggingface_hub's
+  bool offline = false;     // never ask anybody
+  int cancel_fd = -1;
+  // Gets the lines about a download (optional); without it they go to stderr, on a terminal with a
+  // display.
+  std::function<void(const std::string&)> on_line{};
+};
+
+// What the daemon is told: "demo", or the absolute path of a folder. A folder of that name goes
+// before a model of the hub, an s3:// or https:// address; those are downloaded when they are not
+// in the cache as a whole, and in that case only is anybody asked. Throws what fetch_model throws.
+std::string resolve_model(const std::string& model, const ResolveOptions& options);
+
+// The readable name of a model that the daemon has: "ORG/NAME" for a folder in the hub's cache or
+// of a conversion, else the path as it is.
+std::string shown_model(const std::string& path);
 
 }  // namespace tgi

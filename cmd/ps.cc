@@ -1,5 +1,7 @@
 #include "cmd/ps.h"
 
+#include "cmd/model_path.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,7 +52,7 @@ std::string backend(const ipc::ModelStatus& model) {
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
-      {"model", model.name},
+      {"model", shown_model(model.name)},
       {"architecture",
        fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
       {"backend", backend(model)},

@@ -20,6 +20,7 @@
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
 #include "cmd/http/stream_pump.h"
+#include "cmd/model_path.h"
 #include "cmd/serve_daemon.h"
 
 namespace tgi {
@@ -52,7 +53,7 @@ void fire(const UniqueFd& event) {
 
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
-  out.model_id = options.model.empty() ? model.name : options.model;
+  out.model_id = options.model.empty() ? shown_model(model.name) : options.model;
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
   out.max_concurrent_requests = options.max_concurrent_requests;
@@ -131,7 +132,7 @@ void serve_until_signal(http::HttpServer& server,
 }  // namespace
 
 int run_serve(const ServeFlags& flags, const CommonFlags& common) {
-  const ServeOptions options = resolve_serve_flags(flags);
+  ServeOptions options = resolve_serve_flags(flags);
   for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
   const UniqueFd signals = block_signals();
   raise_descriptor_limit();  // a stream needs two
@@ -143,6 +144,16 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   start.on_notice = [&](const std::string& line) {
     options.json_output ? log.event(LogLevel::kInfo, line) : Session::say(line);
   };
+  if (!options.model.empty()) {
+    ResolveOptions resolve{.revision = options.revision,
+                           .cache_dir = options.cache_dir,
+                           .offline = options.offline,
+                           .cancel_fd = signals.get()};
+    if (options.json_output) {
+      resolve.on_line = [&](const std::string& line) { log.event(LogLevel::kInfo, line); };
+    }
+    options.model_path = resolve_model(options.model, resolve);
+  }
   const ipc::Status status = prepare_served_model(starter, options, start);
   ::signal(SIGCHLD, SIG_IGN);  // a daemon that was started for this may end before it
 

@@ -108,7 +108,7 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
 ipc::Status prepare_served_model(const ipc::Client& client,
                                  const ServeOptions& options,
                                  ipc::StartOptions start) {
-  const std::string model = options.model.empty() ? "" : absolute_model(options.model);
+  const std::string& model = options.model_path;
   bool started = false;
   start.daemon_flags = daemon_flags(model, options);
   const auto tell = start.on_notice;

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "cmd/download/fetch_model.h"
 #include "cmd/launcher_flags.h"
 #include "cmd/session.h"
 
@@ -144,16 +144,12 @@ class Resolver {
     }
     const std::string& model = options_.model;
     if (model.empty() || model == kDemoModel || std::filesystem::is_directory(model)) return;
-    std::string message = fmt::format("{}: there is no folder {}", where, model);
-    const bool names_hub = std::count(model.begin(), model.end(), '/') == 1 &&
-                           model.front() != '/' && model.front() != '.' && model.front() != '~';
-    if (names_hub) {
-      message += fmt::format(
-          ", and models of the hub are not downloaded yet; fetch it with `hf "
-          "download {} --local-dir DIR` and give DIR",
-          model);
+    try {
+      if (download::is_remote(model)) return;
+    } catch (const Error& error) {
+      throw error.in(where);
     }
-    throw Error(Code::kNotFound, message);
+    throw Error(Code::kNotFound, fmt::format("{}: there is no folder {}", where, model));
   }
 
   // "[HOST]:PORT"; an IPv6 address in brackets of its own.
@@ -262,9 +258,12 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       "Takes the flags of text-generation-launcher and lorax-launcher, and their variables: "
       "MAX_BEST_OF for --max-best-of. Those without a meaning here are refused with the reason; "
       "docs/flags_from_tgi.md lists all.");
-  flags.model = app.add_option("model", CLI::callback_t(),
-                               "a Hugging Face folder, or \"demo\"; default: what the daemon has")
-                    ->type_name("MODEL");
+  flags.model =
+      app.add_option("model", CLI::callback_t(),
+                     "a Hugging Face folder, a model of the hub as ORG/NAME[@REVISION], which "
+                     "is downloaded when it is not here, or \"demo\"; default: what the "
+                     "daemon has")
+          ->type_name("MODEL");
   flags.http = app.add_option("--http", CLI::callback_t(),
                               "where to listen, as :8080, 127.0.0.1:8080 or [::1]:8080; port 0: a "
                               "free one; default 127.0.0.1:3000, with an API key 0.0.0.0:3000")

@@ -17,7 +17,13 @@ struct EngineSetting {
 };
 
 struct ServeOptions {
-  std::string model;  // a folder that exists, or "demo"; empty: whatever the daemon has
+  // A folder that exists, a name or an address of a model to download, or "demo"; empty: whatever
+  // the daemon has.
+  std::string model;
+  std::string revision;    // of a model of the hub; empty: main, or the one in its name
+  std::string cache_dir;   // empty: huggingface_hub's
+  bool offline = false;    // nothing is downloaded
+  std::string model_path;  // for the daemon; filled in by run_serve, which downloads
 
   // --- where and for whom
   std::string host = "127.0.0.1";  // an address or a name, an IPv6 address without brackets

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "cmd/model_path.h"
 
 namespace tgi {
 
@@ -33,7 +34,37 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
   options.may_start = options.may_start && !flags_.no_start;
   const bool tell = flags_.verbose || ::isatty(STDERR_FILENO) == 1;
   if (tell) options.on_notice = [](const std::string& line) { say(line); };
-  return ipc::prepare_daemon(client_, options);
+  if (!model_) return ipc::prepare_daemon(client_, options);
+  options.daemon_flags = {"--model", *model_};
+  ipc::Status status = ipc::prepare_daemon(client_, options);
+  if (!status.model) {
+    client_.call(ipc::kLoad, ipc::to_json(ipc::LoadParams{.model = *model_}));
+    options.may_start = false;
+    status = ipc::prepare_daemon(client_, options);
+  }
+  if (status.model && status.model->name != *model_) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("the daemon at {} has the model {}, asked for is {}; `tgi load` puts it in "
+                    "its place, or give this one another --socket",
+                    client_.socket_path(), shown_model(status.model->name), shown_model(*model_)));
+  }
+  return status;
+}
+
+void add_model_flags(CLI::App& app, ModelFlags& flags) {
+  app.add_option(
+         "-m,--model", flags.model,
+         "a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, "
+         "or \"demo\"; default: what the daemon has")
+      ->type_name("MODEL");
+  app.add_flag("--offline", flags.offline, "download nothing");
+}
+
+void choose_model(Session& session, const ModelFlags& flags) {
+  if (flags.model.empty()) return;
+  session.want_model(resolve_model(
+      flags.model, {.offline = flags.offline, .cancel_fd = session.interrupt().fd()}));
 }
 
 void Session::say(std::string_view line) {

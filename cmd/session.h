@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,11 @@ class Session {
   Interrupt& interrupt() { return interrupt_; }
   Output& out() { return out_; }
 
-  // Finds or starts the daemon and waits for its model.
+  // From now on prepare() wants this model in the daemon: a folder's path, or "demo".
+  void want_model(std::string path) { model_ = std::move(path); }
+
+  // Finds or starts the daemon and waits for its model. A daemon without one is told to load the
+  // one that is wanted; throws kInvalidArgument when it has another.
   ipc::Status prepare(ipc::StartOptions options = {}) const;
 
   // One line on stderr: always, or with --verbose only.
@@ -50,7 +55,19 @@ class Session {
   Interrupt interrupt_;
   Output out_;
   ipc::Client client_;
+  std::optional<std::string> model_;
 };
+
+// --model, --offline of the commands that ask a model.
+struct ModelFlags {
+  std::string model;  // empty: whatever the daemon has
+  bool offline = false;
+};
+
+void add_model_flags(CLI::App& app, ModelFlags& flags);
+
+// Finds or downloads the model and makes the session want it. Nothing without --model.
+void choose_model(Session& session, const ModelFlags& flags);
 
 // "error: ..." on stderr and the exit status of the error's code.
 int report_error(const Error& error);

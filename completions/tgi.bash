@@ -13,6 +13,7 @@ _tgi() {
         -f|--file) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --parallel) COMPREPLY=(); return ;;
         --system) COMPREPLY=(); return ;;
+        -m|--model) COMPREPLY=(); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -29,12 +30,13 @@ _tgi() {
         --truncate) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help -f --file --lines --parallel --stream --json --details --chat --system --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose'
+      options='-h --help -f --file --lines --parallel --stream --json --details --chat --system -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose'
       ;;
     chat)
       case "$previous" in
         --system) COMPREPLY=(); return ;;
         --load) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        -m|--model) COMPREPLY=(); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -48,7 +50,7 @@ _tgi() {
         --stop) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --system --load --stats --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose'
+      options='-h --help --system --load --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose'
       ;;
     serve)
       case "$previous" in
@@ -56,6 +58,7 @@ _tgi() {
         --kv-cache-memory) COMPREPLY=(); return ;;
         --threads) COMPREPLY=(); return ;;
         --model-id) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --revision) COMPREPLY=(); return ;;
         --validation-workers) COMPREPLY=(); return ;;
         --sharded) COMPREPLY=(); return ;;
         --num-shard) COMPREPLY=(); return ;;
@@ -75,6 +78,7 @@ _tgi() {
         --max-batch-size) COMPREPLY=(); return ;;
         --hostname) COMPREPLY=(); return ;;
         -p|--port) COMPREPLY=(); return ;;
+        --huggingface-hub-cache) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --otlp-endpoint) COMPREPLY=(); return ;;
         --otlp-service-name) COMPREPLY=(); return ;;
@@ -88,7 +92,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --http --kv-cache-memory --threads --deterministic --model-id --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose'
+      options='-h --help --http --kv-cache-memory --threads --offline --deterministic --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose'
       ;;
     ps)
       case "$previous" in
@@ -98,6 +102,7 @@ _tgi() {
       ;;
     load)
       case "$previous" in
+        --revision) COMPREPLY=(); return ;;
         --load-format) COMPREPLY=($(compgen -W 'auto dummy' -- "$word")); return ;;
         --dtype) COMPREPLY=($(compgen -W 'auto f32 bf16 f16' -- "$word")); return ;;
         --quantize) COMPREPLY=($(compgen -W 'none int8 int4 compressed-tensors gptq awq fp8' -- "$word")); return ;;
@@ -107,8 +112,7 @@ _tgi() {
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      options='-h --help --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose'
-      files=yes
+      options='-h --help --revision --offline --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose'
       ;;
     unload)
       case "$previous" in

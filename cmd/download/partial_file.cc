@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,16 @@ uint64_t ChunkSum::value() const {
   return out;
 }
 
+ChunkView::ChunkView(int fd, int64_t offset, size_t size, const std::string& path) : size_(size) {
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+  if (data == MAP_FAILED) throw disk_error("read", path, errno);
+  data_ = static_cast<const std::byte*>(data);
+}
+
+ChunkView::~ChunkView() {
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
 PartialFile::PartialFile(std::string path, int64_t size, std::string identity)
     : path_(std::move(path)),
       size_(size),
@@ -111,7 +122,7 @@ bool PartialFile::read_journal() {
     uint64_t sum = 0;
     if (!parse_line(text.substr(at, end - at), chunk, sum)) break;
     if (chunk < 0 || chunk >= num_chunks()) break;
-    sums_[static_cast<size_t>(chunk)] = {.value = sum, .complete = true};
+    sums_[static_cast<size_t>(chunk)] = {.value = sum, .complete = true, .is_new = false};
   }
   journal_.reset(::open(name.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!journal_) throw disk_error("write", name, errno);
@@ -155,6 +166,8 @@ int64_t PartialFile::num_complete_bytes() const {
 }
 
 void PartialFile::write(std::span<const std::byte> bytes, int64_t offset) {
+  // The kernel lets one write into a file at a time and keeps the others spinning: here they sleep.
+  const std::lock_guard lock(write_mutex_);
   write_at(file_.get(), bytes, offset, path_);
 }
 
@@ -162,10 +175,24 @@ void PartialFile::read(std::span<std::byte> bytes, int64_t offset) const {
   read_at(file_.get(), bytes, offset, path_);
 }
 
+ChunkView PartialFile::view(int64_t chunk) const {
+  return {file_.get(), begin_of(chunk), static_cast<size_t>(bytes_of(chunk)), path_};
+}
+
+bool PartialFile::is_new(int64_t chunk) const {
+  const std::lock_guard lock(mutex_);
+  return sums_[static_cast<size_t>(chunk)].is_new;
+}
+
+void PartialFile::begin_sync(int64_t chunk) const {
+  // No matter if a file system can't: publish() waits for all of it.
+  (void)!::sync_file_range(file_.get(), begin_of(chunk), bytes_of(chunk), SYNC_FILE_RANGE_WRITE);
+}
+
 void PartialFile::complete(int64_t chunk, uint64_t sum) {
   const std::lock_guard lock(mutex_);
   append(fmt::format("{} {:016x}\n", chunk, sum));
-  sums_[static_cast<size_t>(chunk)] = {.value = sum, .complete = true};
+  sums_[static_cast<size_t>(chunk)] = {.value = sum, .complete = true, .is_new = true};
 }
 
 uint64_t PartialFile::sum_of(int64_t chunk) const {

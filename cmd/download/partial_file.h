@@ -43,6 +43,21 @@ class ChunkSum {
   uint64_t num_bytes_ = 0;
 };
 
+// The bytes of a chunk in memory, without copying them. Only of chunks that have just been written:
+// a disk that can't read its bytes any more is an error of read(), but the end of the process here.
+class ChunkView {
+ public:
+  ChunkView(int fd, int64_t offset, size_t size, const std::string& path);
+  ~ChunkView();
+  ChunkView(const ChunkView&) = delete;
+  ChunkView& operator=(const ChunkView&) = delete;
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  const size_t size_;
+};
+
 class PartialFile {
  public:
   // Opens what is there of `identity` (which must hold what makes the content the same: its hash,
@@ -61,6 +76,11 @@ class PartialFile {
 
   void write(std::span<const std::byte> bytes, int64_t offset);
   void read(std::span<std::byte> bytes, int64_t offset) const;
+  ChunkView view(int64_t chunk) const;
+  // Whether the chunk came in this run and not in one before.
+  bool is_new(int64_t chunk) const;
+  // Asks the disk to begin with it, so that publish() has less to wait for.
+  void begin_sync(int64_t chunk) const;
 
   // The chunk is written and sums up to `sum`. Written to the journal.
   void complete(int64_t chunk, uint64_t sum);
@@ -81,6 +101,7 @@ class PartialFile {
   struct Sum {
     uint64_t value = 0;
     bool complete = false;
+    bool is_new = false;
   };
 
   bool read_journal();
@@ -92,6 +113,7 @@ class PartialFile {
   const std::string identity_;
   UniqueFd file_;
   UniqueFd journal_;
+  std::mutex write_mutex_;
   mutable std::mutex mutex_;
   std::vector<Sum> sums_;  // guarded by mutex_
 };

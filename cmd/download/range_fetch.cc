@@ -10,6 +10,7 @@
 namespace tgi::download {
 namespace {
 
+constexpr size_t kWriteBytes = size_t{256} << 10;  // libcurl hands out 16 KiB at a time
 constexpr int kMaxLocations = 5;  // a signed address may expire; one that always fails is wrong
 
 // The server answers a range with the whole file.
@@ -118,7 +119,7 @@ class SpanFetch {
     chunk_ = span_.first;
     at_ = work_.part.begin_of(chunk_);
     sum_ = ChunkSum();
-    bytes_of_chunk_.clear();
+    held_.clear();
   }
 
   HttpReply ask(const std::string& location) {
@@ -193,12 +194,9 @@ class SpanFetch {
     while (!bytes.empty()) {
       const int64_t left = work_.part.begin_of(chunk_) + work_.part.bytes_of(chunk_) - at_;
       const auto now = bytes.first(std::min(bytes.size(), static_cast<size_t>(left)));
-      if (span_.second_look) {
-        bytes_of_chunk_.insert(bytes_of_chunk_.end(), now.begin(), now.end());
-      } else {
-        work_.part.write(now, at_);
-      }
-      sum_.add(now);
+      held_.insert(held_.end(), now.begin(), now.end());
+      if (!span_.second_look && held_.size() >= kWriteBytes)
+        flush(at_ + static_cast<int64_t>(now.size()));
       at_ += static_cast<int64_t>(now.size());
       count(static_cast<int64_t>(now.size()));
       if (static_cast<int64_t>(now.size()) == left) end_chunk();
@@ -206,15 +204,23 @@ class SpanFetch {
     }
   }
 
+  // What is held are the bytes before `end`.
+  void flush(int64_t end) {
+    sum_.add(held_);
+    if (!span_.second_look) work_.part.write(held_, end - static_cast<int64_t>(held_.size()));
+    if (!span_.second_look) held_.clear();
+  }
+
   void end_chunk() {
+    flush(at_);
     if (span_.second_look) {
       if (work_.is_closed()) throw NotNeeded{};
-      if (work_.looked_again(chunk_, sum_.value(), bytes_of_chunk_)) {
+      if (work_.looked_again(chunk_, sum_.value(), held_)) {
         context_.observer.on_note(fmt::format("{}: bytes {} to {} were wrong and came again",
                                               work_.item.file.path, work_.part.begin_of(chunk_),
                                               at_ - 1));
       }
-      bytes_of_chunk_.clear();
+      held_.clear();
     } else {
       work_.arrived(chunk_, sum_.value());
     }
@@ -231,7 +237,7 @@ class SpanFetch {
   int64_t at_;     // the next byte
   const int64_t end_;
   ChunkSum sum_;
-  std::vector<std::byte> bytes_of_chunk_;  // in a second look
+  std::vector<std::byte> held_;  // before at_, not written yet; in a second look the chunk so far
   Backoff backoff_;
   int num_locations_ = 0;
 };

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <thread>
 
+#include "base/unique_fd.h"
 #include "cmd/download/converted.h"
+#include "cmd/download/disk.h"
 #include "cmd/download/install_record.h"
 
 namespace tgi::download {
@@ -17,9 +21,12 @@ namespace {
 
 constexpr int kTickMs = 100;
 
-bool is_readable(int fd, int timeout_ms) {
-  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};  // one of -1 is only slept on
-  return ::poll(&one, 1, timeout_ms) > 0;
+// Whether `fd` (or -1) is readable; waits for it or for `done`.
+bool is_stopped(int fd, const UniqueFd& done) {
+  std::array<pollfd, 2> both = {{{.fd = fd, .events = POLLIN, .revents = 0},
+                                 {.fd = done.get(), .events = POLLIN, .revents = 0}}};
+  ::poll(both.data(), both.size(), kTickMs);
+  return both[0].revents != 0;
 }
 
 }  // namespace
@@ -32,6 +39,7 @@ FetchedModel run_fetch(const FetchRequest& request,
   FetchJob job(request.model);
   FetchedModel model;
   std::exception_ptr failed;
+  const UniqueFd over(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   std::atomic<bool> done = false;
   {
     std::jthread work([&](std::stop_token stop) {
@@ -43,10 +51,12 @@ FetchedModel run_fetch(const FetchRequest& request,
       }
       done = true;
       done.notify_all();
+      const uint64_t one = 1;
+      (void)!::write(over.get(), &one, sizeof one);
     });
     // A fetch that is over at once shows nothing but what it says.
     while (!done) {
-      if (is_readable(cancel_fd, kTickMs)) {
+      if (is_stopped(cancel_fd, over)) {
         work.request_stop();
         done.wait(false);
       }
@@ -63,6 +73,13 @@ FetchedModel run_fetch(const FetchRequest& request,
     write(fmt::format("`tgi ls` will not know of it: {}\n", trouble));
   }
   return model;
+}
+
+std::optional<FetchedModel> find_usable(const FetchRequest& request) {
+  std::optional<FetchedModel> model = find_model(request);
+  if (!model || !needs_conversion(*model)) return model;
+  model->path = converted_folder(*model);
+  return exists(model->path + "/config.json") ? model : std::nullopt;
 }
 
 FetchRequest request_for(const std::string& model) {

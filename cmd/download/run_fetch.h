@@ -18,6 +18,10 @@ FetchedModel run_fetch(const FetchRequest& request,
                        int cancel_fd,
                        const std::function<void(const std::string&)>& write);
 
+// The same from the cache alone, a conversion that was made before included. Nothing when something
+// is missing.
+std::optional<FetchedModel> find_usable(const FetchRequest& request);
+
 // Of this process's environment and with what the user gave: never of a file.
 FetchRequest request_for(const std::string& model);
 

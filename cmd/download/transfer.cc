@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -22,7 +24,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookAgain{200};  // at files of other processes
-constexpr int64_t kMaxSpanChunks = 16;   // 64 MiB by one request
+// More connections help where the network is what is slow. Where it is not, as between machines of
+// one rack, they only take turns on the processor: the others join in while two are slower than
+// this.
+constexpr size_t kFirstConnections = 2;
+constexpr milliseconds kFirstLook{100};
+constexpr double kFastBytesPerS = 400e6;
+constexpr int64_t kMaxSpanChunks = 16;  // 64 MiB by one request
 
 // Owns the works; hands spans to workers, and works, in the order they were begun, to the checker.
 // All threads.
@@ -38,11 +46,13 @@ class Queue {
     Span span;
   };
 
-  Job next_job(std::stop_token stop) {
+  // `connection` counts from 0.
+  Job next_job(size_t connection, std::stop_token stop) {
     std::unique_lock lock(mutex_);
     for (;;) {
       if (stop.stop_requested()) return {};
       for (const auto& work : works_) {
+        if (work->part.num_chunks() > 1 && !may_join(connection)) continue;
         if (const auto span = work->take(span_chunks(*work))) return {work.get(), *span};
       }
       if (begin_one()) continue;
@@ -79,12 +89,24 @@ class Queue {
     changed_.notify_all();
   }
 
+  void chunk_came() {
+    ++num_chunks_came_;
+    wake();
+  }
+
  private:
   struct Pending {
     size_t index;
     TransferItem item;
     bool told = false;  // that others have it
   };
+
+  bool may_join(size_t connection) const {
+    if (connection < kFirstConnections) return true;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    const double bytes = static_cast<double>(num_chunks_came_) * static_cast<double>(kChunkBytes);
+    return passed >= kFirstLook && bytes < kFastBytesPerS * passed.count();
+  }
 
   // Spans large enough to be worth a request, small enough that all connections end together.
   int64_t span_chunks(const FileWork& work) const {
@@ -122,6 +144,8 @@ class Queue {
   std::deque<Pending> pending_;
   std::vector<std::unique_ptr<FileWork>> works_;  // grows only
   size_t num_done_ = 0;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::atomic<int64_t> num_chunks_came_ = 0;
 };
 
 // Reads back what has come, in order, and gives a file its name when its hash is right.
@@ -141,14 +165,17 @@ class Checker {
   void check(FileWork& work) {
     ContentHash hash(work.item.file);
     std::string got;
+    bool all_sums = false;
     for (;;) {
       const FileWork::Look before = work.look();
       hash.restart();
-      if (!hash_all(work, hash)) return;
+      if (!hash_all(work, hash, all_sums)) return;
       got = hash.finish();
       const bool right = got == hash.expected();
       if (right && work.close(before.num_replaced)) break;
       if (right) continue;  // a chunk was replaced while it was hashed
+      // First what can be told without the network: whether the disk has what came.
+      if (!std::exchange(all_sums, true)) continue;
       if (!look_again(work, hash, got, before)) return;
     }
     work.part.publish(work.item.target);
@@ -157,33 +184,39 @@ class Checker {
   }
 
   // Waits for each chunk. False when it was stopped.
-  bool hash_all(FileWork& work, ContentHash& hash) {
+  bool hash_all(FileWork& work, ContentHash& hash, bool all_sums) {
     for (int64_t chunk = 0; chunk < work.part.num_chunks();) {
       queue_.wait_until(stop_, [&] { return work.part.is_complete(chunk); });
       if (stop_.stop_requested()) return false;
-      if (hash_chunk(work, chunk, hash)) ++chunk;
+      if (hash_chunk(work, chunk, hash, all_sums)) ++chunk;
     }
     return true;
   }
 
-  // False when the disk has not what came: the chunk is fetched again. In a second look, when
-  // chunks are replaced meanwhile, only the hash of the whole tells.
-  bool hash_chunk(FileWork& work, int64_t chunk, ContentHash& hash) {
+  // False when the disk has not what came: the chunk is fetched again. Looked at for what an
+  // earlier run left, which a power cut may have taken, and for all once the hash was wrong. In a
+  // second look, when chunks are replaced meanwhile, only the hash of the whole tells.
+  bool hash_chunk(FileWork& work, int64_t chunk, ContentHash& hash, bool all_sums) {
+    if (work.is_second_look() || (work.part.is_new(chunk) && !all_sums)) {
+      hash.add(work.part.view(chunk).bytes());
+      work.part.begin_sync(chunk);
+      return true;
+    }
     const auto bytes = std::span(buffer_).first(static_cast<size_t>(work.part.bytes_of(chunk)));
     work.part.read(bytes, work.part.begin_of(chunk));
     ChunkSum sum;
     sum.add(bytes);
-    if (sum.value() != work.part.sum_of(chunk) && !work.is_second_look()) {
-      observer_.on_note(fmt::format("{}: bytes {} to {} are not on the disk as they came; again",
-                                    work.item.file.path, work.part.begin_of(chunk),
-                                    work.part.begin_of(chunk) + work.part.bytes_of(chunk) - 1));
-      observer_.on_bytes(work.index, -work.part.bytes_of(chunk));
-      work.part.forget(chunk);
-      queue_.wake();
-      return false;
+    if (sum.value() == work.part.sum_of(chunk)) {
+      hash.add(bytes);
+      return true;
     }
-    hash.add(bytes);
-    return true;
+    observer_.on_note(fmt::format("{}: bytes {} to {} are not on the disk as they came; again",
+                                  work.item.file.path, work.part.begin_of(chunk),
+                                  work.part.begin_of(chunk) + work.part.bytes_of(chunk) - 1));
+    observer_.on_bytes(work.index, -work.part.bytes_of(chunk));
+    work.part.forget(chunk);
+    queue_.wake();
+    return false;
   }
 
   // The hash was wrong. True when it is worth hashing again: something was replaced.
@@ -253,7 +286,7 @@ void transfer(const Source& source,
     threads.emplace_back(
         [&] { guarded([&] { Checker(queue, observer, inner.get_token()).run(); }); });
     for (int i = 0; i < settings.num_connections; ++i) {
-      threads.emplace_back([&] {
+      threads.emplace_back([&, i] {
         guarded([&] {
           HttpClient client(settings.http);
           const FetchContext context{
@@ -261,7 +294,7 @@ void transfer(const Source& source,
                 queue.wake();
               }};
           for (;;) {
-            const Queue::Job job = queue.next_job(inner.get_token());
+            const Queue::Job job = queue.next_job(static_cast<size_t>(i), inner.get_token());
             if (job.work == nullptr) return;
             fetch_span(*job.work, job.span, context, inner.get_token());
           }

@@ -31,6 +31,13 @@ const std::map<std::string_view, std::string> kSamples = {
     {"threads", "3"},
     {"n-threads", "3"},
     {"model-id", "demo"},
+    {"revision", "v1"},
+    {"offline", "true"},
+    {"huggingface-hub-cache", "/cache"},
+    {"HF_TOKEN", "hf_x"},
+    {"HUGGING_FACE_HUB_TOKEN", "hf_x"},
+    {"HF_HUB_OFFLINE", "1"},
+    {"S3_ENDPOINT_URL", "http://store"},
     {"validation-workers", "3"},
     {"deterministic", "true"},
     {"sharded", "false"},
@@ -70,7 +77,9 @@ const std::map<std::string_view, std::string> kSamples = {
 
 // Those whose every value is met, so that nothing has to be set.
 bool is_met_anyway(const LauncherRow& row) {
-  return row.flag == "waiting-served-ratio" || row.flag == "max-waiting-tokens";
+  return row.flag == "waiting-served-ratio" || row.flag == "max-waiting-tokens" ||
+         row.flag.starts_with("HF_") || row.flag.starts_with("HUGGING_FACE") ||
+         row.flag == "S3_ENDPOINT_URL";
 }
 
 // The flags of TGI 3.3.6 (launcher, router, llama.cpp's launcher) and of LoRAX, as their sources

@@ -169,10 +169,10 @@ TEST_CASE("serve flags: the model is a folder or demo, given once") {
   CHECK(resolve({"--model-id", folder}).model == folder);
   CHECK(resolve({"demo"}, {{"MODEL_ID", "bigscience/bloom-560m"}}).model == "demo");
   CHECK_THAT(refusal({"demo", "--model-id", "demo"}), Catch::Contains("give one of them"));
-  CHECK(code_of({"org/name"}) == Code::kNotFound);
-  CHECK(refusal({}, {{"MODEL_ID", "org/name"}}) ==
-        "MODEL_ID: there is no folder org/name, and models of the hub are not downloaded yet; "
-        "fetch it with `hf download org/name --local-dir DIR` and give DIR");
+  CHECK(resolve({"org/name@v1"}).model == "org/name@v1");
+  CHECK(resolve({}, {{"MODEL_ID", "org/name"}, {"REVISION", "v1"}}).revision == "v1");
+  CHECK(resolve({"s3://bucket/model"}).model == "s3://bucket/model");
+  CHECK(refusal({}, {{"MODEL_ID", "org/no/name"}}) == "MODEL_ID: there is no folder org/no/name");
   CHECK(refusal({"/no/such"}) == "MODEL: there is no folder /no/such");
 }
 

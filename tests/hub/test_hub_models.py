@@ -1,0 +1,122 @@
+"""Models by name in serve, load, generate and chat, and torch checkpoints: from the hub to an answer."""
+
+import json
+import pathlib
+import re
+import urllib.request
+
+import pytest
+
+from conftest import check_snapshot
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture
+def model(hub, place):
+    """The demo model behind the hub."""
+    files = {p.name: p.read_bytes() for p in (ROOT / "assets/demo").iterdir()}
+    hub.model("tiny/demo", files)
+    yield "tiny/demo"
+    place.tgi("stop")
+
+
+def test_load_downloads_what_is_not_there(hub, place, model):
+    place.tgi("load", model, "--offline").refused(4, "--offline", "tgi download-weights")
+    ran = place.tgi("load", model)
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("loaded tiny/demo (")
+    num = len(hub.requests)
+    assert place.tgi("load", model).status == 0
+    assert len(hub.requests) == num  # what is in the cache is taken without asking
+    assert "tiny/demo" in place.tgi("ps").out
+
+
+def test_load_of_a_revision(hub, place, model):
+    place.tgi("load", model, "--revision", "v2").refused(4, "no revision v2")
+    hub.models[model].refs["v2"] = hub.models[model].refs["main"]
+    assert place.tgi("load", model, "--revision", "v2").status == 0
+
+
+def test_generate_downloads_and_answers(hub, place, model):
+    ran = place.tgi("generate", "--model", model, "--max-new-tokens", "4", "Once upon a time")
+    assert ran.status == 0 and ran.out.strip(), ran.err
+    assert "4 files" in ran.err or "files," in ran.err
+    again = place.tgi("generate", "--model", model, "--offline", "--max-new-tokens", "4", "Once upon a time")
+    assert again.out == ran.out
+    # Another model than the one that is there is not put in its place silently.
+    place.tgi("generate", "--model", "demo", "x").refused(3, "has the model tiny/demo", "tgi load")
+
+
+def test_chat_takes_a_model_too(hub, place, model):
+    ran = place.tgi("chat", "--model", model, "--max-new-tokens", "4", stdin=__import__("subprocess").DEVNULL)
+    assert ran.status == 0, ran.err
+    assert place.repo(model).exists()
+
+
+def test_serve_downloads_and_names_the_model(hub, place, model):
+    process = place.popen("serve", "--model-id", model, "--http", "127.0.0.1:0")
+    try:
+        for line in process.stderr:
+            found = re.search(r"serving (\S+) on (http://\S+)", line)
+            if found:
+                break
+        assert found.group(1) == model
+        with urllib.request.urlopen(found.group(2) + "/info") as answer:
+            assert json.load(answer)["model_id"] == model
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_ls_knows_what_was_downloaded(hub, place, model):
+    place.download(model)
+    hub.models[model].refs["v2"] = hub.models[model].refs["main"]
+    place.download(model + "@v2")
+    listed = json.loads(place.tgi("ls", "--json").out)
+    listed = listed["models"] if isinstance(listed, dict) else listed
+    mine = {m["name"]: m for m in listed}
+    assert mine["tiny/demo"]["format"] == "safetensors" and mine["tiny/demo"]["state"] == "ready"
+    assert mine["tiny/demo@v2"]["revision"] == "v2"
+    assert mine["tiny/demo"]["source"] == hub.url
+
+
+def test_an_unknown_name_says_that_there_is_no_folder_either(hub, place):
+    place.tgi("load", "no/model").refused(4, "no model no/model", "no folder no/model here either")
+
+
+def test_a_torch_checkpoint_is_converted_once(hub, place):
+    folder = ROOT / "tests/golden/torch/qwen2"
+    files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    if "config.json" not in files:
+        files["config.json"] = b'{"architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": true}'
+    assert not any(name.endswith(".safetensors") for name in files)
+    commit = hub.model("old/torch").commit(files)
+    ran = place.download("old/torch")
+    assert ran.path == place.folder / "cache/tgi/converted/old--torch" / commit
+    assert list(ran.path.glob("*.safetensors")) and (ran.path / "config.json").exists()
+    # The snapshot is as the hub has it.
+    assert not list((place.repo("old/torch") / "snapshots" / commit).glob("*.safetensors"))
+    stamp = (ran.path / "config.json").stat().st_mtime_ns
+    again = place.download("old/torch")
+    assert again.path == ran.path and (ran.path / "config.json").stat().st_mtime_ns == stamp
+    assert place.download("old/torch", "--offline").path == ran.path
+
+
+def test_a_pickle_with_code_in_it_is_refused(hub, place):
+    import pickle
+    import zipfile
+    import io
+
+    class Evil:
+        def __reduce__(self):
+            return (__import__("os").system, ("touch " + str(place.folder / "pwned"),))
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"w": Evil()}, protocol=2))
+        archive.writestr("archive/version", "3")
+    hub.model("old/evil", {"config.json": b"{}", "pytorch_model.bin": data.getvalue()})
+    ran = place.download("old/evil")
+    assert ran.status in (3, 5) and "system" in ran.err, ran.err
+    assert not (place.folder / "pwned").exists()
+    assert not (place.folder / "cache/tgi/converted/old--evil").exists() or not list((place.folder / "cache/tgi/converted/old--evil").iterdir())
