@@ -55,7 +55,7 @@ struct Target {
 Target target_of(const FetchRequest& request) {
   std::string model = request.model;
   if (is_address(model) || is_bucket(model)) {
-    while (model.ends_with('/')) model.pop_back();
+    while (model.ends_with('/') && !model.ends_with("://")) model.pop_back();
     std::unique_ptr<Source> source =
         is_bucket(model) ? open_s3(model, request.variables) : open_https(model);
     const std::string name = source->describe();
