@@ -13,7 +13,7 @@ _tgi() {
         -f|--file) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --parallel) COMPREPLY=(); return ;;
         --system) COMPREPLY=(); return ;;
-        -m|--model) COMPREPLY=(); return ;;
+        -m|--model) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -36,7 +36,7 @@ _tgi() {
       case "$previous" in
         --system) COMPREPLY=(); return ;;
         --load) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        -m|--model) COMPREPLY=(); return ;;
+        -m|--model) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -93,6 +93,7 @@ _tgi() {
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
       options='-h --help --http --kv-cache-memory --threads --offline --deterministic --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose'
+      files=yes
       ;;
     ps)
       case "$previous" in
@@ -113,6 +114,7 @@ _tgi() {
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
       options='-h --help --revision --offline --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose'
+      files=yes
       ;;
     unload)
       case "$previous" in
@@ -136,6 +138,7 @@ _tgi() {
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
       options='-h --help --revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose'
+      files=yes
       ;;
     ls)
       case "$previous" in

@@ -21,7 +21,7 @@ complete -c tgi -n '__fish_seen_subcommand_from generate' -l json -d 'write one 
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l details -d 'every token with its log probability: in the JSON, else as a table on stderr'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l chat -d 'the prompt is a user'\''s message; the model'\''s chat template is put around it'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l system -x -d 'with --chat: the system message'
-complete -c tgi -n '__fish_seen_subcommand_from generate' -s m -l model -x -d 'a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, or "demo"; default: what the daemon has'
+complete -c tgi -n '__fish_seen_subcommand_from generate' -s m -l model -r -F -d 'a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, or "demo"; default: what the daemon has'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l offline -d 'download nothing'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l max-new-tokens -x -d 'generate at most this many tokens; default: all that fit the model'\''s context'
 complete -c tgi -n '__fish_seen_subcommand_from generate' -l temperature -x -d 'more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on'
@@ -51,7 +51,7 @@ complete -c tgi -n '__fish_seen_subcommand_from chat' -s h -l help -d 'print hel
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l system -x -d 'the system message'
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l load -r -F -d 'go on with a conversation that /save wrote'
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l stats -d 'after each answer say on stderr how fast it came'
-complete -c tgi -n '__fish_seen_subcommand_from chat' -s m -l model -x -d 'a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, or "demo"; default: what the daemon has'
+complete -c tgi -n '__fish_seen_subcommand_from chat' -s m -l model -r -F -d 'a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, or "demo"; default: what the daemon has'
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l offline -d 'download nothing'
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l max-new-tokens -x -d 'generate at most this many tokens; default: all that fit the model'\''s context'
 complete -c tgi -n '__fish_seen_subcommand_from chat' -l temperature -x -d 'more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on'
@@ -117,6 +117,7 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l n-threads -x -d 'as --
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l no-start -d 'do not start a daemon when none is running'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -s v -l verbose -d 'say more on stderr: what is done, tokens per second'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -F
 complete -c tgi -n '__fish_seen_subcommand_from ps' -s h -l help -d 'print help'
 complete -c tgi -n '__fish_seen_subcommand_from ps' -l json -d 'write the whole status as one JSON object'
 complete -c tgi -n '__fish_seen_subcommand_from ps' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
@@ -136,6 +137,7 @@ complete -c tgi -n '__fish_seen_subcommand_from load' -l deterministic -d 'bits 
 complete -c tgi -n '__fish_seen_subcommand_from load' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l no-start -d 'do not start a daemon when none is running'
 complete -c tgi -n '__fish_seen_subcommand_from load' -s v -l verbose -d 'say more on stderr: what is done, tokens per second'
+complete -c tgi -n '__fish_seen_subcommand_from load' -F
 complete -c tgi -n '__fish_seen_subcommand_from unload' -s h -l help -d 'print help'
 complete -c tgi -n '__fish_seen_subcommand_from unload' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from unload' -l no-start -d 'do not start a daemon when none is running'
@@ -156,6 +158,7 @@ complete -c tgi -n '__fish_seen_subcommand_from download-weights' -l json -d 'on
 complete -c tgi -n '__fish_seen_subcommand_from download-weights' -l socket -r -F -d 'the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock'
 complete -c tgi -n '__fish_seen_subcommand_from download-weights' -l no-start -d 'do not start a daemon when none is running'
 complete -c tgi -n '__fish_seen_subcommand_from download-weights' -s v -l verbose -d 'say more on stderr: what is done, tokens per second'
+complete -c tgi -n '__fish_seen_subcommand_from download-weights' -F
 complete -c tgi -n '__fish_seen_subcommand_from ls' -s h -l help -d 'print help'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -l json -d 'write a JSON array with everything known'
 complete -c tgi -n '__fish_seen_subcommand_from ls' -s q -l quiet -d 'write the names only, one a line'

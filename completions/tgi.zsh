@@ -37,8 +37,8 @@ _tgi() {
         '--details[every token with its log probability\: in the JSON, else as a table on stderr]' \
         '--chat[the prompt is a user'\''s message; the model'\''s chat template is put around it]' \
         '--system[with --chat\: the system message]:TEXT: ' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL: ' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL: ' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
         '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
@@ -75,8 +75,8 @@ _tgi() {
         '--system[the system message]:TEXT: ' \
         '--load[go on with a conversation that /save wrote]:FILE:_files' \
         '--stats[after each answer say on stderr how fast it came]' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL: ' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL: ' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
         '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
@@ -151,7 +151,7 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '::MODEL: ' \
+        '::MODEL:_files' \
         && return 0
       ;;
     ps)
@@ -183,7 +183,7 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL: ' \
+        ':MODEL:_files' \
         && return 0
       ;;
     unload)
@@ -223,7 +223,7 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL: ' \
+        ':MODEL:_files' \
         && return 0
       ;;
     ls)
