@@ -28,7 +28,8 @@ struct ContextPlan {  // one sequence of so many tokens
 };
 
 struct DTypePlan {
-  std::string dtype;      // "f32", "bf16", "int8", "int4"
+  // "f32", "bf16", "int8", "int4"; of a quantised checkpoint its format alone: "gptq"
+  std::string dtype;
   std::string error;      // why it can't be loaded so; then there is nothing else
   int64_t weights = 0;    // bytes
   int64_t workspace = 0;  // bytes, with the longest of the contexts

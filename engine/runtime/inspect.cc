@@ -36,6 +36,13 @@ constexpr std::array<PlannedDType, 4> kPlannedDTypes = {{
     {"int4", DType::kBF16, Quantization::kInt4},
 }};
 
+// A quantised checkpoint keeps its own integers, and the rest in what nobody has to ask for.
+std::vector<PlannedDType> planned_dtypes(const LoadedConfig& model, const Backend& backend) {
+  if (model.weight_format->name == "dense") return {kPlannedDTypes.begin(), kPlannedDTypes.end()};
+  return {{model.weight_format->name, backend.automatic_dtype(model.config.checkpoint_dtype),
+           Quantization::kNone}};
+}
+
 std::vector<int32_t> planned_contexts(const ModelConfig& config) {
   std::vector<int32_t> out;
   for (const int32_t context : kContexts) {
@@ -78,7 +85,7 @@ void add_plans(const LoadedConfig& model, const ModelOptions& options, ipc::Mode
   Backend& backend = find_backend("cpu");
   facts.backend = "cpu";
   facts.memory = backend.make_device({.num_threads = 1})->info().memory_bytes;
-  for (const PlannedDType& row : kPlannedDTypes) {
+  for (const PlannedDType& row : planned_dtypes(model, backend)) {
     try {
       facts.plans.push_back(plan_dtype(row, model, options, backend));
     } catch (const Error& error) {

@@ -7,10 +7,11 @@
 
 namespace tgi {
 
-// For one sequence on the cpu backend at the dtypes f32, bf16, int8 and int4, with as many slots
-// and rows of a step as `options` says; options.model names the folder, or is "demo". What a dtype,
-// the weights or the template can't do is told in the result. Throws kNotFound without config.json,
-// kInvalidArgument for a bad one, and kUnsupported for an architecture that is not known.
+// For one sequence on the cpu backend at the dtypes f32, bf16, int8 and int4 (a quantised
+// checkpoint: as it is), with as many slots and rows of a step as `options` says; options.model
+// names the folder, or is "demo". What a dtype, the weights or the template can't do is told in the
+// result. Throws kNotFound without config.json, kInvalidArgument for a bad one, and kUnsupported
+// for an architecture that is not known.
 ipc::ModelFacts inspect_model(const ModelOptions& options);
 
 }  // namespace tgi

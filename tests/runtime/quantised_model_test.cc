@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/safetensors_writer.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/inspect.h"
 #include "engine/runtime/served_model.h"
 #include "engine/tensor/half.h"
 #include "engine/weights/checkpoint.h"
@@ -138,6 +139,10 @@ TEST_CASE("the demo model is served from every storage format that encoders writ
     ModelOptions options = options_for(folder.path());
     const ipc::ModelStatus status = ServedModel::load(options)->status();
     CHECK(status.quantize == expected.format);
+    const ipc::ModelFacts facts = inspect_model(options);
+    REQUIRE(facts.plans.size() == 1);
+    CHECK(facts.plans[0].dtype == expected.format);
+    CHECK(facts.plans[0].weights == status.memory.weights);
     CHECK(status.quantize_held == expected.held);
     CHECK(status.quantize_group_size == expected.group_size);
     CHECK(static_cast<double>(status.memory.weights) <= expected.part * static_cast<double>(plain));
