@@ -19,6 +19,7 @@
 #include "cmd/load.h"
 #include "cmd/ls.h"
 #include "cmd/ps.h"
+#include "cmd/quantize.h"
 #include "cmd/rm.h"
 #include "cmd/serve.h"
 #include "cmd/session.h"
@@ -43,6 +44,7 @@ struct Flags {
   LoadFlags load;
   UnloadFlags unload;
   DownloadWeightsFlags download_weights;
+  QuantizeFlags quantize;
   StopFlags stop;
   LsFlags ls;
   ShowFlags show;
@@ -88,6 +90,9 @@ constexpr std::array kCommands = {
             [](const Flags& flags) {
               return run_download_weights(flags.download_weights, flags.common);
             }},
+    Command{"quantize", "write a quantised checkpoint of a model",
+            [](CLI::App& app, Flags& flags) { add_quantize_flags(app, flags.quantize); },
+            [](const Flags& flags) { return run_quantize(flags.quantize, flags.common); }},
     Command{"ls", "list the models of this machine",
             [](CLI::App& app, Flags& flags) { add_ls_flags(app, flags.ls); },
             [](const Flags& flags) { return run_ls(flags.ls, flags.common); }},

@@ -11,6 +11,7 @@
 #include "daemon/metrics.h"
 #include "engine/runtime/inspect.h"
 #include "ipc/model_facts.h"
+#include "ipc/quantize_job.h"
 
 namespace tgi {
 namespace {
@@ -163,12 +164,16 @@ void handle_metrics(Services& services, uint64_t session, const OrderedJson& /*p
   post(services.outbox, {session, ipc::to_json(collect_metrics(services.models.current().get()))});
 }
 
+void handle_quantize(Services& services, uint64_t session, const OrderedJson& params) {
+  services.quantize_jobs.start(session, ipc::quantize_params_from_json(params));
+}
+
 struct MethodRow {
   std::string_view name;
   void (*handle)(Services& services, uint64_t session, const OrderedJson& params);
 };
 
-constexpr std::array<MethodRow, 8> kMethods = {{
+constexpr std::array<MethodRow, 9> kMethods = {{
     {ipc::kGenerate, handle_generate},
     {ipc::kStatus, handle_status},
     {ipc::kLoad, handle_load},
@@ -177,14 +182,10 @@ constexpr std::array<MethodRow, 8> kMethods = {{
     {ipc::kTokenize, handle_tokenize},
     {ipc::kMetrics, handle_metrics},
     {ipc::kInspect, handle_inspect},
+    {ipc::kQuantize, handle_quantize},
 }};
 
 }  // namespace
-
-void post(Mailbox<Outgoing>& outbox, Outgoing&& outgoing) {
-  while (!outbox.try_send(std::move(outgoing)))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
 
 void dispatch(Services& services, uint64_t session, const std::string& line) {
   try {

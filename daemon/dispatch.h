@@ -11,6 +11,7 @@
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
 #include "daemon/options.h"
+#include "daemon/quantize_jobs.h"
 #include "daemon/session.h"
 #include "ipc/protocol.h"
 
@@ -22,6 +23,7 @@ struct Services {
   ModelHost& models;
   Jobs& intake_jobs;
   Jobs& load_jobs;  // one thread: one change of model at a time
+  QuantizeJobs& quantize_jobs;
   Mailbox<Outgoing>& outbox;
   std::chrono::steady_clock::time_point started_at;
   std::function<void()> stop;  // begins the graceful end
@@ -30,9 +32,5 @@ struct Services {
 // Answers `line` of session `session`, now or later. Never throws: what is wrong goes to the
 // client.
 void dispatch(Services& services, uint64_t session, const std::string& line);
-
-// Sends to the outbox from any thread. The outbox is sized so that it can only be full when the I/O
-// thread is stuck; then this waits for it.
-void post(Mailbox<Outgoing>& outbox, Outgoing&& outgoing);
 
 }  // namespace tgi

@@ -55,6 +55,7 @@ Server::Server(const Options& options)
   watch(signals_.get(), kSignalKey, EPOLLIN, false);
   intake_jobs_ = std::make_unique<Jobs>(options.num_intake_threads);
   load_jobs_ = std::make_unique<Jobs>(1);
+  quantize_jobs_ = std::make_unique<QuantizeJobs>(outbox_);
   options_.model.on_failure = [this] {
     device_lost_ = true;
     outbox_.wake();
@@ -63,6 +64,7 @@ Server::Server(const Options& options)
                                                   .models = models_,
                                                   .intake_jobs = *intake_jobs_,
                                                   .load_jobs = *load_jobs_,
+                                                  .quantize_jobs = *quantize_jobs_,
                                                   .outbox = outbox_,
                                                   .started_at = std::chrono::steady_clock::now(),
                                                   .stop = [this] { begin_stop(); }});
@@ -74,6 +76,7 @@ Server::~Server() {
   drainer_ = {};
   intake_jobs_.reset();
   load_jobs_.reset();
+  quantize_jobs_.reset();
 }
 
 void Server::watch(int fd, uint64_t key, uint32_t events, bool known) {
@@ -183,6 +186,9 @@ void Server::deliver() {
       if (const auto* attached = std::get_if<Attached>(&outgoing.message)) {
         if (const auto model = attached->model.lock()) model->engine().cancel(attached->request_id);
       }
+      if (const auto* attached = std::get_if<AttachedJob>(&outgoing.message)) {
+        attached->stop->request_stop();
+      }
       continue;
     }
     try {
@@ -233,6 +239,8 @@ void Server::begin_stop() {
   stopping_ = true;
   stop_deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
   models_.refuse_new_work();
+  // Such a job may need an hour, and it can be done again.
+  quantize_jobs_->stop_all();
   log_info("draining", {{"sessions", sessions_.size()}});
 }
 

@@ -59,6 +59,7 @@ class Server {
   std::chrono::steady_clock::time_point stop_deadline_;
   std::unique_ptr<Jobs> intake_jobs_;
   std::unique_ptr<Jobs> load_jobs_;
+  std::unique_ptr<QuantizeJobs> quantize_jobs_;
   std::unique_ptr<Services> services_;
   std::jthread drainer_;
 };

@@ -1,5 +1,6 @@
 #include "daemon/session.h"
 
+#include <thread>
 #include <utility>
 
 namespace tgi {
@@ -10,6 +11,11 @@ constexpr int32_t kAcknowledgeEvery = 64;
 
 }  // namespace
 
+void post(Mailbox<Outgoing>& outbox, Outgoing&& outgoing) {
+  while (!outbox.try_send(std::move(outgoing)))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 Session::Session(uint64_t id, UniqueFd socket)
     : id_(id), socket_(std::move(socket)), last_progress_(std::chrono::steady_clock::now()) {
   unsent_ = ipc::encode_hello({}) + "\n";
@@ -18,6 +24,7 @@ Session::Session(uint64_t id, UniqueFd socket)
 Session::~Session() {
   if (last_written_) return;
   if (const auto model = attached_.model.lock()) model->engine().cancel(attached_.request_id);
+  if (attached_job_.stop) attached_job_.stop->request_stop();
 }
 
 Session::Input Session::read(std::string& line) {
@@ -36,6 +43,10 @@ void Session::take(const Outgoing& outgoing) {
     attached_ = *attached;
     return;
   }
+  if (const auto* attached = std::get_if<AttachedJob>(&outgoing.message)) {
+    attached_job_ = *attached;
+    return;
+  }
   if (last_written_) return;
   struct Encode {
     std::string operator()(const ipc::AcceptedEvent& event) const {
@@ -47,18 +58,23 @@ void Session::take(const Outgoing& outgoing) {
     std::string operator()(const ipc::DoneEvent& event) const {
       return ipc::encode_done_event(event);
     }
+    std::string operator()(const ipc::ProgressEvent& event) const {
+      return ipc::encode_progress_event(event);
+    }
     std::string operator()(const ipc::OrderedJson& result) const {
       return ipc::encode_result(result);
     }
     std::string operator()(const Error& error) const { return ipc::encode_error(error); }
     std::string operator()(const Attached& /*attached*/) const { return {}; }
+    std::string operator()(const AttachedJob& /*attached*/) const { return {}; }
   };
   if (!has_unsent()) last_progress_ = std::chrono::steady_clock::now();
   unsent_ += std::visit(Encode{}, outgoing.message);
   unsent_ += '\n';
   if (std::holds_alternative<ipc::TokenEvent>(outgoing.message)) {
     ++num_unacknowledged_;
-  } else if (!std::holds_alternative<ipc::AcceptedEvent>(outgoing.message)) {
+  } else if (!std::holds_alternative<ipc::AcceptedEvent>(outgoing.message) &&
+             !std::holds_alternative<ipc::ProgressEvent>(outgoing.message)) {
     last_written_ = true;
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <variant>
 
@@ -27,18 +28,29 @@ struct Attached {
   uint64_t request_id = 0;
 };
 
-// Something for session `session`. All but Attached are written to the client, and all of those but
-// accepted and token events are the last thing that is.
+// The session's request is a job: it wants to hear of the client leaving.
+struct AttachedJob {
+  std::shared_ptr<std::stop_source> stop;
+};
+
+// Something for session `session`. All but what is attached are written to the client, and all of
+// those but accepted, token and progress events are the last thing that is.
 struct Outgoing {
   uint64_t session = 0;
   std::variant<ipc::AcceptedEvent,
                ipc::TokenEvent,
                ipc::DoneEvent,
                ipc::OrderedJson,
+               ipc::ProgressEvent,
                Error,
-               Attached>
+               Attached,
+               AttachedJob>
       message;
 };
+
+// Sends to the outbox from any thread. The outbox is sized so that it can only be full when the I/O
+// thread is stuck; then this waits for it.
+void post(Mailbox<Outgoing>& outbox, Outgoing&& outgoing);
 
 class Session {
  public:
@@ -74,6 +86,7 @@ class Session {
   bool has_request_ = false;
   bool last_written_ = false;
   Attached attached_;
+  AttachedJob attached_job_;
   int32_t num_unacknowledged_ = 0;  // token events written and not yet told to the engine
   std::chrono::steady_clock::time_point last_progress_;
 };

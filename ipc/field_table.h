@@ -53,6 +53,8 @@ std::span<const Field<TokenBias>> fields<TokenBias>();
 template <>
 std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>();
 template <>
+std::span<const Field<ProgressEvent>> fields<ProgressEvent>();
+template <>
 std::span<const Field<TokenSpan>> fields<TokenSpan>();
 template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>();

@@ -157,6 +157,12 @@ std::string encode_accepted_event(const AcceptedEvent& event) {
   return dump(json);
 }
 
+std::string encode_progress_event(const ProgressEvent& event) {
+  OrderedJson json;
+  json["progress"] = to_json(event);
+  return dump(json);
+}
+
 std::string encode_done_event(const DoneEvent& event) {
   OrderedJson json;
   json["done"] = to_json(event);
@@ -174,15 +180,17 @@ Reply decode_reply(std::string_view line) {
     reply.done = done_event_from_json(json["done"]);
   } else if (json.is_object() && json.contains("accepted")) {
     read_value(json["accepted"], "accepted", {}, reply.accepted.emplace());
+  } else if (json.is_object() && json.contains("progress")) {
+    read_value(json["progress"], "progress", {}, reply.progress.emplace());
   } else if (json.is_object() && json.contains("result")) {
     reply.result = json["result"];
   } else if (json.is_object() && json.contains("error")) {
     reply.error = error_from_json(json["error"]);
   } else {
-    throw Error(Code::kInvalidArgument,
-                "a reply line has none of accepted, token, done, result and error; is the daemon "
-                "of another "
-                "version?");
+    throw Error(
+        Code::kInvalidArgument,
+        "a reply line has none of accepted, token, done, progress, result and error; is the "
+        "daemon of another version?");
   }
   return reply;
 }

@@ -5,8 +5,8 @@
 //   2. The client writes one request line: {"method": NAME, "params": {...}}.
 //   3. The daemon answers with lines. `generate` gives (with `announce`) one accepted event, any
 //      number of token events and then one done event; the other methods give one {"result":
-//      {...}}. An {"error": {"code", "message"}} line is always the
-//      last one.
+//      {...}}, those that take long with progress events before it. An {"error": {"code",
+//      "message"}} line is always the last one.
 //   4. The daemon closes. One request per connection: a client that closes earlier cancels.
 //
 // A line is at most kMaxLineBytes long, is valid UTF-8, nests at most kMaxJsonDepth deep, and has
@@ -163,6 +163,15 @@ struct DoneEvent {
   Timings timings;
 };
 
+// How far a long method is.
+struct ProgressEvent {
+  std::string phase;  // in words
+  int64_t done = 0;   // of total, in whatever the method counts
+  int64_t total = 0;
+  double seconds = 0;                    // so far
+  std::optional<double> seconds_left{};  // where it can be told
+};
+
 struct LoadParams {                               // what is absent stays as the daemon was started
   std::string model;                              // a folder, or "demo"
   std::optional<std::string> load_format{};       // "auto" or "dummy"
@@ -310,6 +319,7 @@ std::string encode_error(const Error& error);
 std::string encode_accepted_event(const AcceptedEvent& event);
 std::string encode_token_event(const TokenEvent& event);
 std::string encode_done_event(const DoneEvent& event);
+std::string encode_progress_event(const ProgressEvent& event);
 
 // One reply line taken apart: exactly one of the members is set. An error line comes back as the
 // Error it carries.
@@ -317,6 +327,7 @@ struct Reply {
   std::optional<AcceptedEvent> accepted;
   std::optional<TokenEvent> token;
   std::optional<DoneEvent> done;
+  std::optional<ProgressEvent> progress;
   std::optional<OrderedJson> result;
   std::optional<Error> error;
 };
@@ -335,6 +346,7 @@ TokenizeParams tokenize_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const TokenizeResult& result);
 TokenizeResult tokenize_result_from_json(const OrderedJson& json);
 OrderedJson to_json(const AcceptedEvent& event);
+OrderedJson to_json(const ProgressEvent& event);
 OrderedJson to_json(const std::vector<MetricFamily>& families);
 std::vector<MetricFamily> metric_families_from_json(const OrderedJson& json);
 OrderedJson to_json(const TokenInfo& token);

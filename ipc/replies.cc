@@ -80,6 +80,19 @@ std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>() {
 }
 
 template <>
+std::span<const Field<ProgressEvent>> fields<ProgressEvent>() {
+  using P = ProgressEvent;
+  static constexpr std::array kFields = {
+      field<&P::phase>("phase"),
+      field<&P::done>("done"),
+      field<&P::total>("total"),
+      field<&P::seconds>("seconds"),
+      field<&P::seconds_left>("seconds_left"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<TokenSpan>> fields<TokenSpan>() {
   static constexpr std::array kFields = {
       field<&TokenSpan::start>("start"),
@@ -239,6 +252,10 @@ std::span<const Field<TokenizeResult>> fields<TokenizeResult>() {
 }
 
 OrderedJson to_json(const AcceptedEvent& event) {
+  return write_value(event);
+}
+
+OrderedJson to_json(const ProgressEvent& event) {
   return write_value(event);
 }
 

@@ -11,6 +11,7 @@
 #include "ipc/line_socket.h"
 #include "ipc/model_facts.h"
 #include "ipc/protocol.h"
+#include "ipc/quantize_job.h"
 
 namespace {
 
@@ -63,6 +64,7 @@ void check_request(const std::string& line) {
   check_round_trip(request.params, tgi::ipc::load_params_from_json);
   check_round_trip(request.params, tgi::ipc::tokenize_params_from_json);
   check_round_trip(request.params, tgi::ipc::inspect_params_from_json);
+  check_round_trip(request.params, tgi::ipc::quantize_params_from_json);
   const std::string again = tgi::ipc::encode_request(request.method, request.params);
   if (tgi::ipc::decode_request(again).params != request.params) std::abort();
 }

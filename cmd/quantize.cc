@@ -1,0 +1,185 @@
+#include "cmd/quantize.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/error.h"
+#include "cmd/download/progress.h"
+#include "cmd/download/run_fetch.h"
+#include "cmd/model_path.h"
+#include "cmd/ps.h"
+#include "ipc/quantize_job.h"
+
+namespace tgi {
+namespace {
+
+constexpr int kRedrawMs = 500;
+
+// On a terminal one line that is drawn again and again, elsewhere a line for each event.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool is_quiet)
+      : is_quiet_(is_quiet), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() { clear(); }
+
+  void take(const ipc::ProgressEvent& event) {
+    event_ = event;
+    taken_at_ = Clock::now();
+    if (!is_terminal_ && !is_quiet_) Session::say(text());
+    draw();
+  }
+
+  void draw() {
+    if (is_quiet_ || !is_terminal_ || !event_) return;
+    fmt::print(stderr, "\r\x1b[K{}", text());
+    is_drawn_ = true;
+  }
+
+  void clear() {
+    if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
+    is_drawn_ = false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string text() const {
+    const double since = std::chrono::duration<double>(Clock::now() - taken_at_).count();
+    std::string out = "quantizing: ";
+    if (event_->phase == "layer") {
+      out += fmt::format("layer {} of {}", event_->done + 1, event_->total);
+    } else {
+      out += event_->phase == "comparing" ? "comparing with the source" : event_->phase;
+    }
+    out += fmt::format(", {}", download::format_duration(event_->seconds + since));
+    if (event_->seconds_left) {
+      const double left = *event_->seconds_left - since;
+      if (left > 0) out += fmt::format(", about {} left", download::format_duration(left));
+    }
+    return out;
+  }
+
+  const bool is_quiet_;
+  const bool is_terminal_;
+  std::optional<ipc::ProgressEvent> event_;
+  Clock::time_point taken_at_;
+  bool is_drawn_ = false;
+};
+
+// The folder of the model: brought here when it is a name of the hub.
+std::string folder_of(const QuantizeFlags& flags, Session& session) {
+  if (!download::is_remote(flags.model)) return absolute_model(flags.model);
+  const auto kind = flags.quiet ? download::ProgressKind::kQuiet : download::kind_for_stderr();
+  return download::run_fetch(download::request_for(flags.model), kind, session.interrupt().fd(),
+                             [](const std::string& text) { fmt::print(stderr, "{}", text); })
+      .path;
+}
+
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string report_text(const ipc::QuantizeReport& report) {
+  const double growth = report.perplexity / report.source_perplexity - 1.0;
+  std::string out = fmt::format("{}\n", report.output);
+  out += fmt::format(
+      "format       {} ({}), {} bits, {}\n", report.format, report.storage, report.bits,
+      report.group_size == 0 ? "a scale per row" : fmt::format("groups of {}", report.group_size));
+  out += fmt::format("size         {}, source {}\n", format_bytes(report.bytes),
+                     format_bytes(report.source_bytes));
+  out += fmt::format("perplexity   {:.4f}, source {:.4f} ({:+.2f} %)\n", report.perplexity,
+                     report.source_perplexity, growth * 100.0);
+  out += fmt::format("mean KL      {:.5f} nats, same favourite after {:.1f} % of the tokens\n",
+                     report.mean_kl, report.top_token_agreement * 100.0);
+  out += fmt::format("measured on  {}: {} tokens in {} sequences\n", report.calibration,
+                     report.num_tokens, report.num_sequences);
+  out += fmt::format("took         {}\n", download::format_duration(report.seconds));
+  return out;
+}
+
+}  // namespace
+
+void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
+  app.footer(
+      "Examples:\n"
+      "  tgi quantize ./Llama-3.2-1B ./Llama-3.2-1B-gptq --format gptq --calibration text.txt\n"
+      "  tgi quantize demo ./demo-int8 --format int8\n"
+      "The daemon does the work at its lowest priority; a model that it serves goes on. Ctrl-C "
+      "cancels and leaves nothing. The folder is a checkpoint that tgi and transformers load.");
+  app.add_option("model", flags.model,
+                 "a Hugging Face folder, a name of the hub (ORG/NAME), or \"demo\"")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("output", flags.output, "the folder to write; it may not be there yet")
+      ->type_name("OUTDIR")
+      ->required();
+  app.add_option("--format", flags.format,
+                 "int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the "
+                 "weights) or fp8")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"int8", "int4", "gptq", "awq", "fp8"}))
+      ->required();
+  app.add_option("--group-size", flags.group_size,
+                 "columns that share a scale, -1: a whole row; default a row for int8, 32 for "
+                 "int4, 128 for gptq and awq, or the next smaller that divides all matrices")
+      ->type_name("N");
+  app.add_option("--calibration", flags.calibration,
+                 "text to measure on: plain, or *.jsonl with a \"text\" in each line; best like "
+                 "what the model is used for; default a text that is built in")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  app.add_option("--calibration-sequences", flags.num_sequences,
+                 "of the text, at most, evenly spread; default 64")
+      ->type_name("N");
+  app.add_option("--calibration-length", flags.sequence_length,
+                 "tokens of a sequence, at most; default 512")
+      ->type_name("N");
+  app.add_flag("--act-order", flags.act_order,
+               "gptq: take the columns by how much they are used; groups stay contiguous");
+  app.add_option("--damping", flags.damping,
+                 "gptq: added to the diagonal, as a part of its mean; default 0.01")
+      ->type_name("X");
+  app.add_flag("--force", flags.force,
+               "write the model even if its perplexity grew by more than 10 %");
+  app.add_flag("-q,--quiet", flags.quiet, "no progress on stderr");
+  app.add_flag("--json", flags.json, "the result as one JSON object");
+}
+
+int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  ipc::QuantizeParams params{.model = folder_of(flags, session),
+                             .output = absolute(flags.output),
+                             .format = flags.format,
+                             .group_size = flags.group_size,
+                             .calibration = std::nullopt,
+                             .num_sequences = flags.num_sequences,
+                             .sequence_length = flags.sequence_length,
+                             .act_order = flags.act_order,
+                             .damping = flags.damping,
+                             .force = flags.force};
+  if (flags.calibration) params.calibration = absolute(*flags.calibration);
+  session.prepare({.wait_for_model = false, .accept_failed = true});
+  ipc::Exchange exchange = session.client().open(ipc::kQuantize, ipc::to_json(params));
+  std::optional<ipc::OrderedJson> result;
+  {
+    ProgressLine line(flags.quiet);
+    while (!result) {
+      const std::optional<ipc::Reply> reply = exchange.next(kRedrawMs);
+      if (!reply) {
+        line.draw();
+      } else if (reply->progress) {
+        line.take(*reply->progress);
+      } else if (reply->result) {
+        result = reply->result;
+      }
+    }
+  }
+  session.out().write(flags.json ? result->dump() + "\n"
+                                 : report_text(ipc::quantize_report_from_json(*result)));
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,172 @@
+// `tgi quantize` with the real daemon: what it writes can be loaded, and whatever ends it early
+// leaves nothing.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "ipc/quantize_job.h"
+#include "tests/e2e/daemon_process.h"
+
+namespace tgi {
+namespace {
+
+const std::string kStories = std::string(TGI_SOURCE_DIR) + "/tests/quantize/stories.jsonl";
+
+ipc::OrderedJson request(const std::string& output, int64_t num_sequences) {
+  ipc::QuantizeParams params;
+  params.model = "demo";
+  params.output = output;
+  params.format = "awq";
+  params.calibration = kStories;
+  params.num_sequences = num_sequences;
+  params.sequence_length = 64;
+  return ipc::to_json(params);
+}
+
+// Until its first layer is done.
+void wait_for_layer(RawConnection& connection) {
+  for (;;) {
+    const ipc::Reply reply = ipc::decode_reply(connection.read_line(60000));
+    REQUIRE(reply.progress);
+    if (reply.progress->done == 1) return;
+  }
+}
+
+ipc::Reply last_reply(RawConnection& connection) {
+  for (;;) {
+    ipc::Reply reply = ipc::decode_reply(connection.read_line(60000));
+    if (!reply.progress) return reply;
+  }
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    out.push_back(entry.path().filename().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+bool becomes_empty(const std::string& folder) {
+  for (int i = 0; i < 1000 && !names_in(folder).empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return names_in(folder).empty();
+}
+
+}  // namespace
+
+TEST_CASE("a model is quantized, loaded and answers") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  const std::string output = home.file("quantized");
+  const Ran ran = home.run({"quantize", "demo", output, "--format", "gptq", "--calibration",
+                            kStories, "--calibration-length", "128"});
+  INFO(ran.err);
+  REQUIRE(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::Contains(output) && Catch::Contains("perplexity") &&
+                          Catch::Contains("mean KL") && Catch::Contains("groups of 128"));
+  CHECK_THAT(ran.err, Catch::Contains("layer 5 of 5"));
+  const Ran loaded = home.run({"load", output});
+  INFO(loaded.err);
+  REQUIRE(loaded.exit_status == 0);
+  const Ran answer = home.run({"generate", "Once upon a time", "--max-new-tokens", "12"});
+  CHECK(answer.exit_status == 0);
+  CHECK(answer.out.size() > 20);
+}
+
+TEST_CASE("the result as JSON; a folder that is there is refused") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  const std::string output = home.file("quantized");
+  const std::vector<std::string> command = {"quantize", "demo",          output,
+                                            "--format", "int8",          "--json",
+                                            "--quiet",  "--calibration", kStories};
+  const Ran ran = home.run(command);
+  INFO(ran.err);
+  REQUIRE(ran.exit_status == 0);
+  CHECK(ran.err.empty());
+  const auto report = ipc::quantize_report_from_json(ipc::parse_json(ran.out));
+  CHECK(report.format == "int8");
+  CHECK(report.mean_kl < 0.01);
+  CHECK(report.bytes < report.source_bytes);
+  const Ran again = home.run(command);
+  CHECK(again.exit_status == 3);
+  CHECK_THAT(again.err, Catch::Contains("is there already"));
+}
+
+TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  std::filesystem::create_directory(home.file("out"));
+  auto first = std::make_unique<RawConnection>(daemon.socket());
+  first->send_request(ipc::kQuantize, request(home.file("out/a"), 14));
+  wait_for_layer(*first);
+  RawConnection second(daemon.socket());
+  second.send_request(ipc::kQuantize, request(home.file("out/b"), 14));
+  const ipc::Reply refused = last_reply(second);
+  REQUIRE(refused.error);
+  CHECK(refused.error->code() == Code::kOverloaded);
+
+  const ipc::GenerateRequest asked{.prompt = "Once", .params = {.max_new_tokens = 4}};
+  CHECK(daemon.client().generate(asked, nullptr).best.num_generated_tokens == 4);
+
+  CHECK(names_in(home.file("out")).size() == 1);
+  first->close();
+  CHECK(becomes_empty(home.file("out")));
+  // Its place is free again, in a moment.
+  bool is_taken = true;
+  for (int i = 0; i < 100 && is_taken; ++i) {
+    RawConnection third(daemon.socket());
+    third.send_request(ipc::kQuantize, request(home.file("out/c"), 1));
+    const ipc::Reply reply = last_reply(third);
+    is_taken = reply.error && reply.error->code() == Code::kOverloaded;
+  }
+  CHECK(!is_taken);
+}
+
+TEST_CASE("a daemon that stops ends the job, and nothing is left") {
+  const Home home;
+  DaemonProcess daemon(home);
+  std::filesystem::create_directory(home.file("out"));
+  RawConnection connection(daemon.socket());
+  connection.send_request(ipc::kQuantize, request(home.file("out/a"), 14));
+  wait_for_layer(connection);
+  daemon.signal(SIGTERM);
+  const ipc::Reply reply = last_reply(connection);
+  REQUIRE(reply.error);
+  CHECK(reply.error->code() == Code::kCancelled);
+  CHECK_THAT(reply.error->what(), Catch::Contains("stopping"));
+  CHECK(daemon.wait() == 0);
+  CHECK(names_in(home.file("out")).empty());
+}
+
+TEST_CASE("a daemon that is killed leaves half a folder, which the next job removes") {
+  const Home home;
+  std::filesystem::create_directory(home.file("out"));
+  const std::string output = home.file("out/a");
+  {
+    DaemonProcess daemon(home);
+    RawConnection connection(daemon.socket());
+    connection.send_request(ipc::kQuantize, request(output, 14));
+    wait_for_layer(connection);
+    daemon.signal(SIGKILL);
+    CHECK(daemon.wait() == 128 + SIGKILL);
+  }
+  CHECK(!std::filesystem::exists(output));
+  CHECK(names_in(home.file("out")).size() == 1);
+  const DaemonProcess daemon(home);
+  RawConnection connection(daemon.socket());
+  ipc::OrderedJson again = request(output, 4);
+  again["force"] = true;
+  connection.send_request(ipc::kQuantize, again);
+  const ipc::Reply reply = last_reply(connection);
+  REQUIRE(reply.result);
+  CHECK(names_in(home.file("out")) == std::vector<std::string>{"a"});
+}
+
+}  // namespace tgi
