@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "cmd/download/progress.h"
-#include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
 #include "ipc/quantize_job.h"
@@ -68,15 +67,6 @@ class ProgressLine {
   Clock::time_point taken_at_;
   bool is_drawn_ = false;
 };
-
-// The folder of the model: brought here when it is a name of the hub.
-std::string folder_of(const QuantizeFlags& flags, Session& session) {
-  if (!download::is_remote(flags.model)) return absolute_model(flags.model);
-  const auto kind = flags.quiet ? download::ProgressKind::kQuiet : download::kind_for_stderr();
-  return download::run_fetch(download::request_for(flags.model), kind, session.interrupt().fd(),
-                             [](const std::string& text) { fmt::print(stderr, "{}", text); })
-      .path;
-}
 
 std::string absolute(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
@@ -150,7 +140,9 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
 
 int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
   Session session(common);
-  ipc::QuantizeParams params{.model = folder_of(flags, session),
+  ResolveOptions resolve{.cancel_fd = session.interrupt().fd()};
+  if (flags.quiet) resolve.on_line = [](const std::string&) {};
+  ipc::QuantizeParams params{.model = resolve_model(flags.model, resolve),
                              .output = absolute(flags.output),
                              .format = flags.format,
                              .group_size = flags.group_size,

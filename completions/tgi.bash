@@ -4,7 +4,7 @@ _tgi() {
   local options='' files=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights ls show rm bench --version -h --help' -- "$word"))
+    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights quantize ls show rm bench --version -h --help' -- "$word"))
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -138,6 +138,19 @@ _tgi() {
         --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
       options='-h --help --revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose'
+      files=yes
+      ;;
+    quantize)
+      case "$previous" in
+        --format) COMPREPLY=($(compgen -W 'int8 int4 gptq awq fp8' -- "$word")); return ;;
+        --group-size) COMPREPLY=(); return ;;
+        --calibration) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --calibration-sequences) COMPREPLY=(); return ;;
+        --calibration-length) COMPREPLY=(); return ;;
+        --damping) COMPREPLY=(); return ;;
+        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      options='-h --help --format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose'
       files=yes
       ;;
     ls)

@@ -11,6 +11,7 @@ _tgi() {
     'unload:free the model'\''s memory; the daemon stays'
     'stop:stop the daemon after it has finished what runs'
     'download-weights:bring a model to this machine'
+    'quantize:write a quantised checkpoint of a model'
     'ls:list the models of this machine'
     'show:show what a model is and what memory it needs'
     'rm:remove a model from this machine'
@@ -224,6 +225,29 @@ _tgi() {
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
         ':MODEL:_files' \
+        && return 0
+      ;;
+    quantize)
+      _arguments \
+        '-h[print help]' \
+        '--help[print help]' \
+        '--format[int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8]:FORMAT:(int8 int4 gptq awq fp8)' \
+        '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
+        '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
+        '--calibration-sequences[of the text, at most, evenly spread; default 64]:N: ' \
+        '--calibration-length[tokens of a sequence, at most; default 512]:N: ' \
+        '--act-order[gptq\: take the columns by how much they are used; groups stay contiguous]' \
+        '--damping[gptq\: added to the diagonal, as a part of its mean; default 0.01]:X: ' \
+        '--force[write the model even if its perplexity grew by more than 10 %]' \
+        '-q[no progress on stderr]' \
+        '--quiet[no progress on stderr]' \
+        '--json[the result as one JSON object]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        ':MODEL:_files' \
+        ':OUTDIR: ' \
         && return 0
       ;;
     ls)

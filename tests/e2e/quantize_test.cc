@@ -112,7 +112,9 @@ TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {
   REQUIRE(refused.error);
   CHECK(refused.error->code() == Code::kOverloaded);
 
-  const ipc::GenerateRequest asked{.prompt = "Once", .params = {.max_new_tokens = 4}};
+  ipc::GenerateRequest asked;
+  asked.prompt = "Once";
+  asked.params.max_new_tokens = 4;
   CHECK(daemon.client().generate(asked, nullptr).best.num_generated_tokens == 4);
 
   CHECK(names_in(home.file("out")).size() == 1);
