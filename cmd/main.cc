@@ -9,8 +9,13 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/build_commit.h"
 #include "base/error.h"
+#include "base/manual/help.h"
+#include "base/manual/usage.h"
+#include "base/version.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
 #include "cmd/docs.h"
@@ -18,6 +23,7 @@
 #include "cmd/generate.h"
 #include "cmd/load.h"
 #include "cmd/ls.h"
+#include "cmd/manual.h"
 #include "cmd/ps.h"
 #include "cmd/quantize.h"
 #include "cmd/rm.h"
@@ -110,9 +116,27 @@ constexpr std::array kCommands = {
             [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true},
 };
 
+const Command* find_command(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
 void add_commands(CLI::App& app, Flags& flags) {
-  app.set_version_flag("--version", fmt::format("tgi {}", ipc::kVersion), "print the version");
-  app.set_help_flag("-h,--help", "print help");
+  app.formatter(make_help_formatter({.describe =
+                                         [](const CLI::App& shown) {
+                                           if (shown.get_parent() == nullptr) {
+                                             return describe_tgi(shown).program;
+                                           }
+                                           CommandDoc doc = describe_command(shown);
+                                           add_manual(doc);
+                                           return doc;
+                                         },
+                                     .common_flags = common_flags}));
+  app.set_version_flag("--version", version_line("tgi", kBuildCommit),
+                       "print the version, the commit and the backends");
+  add_help_flags(app, false);
   app.require_subcommand(1);
   app.footer(
       "The model runs in the daemon tgid, which a command starts when none is running. It listens "
@@ -122,35 +146,50 @@ void add_commands(CLI::App& app, Flags& flags) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
     command.add_flags(*sub, flags);
     add_common_flags(*sub, flags.common);
+    add_help_flags(*sub, true);
     if (command.hidden) sub->group("");
   }
 }
 
-int usage_error(std::string_view command, std::string_view message) {
+int usage_error(std::string_view command, const UsageComplaint& complaint) {
   const std::string name = command.empty() ? "tgi" : fmt::format("tgi {}", command);
-  Session::say(fmt::format("{}: {}; see `{} --help`", name, message, name));
+  Session::say(fmt::format("{}: {}", name, complaint.message));
+  Session::say(fmt::format("{}{}see `{} --help`", complaint.advice,
+                           complaint.advice.empty() ? "" : " Else ", name));
   return kUsageExit;
 }
 
-const Command* find_command(std::string_view name) {
+int unknown_command(std::string_view name) {
+  std::vector<std::string> names;
   for (const Command& command : kCommands) {
-    if (command.name == name) return &command;
+    if (!command.hidden) names.emplace_back(command.name);
   }
-  return nullptr;
+  const std::string_view meant = nearest_word(name, names);
+  return usage_error("",
+                     {.message = fmt::format("no such command: {}", name),
+                      .advice = meant.empty() ? "" : fmt::format("did you mean `tgi {}`?", meant)});
+}
+
+// The last words of a command that went wrong: one line, and one of advice where there is any.
+int end_with(const Error& error) {
+  const int status = report_error(error);
+  const std::string_view advice = advice_for(error.code());
+  if (!advice.empty()) Session::say(fmt::format("advice: {}", advice));
+  return status;
 }
 
 int run_command(const Command& command, const Flags& flags) {
   try {
     return command.run(flags);
   } catch (const UsageError& error) {
-    return usage_error(command.name, error.what());
+    return usage_error(command.name, {.message = error.what(), .advice = ""});
   } catch (const ipc::Stopped& stopped) {
     return stopped.why() == ipc::Stopped::Why::kOutputGone ? kOutputGoneExit
                                                            : code_row(stopped.code()).exit_status;
   } catch (const Error& error) {
-    return report_error(error);
+    return end_with(error);
   } catch (const std::exception& error) {
-    return report_error(Error(Code::kInternal, error.what()));
+    return end_with(Error(Code::kInternal, error.what()));
   }
 }
 
@@ -159,15 +198,20 @@ int run_main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Run language models on this machine: commands for the daemon tgid.", "tgi");
   add_commands(app, flags);
-  std::string_view name = argc > 1 ? argv[1] : "--help";
-  if (!name.starts_with('-') && find_command(name) == nullptr) {
-    return usage_error("", fmt::format("no such command: {}", name));
-  }
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) words = {"--help"};
+  // `tgi help load` as many tools have it.
+  if (words.front() == "help") words = {words.size() > 1 ? words[1] : "--help", "--help"};
+  const std::string name = words.front();
+  const Command* command = find_command(name);
+  if (!name.starts_with('-') && command == nullptr) return unknown_command(name);
   try {
-    app.parse(argc, argv);
+    app.parse(
+        std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last first
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return usage_error(find_command(name) != nullptr ? name : "", error.what());
+    const CLI::App& parsed = command != nullptr ? *app.get_subcommand(name) : app;
+    return usage_error(command != nullptr ? name : "", explain_parse_error(parsed, error));
   }
   return run_command(*find_command(app.get_subcommands().front()->get_name()), flags);
 }

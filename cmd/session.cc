@@ -4,14 +4,16 @@
 
 #include <cstdio>
 
+#include "base/color.h"
 #include "base/error.h"
+#include "base/manual/help.h"
 #include "base/paths.h"
 #include "cmd/model_path.h"
 
 namespace tgi {
 
 void add_common_flags(CLI::App& app, CommonFlags& flags) {
-  const std::string group = "Common options";
+  const std::string group(kCommonGroup);
   app.add_option("--socket", flags.socket,
                  "the daemon's socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, "
                  "else /tmp/tgi-UID/tgid.sock")
@@ -75,8 +77,22 @@ void Session::say_verbose(std::string_view line) const {
   if (flags_.verbose) say(line);
 }
 
+std::string_view advice_for(Code code) {
+  switch (code) {
+    case Code::kUnavailable:
+      return "`tgi doctor` looks for the cause";
+    case Code::kDeviceLost:
+      return "`tgi doctor` looks at the device; the next command starts a new daemon";
+    case Code::kInternal:
+      return "this should not happen; `tgi doctor --json` prints what a report of it needs";
+    default:
+      return {};  // the message says itself what to do
+  }
+}
+
 int report_error(const Error& error) {
-  Session::say(fmt::format("error: {}", error.what()));
+  const std::string label = styled("error:", Style::kRed, may_color(STDERR_FILENO));
+  Session::say(fmt::format("{} {}", label, error.what()));
   return code_row(error.code()).exit_status;
 }
 

@@ -1,19 +1,38 @@
-# Completion of tgi for bash. Written by `tgi docs`; not to be edited.
+# Completion of tgi for bash. Written by `scripts/make_docs` from the options of tgi; not to be edited.
+
+_tgi_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word"); }
+_tgi_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$word")
+}
+_tgi_folders() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word")
+}
+_tgi_models() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $(tgi ls --quiet 2>/dev/null)" -- "$word")
+}
+
 _tgi() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-  local options='' files=''
+  local options='' others=''
   COMPREPLY=()
+  if [ "$word" = = ]; then  # bash takes --dtype=bf16 for three words
+    word=''
+  elif [ "$previous" = = ]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W 'generate chat serve ps load unload stop download-weights quantize ls show rm bench --version -h --help' -- "$word"))
+    _tgi_words 'generate chat serve ps load unload stop bench --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
     generate)
       case "$previous" in
-        -f|--file) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        -f|--file) _tgi_files; return ;;
         --parallel) COMPREPLY=(); return ;;
         --system) COMPREPLY=(); return ;;
-        -m|--model) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -28,15 +47,14 @@ _tgi() {
         --best-of) COMPREPLY=(); return ;;
         --top-n-tokens) COMPREPLY=(); return ;;
         --truncate) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help -f --file --lines --parallel --stream --json --details --chat --system -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
         --system) COMPREPLY=(); return ;;
-        --load) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        -m|--model) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --load) _tgi_files; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -48,17 +66,16 @@ _tgi() {
         --presence-penalty) COMPREPLY=(); return ;;
         --seed) COMPREPLY=(); return ;;
         --stop) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --system --load --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose'
+      options='--system --load --stats --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
         --http) COMPREPLY=(); return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
         --threads) COMPREPLY=(); return ;;
-        --model-id) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --revision) COMPREPLY=(); return ;;
+        --model-id) _tgi_files; return ;;
         --validation-workers) COMPREPLY=(); return ;;
         --sharded) COMPREPLY=(); return ;;
         --num-shard) COMPREPLY=(); return ;;
@@ -78,98 +95,53 @@ _tgi() {
         --max-batch-size) COMPREPLY=(); return ;;
         --hostname) COMPREPLY=(); return ;;
         -p|--port) COMPREPLY=(); return ;;
-        --huggingface-hub-cache) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --otlp-endpoint) COMPREPLY=(); return ;;
         --otlp-service-name) COMPREPLY=(); return ;;
         --cors-allow-origin) COMPREPLY=(); return ;;
         --api-key) COMPREPLY=(); return ;;
-        --tokenizer-config-path) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --tokenizer-config-path) _tgi_files; return ;;
         --max-client-batch-size) COMPREPLY=(); return ;;
         --payload-limit) COMPREPLY=(); return ;;
         -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
         --backend) COMPREPLY=(); return ;;
         --n-threads) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --http --kv-cache-memory --threads --offline --deterministic --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose'
-      files=yes
+      options='--http --kv-cache-memory --threads --deterministic --model-id --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
       ;;
     ps)
       case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --json --socket --no-start -v --verbose'
+      options='--json --socket --no-start -v --verbose -h --help --help-all'
       ;;
     load)
       case "$previous" in
-        --revision) COMPREPLY=(); return ;;
-        --load-format) COMPREPLY=($(compgen -W 'auto dummy' -- "$word")); return ;;
-        --dtype) COMPREPLY=($(compgen -W 'auto f32 bf16 f16' -- "$word")); return ;;
-        --quantize) COMPREPLY=($(compgen -W 'none int8 int4 compressed-tensors gptq awq fp8' -- "$word")); return ;;
+        --load-format) _tgi_words 'auto dummy'; return ;;
+        --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
+        --quantize) _tgi_words 'none int8 int4'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
-        --backend) COMPREPLY=($(compgen -W 'auto cpu cuda reference' -- "$word")); return ;;
+        --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --revision --offline --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose'
-      files=yes
+      options='--load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
       ;;
     unload)
       case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --socket --no-start -v --verbose'
+      options='--socket --no-start -v --verbose -h --help --help-all'
       ;;
     stop)
       case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --socket --no-start -v --verbose'
-      ;;
-    download-weights)
-      case "$previous" in
-        --revision) COMPREPLY=(); return ;;
-        --include) COMPREPLY=(); return ;;
-        --exclude) COMPREPLY=(); return ;;
-        --cache-dir) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --token) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-      esac
-      options='-h --help --revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose'
-      files=yes
-      ;;
-    quantize)
-      case "$previous" in
-        --format) COMPREPLY=($(compgen -W 'int8 int4 gptq awq fp8' -- "$word")); return ;;
-        --group-size) COMPREPLY=(); return ;;
-        --calibration) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --calibration-sequences) COMPREPLY=(); return ;;
-        --calibration-length) COMPREPLY=(); return ;;
-        --damping) COMPREPLY=(); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-      esac
-      options='-h --help --format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose'
-      files=yes
-      ;;
-    ls)
-      case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-      esac
-      options='-h --help --json -q --quiet --jobs --socket --no-start -v --verbose'
-      ;;
-    show)
-      case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-      esac
-      options='-h --help --json --socket --no-start -v --verbose'
-      ;;
-    rm)
-      case "$previous" in
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-      esac
-      options='-h --help -y --yes --socket --no-start -v --verbose'
+      options='--socket --no-start -v --verbose -h --help --help-all'
       ;;
     bench)
       case "$previous" in
@@ -186,11 +158,10 @@ _tgi() {
         -d|--decode-length) COMPREPLY=(); return ;;
         -w|--warmups) COMPREPLY=(); return ;;
         --seed) COMPREPLY=(); return ;;
-        --limit) COMPREPLY=(); return ;;
         -b|--batch-size|--batch-sizes) COMPREPLY=(); return ;;
         -r|--runs) COMPREPLY=(); return ;;
         --url) COMPREPLY=(); return ;;
-        --api) COMPREPLY=($(compgen -W 'tgi openai-chat openai-completions' -- "$word")); return ;;
+        --api) _tgi_words 'tgi openai-chat openai-completions'; return ;;
         --model) COMPREPLY=(); return ;;
         --api-key) COMPREPLY=(); return ;;
         --timeout) COMPREPLY=(); return ;;
@@ -199,26 +170,21 @@ _tgi() {
         --requests) COMPREPLY=(); return ;;
         --rate) COMPREPLY=(); return ;;
         --duration) COMPREPLY=(); return ;;
-        --trace) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --trace) _tgi_files; return ;;
         --trace-speed) COMPREPLY=(); return ;;
         --trace-scale) COMPREPLY=(); return ;;
         --max-total-tokens) COMPREPLY=(); return ;;
         --shared-prefix) COMPREPLY=(); return ;;
         --goodput) COMPREPLY=(); return ;;
-        --csv) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --socket) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --csv) _tgi_files; return ;;
+        --socket) _tgi_files; return ;;
       esac
-      options='-h --help --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose'
+      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
       ;;
   esac
   case "$word" in
-    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
-    *)
-      if [ -n "$files" ]; then
-        compopt -o filenames
-        COMPREPLY=($(compgen -f -- "$word"))
-      fi
-      ;;
+    -*) _tgi_words "$options" ;;
+    *) $others ;;
   esac
 }
 complete -F _tgi tgi

@@ -1,5 +1,13 @@
 #compdef tgi
-# Completion of tgi for zsh. Written by `tgi docs`; not to be edited.
+# Completion of tgi for zsh. Written by `scripts/make_docs` from the options of tgi; not to be edited.
+
+_tgi_models() {
+  local -a models
+  models=(demo ${(f)"$(tgi ls --quiet 2>/dev/null)"})
+  compadd -a models
+  _files -/
+}
+
 _tgi() {
   local -a commands
   commands=(
@@ -27,8 +35,6 @@ _tgi() {
   case $command in
     generate)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '-f[read the prompt from this file, less one newline at its end]:FILE:_files' \
         '--file[read the prompt from this file, less one newline at its end]:FILE:_files' \
         '--lines[each line of the input is a prompt; the answers come in the same order]' \
@@ -38,9 +44,6 @@ _tgi() {
         '--details[every token with its log probability\: in the JSON, else as a table on stderr]' \
         '--chat[the prompt is a user'\''s message; the model'\''s chat template is put around it]' \
         '--system[with --chat\: the system message]:TEXT: ' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
-        '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -66,19 +69,17 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         '::PROMPT: ' \
         && return 0
       ;;
     chat)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--system[the system message]:TEXT: ' \
         '--load[go on with a conversation that /save wrote]:FILE:_files' \
         '--stats[after each answer say on stderr how fast it came]' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_files' \
-        '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -99,19 +100,18 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
     serve)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--kv-cache-memory[of the KV cache, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
         '--threads[of the CPU backend; default\: one per physical core that may be used (tgid --threads)]:N: ' \
-        '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
-        '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
-        '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
+        '--model-id[as the argument MODEL\: a Hugging Face folder, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
@@ -132,7 +132,6 @@ _tgi() {
         '--hostname[address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read only when it is an IP address\: shells and containers put the machine'\''s name there]:HOST: ' \
         '-p[port to listen on; default 3000, 0\: a free one]:PORT: ' \
         '--port[port to listen on; default 3000, 0\: a free one]:PORT: ' \
-        '--huggingface-hub-cache[where models of the hub are looked for and downloaded to; default $HF_HUB_CACHE, else $HF_HOME/hub, else ~/.cache/huggingface/hub]:PATH:_files' \
         '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace; default 0.9 (tgid --cuda-memory-fraction)]:X: ' \
         '--json-output[log lines as JSON]' \
         '--otlp-endpoint[send traces there\: OTLP over HTTP, usually port 4318; TGI spoke gRPC, and its port 4317 is refused]:URL: ' \
@@ -152,26 +151,26 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        '::MODEL:_files' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::MODEL:_tgi_models' \
         && return 0
       ;;
     ps)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--json[write the whole status as one JSON object]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
     load)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
-        '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
-        '--offline[download nothing]' \
         '--load-format[auto, or dummy\: random weights in the shapes of config.json, for measuring]:FORMAT:(auto dummy)' \
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
         '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
@@ -184,27 +183,32 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL:_files' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
         && return 0
       ;;
     unload)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
     stop)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
     download-weights)
@@ -224,7 +228,7 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL:_files' \
+        ':MODEL: ' \
         && return 0
       ;;
     quantize)
@@ -291,8 +295,6 @@ _tgi() {
       ;;
     bench)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
         '--top-p[sample from the likeliest tokens that make up this share, 0 to 1; turns sampling on]:X: ' \
@@ -346,6 +348,9 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
   esac

@@ -2,25 +2,36 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/build_commit.h"
 #include "base/log.h"
-#include "daemon/man_page.h"
+#include "base/manual/help.h"
+#include "base/manual/usage.h"
+#include "base/version.h"
+#include "daemon/manual.h"
 #include "daemon/options.h"
 #include "daemon/server.h"
 
 namespace {
 
 constexpr const char* kSummary =
-    "tgid - the daemon behind tgi: owns the model, the KV cache and the accelerators, and serves "
+    "the daemon behind tgi: owns the model, the KV cache and the accelerators, and serves "
     "them on a Unix socket";
 
 int run_daemon(int argc, char** argv) {
   CLI::App app{kSummary, "tgid"};
-  app.set_version_flag("--version", std::string(tgi::ipc::kVersion));
+  app.formatter(tgi::make_help_formatter(
+      {.describe = [](const CLI::App&) { return tgi::describe_tgid(); },
+       .common_flags = [](const std::string&) { return tgi::tgid_common_flags(); }}));
+  tgi::add_help_flags(app, true);
+  app.set_version_flag("--version", tgi::version_line("tgid", tgi::kBuildCommit));
   bool print_config = false;
   app.add_flag("--print-config", print_config,
                "print every setting with its value and where it comes from, and exit");
+  // For man/ and completions/.
   bool print_man = false;
-  app.add_flag("--man", print_man, "print the man page")->group("");  // for man/tgid.1
+  std::string completion;
+  app.add_flag("--man", print_man, "print the man page")->group("");
+  app.add_option("--completion", completion, "print the completion of a shell")->group("");
   const auto rows = tgi::option_table();
   std::vector<std::string> values(rows.size());
   std::vector<CLI::Option*> added;
@@ -37,10 +48,18 @@ int run_daemon(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const tgi::UsageComplaint complaint = tgi::explain_parse_error(app, error);
+    std::fprintf(stderr, "tgid: %s\n%s%ssee `tgid --help`\n", complaint.message.c_str(),
+                 complaint.advice.c_str(), complaint.advice.empty() ? "" : " Else ");
+    return 2;
   }
   if (print_man) {
     std::fputs(tgi::tgid_man_page().c_str(), stdout);
+    return 0;
+  }
+  if (!completion.empty()) {
+    std::fputs(tgi::tgid_completion(completion).c_str(), stdout);
     return 0;
   }
   std::vector<tgi::GivenFlag> given;

@@ -76,10 +76,12 @@ template <typename Field>
 constexpr OptionRow text_option(std::string_view flag,
                                 std::string_view value_name,
                                 std::string_view help,
-                                Field) {
+                                Field,
+                                std::string_view choices = {}) {
   return {.flag = flag,
           .value_name = value_name,
           .help = help,
+          .choices = choices,
           .is_switch = false,
           .set = [](Options& options, const std::string& text) { Field{}(options) = text; },
           .get = [](const Options& options) { return std::string(Field{}(options)); }};
@@ -121,7 +123,7 @@ constexpr OptionRow seconds_option(std::string_view flag, std::string_view help,
 constexpr auto kTable = std::to_array<OptionRow>({
     text_option(
         "model",
-        "PATH",
+        "MODEL",
         "Hugging Face folder to load at start, or \"demo\" for the toy model inside the executable",
         [](auto& o) -> auto& { return o.model.model; }),
     switch_option(
@@ -133,7 +135,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "FORMAT",
         "auto, or dummy: random weights from config.json alone, to measure speed without a "
         "checkpoint",
-        [](auto& o) -> auto& { return o.model.load_format; }),
+        [](auto& o) -> auto& { return o.model.load_format; },
+        "auto dummy"),
     text_option(
         "tokenizer-config",
         "FILE",
@@ -145,14 +148,16 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "of the weights in memory: auto (as the checkpoint says), f32, bf16, f16; f32 is exact and "
         "takes twice "
         "the memory and time",
-        [](auto& o) -> auto& { return o.model.dtype; }),
+        [](auto& o) -> auto& { return o.model.dtype; },
+        "auto f32 bf16 f16"),
     text_option(
         "quantize",
         "KIND",
         "none, or round the weights of the layers to int8 or int4 while loading: less memory, "
         "faster decoding, slightly different answers; the format of a quantised checkpoint "
         "(compressed-tensors, gptq, awq, fp8) is known by itself and only checked",
-        [](auto& o) -> auto& { return o.model.quantize; }),
+        [](auto& o) -> auto& { return o.model.quantize; },
+        "none int8 int4 compressed-tensors gptq awq fp8"),
     {.flag = "quantize-group-size",
      .value_name = "N",
      .help =
@@ -172,7 +177,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "kv-cache-dtype",
         "TYPE",
         "of the KV cache: auto (as dtype), f32, bf16, f16; f8e4m3 on a GPU",
-        [](auto& o) -> auto& { return o.model.kv_cache_dtype; }),
+        [](auto& o) -> auto& { return o.model.kv_cache_dtype; },
+        "auto f32 bf16 f16 f8e4m3"),
     {.flag = "kv-cache-memory",
      .value_name = "SIZE",
      .help = "of the KV cache of all ranks, such as 4GiB; default: room for 16 whole contexts, at "
@@ -244,7 +250,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "NAME",
         "auto (cuda where there is a GPU, else cpu), cpu, cuda, or reference: plain "
         "double-precision loops, slow, to check against",
-        [](auto& o) -> auto& { return o.model.backend; }),
+        [](auto& o) -> auto& { return o.model.backend; },
+        "auto cpu cuda reference"),
     count_option(
         "num-shard",
         "ranks that share the model by tensor parallelism, each with its part of the weights and "
@@ -275,7 +282,8 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "auto (the best this processor has), amx, avx512bf16, avx512vnni, avx512, avx2, generic; "
         "all "
         "give the same bits",
-        [](auto& o) -> auto& { return o.model.cpu_isa; }),
+        [](auto& o) -> auto& { return o.model.cpu_isa; },
+        "auto amx avx512bf16 avx512vnni avx512 avx2 generic"),
     {.flag = "threads",
      .value_name = "N",
      .help = "of the CPU backend, for all ranks together; auto: one per physical core this process "
@@ -310,9 +318,11 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "on SIGTERM or `tgi stop`, running requests get so long to finish",
         [](auto& o) -> auto& { return o.drain_timeout; }),
     text_option(
-        "log-level", "LEVEL", "debug, info, warn, error or off", [](auto& o) -> auto& {
-          return o.log_level;
-        }),
+        "log-level",
+        "LEVEL",
+        "debug, info, warn, error or off",
+        [](auto& o) -> auto& { return o.log_level; },
+        "debug info warn error off"),
 });
 
 const OptionRow* find_row(std::string_view flag) {

@@ -27,8 +27,9 @@ struct OptionRow {
   std::string_view
       flag;  // without the dashes; the environment variable is TGI_ + upper case with underscores
   std::string_view value_name;
-  std::string_view help;   // what it is, its unit, what it costs
-  bool is_switch = false;  // a flag without a value; in the environment "1" or "0"
+  std::string_view help;          // what it is, its unit, what it costs
+  std::string_view choices = {};  // of the value, parted by spaces, when it is one of a few
+  bool is_switch = false;         // a flag without a value; in the environment "1" or "0"
   void (*set)(Options& options, const std::string& text);  // throws kInvalidArgument
   std::string (*get)(const Options& options);
 };

@@ -26,13 +26,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/version.h"
 
 namespace tgi::ipc {
 
 using OrderedJson = nlohmann::ordered_json;  // keeps the member order of messages and tools
 
 inline constexpr int kProtocolVersion = 1;
-inline constexpr std::string_view kVersion = "0.1.0";
+using tgi::kVersion;  // "0.1.0", of the program
 inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 inline constexpr int kMaxJsonDepth = 64;
 inline constexpr size_t kMaxJsonObjectMembers = 1024;

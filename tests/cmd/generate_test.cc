@@ -230,7 +230,7 @@ TEST_CASE("an error of the daemon is shown and gives its exit status") {
                             }));
     const Ran ran = home.run({"generate", "hi"});
     CHECK(ran.exit_status == row.exit_status);
-    CHECK(ran.err == "error: the reason\n");
+    CHECK_THAT(ran.err, Catch::Matches("error: the reason\n(advice: [^\n]+\n)?"));
     CHECK(ran.out.empty());
   }
 }
@@ -246,7 +246,8 @@ TEST_CASE("without a daemon and with --no-start generate ends with 8") {
   const Home home;
   const Ran ran = home.run({"generate", "hi", "--no-start"});
   CHECK(ran.exit_status == 8);
-  CHECK(ran.err == "error: no daemon is running at " + home.socket() + "\n");
+  CHECK(ran.err == "error: no daemon is running at " + home.socket() +
+                       "\nadvice: `tgi doctor` looks for the cause\n");
 }
 
 TEST_CASE("json is one object per answer") {
@@ -359,7 +360,9 @@ TEST_CASE("a daemon that dies in the middle of an answer ends with 8 and keeps w
   const Ran streamed = home.run({"generate", "hi", "--stream"});
   CHECK(streamed.exit_status == 8);
   CHECK(streamed.out == "half\n");
-  CHECK(streamed.err == "error: the daemon went away in the middle of the answer\n");
+  CHECK(streamed.err ==
+        "error: the daemon went away in the middle of the answer\n"
+        "advice: `tgi doctor` looks for the cause\n");
   const Ran whole = home.run({"generate", "hi"});
   CHECK(whole.exit_status == 8);
   CHECK(whole.out.empty());

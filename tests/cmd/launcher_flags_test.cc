@@ -259,7 +259,7 @@ TEST_CASE("launcher table: engine settings are tgid's flags, each given once") {
 }
 
 TEST_CASE("the committed page of flags is that of the table") {
-  INFO("docs/flags_from_tgi.md is stale; run: tgi docs --pages docs");
+  INFO("docs/flags_from_tgi.md is stale; run: scripts/make_docs");
   CHECK(read_file(std::string(TGI_SOURCE_DIR) + "/docs/flags_from_tgi.md") ==
         launcher_flags_page());
 }

@@ -159,7 +159,8 @@ TEST_CASE("ps, unload and stop never start a daemon") {
   const std::string command = GENERATE("ps", "unload", "stop");
   const Ran ran = home.start({command});
   CHECK(ran.exit_status == 8);
-  CHECK(ran.err == "error: no daemon is running at " + home.socket() + "\n");
+  CHECK(ran.err == "error: no daemon is running at " + home.socket() +
+                       "\nadvice: `tgi doctor` looks for the cause\n");
   CHECK(goes_away(home.socket()));
 }
 

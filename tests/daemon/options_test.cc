@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "daemon/man_page.h"
+#include "daemon/manual.h"
 
 namespace tgi {
 
@@ -60,10 +60,27 @@ TEST_CASE(
         1610612736);
 }
 
-TEST_CASE("man/tgid.1 is what tgid --man prints") {
-  std::ifstream file(TGI_SOURCE_DIR "/man/tgid.1");
-  const std::string committed{std::istreambuf_iterator<char>(file), {}};
-  CHECK(committed == tgid_man_page());
+TEST_CASE("the committed man page and completions of tgid are those of the settings") {
+  const auto committed = [](const std::string& path) {
+    std::ifstream file(TGI_SOURCE_DIR "/" + path);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  INFO("if one is stale, run: scripts/make_docs");
+  CHECK(committed("man/tgid.8") == tgid_man_page());
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    CHECK(committed("completions/tgid." + shell) == tgid_completion(shell));
+  }
+  CHECK_THROWS_WITH(tgid_completion("tcsh"), Catch::Contains("expected bash, zsh or fish"));
+}
+
+TEST_CASE("the choices of a setting are taken by it") {
+  for (const OptionRow& row : option_table()) {
+    std::istringstream choices{std::string(row.choices)};
+    for (std::string choice; choices >> choice;) {
+      CAPTURE(row.flag, choice);
+      CHECK_NOTHROW(resolve_options({{std::string(row.flag), choice}}));
+    }
+  }
 }
 
 }  // namespace tgi

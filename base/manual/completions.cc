@@ -1,0 +1,292 @@
+#include "base/manual/completions.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace tgi {
+namespace {
+
+// What may stand for a model beside a folder: the names of those that are installed, and the
+// built-in one.
+constexpr std::string_view kListModels = "tgi ls --quiet 2>/dev/null";
+
+// For single quotes in all three shells.
+std::string quote(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+// fish knows two escapes in single quotes.
+std::string fish_quote(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string join_names(const CommandDoc& command) {
+  std::string out;
+  for (const OptionDoc& option : command.options) {
+    for (const std::string& name : option.names) out += (out.empty() ? "" : " ") + name;
+  }
+  return out;
+}
+
+// --- bash
+
+// Sets COMPREPLY for a value.
+std::string bash_reply(const OptionDoc& option) {
+  if (!option.choices.empty()) {
+    return fmt::format("_tgi_words '{}'", fmt::join(option.choices, " "));
+  }
+  switch (value_kind(option)) {
+    case ValueKind::kFile:
+      return "_tgi_files";
+    case ValueKind::kFolder:
+      return "_tgi_folders";
+    case ValueKind::kModel:
+      return "_tgi_models";
+    case ValueKind::kNone:
+    case ValueKind::kWord:
+      break;
+  }
+  return "COMPREPLY=()";
+}
+
+// What may come after an option, what the options are, and what else may stand there.
+std::string bash_command(const CommandDoc& command, std::string_view indent) {
+  std::string values;
+  for (const OptionDoc& option : command.options) {
+    if (option.value.empty()) continue;
+    values += fmt::format("{}  {}) {}; return ;;\n", indent, fmt::join(option.names, "|"),
+                          bash_reply(option));
+  }
+  std::string out;
+  if (!values.empty()) {
+    out += fmt::format("{0}case \"$previous\" in\n{1}{0}esac\n", indent, values);
+  }
+  out += fmt::format("{}options='{}'\n", indent, join_names(command));
+  for (const OptionDoc& positional : command.positionals) {
+    const std::string reply = bash_reply(positional);
+    if (reply != "COMPREPLY=()") out += fmt::format("{}others=\"{}\"\n", indent, reply);
+  }
+  return out;
+}
+
+constexpr std::string_view kBashHelpers = R"(
+_tgi_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word"); }
+_tgi_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$word")
+}
+_tgi_folders() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word")
+}
+_tgi_models() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $()";
+
+// --- zsh
+
+// _arguments wants brackets and colons of a description escaped.
+std::string zsh_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string zsh_action(const OptionDoc& option) {
+  if (!option.choices.empty()) return fmt::format("({})", fmt::join(option.choices, " "));
+  switch (value_kind(option)) {
+    case ValueKind::kFile:
+      return "_files";
+    case ValueKind::kFolder:
+      return "_files -/";
+    case ValueKind::kModel:
+      return "_tgi_models";
+    case ValueKind::kNone:
+    case ValueKind::kWord:
+      break;
+  }
+  return " ";
+}
+
+std::string zsh_arguments(const CommandDoc& command, std::string_view indent) {
+  std::string out;
+  for (const OptionDoc& option : command.options) {
+    const std::string value =
+        option.value.empty() ? "" : fmt::format(":{}:{}", option.value, zsh_action(option));
+    for (const std::string& name : option.names) {
+      const std::string spec = fmt::format("{}{}[{}]{}", option.repeatable ? "*" : "", name,
+                                           zsh_text(option.help), value);
+      out += fmt::format("{}{} \\\n", indent, quote(spec));
+    }
+  }
+  for (const OptionDoc& positional : command.positionals) {
+    out += fmt::format("{}{} \\\n", indent,
+                       quote(fmt::format("{}:{}:{}", positional.required ? "" : ":",
+                                         positional.value, zsh_action(positional))));
+  }
+  return out;
+}
+
+constexpr std::string_view kZshModels = R"zsh(
+_tgi_models() {
+  local -a models
+  models=(demo ${(f)"$()zsh";
+
+// --- fish
+
+std::string fish_value(const OptionDoc& option) {
+  if (!option.choices.empty()) return fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+  switch (value_kind(option)) {
+    case ValueKind::kFile:
+      return " -r -F";
+    case ValueKind::kFolder:
+      return " -x -a '(__fish_complete_directories)'";
+    case ValueKind::kModel:
+      return fmt::format(" -x -a 'demo ({}) (__fish_complete_directories)'", kListModels);
+    case ValueKind::kWord:
+      return " -x";
+    case ValueKind::kNone:
+      break;
+  }
+  return "";
+}
+
+std::string fish_command(const std::string& program,
+                         const std::string& when,
+                         const CommandDoc& command) {
+  const std::string head = fmt::format("complete -c {}{}", program, when);
+  std::string out;
+  for (const OptionDoc& option : command.options) {
+    std::string names;
+    for (const std::string& name : option.names) {
+      names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    }
+    out += fmt::format("{}{}{} -d {}\n", head, names, fish_value(option), fish_quote(option.help));
+  }
+  for (const OptionDoc& positional : command.positionals) {
+    std::string value = fish_value(positional);
+    if (value == " -x" || value.empty()) continue;
+    // A positional has no option that could require a value.
+    value = value == " -r -F" ? " -F" : " -f" + value.substr(3);
+    out += head + value + "\n";
+  }
+  return out;
+}
+
+std::string written_by(const std::string& program) {
+  return fmt::format("Written by `scripts/make_docs` from the options of {}; not to be edited.",
+                     program);
+}
+
+}  // namespace
+
+std::string bash_completion(const ProgramDoc& doc) {
+  const std::string& program = doc.program.name;
+  std::string body;
+  if (doc.commands.empty()) {
+    body = bash_command(doc.program, "  ");
+  } else {
+    std::string names;
+    std::string cases;
+    for (const CommandDoc& command : doc.commands) {
+      names += (names.empty() ? "" : " ") + command.name;
+      cases += fmt::format("    {})\n{}      ;;\n", command.name, bash_command(command, "      "));
+    }
+    body = fmt::format(
+        "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    _tgi_words '{} {}'\n    return\n  fi\n"
+        "  case \"${{COMP_WORDS[1]}}\" in\n{}  esac\n",
+        names, join_names(doc.program), cases);
+  }
+  const std::string helpers = fmt::format("{}{})\" -- \"$word\")\n}}\n", kBashHelpers, kListModels);
+  return fmt::format(R"(# Completion of {0} for bash. {1}
+{2}
+_{0}() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
+  local options='' others=''
+  COMPREPLY=()
+  if [ "$word" = = ]; then  # bash takes --dtype=bf16 for three words
+    word=''
+  elif [ "$previous" = = ]; then
+    previous=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
+{3}  case "$word" in
+    -*) _tgi_words "$options" ;;
+    *) $others ;;
+  esac
+}}
+complete -F _{0} {0}
+)",
+                     program, written_by(program), helpers, body);
+}
+
+std::string zsh_completion(const ProgramDoc& doc) {
+  const std::string& program = doc.program.name;
+  const std::string models =
+      fmt::format("{}{})\"}})\n  compadd -a models\n  _files -/\n}}\n", kZshModels, kListModels);
+  std::string body;
+  if (doc.commands.empty()) {
+    body = fmt::format("  _arguments \\\n{}    && return 0\n", zsh_arguments(doc.program, "    "));
+  } else {
+    std::string commands;
+    std::string cases;
+    for (const CommandDoc& command : doc.commands) {
+      commands += fmt::format("    {}\n",
+                              quote(fmt::format("{}:{}", command.name, zsh_text(command.summary))));
+      cases += fmt::format("    {})\n      _arguments \\\n{}        && return 0\n      ;;\n",
+                           command.name, zsh_arguments(command, "        "));
+    }
+    body = fmt::format(R"(  local -a commands
+  commands=(
+{}  )
+  if (( CURRENT == 2 )); then
+    _describe 'command' commands
+    return
+  fi
+  local command=${{words[2]}}
+  shift words
+  (( CURRENT-- ))
+  case $command in
+{}  esac
+)",
+                       commands, cases);
+  }
+  return fmt::format(
+      "#compdef {0}\n# Completion of {0} for zsh. {1}\n{2}\n_{0}() {{\n{3}}}\n_{0} \"$@\"\n",
+      program, written_by(program), models, body);
+}
+
+std::string fish_completion(const ProgramDoc& doc) {
+  const std::string& program = doc.program.name;
+  std::string out = fmt::format("# Completion of {0} for fish. {1}\ncomplete -c {0} -f\n", program,
+                                written_by(program));
+  if (doc.commands.empty()) return out + fish_command(program, "", doc.program);
+  for (const CommandDoc& command : doc.commands) {
+    out += fmt::format("complete -c {} -n __fish_use_subcommand -a {} -d {}\n", program,
+                       command.name, fish_quote(command.summary));
+  }
+  out += fish_command(program, " -n __fish_use_subcommand", doc.program);
+  for (const CommandDoc& command : doc.commands) {
+    out += fish_command(program, fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name),
+                        command);
+  }
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,77 @@
+#include "base/manual/usage.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "base/manual/program_doc.h"
+
+namespace tgi {
+namespace {
+
+// Damerau's and Levenshtein's distance, with swaps of neighbours (optimal string alignment).
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+std::string advise_option(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const OptionDoc& option : describe_command(app).options) {
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  const std::string_view name = nearest_word(word.substr(0, word.find('=')), names);
+  return name.empty() ? "" : fmt::format("did you mean {}?", name);
+}
+
+}  // namespace
+
+std::string_view nearest_word(std::string_view word, std::span<const std::string> known) {
+  const size_t bare = std::min(word.find_first_not_of('-'), word.size());
+  const size_t num_letters = word.size() - bare;
+  size_t best = std::max<size_t>(1, num_letters / 3) + 1;
+  std::string_view found;
+  for (const std::string& candidate : known) {
+    const size_t cost = distance(word, candidate);
+    if (cost < best) {
+      best = cost;
+      found = candidate;
+    }
+  }
+  if (!found.empty() || num_letters < 3) return found;
+  for (const std::string& candidate : known) {
+    if (candidate.starts_with(word)) return candidate;
+  }
+  return {};
+}
+
+UsageComplaint explain_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  UsageComplaint out{.message = error.what(), .advice = ""};
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return out;
+  const std::vector<std::string> extras = app.remaining();
+  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& word) {
+    return word.starts_with('-') && word.size() > 1;
+  });
+  if (option == extras.end()) {
+    if (!extras.empty()) out.message = fmt::format("argument not expected: {}", extras.front());
+    return out;
+  }
+  out.message = fmt::format("unknown option {}", *option);
+  out.advice = advise_option(app, *option);
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,60 @@
+# Completion of tgid for bash. Written by `scripts/make_docs` from the options of tgid; not to be edited.
+
+_tgi_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word"); }
+_tgi_files() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -f -- "$word")
+}
+_tgi_folders() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word")
+}
+_tgi_models() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $(tgi ls --quiet 2>/dev/null)" -- "$word")
+}
+
+_tgid() {
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local options='' others=''
+  COMPREPLY=()
+  if [ "$word" = = ]; then  # bash takes --dtype=bf16 for three words
+    word=''
+  elif [ "$previous" = = ]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  case "$previous" in
+    --model) _tgi_models; return ;;
+    --load-format) _tgi_words 'auto dummy'; return ;;
+    --tokenizer-config) _tgi_files; return ;;
+    --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
+    --quantize) _tgi_words 'none int8 int4'; return ;;
+    --quantize-group-size) COMPREPLY=(); return ;;
+    --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
+    --kv-cache-memory) COMPREPLY=(); return ;;
+    --max-total-tokens) COMPREPLY=(); return ;;
+    --max-running) COMPREPLY=(); return ;;
+    --max-batch-tokens) COMPREPLY=(); return ;;
+    --target-step-ms) COMPREPLY=(); return ;;
+    --max-waiting) COMPREPLY=(); return ;;
+    --max-best-of) COMPREPLY=(); return ;;
+    --max-stop-sequences) COMPREPLY=(); return ;;
+    --max-top-n-tokens) COMPREPLY=(); return ;;
+    --backend) _tgi_words 'auto cpu cuda reference'; return ;;
+    --num-shard) COMPREPLY=(); return ;;
+    --cuda-memory-fraction) COMPREPLY=(); return ;;
+    --cpu-isa) _tgi_words 'auto amx avx512bf16 avx512vnni avx512 avx2 generic'; return ;;
+    --threads) COMPREPLY=(); return ;;
+    --socket) _tgi_files; return ;;
+    --intake-threads) COMPREPLY=(); return ;;
+    --slow-reader-timeout) COMPREPLY=(); return ;;
+    --drain-timeout) COMPREPLY=(); return ;;
+    --log-level) _tgi_words 'debug info warn error off'; return ;;
+  esac
+  options='--model --no-model --load-format --tokenizer-config --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --socket --intake-threads --slow-reader-timeout --drain-timeout --log-level --print-config --version --help --help-all'
+  case "$word" in
+    -*) _tgi_words "$options" ;;
+    *) $others ;;
+  esac
+}
+complete -F _tgid tgid

@@ -1,0 +1,48 @@
+#compdef tgid
+# Completion of tgid for zsh. Written by `scripts/make_docs` from the options of tgid; not to be edited.
+
+_tgi_models() {
+  local -a models
+  models=(demo ${(f)"$(tgi ls --quiet 2>/dev/null)"})
+  compadd -a models
+  _files -/
+}
+
+_tgid() {
+  _arguments \
+    '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable]:MODEL:_tgi_models' \
+    '--no-model[start without a model; `tgi load` brings one]' \
+    '--load-format[auto, or dummy\: random weights from config.json alone, to measure speed without a checkpoint]:FORMAT:(auto dummy)' \
+    '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \
+    '--dtype[of the weights in memory\: auto (as the checkpoint says), f32, bf16, f16; f32 is exact and takes twice the memory and time]:TYPE:(auto f32 bf16 f16)' \
+    '--quantize[none, or round the weights of the layers to int8 or int4 while loading\: less memory, faster decoding, slightly different answers]:KIND:(none int8 int4)' \
+    '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 64 for int8, 32 for int4]:N: ' \
+    '--kv-cache-dtype[of the KV cache\: auto (as dtype), f32, bf16, f16; f8e4m3 on a GPU]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
+    '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave]:SIZE: ' \
+    '--max-total-tokens[of one request, prompt and output together; default\: what the model and the KV cache allow]:N: ' \
+    '--max-running[sequences in a step; each costs a slot of the device'\''s table]:N: ' \
+    '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace]:N: ' \
+    '--target-step-ms[while others decode, prompts are cut so small that a step stays below this many milliseconds; 0\: never]:MS: ' \
+    '--max-waiting[requests in the queue; more are refused at once]:N: ' \
+    '--max-best-of[sequences of one request]:N: ' \
+    '--max-stop-sequences[of one request]:N: ' \
+    '--max-top-n-tokens[alternatives reported for each token]:N: ' \
+    '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda, or reference\: plain double-precision loops, slow, to check against]:NAME:(auto cpu cuda reference)' \
+    '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
+    '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
+    '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together]:X: ' \
+    '--cpu-isa[auto (the best this processor has), amx, avx512bf16, avx512vnni, avx512, avx2, generic; all give the same bits]:NAME:(auto amx avx512bf16 avx512vnni avx512 avx2 generic)' \
+    '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
+    '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
+    '--socket[Unix socket to listen on]:PATH:_files' \
+    '--intake-threads[threads that render chats and tokenise prompts]:N: ' \
+    '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
+    '--drain-timeout[on SIGTERM or `tgi stop`, running requests get so long to finish]:SECONDS: ' \
+    '--log-level[debug, info, warn, error or off]:LEVEL:(debug info warn error off)' \
+    '--print-config[print every setting with its value and where it comes from]' \
+    '--version[print the version, the commit and the backends]' \
+    '--help[show the options that matter most, and examples]' \
+    '--help-all[show every option]' \
+    && return 0
+}
+_tgid "$@"

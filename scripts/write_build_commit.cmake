@@ -1,0 +1,22 @@
+# Writes OUT, the source of base/build_commit.h, for the git checkout SOURCE, and leaves it alone when it says that already.
+find_program(GIT git)
+set(commit "")
+if(GIT)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=7 HEAD
+    OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} diff --quiet HEAD RESULT_VARIABLE changed ERROR_QUIET)
+  if(commit AND changed EQUAL 1)
+    string(APPEND commit "+")
+  endif()
+endif()
+if(NOT commit AND DEFINED ENV{TGI_COMMIT})
+  set(commit "$ENV{TGI_COMMIT}")  # of a package built from an archive
+endif()
+set(text "#include \"base/build_commit.h\"\n\nnamespace tgi {\n\nconst char* const kBuildCommit = \"${commit}\";\n\n}  // namespace tgi\n")
+set(before "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} before)
+endif()
+if(NOT text STREQUAL before)
+  file(WRITE ${OUT} "${text}")
+endif()
