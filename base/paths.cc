@@ -25,12 +25,19 @@ std::string home_dir() {
 
 }  // namespace
 
-std::string default_socket_path() {
+std::string own_socket_path() {
   const std::string chosen = env_or("TGI_SOCKET", "");
   if (!chosen.empty()) return chosen;
   const std::string runtime = env_or("XDG_RUNTIME_DIR", "");
   if (!runtime.empty()) return runtime + "/tgi/tgid.sock";
   return fmt::format("/tmp/tgi-{}/tgid.sock", ::getuid());
+}
+
+std::string default_socket_path() {
+  std::string own = own_socket_path();
+  std::error_code error;
+  if (!env_or("TGI_SOCKET", "").empty() || std::filesystem::exists(own, error)) return own;
+  return ::access(kSystemSocketPath, W_OK) == 0 ? kSystemSocketPath : own;
 }
 
 std::string state_dir() {

@@ -6,8 +6,16 @@
 
 namespace tgi {
 
-// $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-<uid>/tgid.sock.
+// Where a daemon listens: $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else
+// /tmp/tgi-<uid>/tgid.sock.
+std::string own_socket_path();
+
+// Where a command looks for one: the same, but when nothing is there and this user may write to the
+// socket of the machine's own daemon, that. $TGI_SOCKET is always followed.
 std::string default_socket_path();
+
+// Of the system's service (assets/systemd).
+inline constexpr const char* kSystemSocketPath = "/run/tgi/tgid.sock";
 
 // $XDG_STATE_HOME/tgi, else ~/.local/state/tgi. Holds the log of a daemon started by a tgi command
 // and chat history.

@@ -19,6 +19,7 @@
 #include "cmd/bench.h"
 #include "cmd/chat.h"
 #include "cmd/docs.h"
+#include "cmd/doctor.h"
 #include "cmd/download_weights.h"
 #include "cmd/generate.h"
 #include "cmd/load.h"
@@ -56,6 +57,7 @@ struct Flags {
   ShowFlags show;
   RmFlags rm;
   BenchFlags bench;
+  DoctorFlags doctor;
   DocsFlags docs;
 };
 
@@ -111,6 +113,12 @@ constexpr std::array kCommands = {
     Command{"bench", "measure prefill and decode speed over the socket",
             [](CLI::App& app, Flags& flags) { add_bench_flags(app, flags.bench); },
             [](const Flags& flags) { return run_bench(flags.bench, flags.common); }},
+    Command{"doctor", "look for what is wrong with this machine, the daemon or its model",
+            [](CLI::App& app, Flags& flags) {
+              flags.doctor.version = version_line("tgi", kBuildCommit);
+              add_doctor_flags(app, flags.doctor);
+            },
+            [](const Flags& flags) { return run_doctor(flags.doctor, flags.common); }},
     Command{"docs", "write the man pages and completions",
             [](CLI::App& app, Flags& flags) { add_docs_flags(app, flags.docs); },
             [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true},
@@ -199,7 +207,7 @@ int run_main(int argc, char** argv) {
   CLI::App app("Run language models on this machine: commands for the daemon tgid.", "tgi");
   add_commands(app, flags);
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty()) words = {"--help"};
+  if (words.empty()) return usage_error("", {.message = "a command is required", .advice = ""});
   // `tgi help load` as many tools have it.
   if (words.front() == "help") words = {words.size() > 1 ? words[1] : "--help", "--help"};
   const std::string name = words.front();

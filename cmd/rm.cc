@@ -138,7 +138,7 @@ void add_rm_flags(CLI::App& app, RmFlags& flags) {
       "from tgi's own folders. A folder that you named yourself is forgotten, not removed. A model "
       "that the daemon has loaded is refused. Never starts a daemon.");
   app.add_option("model", flags.models, "names as `tgi ls` shows them")
-      ->type_name("NAME")
+      ->type_name("MODEL")
       ->required();
   app.add_flag("-y,--yes", flags.yes, "do not ask");
 }

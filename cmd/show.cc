@@ -169,7 +169,7 @@ void add_show_flags(CLI::App& app, ShowFlags& flags) {
       "Sizes are planned as loading plans them, for one sequence of 2048, 8192, 32768 and as many "
       "tokens as the model is meant for. Starts a daemon when none is running; nothing is loaded.");
   app.add_option("model", flags.model, "a name as `tgi ls` shows it, or a folder")
-      ->type_name("NAME")
+      ->type_name("MODEL")
       ->required();
   app.add_flag("--json", flags.json, "write one JSON object");
 }

@@ -24,7 +24,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat serve ps load unload stop bench --version -h --help'
+    _tgi_words 'generate chat serve ps load unload stop download-weights ls show rm bench doctor --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -143,6 +143,38 @@ _tgi() {
       esac
       options='--socket --no-start -v --verbose -h --help --help-all'
       ;;
+    download-weights)
+      case "$previous" in
+        --revision) COMPREPLY=(); return ;;
+        --include) COMPREPLY=(); return ;;
+        --exclude) COMPREPLY=(); return ;;
+        --cache-dir) _tgi_folders; return ;;
+        --token) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    ls)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json -q --quiet --jobs --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    show)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    rm)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='-y --yes --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
     bench)
       case "$previous" in
         --temperature) COMPREPLY=(); return ;;
@@ -158,6 +190,7 @@ _tgi() {
         -d|--decode-length) COMPREPLY=(); return ;;
         -w|--warmups) COMPREPLY=(); return ;;
         --seed) COMPREPLY=(); return ;;
+        --limit) COMPREPLY=(); return ;;
         -b|--batch-size|--batch-sizes) COMPREPLY=(); return ;;
         -r|--runs) COMPREPLY=(); return ;;
         --url) COMPREPLY=(); return ;;
@@ -179,7 +212,13 @@ _tgi() {
         --csv) _tgi_files; return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
+      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    doctor)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json --quick --socket --no-start -v --verbose -h --help --help-all'
       ;;
   esac
   case "$word" in

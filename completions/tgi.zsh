@@ -24,6 +24,7 @@ _tgi() {
     'show:show what a model is and what memory it needs'
     'rm:remove a model from this machine'
     'bench:measure prefill and decode speed over the socket'
+    'doctor:look for what is wrong with this machine, the daemon or its model'
   )
   if (( CURRENT == 2 )); then
     _describe 'command' commands
@@ -213,8 +214,6 @@ _tgi() {
       ;;
     download-weights)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--revision[a branch, a tag or a commit; default main]:REV: ' \
         '*--include[only files that match, instead of the choice by default; * matches / too; may be repeated]:GLOB: ' \
         '*--exclude[no files that match; may be repeated]:GLOB: ' \
@@ -228,7 +227,10 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL: ' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
         && return 0
       ;;
     quantize)
@@ -256,8 +258,6 @@ _tgi() {
       ;;
     ls)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--json[write a JSON array with everything known]' \
         '-q[write the names only, one a line]' \
         '--quiet[write the names only, one a line]' \
@@ -266,31 +266,36 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
     show)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--json[write one JSON object]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':NAME: ' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
         && return 0
       ;;
     rm)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '-y[do not ask]' \
         '--yes[do not ask]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':NAME: ' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
         && return 0
       ;;
     bench)
@@ -344,6 +349,19 @@ _tgi() {
         '--shared-prefix[so many first tokens of each prompt are the same, for prefix caches]:N: ' \
         '--goodput[count the requests that stay within these times in ms\: ttft, itl, tpot, e2e]:ttft: ' \
         '--csv[write one row a request]:FILE:_files' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    doctor)
+      _arguments \
+        '--json[write one JSON object, for a report]' \
+        '--quick[measure nothing and load no second copy of the model]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -35,11 +35,13 @@ _tgid() {
     '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
     '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
     '--socket[Unix socket to listen on]:PATH:_files' \
+    '--allow-group[members of this group may use the socket, beside the daemon'\''s own user and root; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
     '--intake-threads[threads that render chats and tokenise prompts]:N: ' \
     '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
     '--drain-timeout[on SIGTERM or `tgi stop`, running requests get so long to finish]:SECONDS: ' \
     '--log-level[debug, info, warn, error or off]:LEVEL:(debug info warn error off)' \
     '--print-config[print every setting with its value and where it comes from]' \
+    '--probe[measure what this machine'\''s backends can do, print it as JSON, and exit]' \
     '--version[print the version, the commit and the backends]' \
     '--help[show the options that matter most, and examples]' \
     '--help-all[show every option]' \

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "daemon/metrics.h"
 #include "engine/runtime/inspect.h"
+#include "engine/runtime/logit_check.h"
 #include "ipc/model_facts.h"
 #include "ipc/quantize_job.h"
 
@@ -140,7 +141,8 @@ void handle_unload(Services& services, uint64_t session, const OrderedJson& /*pa
 }
 
 void handle_stop(Services& services, uint64_t session, const OrderedJson& /*params*/) {
-  post(services.outbox, {session, OrderedJson{{"pid", ::getpid()}}});
+  post(services.outbox,
+       {session, OrderedJson{{"pid", ::getpid()}, {"socket_stays", services.socket_stays}}});
   services.stop();
 }
 
@@ -168,12 +170,26 @@ void handle_quantize(Services& services, uint64_t session, const OrderedJson& pa
   services.quantize_jobs.start(session, ipc::quantize_params_from_json(params));
 }
 
+// On the thread of the loads: the second copy of the model must not meet another one's plan.
+void handle_check(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+  ModelHost& models = services.models;
+  answer_by_job(services.load_jobs, services.outbox, session, [&models] {
+    const LogitCheck check = check_logits(*models.require());
+    return OrderedJson{{"num_positions", check.num_positions},
+                       {"mean_kl", check.mean_kl},
+                       {"max_kl", check.max_kl},
+                       {"greedy_agreement", check.greedy_agreement},
+                       {"num_tokens_compared", check.num_tokens_compared},
+                       {"reference_bytes", check.reference_bytes}};
+  });
+}
+
 struct MethodRow {
   std::string_view name;
   void (*handle)(Services& services, uint64_t session, const OrderedJson& params);
 };
 
-constexpr std::array<MethodRow, 9> kMethods = {{
+constexpr std::array<MethodRow, 10> kMethods = {{
     {ipc::kGenerate, handle_generate},
     {ipc::kStatus, handle_status},
     {ipc::kLoad, handle_load},
@@ -183,6 +199,7 @@ constexpr std::array<MethodRow, 9> kMethods = {{
     {ipc::kMetrics, handle_metrics},
     {ipc::kInspect, handle_inspect},
     {ipc::kQuantize, handle_quantize},
+    {ipc::kCheck, handle_check},
 }};
 
 }  // namespace

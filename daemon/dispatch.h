@@ -26,6 +26,7 @@ struct Services {
   QuantizeJobs& quantize_jobs;
   Mailbox<Outgoing>& outbox;
   std::chrono::steady_clock::time_point started_at;
+  bool socket_stays = false;   // when this process ends: a service manager listens on
   std::function<void()> stop;  // begins the graceful end
 };
 

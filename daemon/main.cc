@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "daemon/manual.h"
 #include "daemon/options.h"
+#include "daemon/probe.h"
 #include "daemon/server.h"
 
 namespace {
@@ -27,6 +28,9 @@ int run_daemon(int argc, char** argv) {
   bool print_config = false;
   app.add_flag("--print-config", print_config,
                "print every setting with its value and where it comes from, and exit");
+  bool probe = false;
+  app.add_flag("--probe", probe,
+               "measure what this machine's backends can do, print it as JSON, and exit");
   // For man/ and completions/.
   bool print_man = false;
   std::string completion;
@@ -56,6 +60,10 @@ int run_daemon(int argc, char** argv) {
   }
   if (print_man) {
     std::fputs(tgi::tgid_man_page().c_str(), stdout);
+    return 0;
+  }
+  if (probe) {
+    std::printf("%s\n", tgi::probe_machine(tgi::kBuildCommit).dump().c_str());
     return 0;
   }
   if (!completion.empty()) {

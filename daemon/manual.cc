@@ -48,6 +48,8 @@ CommandDoc describe_tgid() {
   for (const OptionRow& row : option_table()) doc.options.push_back(describe_row(row));
   doc.options.push_back(
       plain_switch("--print-config", "print every setting with its value and where it comes from"));
+  doc.options.push_back(plain_switch(
+      "--probe", "measure what this machine's backends can do, print it as JSON, and exit"));
   doc.options.push_back(
       plain_switch("--version", "print the version, the commit and the backends"));
   doc.options.push_back(plain_switch("--help", "show the options that matter most, and examples"));

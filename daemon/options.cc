@@ -305,6 +305,12 @@ constexpr auto kTable = std::to_array<OptionRow>({
         [](auto& o) -> auto& { return o.model.pin_threads; }),
     text_option(
         "socket", "PATH", "Unix socket to listen on", [](auto& o) -> auto& { return o.socket; }),
+    text_option(
+        "allow-group",
+        "GROUP",
+        "members of this group may use the socket, beside the daemon's own user and root; a socket "
+        "handed over by systemd lets in whom its SocketGroup= and SocketMode= do",
+        [](auto& o) -> auto& { return o.allow_group; }),
     count_option(
         "intake-threads", "threads that render chats and tokenise prompts", [](auto& o) -> auto& {
           return o.num_intake_threads;
@@ -347,7 +353,7 @@ std::string environment_name(const OptionRow& row) {
 
 ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags) {
   ResolvedOptions out;
-  out.options.socket = default_socket_path();
+  out.options.socket = own_socket_path();
   for (const OptionRow& row : kTable) {
     Origin origin = Origin::kDefault;
     const auto apply = [&](const std::string& text, const std::string& where) {

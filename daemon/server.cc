@@ -11,6 +11,7 @@
 
 #include "base/descriptor_limit.h"
 #include "base/log.h"
+#include "ipc/socket_access.h"
 
 namespace tgi {
 namespace {
@@ -25,6 +26,7 @@ constexpr size_t kOutboxCapacity = size_t{1} << 20;
 constexpr std::chrono::seconds kRequestDeadline{
     30};                                        // a client that connects must ask something within
 constexpr std::chrono::seconds kFlushGrace{2};  // for the last lines when the daemon ends
+constexpr std::chrono::seconds kTeardown{15};   // freeing the model after that, at most
 constexpr int kTickMs = 250;                    // while something has a deadline
 
 UniqueFd block_signals() {
@@ -42,13 +44,20 @@ UniqueFd block_signals() {
 Server::Server(const Options& options)
     : options_(options),
       signals_(block_signals()),
-      listener_(ipc::listen_unix(options.socket)),
+      inherited_(take_inherited_listener()),
+      listener_(inherited_ ? ipc::adopt_listener(std::move(*inherited_))
+                           : ipc::listen_unix(options.socket)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       outbox_(kOutboxCapacity),
       models_(options.drain_timeout),
       last_session_(kFirstSession) {
   if (!epoll_ || !signals_)
     throw Error(Code::kInternal, fmt::format("epoll: {}", std::strerror(errno)));
+  options_.socket = listener_.path();
+  if (!options.allow_group.empty() && !inherited_) {
+    allowed_group_ = ipc::group_named(options.allow_group);
+    ipc::share_with_group(listener_.path(), *allowed_group_);
+  }
   raise_descriptor_limit();
   watch(listener_.fd(), kListenerKey, EPOLLIN, false);
   watch(outbox_.fd(), kOutboxKey, EPOLLIN, false);
@@ -67,6 +76,7 @@ Server::Server(const Options& options)
                                                   .quantize_jobs = *quantize_jobs_,
                                                   .outbox = outbox_,
                                                   .started_at = std::chrono::steady_clock::now(),
+                                                  .socket_stays = inherited_.has_value(),
                                                   .stop = [this] { begin_stop(); }});
 }
 
@@ -99,8 +109,10 @@ int Server::run() {
         log_error("the model can't be loaded",
                   {{"model", options_.model.model}, {"error", error.what()}});
       }
+      outbox_.wake();  // for the service manager, who is told how it went
     });
   }
+  manager_.ready();
   std::array<epoll_event, 64> events{};
   while (!is_finished()) {
     const int count =
@@ -125,6 +137,7 @@ int Server::run() {
       }
     }
     close_idle_sessions();
+    tell_manager();
     // The engine has answered everybody; a device that failed needs a new process.
     if (device_lost_) begin_stop();
   }
@@ -136,7 +149,7 @@ void Server::accept_clients() {
   try {
     while (auto client = listener_.accept()) {
       const ipc::Peer peer = ipc::peer_of(client->get());
-      if (!ipc::may_connect(peer.uid)) {
+      if (!may_connect(client->get(), peer)) {
         log_warn("refused a connection", {{"uid", peer.uid}, {"pid", peer.pid}});
         continue;
       }
@@ -152,6 +165,20 @@ void Server::accept_clients() {
     watch(listener_.fd(), kListenerKey, 0, true);
     accepting_ = false;
   }
+}
+
+// Who reached a socket that was handed over has the right its administrator gave.
+bool Server::may_connect(int client, const ipc::Peer& peer) const {
+  return inherited_ || ipc::may_connect(peer.uid) ||
+         (allowed_group_ && ipc::is_group_member(client, *allowed_group_));
+}
+
+void Server::tell_manager() {
+  if (!manager_.is_there()) return;
+  manager_.alive();
+  const std::string phase = stopping_ ? "draining" : models_.phase();
+  const std::string detail = stopping_ ? "" : models_.phase_detail();
+  manager_.status(detail.empty() ? phase : fmt::format("{}: {}", phase, detail));
 }
 
 void Server::serve(Session& session, uint32_t events) {
@@ -241,6 +268,7 @@ void Server::begin_stop() {
   models_.refuse_new_work();
   // Such a job may need an hour, and it can be done again.
   quantize_jobs_->stop_all();
+  manager_.stopping(options_.drain_timeout + kFlushGrace + kTeardown);
   log_info("draining", {{"sessions", sessions_.size()}});
 }
 
@@ -266,7 +294,7 @@ int Server::timeout_ms() const {
   for (const auto& [id, session] : sessions_) {
     if (!session->has_request() || session->has_unsent()) return kTickMs;
   }
-  return -1;
+  return manager_.heartbeat() ? static_cast<int>(manager_.heartbeat()->count()) : -1;
 }
 
 void Server::close_idle_sessions() {

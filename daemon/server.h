@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
 #include "daemon/options.h"
+#include "daemon/service_manager.h"
 #include "daemon/session.h"
 #include "ipc/line_socket.h"
 
@@ -21,7 +23,8 @@ namespace tgi {
 
 class Server {
  public:
-  // Listens at once, so that clients can ask how loading goes. Throws what listen_unix throws.
+  // Listens at once, so that clients can ask how loading goes: at the socket a service manager
+  // hands over, else at the one of the options. Throws what listen_unix throws.
   // Blocks SIGINT, SIGTERM and SIGPIPE for the process: make it before any thread.
   explicit Server(const Options& options);
   ~Server();
@@ -32,6 +35,8 @@ class Server {
 
  private:
   void accept_clients();
+  bool may_connect(int client, const ipc::Peer& peer) const;
+  void tell_manager();
   void serve(Session& session, uint32_t events);
   void deliver();
   void settle(Session& session);
@@ -44,8 +49,11 @@ class Server {
   bool is_finished();
 
   Options options_;
+  ServiceManager manager_;
   UniqueFd signals_;
+  std::optional<UniqueFd> inherited_;  // moved into listener_; whether there was one stays known
   ipc::UnixListener listener_;
+  std::optional<gid_t> allowed_group_;
   UniqueFd epoll_;
   Mailbox<Outgoing> outbox_;
   ModelHost models_;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "ipc/line_socket.h"
+#include "ipc/socket_access.h"
 
 namespace tgi::ipc {
 namespace {
@@ -125,7 +126,7 @@ class Connection {
       }
     }
     const Peer peer = peer_of(fd_.get());
-    if (!may_connect(peer.uid)) {
+    if (!may_trust(peer, options_.socket_path)) {
       throw Error(
           Code::kUnavailable,
           fmt::format("the daemon at {} belongs to user {}, not to user {}: nothing is sent "

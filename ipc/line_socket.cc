@@ -177,7 +177,7 @@ UnixListener::UnixListener(std::string path, UniqueFd fd, UniqueFd lock)
     : path_(std::move(path)), fd_(std::move(fd)), lock_(std::move(lock)) {}
 
 UnixListener::~UnixListener() {
-  if (fd_) ::unlink(path_.c_str());
+  if (fd_ && lock_) ::unlink(path_.c_str());
 }
 
 std::optional<UniqueFd> UnixListener::accept() {
@@ -211,6 +211,19 @@ UnixListener listen_unix(const std::string& path) {
                 fmt::format("listening at {}: {}", path, std::strerror(errno)));
   }
   return {path, std::move(fd), std::move(lock)};
+}
+
+UnixListener adopt_listener(UniqueFd fd) {
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      address.sun_family != AF_UNIX || address.sun_path[0] == '\0') {
+    throw Error(Code::kInvalidArgument,
+                "the socket that was handed over has no path; expected a Unix socket in a folder");
+  }
+  const size_t max_bytes = size - offsetof(sockaddr_un, sun_path);
+  std::string path(address.sun_path, ::strnlen(address.sun_path, max_bytes));
+  return {std::move(path), std::move(fd), UniqueFd()};
 }
 
 UniqueFd connect_unix(const std::string& path) {

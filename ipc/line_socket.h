@@ -68,10 +68,11 @@ WriteStatus write_from(int fd, std::string_view& bytes);
 // replaced safely. The lock file stays behind: removing it would reopen the race.
 class UnixListener {
  public:
+  // Without a lock the path is somebody else's: a service manager's.
   UnixListener(std::string path, UniqueFd fd, UniqueFd lock);
   UnixListener(UnixListener&&) noexcept = default;
   UnixListener& operator=(UnixListener&&) = delete;
-  ~UnixListener();  // removes the socket file
+  ~UnixListener();  // removes the socket file, if the path is its own
 
   int fd() const { return fd_.get(); }  // non-blocking, for accept4
   const std::string& path() const { return path_; }
@@ -89,6 +90,10 @@ class UnixListener {
 // Throws kOverloaded when another daemon lives at `path`, kInvalidArgument when the path is too
 // long, is taken by something that is not a socket, or lies in a folder others may write to.
 UnixListener listen_unix(const std::string& path);
+
+// A socket that listens already, handed over by who started this process. Throws kInvalidArgument
+// when it has no path.
+UnixListener adopt_listener(UniqueFd fd);
 
 // kUnavailable because there is no daemon at all: one may be started.
 class NobodyListens : public Error {

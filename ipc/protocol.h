@@ -48,6 +48,7 @@ inline constexpr std::string_view kUnload = "unload";
 inline constexpr std::string_view kStop = "stop";
 inline constexpr std::string_view kTokenize = "tokenize";
 inline constexpr std::string_view kMetrics = "metrics";
+inline constexpr std::string_view kCheck = "check";  // of the model's logits against float32
 
 struct Hello {
   int protocol = kProtocolVersion;

@@ -7,7 +7,7 @@
 namespace tgi {
 namespace {
 
-// What may stand for a model beside a folder: the names of those that are installed, and the
+// What may stand for a model beside a folder: the names of those that are installed and of the
 // built-in one.
 constexpr std::string_view kListModels = "tgi ls --quiet 2>/dev/null";
 
@@ -95,7 +95,7 @@ _tgi_folders() {
 }
 _tgi_models() {
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $()";
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$()";
 
 // --- zsh
 
@@ -147,7 +147,7 @@ std::string zsh_arguments(const CommandDoc& command, std::string_view indent) {
 constexpr std::string_view kZshModels = R"zsh(
 _tgi_models() {
   local -a models
-  models=(demo ${(f)"$()zsh";
+  models=(${(f)"$()zsh";
 
 // --- fish
 
@@ -159,7 +159,7 @@ std::string fish_value(const OptionDoc& option) {
     case ValueKind::kFolder:
       return " -x -a '(__fish_complete_directories)'";
     case ValueKind::kModel:
-      return fmt::format(" -x -a 'demo ({}) (__fish_complete_directories)'", kListModels);
+      return fmt::format(" -x -a '({}) (__fish_complete_directories)'", kListModels);
     case ValueKind::kWord:
       return " -x";
     case ValueKind::kNone:

@@ -8,6 +8,7 @@
 #include "base/descriptor_limit.h"
 #include "base/error.h"
 #include "cmd/bench/prompts.h"
+#include "ipc/socket_access.h"
 
 namespace tgi {
 namespace {
@@ -53,7 +54,7 @@ void SocketTransport::connect(std::unique_ptr<Stream> stream) {
   try {
     stream->fd = ipc::connect_unix(target_.socket_path);
     const ipc::Peer peer = ipc::peer_of(stream->fd.get());
-    if (!ipc::may_connect(peer.uid)) {
+    if (!ipc::may_trust(peer, target_.socket_path)) {
       throw Error(Code::kUnavailable, fmt::format("the daemon at {} belongs to user {}",
                                                   target_.socket_path, peer.uid));
     }

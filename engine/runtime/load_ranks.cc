@@ -155,6 +155,7 @@ class RankLoader {
     out_.isa = devices_.front()->info().isa;
     out_.device = devices_.front()->info().description;
     out_.max_logit_bias = devices_.front()->info().max_logit_bias;
+    out_.max_top_tokens = devices_.front()->info().max_top_tokens;
     out_.num_params = weights_.front().num_params;
     for (const ModelWeights& weights : weights_) {
       out_.weight_bytes += weights.size_bytes;

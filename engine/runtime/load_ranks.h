@@ -40,6 +40,7 @@ struct LoadedRanks {
   std::string device;      // of rank 0, for people
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
+  int32_t max_top_tokens = 0;
   // Of all ranks together:
   int64_t num_threads = 0;
   int64_t weight_bytes = 0;

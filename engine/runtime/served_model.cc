@@ -186,6 +186,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   const auto started = Clock::now();
   check_options(options);
   std::unique_ptr<ServedModel> model(new ServedModel());
+  model->options_ = options;
   const LoadedConfig loaded = model->read_files(options);
   const ModelConfig& config = loaded.config;
   const FileSource& files = *model->files_;
@@ -252,6 +253,7 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   Limits limits = options.limits;
   limits.max_total_tokens = plan.max_total_tokens;
   limits.max_logit_bias = ranks.max_logit_bias;
+  model->max_top_tokens_ = ranks.max_top_tokens;
   model->intake_ = std::make_unique<Intake>(
       limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,
       config.vocab_size);

@@ -60,6 +60,10 @@ class ServedModel {
 
   Engine& engine() { return *engine_; }
   const Intake& intake() const { return *intake_; }
+  const ModelOptions& options() const { return options_; }
+
+  // How many alternatives of a token the device can report.
+  int32_t max_top_tokens() const { return max_top_tokens_; }
 
   // With the counters of the engine as they are now.
   ipc::ModelStatus status() const;
@@ -68,6 +72,8 @@ class ServedModel {
   ServedModel() = default;
   LoadedConfig read_files(const ModelOptions& options);
 
+  ModelOptions options_;
+  int32_t max_top_tokens_ = 0;
   std::unique_ptr<FileSource> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;

@@ -79,7 +79,8 @@ std::vector<std::string> commands() {
   bool within = false;
   for (const std::string& line : lines_of(Home().run({"--help"}).out)) {
     if (line.empty()) within = false;
-    if (within) out.push_back(line.substr(2, line.find(' ', 2) - 2));
+    // Not what a long summary goes on in.
+    if (within && line[2] != ' ') out.push_back(line.substr(2, line.find(' ', 2) - 2));
     if (line == "Commands:") within = true;
   }
   return out;

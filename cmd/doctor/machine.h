@@ -1,0 +1,21 @@
+// What the kernel says about this machine and this user's limits. `root` is where /proc, /sys and
+// /dev are looked for: "/" but in tests.
+#pragma once
+
+#include <string>
+
+#include "cmd/doctor/finding.h"
+
+namespace tgi::doctor {
+
+Finding look_at_memory(const std::string& root = "/");
+Finding look_at_huge_pages(const std::string& root = "/");
+Finding look_at_limits();
+
+// Whether there is hardware of NVIDIA, whatever its driver says.
+bool has_nvidia_hardware(const std::string& root = "/");
+
+// Bytes and free space of a folder of downloads, or that it is not there yet.
+Finding look_at_cache(const std::string& folder);
+
+}  // namespace tgi::doctor
