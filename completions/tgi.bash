@@ -11,7 +11,7 @@ _tgi_folders() {
 }
 _tgi_models() {
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $(tgi ls --quiet 2>/dev/null)" -- "$word")
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
 }
 
 _tgi() {
@@ -33,6 +33,7 @@ _tgi() {
         -f|--file) _tgi_files; return ;;
         --parallel) COMPREPLY=(); return ;;
         --system) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -49,12 +50,13 @@ _tgi() {
         --truncate) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
         --system) COMPREPLY=(); return ;;
         --load) _tgi_files; return ;;
+        -m|--model) _tgi_models; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -68,7 +70,7 @@ _tgi() {
         --stop) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --stats --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
@@ -76,6 +78,7 @@ _tgi() {
         --kv-cache-memory) COMPREPLY=(); return ;;
         --threads) COMPREPLY=(); return ;;
         --model-id) _tgi_files; return ;;
+        --revision) COMPREPLY=(); return ;;
         --validation-workers) COMPREPLY=(); return ;;
         --sharded) COMPREPLY=(); return ;;
         --num-shard) COMPREPLY=(); return ;;
@@ -95,6 +98,7 @@ _tgi() {
         --max-batch-size) COMPREPLY=(); return ;;
         --hostname) COMPREPLY=(); return ;;
         -p|--port) COMPREPLY=(); return ;;
+        --huggingface-hub-cache) _tgi_files; return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --otlp-endpoint) COMPREPLY=(); return ;;
         --otlp-service-name) COMPREPLY=(); return ;;
@@ -108,7 +112,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --kv-cache-memory --threads --deterministic --model-id --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --kv-cache-memory --threads --offline --deterministic --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -119,16 +123,17 @@ _tgi() {
       ;;
     load)
       case "$previous" in
+        --revision) COMPREPLY=(); return ;;
         --load-format) _tgi_words 'auto dummy'; return ;;
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
-        --quantize) _tgi_words 'none int8 int4'; return ;;
+        --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

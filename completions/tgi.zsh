@@ -3,7 +3,7 @@
 
 _tgi_models() {
   local -a models
-  models=(demo ${(f)"$(tgi ls --quiet 2>/dev/null)"})
+  models=(${(f)"$(tgi ls --quiet 2>/dev/null)"})
   compadd -a models
   _files -/
 }
@@ -45,6 +45,9 @@ _tgi() {
         '--details[every token with its log probability\: in the JSON, else as a table on stderr]' \
         '--chat[the prompt is a user'\''s message; the model'\''s chat template is put around it]' \
         '--system[with --chat\: the system message]:TEXT: ' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -81,6 +84,9 @@ _tgi() {
         '--system[the system message]:TEXT: ' \
         '--load[go on with a conversation that /save wrote]:FILE:_files' \
         '--stats[after each answer say on stderr how fast it came]' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -111,8 +117,10 @@ _tgi() {
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--kv-cache-memory[of the KV cache, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
         '--threads[of the CPU backend; default\: one per physical core that may be used (tgid --threads)]:N: ' \
+        '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
-        '--model-id[as the argument MODEL\: a Hugging Face folder, or "demo"; default\: what the daemon has]:PATH:_files' \
+        '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
+        '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
@@ -133,6 +141,7 @@ _tgi() {
         '--hostname[address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read only when it is an IP address\: shells and containers put the machine'\''s name there]:HOST: ' \
         '-p[port to listen on; default 3000, 0\: a free one]:PORT: ' \
         '--port[port to listen on; default 3000, 0\: a free one]:PORT: ' \
+        '--huggingface-hub-cache[where models of the hub are looked for and downloaded to; default $HF_HUB_CACHE, else $HF_HOME/hub, else ~/.cache/huggingface/hub]:PATH:_files' \
         '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace; default 0.9 (tgid --cuda-memory-fraction)]:X: ' \
         '--json-output[log lines as JSON]' \
         '--otlp-endpoint[send traces there\: OTLP over HTTP, usually port 4318; TGI spoke gRPC, and its port 4317 is refused]:URL: ' \
@@ -172,6 +181,8 @@ _tgi() {
       ;;
     load)
       _arguments \
+        '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
+        '--offline[download nothing]' \
         '--load-format[auto, or dummy\: random weights in the shapes of config.json, for measuring]:FORMAT:(auto dummy)' \
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
         '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \

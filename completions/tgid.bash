@@ -11,7 +11,7 @@ _tgi_folders() {
 }
 _tgi_models() {
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "demo $(tgi ls --quiet 2>/dev/null)" -- "$word")
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
 }
 
 _tgid() {
@@ -28,7 +28,7 @@ _tgid() {
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;
     --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
-    --quantize) _tgi_words 'none int8 int4'; return ;;
+    --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
     --quantize-group-size) COMPREPLY=(); return ;;
     --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
     --kv-cache-memory) COMPREPLY=(); return ;;

@@ -1,11 +1,11 @@
 # Completion of tgid for fish. Written by `scripts/make_docs` from the options of tgid; not to be edited.
 complete -c tgid -f
-complete -c tgid -l model -x -a 'demo (tgi ls --quiet 2>/dev/null) (__fish_complete_directories)' -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable'
+complete -c tgid -l model -x -a '(tgi ls --quiet 2>/dev/null) (__fish_complete_directories)' -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable'
 complete -c tgid -l no-model -d 'start without a model; `tgi load` brings one'
 complete -c tgid -l load-format -x -a 'auto dummy' -d 'auto, or dummy: random weights from config.json alone, to measure speed without a checkpoint'
 complete -c tgid -l tokenizer-config -r -F -d 'a tokenizer_config.json whose chat template goes before the model\'s own'
 complete -c tgid -l dtype -x -a 'auto f32 bf16 f16' -d 'of the weights in memory: auto (as the checkpoint says), f32, bf16, f16; f32 is exact and takes twice the memory and time'
-complete -c tgid -l quantize -x -a 'none int8 int4' -d 'none, or round the weights of the layers to int8 or int4 while loading: less memory, faster decoding, slightly different answers'
+complete -c tgid -l quantize -x -a 'none int8 int4 compressed-tensors gptq awq fp8' -d 'none, or round the weights of the layers to int8 or int4 while loading: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked'
 complete -c tgid -l quantize-group-size -x -d 'columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 64 for int8, 32 for int4'
 complete -c tgid -l kv-cache-dtype -x -a 'auto f32 bf16 f16 f8e4m3' -d 'of the KV cache: auto (as dtype), f32, bf16, f16; f8e4m3 on a GPU'
 complete -c tgid -l kv-cache-memory -x -d 'of the KV cache of all ranks, such as 4GiB; default: room for 16 whole contexts, at most half of what the weights leave'
