@@ -24,7 +24,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat serve ps load unload stop download-weights ls show rm bench doctor --version -h --help'
+    _tgi_words 'generate chat serve ps load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -159,6 +159,20 @@ _tgi() {
       esac
       options='--revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
+      ;;
+    quantize)
+      case "$previous" in
+        --format) _tgi_words 'int8 int4 gptq awq fp8'; return ;;
+        --group-size) COMPREPLY=(); return ;;
+        --calibration) _tgi_files; return ;;
+        --calibration-sequences) COMPREPLY=(); return ;;
+        --calibration-length) COMPREPLY=(); return ;;
+        --damping) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      others="_tgi_folders"
       ;;
     ls)
       case "$previous" in

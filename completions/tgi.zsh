@@ -246,8 +246,6 @@ _tgi() {
       ;;
     quantize)
       _arguments \
-        '-h[print help]' \
-        '--help[print help]' \
         '--format[int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8]:FORMAT:(int8 int4 gptq awq fp8)' \
         '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
         '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
@@ -263,8 +261,11 @@ _tgi() {
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
         '--verbose[say more on stderr\: what is done, tokens per second]' \
-        ':MODEL:_files' \
-        ':OUTDIR: ' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
+        ':OUTDIR:_files -/' \
         && return 0
       ;;
     ls)
