@@ -9,7 +9,7 @@
 namespace tgi::download {
 namespace {
 
-constexpr int kMaxPages = 1000;
+constexpr int kMaxPagesOfList = 1000;
 
 // What a server says may be anything, a page of a proxy too; its bytes don't get into messages.
 Json parse_answer(const std::string& text, const std::string& where) {
@@ -48,9 +48,9 @@ class HubSource final : public Source {
     commit_ = listing.commit;
     std::string url = fmt::format("{}/tree/{}?recursive=true&expand=false", base, listing.commit);
     for (int page = 0; !url.empty(); ++page) {
-      if (page == kMaxPages) {
+      if (page == kMaxPagesOfList) {
         throw Error(Code::kInvalidArgument,
-                    fmt::format("{}: more than {} pages of files", shown_url(url), kMaxPages));
+                    fmt::format("{}: more than {} pages of files", shown_url(url), kMaxPagesOfList));
       }
       const HttpReply tree = ask(client, url, stop, on_retry);
       read_tree_page(tree.body, shown_url(tree.url), listing.files);

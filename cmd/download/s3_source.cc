@@ -12,7 +12,7 @@
 namespace tgi::download {
 namespace {
 
-constexpr int kMaxPages = 1000;
+constexpr int kMaxPagesOfBucket = 1000;
 
 std::string first_of(const Variables& variables, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -85,7 +85,7 @@ class S3Source final : public Source {
     Listing listing;
     std::string token;
     for (int page = 0; page == 0 || !token.empty(); ++page) {
-      if (page == kMaxPages) {
+      if (page == kMaxPagesOfBucket) {
         throw Error(Code::kInvalidArgument, fmt::format("{}: too many files", describe()));
       }
       HttpRequest request;
