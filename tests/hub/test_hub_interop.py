@@ -161,8 +161,13 @@ def test_kill_9_at_fifty_moments(hub, place):
     kills = rounds = kept = resumed = 0
     journal = place.repo("org/name") / "blobs" / (hashlib.sha256(files["model.safetensors"]).hexdigest() + ".tgi.incomplete.journal")
     while kills < 50:
+        before = len(hub.requests)
         process = place.popen("download-weights", "org/name", "--quiet")
-        time.sleep(rng.uniform(0.02, 0.35))
+        if rng.random() < 0.8:  # from the first byte of the large file on; else while it begins
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline and not any(a.host == "storage" for a in hub.requests[before:]):
+                time.sleep(0.005)
+        time.sleep(rng.uniform(0.01, 0.3))
         process.kill()
         process.communicate()
         kills += process.returncode == -9
@@ -184,4 +189,4 @@ def test_kill_9_at_fifty_moments(hub, place):
             shutil.rmtree(place.repo("org/name"))
     check_snapshot(place.download("org/name").path, files)
     assert place.leftovers("org/name") == []
-    assert resumed >= 20, (resumed, rounds)
+    assert resumed >= 10, (resumed, rounds)
