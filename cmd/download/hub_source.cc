@@ -49,8 +49,8 @@ class HubSource final : public Source {
     std::string url = fmt::format("{}/tree/{}?recursive=true&expand=false", base, listing.commit);
     for (int page = 0; !url.empty(); ++page) {
       if (page == kMaxPagesOfList) {
-        throw Error(Code::kInvalidArgument,
-                    fmt::format("{}: more than {} pages of files", shown_url(url), kMaxPagesOfList));
+        throw Error(Code::kInvalidArgument, fmt::format("{}: more than {} pages of files",
+                                                        shown_url(url), kMaxPagesOfList));
       }
       const HttpReply tree = ask(client, url, stop, on_retry);
       read_tree_page(tree.body, shown_url(tree.url), listing.files);

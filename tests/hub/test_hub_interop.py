@@ -165,7 +165,7 @@ def test_kill_9_at_fifty_moments(hub, place):
         process = place.popen("download-weights", "org/name", "--quiet")
         if rng.random() < 0.8:  # from the first byte of the large file on; else while it begins
             deadline = time.monotonic() + 5
-            while time.monotonic() < deadline and not any(a.host == "storage" for a in hub.requests[before:]):
+            while process.poll() is None and time.monotonic() < deadline and not any(a.host == "storage" for a in hub.requests[before:]):
                 time.sleep(0.005)
         time.sleep(rng.uniform(0.01, 0.3))
         process.kill()
