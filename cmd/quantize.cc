@@ -68,7 +68,7 @@ class ProgressLine {
   bool is_drawn_ = false;
 };
 
-std::string absolute(const std::string& path) {
+std::string absolute_path(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
@@ -143,7 +143,7 @@ int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
   ResolveOptions resolve{.cancel_fd = session.interrupt().fd()};
   if (flags.quiet) resolve.on_line = [](const std::string&) {};
   ipc::QuantizeParams params{.model = resolve_model(flags.model, resolve),
-                             .output = absolute(flags.output),
+                             .output = absolute_path(flags.output),
                              .format = flags.format,
                              .group_size = flags.group_size,
                              .calibration = std::nullopt,
@@ -152,7 +152,7 @@ int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
                              .act_order = flags.act_order,
                              .damping = flags.damping,
                              .force = flags.force};
-  if (flags.calibration) params.calibration = absolute(*flags.calibration);
+  if (flags.calibration) params.calibration = absolute_path(*flags.calibration);
   session.prepare({.wait_for_model = false, .accept_failed = true});
   ipc::Exchange exchange = session.client().open(ipc::kQuantize, ipc::to_json(params));
   std::optional<ipc::OrderedJson> result;

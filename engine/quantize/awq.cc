@@ -12,7 +12,7 @@ namespace tgi {
 namespace {
 
 constexpr int kGridSteps = 20;
-constexpr int64_t kRowsPerTask = 32;
+constexpr int64_t kAwqRowsPerTask = 32;
 
 // mean_magnitude ^ exponent, spread evenly around 1.
 std::vector<float> scales_of(std::span<const float> mean_magnitude, double exponent) {
@@ -37,12 +37,12 @@ double output_error(const FloatMatrix& w,
                     const FloatMatrix& sample,
                     const CodeOptions& options,
                     int num_threads) {
-  const int64_t num_tasks = (w.rows + kRowsPerTask - 1) / kRowsPerTask;
+  const int64_t num_tasks = (w.rows + kAwqRowsPerTask - 1) / kAwqRowsPerTask;
   std::vector<double> errors(static_cast<size_t>(num_tasks));
   const auto group_size = static_cast<size_t>(options.group_size);
   parallel_for(num_threads, num_tasks, [&](int64_t task) {
-    const int64_t begin = task * kRowsPerTask;
-    const int64_t count = std::min(w.rows - begin, kRowsPerTask);
+    const int64_t begin = task * kAwqRowsPerTask;
+    const int64_t count = std::min(w.rows - begin, kAwqRowsPerTask);
     FloatMatrix change(count, w.cols);
     std::vector<float> scaled(static_cast<size_t>(w.cols));
     for (int64_t row = 0; row < count; ++row) {

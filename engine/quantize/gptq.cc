@@ -13,7 +13,7 @@ namespace tgi {
 namespace {
 
 constexpr int64_t kBlockCols = 128;  // after which the columns to the right are brought up to date
-constexpr int64_t kRowsPerTask = 32;
+constexpr int64_t kGptqRowsPerTask = 32;
 constexpr int kMaxAttempts = 4;
 
 }  // namespace
@@ -97,10 +97,11 @@ void GptqSolver::set_scale(GroupedMatrix& out,
 GroupedMatrix GptqSolver::quantize(FloatMatrix& w) const {
   TGI_CHECK(w.cols == size_);
   GroupedMatrix out = make_grouped(w.rows, w.cols, options_.codes);
-  parallel_for(options_.num_threads, (w.rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task) {
-    const int64_t begin = task * kRowsPerTask;
-    quantize_rows(w, begin, std::min(w.rows, begin + kRowsPerTask), out);
-  });
+  parallel_for(options_.num_threads, (w.rows + kGptqRowsPerTask - 1) / kGptqRowsPerTask,
+               [&](int64_t task) {
+                 const int64_t begin = task * kGptqRowsPerTask;
+                 quantize_rows(w, begin, std::min(w.rows, begin + kGptqRowsPerTask), out);
+               });
   return out;
 }
 

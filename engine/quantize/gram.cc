@@ -9,7 +9,7 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kRowsPerTask = 128;
+constexpr int64_t kGramRowsPerTask = 128;
 
 }  // namespace
 
@@ -18,11 +18,11 @@ GramMatrix::GramMatrix(int64_t size) : size_(size), values_(static_cast<size_t>(
 void GramMatrix::add(const Tensor& x, int num_threads) {
   TGI_CHECK(x.dtype == DType::kF32 && x.cols == size_);
   num_tokens_ += x.rows;
-  const int64_t num_tasks = (size_ + kRowsPerTask - 1) / kRowsPerTask;
+  const int64_t num_tasks = (size_ + kGramRowsPerTask - 1) / kGramRowsPerTask;
   // The longest rows of the triangle first.
   parallel_for(num_threads, num_tasks, [&](int64_t task) {
-    const int64_t begin = (num_tasks - 1 - task) * kRowsPerTask;
-    const int64_t end = std::min(size_, begin + kRowsPerTask);
+    const int64_t begin = (num_tasks - 1 - task) * kGramRowsPerTask;
+    const int64_t end = std::min(size_, begin + kGramRowsPerTask);
     multiply(true, end - begin, end, x.rows, 1.0F, x.as<const float>() + begin, x.stride,
              x.as<const float>(), x.stride, 1.0F, values_.data() + begin * size_, size_);
   });

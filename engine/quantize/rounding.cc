@@ -11,13 +11,14 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kRowsPerTask = 32;
+constexpr int64_t kRoundedRowsPerTask = 32;
 
 void for_rows(int64_t rows, int num_threads, const std::function<void(int64_t)>& task) {
-  parallel_for(num_threads, (rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t index) {
-    const int64_t end = std::min(rows, (index + 1) * kRowsPerTask);
-    for (int64_t row = index * kRowsPerTask; row < end; ++row) task(row);
-  });
+  parallel_for(num_threads, (rows + kRoundedRowsPerTask - 1) / kRoundedRowsPerTask,
+               [&](int64_t index) {
+                 const int64_t end = std::min(rows, (index + 1) * kRoundedRowsPerTask);
+                 for (int64_t row = index * kRoundedRowsPerTask; row < end; ++row) task(row);
+               });
 }
 
 // Nearest integer, ties to even, without a call: |x| < 2^22.
