@@ -1,9 +1,12 @@
 # Run by cpack before it packs: Debian wants man pages and the changelog compressed, always to the same bytes.
-file(GLOB_RECURSE pages "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*/share/man/*.[158]")
+file(GLOB_RECURSE files "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*")
+set(pages ${files})
+list(FILTER pages INCLUDE REGEX "/share/man/.*[.][158]$")
 foreach(page ${pages})
   execute_process(COMMAND gzip -9n "${page}" COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
-file(GLOB_RECURSE licences "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*/share/doc/tgi/copyright")
+set(licences ${files})
+list(FILTER licences INCLUDE REGEX "/share/doc/tgi/copyright$")
 foreach(licence ${licences})
   get_filename_component(folder "${licence}" DIRECTORY)
   file(WRITE "${folder}/changelog"

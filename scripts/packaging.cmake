@@ -1,6 +1,6 @@
 # What `cmake --install` puts where, and the Debian packages that `cpack -G DEB` makes of it (scripts/test_package): tgi, and
 # tgi-cuda where the plugin was built. Units and paths follow the prefix of the installation, not that of the configuration.
-include(GNUInstallDirs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is installed has to be built, the tests have not
 
 install(TARGETS tgi tgid RUNTIME DESTINATION bin COMPONENT main)
 if(TARGET tgi-cuda)
@@ -43,9 +43,9 @@ set(CPACK_DEBIAN_MAIN_PACKAGE_NAME tgi)
 set(CPACK_DEBIAN_MAIN_PACKAGE_DEPENDS adduser)
 set(CPACK_DEBIAN_MAIN_PACKAGE_RECOMMENDS ca-certificates)
 set(CPACK_DEBIAN_MAIN_DESCRIPTION "text-generation server for large language models
- A daemon, tgid, that owns the model, the paged KV cache and the
- continuous-batching loop, and one tool, tgi, to talk to it from the terminal
- or to serve TGI's and OpenAI's HTTP API.")
+A daemon, tgid, that owns the model, the paged KV cache and the
+continuous-batching loop, and one tool, tgi, to talk to it from the terminal
+or to serve TGI's and OpenAI's HTTP API.")
 set(CPACK_DEBIAN_MAIN_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/assets/debian/conffiles ${CMAKE_SOURCE_DIR}/assets/debian/postinst
   ${CMAKE_SOURCE_DIR}/assets/debian/prerm ${CMAKE_SOURCE_DIR}/assets/debian/postrm)
@@ -55,7 +55,7 @@ if(TARGET tgi-cuda)
   set(CPACK_DEBIAN_CUDA_PACKAGE_NAME tgi-cuda)
   set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "tgi (= ${PROJECT_VERSION})")
   set(CPACK_DEBIAN_CUDA_DESCRIPTION "CUDA backend of tgi
- The plugin that lets tgid run models on NVIDIA GPUs from Ampere on. Needs the
- driver; cuBLASLt and, for several GPUs, NCCL are loaded when they are there.")
+The plugin that lets tgid run models on NVIDIA GPUs from Ampere on. Needs the
+driver; cuBLASLt and, for several GPUs, NCCL are loaded when they are there.")
 endif()
 include(CPack)
