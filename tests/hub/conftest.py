@@ -28,9 +28,9 @@ class Ran:
         return pathlib.Path(self.out.strip().splitlines()[-1])
 
     def refused(self, status, *words):
-        """With this exit status, one line on stderr that has all the words, and nothing on stdout."""
+        """With this exit status, one line of error that has all the words, and nothing on stdout."""
         assert self.status == status, (self.status, self.err)
-        last = self.err.strip().splitlines()[-1]
+        last = next(line for line in reversed(self.err.splitlines()) if line.startswith("error:"))  # advice may follow
         for word in words:
             assert word in last, (word, last)
         assert self.out == ""
