@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-[[noreturn]] void refuse(const HostWeight& piece, const std::string& what) {
+[[noreturn]] void refuse_piece(const HostWeight& piece, const std::string& what) {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", piece.name, what));
 }
 
@@ -58,16 +58,17 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
 void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
   const GroupedPart& part = piece.grouped;
   if (part.codes == nullptr || part.scales == nullptr) {
-    refuse(piece, "a grouped matrix needs codes and scales");
+    refuse_piece(piece, "a grouped matrix needs codes and scales");
   }
   const int64_t num_groups =
       (piece.cols + part.group_size - 1) / std::max<int64_t>(1, part.group_size);
   if (part.group_size != storage.group_size || part.num_groups != num_groups) {
-    refuse(piece, fmt::format("expected groups of {} of {} columns, got {} groups of {}",
-                              storage.group_size, piece.cols, part.num_groups, part.group_size));
+    refuse_piece(piece,
+                 fmt::format("expected groups of {} of {} columns, got {} groups of {}",
+                             storage.group_size, piece.cols, part.num_groups, part.group_size));
   }
   if (part.zeros != nullptr && !storage.zero_points) {
-    refuse(piece, "has zero points that were not planned for");
+    refuse_piece(piece, "has zero points that were not planned for");
   }
 }
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-float read(const WeightPart& part, int64_t row, int64_t col) {
+float stored_element(const WeightPart& part, int64_t row, int64_t col) {
   const auto index = static_cast<size_t>(row * part.row_stride + col * part.col_stride);
   const std::byte* from = part.data + index * dtype_size(part.dtype);
   if (part.dtype == DType::kF32) {
@@ -72,7 +72,7 @@ void PlainMatrix::take_dense(const HostWeight& piece) {
   const WeightPart& part = dense_part(piece);
   for (int64_t row = 0; row < piece.rows; ++row) {
     for (int64_t col = 0; col < cols; ++col) {
-      values_.push_back(round_to(storage.dtype, read(part, row, col)));
+      values_.push_back(round_to(storage.dtype, stored_element(part, row, col)));
     }
   }
 }
