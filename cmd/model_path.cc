@@ -47,7 +47,7 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
   try {
     return download::run_fetch(request, kind, options.cancel_fd, write).path;
   } catch (const Error& error) {
-    if (error.code() != Code::kNotFound) throw;
+    if (error.code() != Code::kNotFound && error.code() != Code::kUnavailable) throw;
     throw Error(error.code(),
                 fmt::format("{}; there is no folder {} here either", error.what(), model));
   }
