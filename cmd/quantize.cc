@@ -94,9 +94,6 @@ std::string report_text(const ipc::QuantizeReport& report) {
 
 void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.footer(
-      "Examples:\n"
-      "  tgi quantize ./Llama-3.2-1B ./Llama-3.2-1B-gptq --format gptq --calibration text.txt\n"
-      "  tgi quantize demo ./demo-int8 --format int8\n"
       "The daemon does the work at its lowest priority; a model that it serves goes on. Ctrl-C "
       "cancels and leaves nothing. The folder is a checkpoint that tgi and transformers load.");
   app.add_option("model", flags.model,

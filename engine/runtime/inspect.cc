@@ -111,7 +111,8 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.tied_embeddings = config.tied_embeddings;
   facts.checkpoint_dtype = dtype_name(config.checkpoint_dtype);
   facts.weight_format = model.weight_format->name;
-  for (const TensorEntry& entry : TensorTable(model).entries()) {
+  const TensorTable table(model);
+  for (const TensorEntry& entry : table.entries()) {
     facts.num_params += entry.rows * entry.cols;
   }
 }
