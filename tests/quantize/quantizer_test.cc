@@ -13,6 +13,7 @@
 #include "engine/runtime/demo_model.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/safetensors.h"
+#include "tests/cuda_emulation/sanitizers.h"
 #include "tests/model/model_files.h"
 #include "tests/temp_folder.h"
 
@@ -217,6 +218,12 @@ int64_t status_bytes(const std::string& field) {
   return -1;
 }
 
+#if defined(TGI_ADDRESS_SANITIZER)
+constexpr int64_t kMostLayers = 10;  // what was freed is kept for a while
+#else
+constexpr int64_t kMostLayers = 5;
+#endif
+
 TEST_CASE("memory is that of a layer or two, not of the model") {
   const LoadedConfig model = load_config({{"architectures", {"LlamaForCausalLM"}},
                                           {"vocab_size", 512},
@@ -246,8 +253,9 @@ TEST_CASE("memory is that of a layer or two, not of the model") {
     const int64_t grown = status_bytes("VmHWM") - before;
     INFO(format << ": " << grown << " bytes, a layer has " << kLayerBytes);
     CHECK(grown > kLayerBytes);
-    // The layer, the floats and codes of one matrix, the Gram matrix of the widest one.
-    CHECK(grown < 5 * kLayerBytes);
+    // The layer, the floats and codes of one matrix, the Gram matrix of the widest one. The model
+    // has 16 layers.
+    CHECK(grown < kMostLayers * kLayerBytes);
   }
 }
 
