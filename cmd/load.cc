@@ -34,6 +34,10 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
          "only checked")
       ->type_name("KIND")
       ->check(CLI::IsMember({"none", "int8", "int4", "compressed-tensors", "gptq", "awq", "fp8"}));
+  app.add_option("--kv-cache-dtype", flags.kv_cache_dtype,
+                 "of the KV cache: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU")
+      ->type_name("DTYPE")
+      ->check(CLI::IsMember({"auto", "f32", "bf16", "f16", "f8e4m3"}));
   app.add_option("--quantize-group-size", flags.quantize_group_size,
                  "columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for "
                  "int4")
@@ -66,6 +70,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
       .dtype = flags.dtype,
       .quantize = flags.quantize,
       .quantize_group_size = flags.quantize_group_size,
+      .kv_cache_dtype = flags.kv_cache_dtype,
       .backend = flags.backend,
       .num_shard = flags.num_shard,
       .deterministic = flags.deterministic ? std::optional(true) : std::nullopt,

@@ -17,6 +17,7 @@ struct LoadFlags {
   std::optional<std::string> quantize;
   std::optional<int64_t> quantize_group_size;
   std::optional<std::string> dtype;
+  std::optional<std::string> kv_cache_dtype;
   std::optional<std::string> backend;
   std::optional<int64_t> num_shard;
   std::optional<double> cuda_memory_fraction;

@@ -127,13 +127,14 @@ _tgi() {
         --load-format) _tgi_words 'auto dummy'; return ;;
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
         --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
+        --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --dtype --quantize --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --dtype --quantize --kv-cache-dtype --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)
