@@ -128,6 +128,10 @@ AttentionCase::AttentionCase(AttentionSetup setup, uint32_t seed) : setup_(std::
       }
     }
   }
+  for (int32_t dim = 0; setup_.needle >= 0 && dim < setup_.head_dim; ++dim) {
+    keys_[cached_at(0, 0, setup_.needle, dim)] =
+        q_[static_cast<size_t>(last_row() * q_stride_ + dim)];
+  }
   const DType stored = setup_.cache_is_f8 ? DType::kF8E4M3 : setup_.dtype;
   keys_ = decode(stored, encode(stored, keys_));
   values_ = decode(stored, encode(stored, values_));
@@ -146,6 +150,22 @@ size_t AttentionCase::cached_at(int32_t sequence, int32_t head, int32_t token, i
           setup_.head_dim +
       dim);
 }
+
+int32_t AttentionCase::last_row() const {
+  const SequenceRows& sequence = setup_.sequences.front();
+  return sequence.first_row + sequence.num_rows - 1;
+}
+std::vector<double> AttentionCase::needle_value() const {
+  std::vector<double> out;
+  for (int32_t dim = 0; dim < setup_.head_dim; ++dim) {
+    out.push_back(value(0, 0, setup_.needle, dim));
+  }
+  return out;
+}
+size_t AttentionCase::needle_row_begin() const {
+  return static_cast<size_t>(last_row() * setup_.width());
+}
+
 double AttentionCase::key(int32_t sequence, int32_t head, int32_t token, int32_t dim) const {
   return static_cast<double>(keys_[cached_at(sequence, head, token, dim)]) *
          key_scales_[static_cast<size_t>(head)];

@@ -24,6 +24,9 @@ struct AttentionSetup {
   int32_t num_padding_rows = 0;  // after those of the sequences: of nobody's slot, one token each
   int32_t num_decode_blocks = 5;
   bool deterministic = false;
+  // (optional: -1) A token of the first sequence whose key is what the last row of the sequence
+  // asks for, in head 0: all attention of that row and head belongs there.
+  int32_t needle = -1;
 
   int32_t num_heads() const { return group * num_kv_heads; }
   int32_t width() const { return num_heads() * head_dim; }
@@ -48,6 +51,10 @@ class AttentionCase {
   };
   Expected expected() const;
 
+  // What the needle says, (head_dim), and where in the result of run() it is to be found.
+  std::vector<double> needle_value() const;
+  size_t needle_row_begin() const;
+
   const AttentionSetup& setup() const { return setup_; }
 
  private:
@@ -55,6 +62,7 @@ class AttentionCase {
   double value(int32_t sequence, int32_t head, int32_t token, int32_t dim) const;
   size_t cached_at(int32_t sequence, int32_t head, int32_t token, int32_t dim) const;
   void expect_row(int32_t sequence, int32_t row, int32_t head, Expected& out) const;
+  int32_t last_row() const;  // of the first sequence
   float scale() const;
 
   AttentionSetup setup_;

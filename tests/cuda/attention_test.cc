@@ -43,6 +43,36 @@ SequenceRows rows_of(int32_t num_rows, int32_t context_len) {
   return {.slot = 0, .first_row = 0, .num_rows = num_rows, .context_len = context_len};
 }
 
+// The needle in the haystack, at the level where a coarse cache would lose it: one key among many
+// that is asked for, by a token of decoding and by the end of a chunk of prefill.
+TEST_CASE("a needle is found at any depth of a long cache, in f8 as well") {
+  constexpr int32_t kContext = 1500;
+  uint32_t seed = 900;
+  for (const bool f8 : {false, true}) {
+    for (const int32_t num_rows : {1, 20}) {
+      for (const int32_t depth : {0, 375, 750, 1125, kContext - 1}) {
+        const AttentionCase one({.cache_is_f8 = f8,
+                                 .group = 2,
+                                 .head_dim = 128,
+                                 .sequences = {{.num_rows = num_rows, .context_len = kContext}},
+                                 .needle = depth},
+                                seed++);
+        const std::vector<float> out = one.run();
+        const std::vector<double> says = one.needle_value();
+        double error = 0;
+        double size = 0;
+        for (size_t i = 0; i < says.size(); ++i) {
+          const double distance = static_cast<double>(out[one.needle_row_begin() + i]) - says[i];
+          error += distance * distance;
+          size += says[i] * says[i];
+        }
+        INFO("f8 " << f8 << ", rows " << num_rows << ", depth " << depth);
+        CHECK(std::sqrt(error / size) < 0.02);
+      }
+    }
+  }
+}
+
 TEST_CASE("decode_agrees_with_plain_loops") {
   const std::vector<SequenceRows> three = {rows_of(1, 1), rows_of(1, 150), rows_of(1, 67)};
   uint32_t seed = 1;
