@@ -70,7 +70,11 @@ TEST_CASE("a GPU is found and gives the answer that the processor gives") {
   CHECK_THAT(daemon.status().model->device, Catch::Contains("Emulated GPU"));
   const std::string text = generate(daemon, "What is tgi?", 12);
   CHECK(daemon.becomes_idle());
-  CHECK(daemon.status().model->captured_rows == std::vector<int64_t>{1, 2, 4, 8});
+  CHECK(daemon.wait_for(
+      [](const ipc::Status& status) {
+        return status.model && status.model->captured_rows == std::vector<int64_t>{1, 2, 4, 8};
+      },
+      60000));
 
   const Home other;
   const DaemonProcess processor(other, small_context("cpu"));

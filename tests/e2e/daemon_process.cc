@@ -37,10 +37,20 @@ DaemonProcess::DaemonProcess(const Home& home, const std::vector<std::string>& f
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   INFO(read_file(log));
-  REQUIRE(wait_for([](const ipc::Status& status) { return status.phase != "loading"; }, 60000));
+  try {
+    // An emulated GPU under a sanitizer takes its time.
+    REQUIRE(wait_for([](const ipc::Status& status) { return status.phase != "loading"; }, 300000));
+  } catch (...) {
+    kill();
+    throw;
+  }
 }
 
 DaemonProcess::~DaemonProcess() {
+  kill();
+}
+
+void DaemonProcess::kill() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);

@@ -32,6 +32,8 @@ class DaemonProcess {
   double cpu_seconds() const;
 
  private:
+  void kill();
+
   std::string socket_;
   pid_t pid_ = -1;
 };
