@@ -257,6 +257,12 @@ TEST_CASE("a chat that is ended by a signal gives the terminal back as it was") 
   const FakeDaemon daemon(home.socket(), ready_model(reply));
   Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
   REQUIRE(at_prompt(chat));
+  // The prompt is written before libedit takes the terminal over, and it notes that it has after it
+  // did: a signal in between leaves the terminal as it is just then.
+  for (int i = 0; i < 500 && chat.takes_lines(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  REQUIRE(!chat.takes_lines());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ::kill(chat.pid(), SIGTERM);
   CHECK(chat.wait() == 128 + SIGTERM);
   CHECK(chat.takes_lines());
