@@ -23,7 +23,7 @@ enum class Code {
   kOutOfMemory,      // host or device memory, or disk
   kOverloaded,       // queue full, no model ready, shutting down: try again later
   kCancelled,        // by the client, or because its connection closed
-  kUnavailable,      // the daemon can't be reached or went away
+  kUnavailable,      // the daemon, or a server with models, can't be reached or went away
   kDeviceLost,       // the accelerator failed; the daemon ends after answering
   kInternal,         // a bug of ours
 };
