@@ -332,7 +332,7 @@ def test_a_read_only_cache(hub, place):
 
 
 def test_ctrl_c_keeps_what_there_is(hub, place):
-    files = small_model(24 * MB)
+    files = small_model(96 * MB)  # several rounds of chunks: one is noted while others are on their way
     hub.model("org/name", files)
     slow = hub.fault("slow", "storage ", delay=0.02)
     process = place.popen("download-weights", "org/name")
