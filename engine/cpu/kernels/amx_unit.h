@@ -33,10 +33,13 @@ struct alignas(64) TileConfig {
 static_assert(sizeof(TileConfig) == 64);
 
 #if defined(__AMX_TILE__) || defined(__AMXTILE__)
-// The intrinsics want literal tile numbers, and those of g++ 12 don't tell that they use memory.
+// The intrinsics want literal tile numbers. In g++ 12 they are inline assembly that doesn't tell
+// what memory it uses, hence the barriers; its _tile_loadconfig names 8 of the 64 bytes that
+// ldtilecfg reads, so that the stores to the others may be dropped: the instruction stands here
+// with its real operand.
 class AmxUnit {
  public:
-  explicit AmxUnit(const TileConfig& config) { _tile_loadconfig(&config); }
+  explicit AmxUnit(const TileConfig& config) { asm volatile("ldtilecfg %0" : : "m"(config)); }
   ~AmxUnit() { _tile_release(); }
   AmxUnit(const AmxUnit&) = delete;
   AmxUnit& operator=(const AmxUnit&) = delete;
