@@ -10,14 +10,12 @@
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
-#include "engine/cpu/kernel_choice.h"
 #include "engine/cpu/panel_matrix.h"
 
 namespace tgi {
 
 CpuDevice::CpuDevice(const KernelTable& kernels, const CpuOptions& options)
     : kernels_(kernels),
-      min_many_rows_(measure_min_many_rows(kernels)),
       pool_(options.num_threads, options.pin_threads, options.rank * options.num_threads) {
   info_ = {.backend = "cpu",
            .isa = std::string(kernels.isa),

@@ -90,8 +90,6 @@ class CpuDevice final : public Device {
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
 
   const KernelTable& kernels_;
-  // From how many rows of x on kernels_.matmul_many is used; by PanelType.
-  const std::array<int64_t, kNumPanelTypes> min_many_rows_;
   ThreadPool pool_;
   DeviceInfo info_;
 

@@ -20,15 +20,17 @@ const float* data_or_null(const Tensor* tensor) {
 
 constexpr int64_t kMaxStreamedRows = 8;
 
-// How a matmul is cut: by panels first, by rows too when there are few panels.
+// How a matmul is cut: by panels first, by rows too when there are few panels. Tasks of the same
+// panels follow each other.
 struct MatmulCut {
   int64_t panels_per_task = 4;
   int64_t num_panel_tasks = 1;
   int64_t num_row_tasks = 1;
+  int64_t rows_per_task = 0;
 };
 
 MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) {
-  MatmulCut cut;
+  MatmulCut cut{.rows_per_task = num_rows};
   if (num_threads == 1) {
     cut.num_panel_tasks = (num_panels + 3) / 4;
     return cut;
@@ -49,6 +51,32 @@ MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) 
     cut.panels_per_task /= 2;
   }
   cut.num_panel_tasks = tasks(cut.panels_per_task);
+  cut.rows_per_task = (num_rows + cut.num_row_tasks - 1) / cut.num_row_tasks;
+  cut.num_row_tasks = (num_rows + cut.rows_per_task - 1) / cut.rows_per_task;
+  return cut;
+}
+
+// Of x, which stays in the second-level cache while all panels pass: half of what is the smallest
+// such cache of a processor with a matrix unit.
+constexpr int64_t kTileRowsBytes = 768 << 10;
+
+// For kernels of tiles: whole tiles of rows, as many as stay in the cache. Tasks of the same rows
+// follow each other; the panels are read once for each.
+MatmulCut cut_tile_matmul(int64_t num_panels,
+                          int64_t num_rows,
+                          int64_t x_stride_bytes,
+                          int64_t num_threads) {
+  MatmulCut cut;
+  const int64_t rows_that_fit = std::max<int64_t>(1, kTileRowsBytes / (32 * x_stride_bytes));
+  const int64_t row_tiles = (num_rows + 31) / 32;
+  const int64_t row_tasks = (row_tiles + rows_that_fit - 1) / rows_that_fit;
+  cut.rows_per_task = (row_tiles + row_tasks - 1) / row_tasks * 32;
+  cut.num_row_tasks = (num_rows + cut.rows_per_task - 1) / cut.rows_per_task;
+  // Long runs of panels, since each is fetched during the one before; but about eight tasks per thread,
+  // so that the last one to finish is not far behind.
+  const int64_t even = num_panels * cut.num_row_tasks / (8 * num_threads);
+  cut.panels_per_task = std::clamp(even - even % 2, int64_t{2}, int64_t{32});
+  cut.num_panel_tasks = (num_panels + cut.panels_per_task - 1) / cut.panels_per_task;
   return cut;
 }
 
@@ -115,20 +143,23 @@ void CpuDevice::run_matmul(const MatmulArgs& args) {
   const auto& w = static_cast<const PanelMatrix&>(*args.w);
   const auto type = static_cast<size_t>(w.layout.type);
   const int64_t num_rows = args.x.rows;
-  const bool many = num_rows >= min_many_rows_[type];
+  const bool many = num_rows >= w.min_many_rows;
   const MatmulKernel& kernel = many ? kernels_.matmul_many[type] : kernels_.matmul[type];
   const float* bias = data_or_null(args.bias);
   const int64_t x_stride_bytes = prepare(args.x, w.layout, kernel);
   const auto* const x = static_cast<const std::byte*>(prepared_.data());
-  const MatmulCut cut = cut_matmul(w.num_panels(), num_rows, pool_.num_threads());
+  const MatmulCut cut =
+      many ? cut_tile_matmul(w.num_panels(), num_rows, x_stride_bytes, pool_.num_threads())
+           : cut_matmul(w.num_panels(), num_rows, pool_.num_threads());
   pool_.parallel_for(cut.num_panel_tasks * cut.num_row_tasks, [&](int64_t task, int /*thread*/) {
-    const int64_t panel = task / cut.num_row_tasks * cut.panels_per_task;
-    const int64_t row_task = task % cut.num_row_tasks;
-    const int64_t row = row_task * num_rows / cut.num_row_tasks;
+    const int64_t panel_task = many ? task % cut.num_panel_tasks : task / cut.num_row_tasks;
+    const int64_t row_task = many ? task / cut.num_panel_tasks : task % cut.num_row_tasks;
+    const int64_t panel = panel_task * cut.panels_per_task;
+    const int64_t row = row_task * cut.rows_per_task;
     const int64_t column = panel * kPanelRows;
     kernel.block({.x = x + row * x_stride_bytes,
                   .x_stride_bytes = x_stride_bytes,
-                  .num_rows = (row_task + 1) * num_rows / cut.num_row_tasks - row,
+                  .num_rows = std::min(cut.rows_per_task, num_rows - row),
                   .k = w.cols,
                   .group_size = w.layout.group_size,
                   .head = w.layout.head,

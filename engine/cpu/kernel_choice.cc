@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/host_resources.h"
@@ -13,74 +14,88 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kCols = 1024;
-constexpr int64_t kPanels = 8;
-constexpr int64_t kGroupSize = 64;
-constexpr int64_t kMostRows = 32;
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kCols = 1536;
+constexpr int64_t kPanels = 4;  // of a task
+// Between 1 and 32 rows the plain kernel's time grows with the rows, that of tiles in two steps.
+constexpr int64_t kRows[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64};
+constexpr int64_t kMostRows = 64;
 
+// The same block with both kernels in turn, so that a slow moment meets both.
 class Race {
  public:
-  explicit Race(PanelType type)
-      : layout_{.type = type, .cols = kCols, .group_size = kGroupSize},
-        panels_(map_memory(static_cast<size_t>(kPanels * layout_.bytes()), "kernel choice")),
+  Race(const KernelTable& kernels, PanelLayout layout)
+      : few_(kernels.matmul[static_cast<size_t>(layout.type)]),
+        many_(kernels.matmul_many[static_cast<size_t>(layout.type)]),
+        layout_(layout),
+        panels_(map_memory(static_cast<size_t>(kPanels * layout.bytes()), "kernel choice")),
         x_(map_memory(static_cast<size_t>((kMostRows + kExtraPreparedRows) * kStride),
                       "kernel choice")),
         out_(map_memory(kMostRows * kPanels * 16 * 4, "kernel choice")) {}
 
-  // The best of some runs, in seconds. Zeros take as long as other numbers.
-  double time(const MatmulKernel& kernel, int64_t num_rows) {
-    double best = std::numeric_limits<double>::infinity();
-    for (int run = 0; run < 8; ++run) {
-      const auto start = std::chrono::steady_clock::now();
-      kernel.block({.x = static_cast<const std::byte*>(x_.data()),
-                    .x_stride_bytes = kStride,
-                    .num_rows = num_rows,
-                    .k = kCols,
-                    .group_size = layout_.quantised() ? kGroupSize : 0,
-                    .panels = static_cast<const std::byte*>(panels_.data()),
-                    .panel_bytes = layout_.bytes(),
-                    .num_panels = kPanels,
-                    .out = static_cast<float*>(out_.data()),
-                    .out_stride = kPanels * 16,
-                    .num_outputs = kPanels * 16});
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      best = std::min(best, taken.count());
+  bool many_wins(int64_t num_rows) {
+    double few = std::numeric_limits<double>::infinity();
+    double many = few;
+    for (int round = 0; round < 5; ++round) {
+      few = std::min(few, seconds(few_, num_rows));
+      many = std::min(many, seconds(many_, num_rows));
     }
-    return best;
+    return many < few;
   }
 
  private:
   static constexpr int64_t kStride = prepared_row_bytes(kCols * 4);
+
+  // Zeros take as long as other numbers.
+  double seconds(const MatmulKernel& kernel, int64_t num_rows) {
+    const auto start = std::chrono::steady_clock::now();
+    kernel.block({.x = static_cast<const std::byte*>(x_.data()),
+                  .x_stride_bytes = kStride,
+                  .num_rows = num_rows,
+                  .k = kCols,
+                  .group_size = layout_.group_size,
+                  .head = layout_.head,
+                  .panels = static_cast<const std::byte*>(panels_.data()),
+                  .panel_bytes = layout_.bytes(),
+                  .num_panels = kPanels,
+                  .out = static_cast<float*>(out_.data()),
+                  .out_stride = kPanels * 16,
+                  .num_outputs = kPanels * 16});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    return taken.count();
+  }
+
+  const MatmulKernel& few_;
+  const MatmulKernel& many_;
   PanelLayout layout_;
   Buffer panels_;
   Buffer x_;
   Buffer out_;
 };
 
-int64_t measure(const KernelTable& kernels, PanelType type) {
-  const auto index = static_cast<size_t>(type);
-  if (kernels.matmul_many[index].block == nullptr) return std::numeric_limits<int64_t>::max();
-  Race race(type);
-  for (int64_t rows = 1; rows < kMostRows; rows += rows < 8 ? 1 : 4) {
-    if (race.time(kernels.matmul_many[index], rows) < race.time(kernels.matmul[index], rows)) {
-      return rows;
-    }
+int64_t measure(const KernelTable& kernels, PanelLayout layout) {
+  layout.cols = kCols;
+  Race race(kernels, layout);
+  int64_t least = kNever;
+  for (auto rows = std::rbegin(kRows); rows != std::rend(kRows); ++rows) {
+    if (!race.many_wins(*rows)) break;
+    least = *rows;
   }
-  return kMostRows;
+  return least;
 }
 
 }  // namespace
 
-const std::array<int64_t, kNumPanelTypes>& measure_min_many_rows(const KernelTable& kernels) {
+int64_t measure_min_many_rows(const KernelTable& kernels, const PanelLayout& layout) {
+  if (kernels.matmul_many[static_cast<size_t>(layout.type)].block == nullptr) return kNever;
+  using Kind = std::tuple<const KernelTable*, PanelType, int64_t, bool, bool>;
   static std::mutex mutex;
-  static std::map<const KernelTable*, std::array<int64_t, kNumPanelTypes>> known;
+  static std::map<Kind, int64_t> known;
+  const Kind kind{&kernels, layout.type, layout.group_size, layout.head.wide_scales,
+                  layout.head.zero_points};
   const std::lock_guard lock(mutex);
-  const auto [entry, is_new] = known.try_emplace(&kernels);
-  if (is_new) {
-    for (int type = 0; type < kNumPanelTypes; ++type) {
-      entry->second[static_cast<size_t>(type)] = measure(kernels, static_cast<PanelType>(type));
-    }
-  }
+  const auto [entry, is_new] = known.try_emplace(kind, kNever);
+  if (is_new) entry->second = measure(kernels, layout);
   return entry->second;
 }
 

@@ -1,15 +1,17 @@
-// Which of two kernels of one type is faster depends on the processor, so it is measured.
+// Which of two kernels for one kind of matrix is faster depends on the processor, so it is
+// measured.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/panel_layout.h"
 
 namespace tgi {
 
-// From how many rows of x on matmul_many beats matmul, by PanelType; INT64_MAX where there is none.
-// Takes some milliseconds, once in a process for each table.
-const std::array<int64_t, kNumPanelTypes>& measure_min_many_rows(const KernelTable& kernels);
+// From how many rows of x on matmul_many beats matmul for matrices of this layout, and with any
+// number above; INT64_MAX where it never does or is not there. Takes some milliseconds, once in a
+// process for each type, group size and kind of head.
+int64_t measure_min_many_rows(const KernelTable& kernels, const PanelLayout& layout);
 
 }  // namespace tgi

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernel_choice.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
@@ -140,6 +141,7 @@ PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
   layout = layout_for(storage, kernels.pair_order, cols);
   panel_bytes = layout.bytes();
   size_bytes = bytes(layout, rows);
+  min_many_rows = measure_min_many_rows(kernels, layout);
   if (storage.stored) {
     for (const HostWeight& piece : pieces) check_grouped(piece, storage);
     data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);

@@ -37,6 +37,7 @@ class PanelMatrix final : public Matrix {
 
   PanelLayout layout;
   int64_t panel_bytes = 0;
+  int64_t min_many_rows = 0;  // of x, from which on KernelTable::matmul_many is faster
 
  private:
   void pack_dense(std::span<const HostWeight> pieces, const KernelTable& kernels, ThreadPool& pool);

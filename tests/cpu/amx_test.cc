@@ -8,6 +8,7 @@
 
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
+#include "engine/cpu/kernels/amx_int.h"
 #include "engine/cpu/kernels/i32x16_generic.h"
 #include "engine/cpu/panel_matrix.h"
 #include "tests/conformance/harness.h"

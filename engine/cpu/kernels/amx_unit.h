@@ -40,9 +40,17 @@ static_assert(sizeof(TileConfig) == 64);
 class AmxUnit {
  public:
   explicit AmxUnit(const TileConfig& config) { asm volatile("ldtilecfg %0" : : "m"(config)); }
-  ~AmxUnit() { _tile_release(); }
+  ~AmxUnit() {
+    _tile_release();
+    _mm_sfence();  // lines that were streamed are seen before this task is
+  }
   AmxUnit(const AmxUnit&) = delete;
   AmxUnit& operator=(const AmxUnit&) = delete;
+
+  // Sixteen floats past the caches: the line needn't be read before it is written.
+  static void stream_line(float* to, const float* from) {
+    _mm512_stream_ps(to, _mm512_load_ps(from));
+  }
 
   template <int kTile>
   void zero() {
@@ -87,13 +95,13 @@ class AmxUnit {
     if constexpr (kSums == 2) _tile_dpbf16ps(2, 5, 6);
     if constexpr (kSums == 3) _tile_dpbf16ps(3, 5, 7);
   }
-  // Sums of int32 += x (signed bytes) . lines (unsigned bytes).
+  // Sums of int32 += x . lines, both of signed bytes.
   template <int kSums>
   void dot_int8() {
-    if constexpr (kSums == 0) _tile_dpbsud(0, 4, 6);
-    if constexpr (kSums == 1) _tile_dpbsud(1, 4, 7);
-    if constexpr (kSums == 2) _tile_dpbsud(2, 5, 6);
-    if constexpr (kSums == 3) _tile_dpbsud(3, 5, 7);
+    if constexpr (kSums == 0) _tile_dpbssd(0, 4, 6);
+    if constexpr (kSums == 1) _tile_dpbssd(1, 4, 7);
+    if constexpr (kSums == 2) _tile_dpbssd(2, 5, 6);
+    if constexpr (kSums == 3) _tile_dpbssd(3, 5, 7);
   }
 };
 #endif
@@ -101,6 +109,8 @@ class AmxUnit {
 class EmulatedAmxUnit {
  public:
   explicit EmulatedAmxUnit(const TileConfig& config) : config_(config) {}
+
+  static void stream_line(float* to, const float* from) { __builtin_memcpy(to, from, 64); }
 
   template <int kTile>
   void zero() {
@@ -152,7 +162,7 @@ class EmulatedAmxUnit {
         __builtin_memcpy(&sum, at, sizeof sum);
         for (int k = 0; k < config_.row_bytes[kX]; ++k) {
           const auto x = static_cast<int8_t>(tiles_[kX][row][k]);
-          sum += x * static_cast<uint8_t>(tiles_[kLines][k / 4][col * 4 + k % 4]);
+          sum += x * static_cast<int8_t>(tiles_[kLines][k / 4][col * 4 + k % 4]);
         }
         __builtin_memcpy(at, &sum, sizeof sum);
       }

@@ -24,6 +24,10 @@ struct BytesAvx512 {
   [[gnu::always_inline]] BytesAvx512 upper() const {
     return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower();
   }
+  [[gnu::always_inline]] BytesAvx512 minus(int offset) const {
+    return {_mm512_sub_epi8(all, _mm512_set1_epi8(static_cast<char>(offset)))};
+  }
+  [[gnu::always_inline]] void store(std::byte* to) const { _mm512_storeu_si512(to, all); }
 };
 
 #if defined(__AVX512VNNI__)

@@ -32,6 +32,14 @@ struct I32x16Generic {
       for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] >> 4);
       return out;
     }
+    [[gnu::always_inline]] Lines minus(int offset) const {
+      Lines out;
+      for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] - offset);
+      return out;
+    }
+    [[gnu::always_inline]] void store(std::byte* to) const {
+      __builtin_memcpy(to, byte, sizeof byte);
+    }
   };
 
   int32_t lane[16];

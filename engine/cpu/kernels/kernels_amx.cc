@@ -1,5 +1,6 @@
 // Many rows on the matrix unit (AMX), few on AVX-512. Compiled with its own flags: see
 // engine/cpu/CMakeLists.txt.
+#include "engine/cpu/kernels/amx_int.h"
 #include "engine/cpu/kernels/amx_matmul.h"
 #include "engine/cpu/kernels/i32x16_avx512.h"
 

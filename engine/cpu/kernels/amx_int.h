@@ -1,0 +1,212 @@
+// Matmul of many rows with int8 and int4 panels on the matrix unit: the same bits as DotInt.
+//
+// 32 rows times two panels at a time. The products of a group of columns are summed in four tiles
+// of int32, stored to memory, and added to sums of f32 with the group's scales; all of that stays
+// in the first-level cache. It is the conversion that limits, not the tiles: with groups of 64
+// columns it takes as long as they do. The panels are first turned into signed bytes, a block of
+// columns at a time for all rows, which saves the conversion an addition for each sum.
+//
+// May read up to 31 rows of x behind the last one; what they give is dropped.
+#pragma once
+
+#include "engine/cpu/kernels/amx_sums.h"
+#include "engine/cpu/kernels/amx_unit.h"
+#include "engine/cpu/kernels/dot_int.h"
+#include "engine/cpu/kernels/kernel_table.h"
+
+namespace tgi {
+
+inline constexpr int64_t kAmxIntCols = 1024;  // of a block, at most: two panels' bytes are 32 KiB
+
+// x as DotInt prepares it when Ints takes a byte a column.
+template <typename Ints, typename Unit, PanelType kType>
+class AmxInt {
+  using V = typename Ints::V;
+  static_assert(Ints::kXBytes == 1);
+  static constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
+
+ public:
+  static void run(const MatmulBlock& block) {
+    AmxInt matmul(block);
+    for (int64_t row = 0; row < block.num_rows; row += kMostRows) {
+      const int64_t left = block.num_rows - row;
+      matmul.row_ = row;
+      matmul.num_rows_ = left < kMostRows ? left : kMostRows;
+      for (int64_t panel = 0; panel < block.num_panels; panel += 2) matmul.two_panels(panel);
+    }
+  }
+
+ private:
+  explicit AmxInt(const MatmulBlock& block)
+      : block_(block),
+        group_size_(block.group_size),
+        num_groups_(round_up(block.k, block.group_size) / block.group_size),
+        group_bytes_(block.group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4) / 8),
+        head_bytes_(block.head.bytes()),
+        step_(block.group_size % 64 == 0 ? 64 : 32),
+        unit_(TileConfig(static_cast<int>(step_))) {}
+
+  // See panel_layout.h.
+  int64_t head_at(int64_t group) const { return group / 2 * (2 * group_bytes_ + head_bytes_); }
+  int64_t lines_at(int64_t group) const {
+    return head_at(group) + head_bytes_ + group % 2 * group_bytes_;
+  }
+
+  void two_panels(int64_t panel) {
+    panels_[0] = block_.panels + panel * block_.panel_bytes;
+    two_panels_ = panel + 1 < block_.num_panels;
+    panels_[1] = panels_[0] + (two_panels_ ? block_.panel_bytes : 0);
+    const bool more = panel + 2 < block_.num_panels;
+    const int64_t groups = kAmxIntCols / group_size_;
+    for (int64_t begin = 0; begin < num_groups_; begin += groups) {
+      const int64_t end = begin + groups < num_groups_ ? begin + groups : num_groups_;
+      unpack(begin, end);
+      // The first tiles bring what will be unpacked next: with few rows that takes as long as they
+      // do.
+      ahead_ = end < num_groups_ ? lines_at(end) : 2 * block_.panel_bytes;
+      ahead_end_ = end < num_groups_ || more ? ahead_ + (end - begin) * group_bytes_ : ahead_;
+      for (int64_t r = 0; r < num_rows_; r += 32) tiles(r, begin, end);
+    }
+    sums_.store(block_, row_, num_rows_, panel);
+  }
+
+  // Groups [begin, end) of both panels as signed bytes, lines of 64 as in an int8 panel.
+  void unpack(int64_t begin, int64_t end) {
+    const int64_t bytes = group_bytes_;
+    for (int64_t j = 0; j < (two_panels_ ? 2 : 1); ++j) {
+      const std::byte* const from = panels_[j];
+      std::byte* to = bytes_ + j * kAmxIntCols * kPanelRows;
+      for (int64_t group = begin; group < end; ++group) {
+        const std::byte* const lines = from + lines_at(group);
+        for (int64_t i = 0; i < bytes; i += 64) {
+          if constexpr (kType == PanelType::kInt8) {
+            Ints::Lines::load(lines + i).minus(128).store(to);
+            to += 64;
+          } else {
+            const auto both = Ints::Lines::load(lines + i);
+            both.lower().minus(8).store(to);
+            both.upper().minus(8).store(to + 64);
+            to += 128;
+          }
+        }
+      }
+    }
+  }
+
+  // Sums of rows [row, row + 32) += their products with groups [begin, end) of both panels.
+  void tiles(int64_t row, int64_t begin, int64_t end) {
+    const int64_t stride = block_.x_stride_bytes;
+    const int64_t step = step_;
+    const int64_t group_size = group_size_;
+    const int64_t count = num_rows_ - row < 32 ? num_rows_ - row : 32;
+    const bool two_panels = two_panels_;
+    const bool two_rows = count > 16;
+    const std::byte* const x = block_.x + (row_ + row) * stride;
+    const std::byte* lines = bytes_;
+    float* const sums = sums_.of(row);
+    if (begin == 0) __builtin_memset(sums, 0, 32 * 32 * sizeof(float));
+    for (int64_t group = begin; group < end; ++group) {
+      unit_.template zero<0>();
+      unit_.template zero<1>();
+      unit_.template zero<2>();
+      unit_.template zero<3>();
+      const std::byte* from = x + group * group_size;
+      for (int64_t i = 0; i < group_size; i += step, from += step, lines += step * kPanelRows) {
+        unit_.template load<4>(from, stride);
+        unit_.template load<6>(lines, 64);
+        unit_.template dot_int8<0>();
+        if (two_panels) {
+          unit_.template load<7>(lines + kAmxIntCols * kPanelRows, 64);
+          unit_.template dot_int8<1>();
+        }
+        if (two_rows) {
+          unit_.template load<5>(from + 16 * stride, stride);
+          unit_.template dot_int8<2>();
+          if (two_panels) unit_.template dot_int8<3>();
+        }
+      }
+      unit_.template store<0>(products_, 128);
+      unit_.template store<1>(products_ + 16, 128);
+      unit_.template store<2>(products_ + 16 * 32, 128);
+      unit_.template store<3>(products_ + 16 * 32 + 16, 128);
+      fetch_ahead();
+      if (block_.head.zero_points) {
+        scale<true>(x, count, group, sums);
+      } else {
+        scale<false>(x, count, group, sums);
+      }
+    }
+  }
+
+  // The lines of one group of both panels.
+  void fetch_ahead() {
+    if (ahead_ >= ahead_end_) return;
+    for (int64_t i = ahead_; i < ahead_ + group_bytes_; i += 64) {
+      __builtin_prefetch(panels_[0] + i, 0, 2);
+      __builtin_prefetch(panels_[1] + i, 0, 2);
+    }
+    ahead_ += group_bytes_;
+  }
+
+  // sums (count, 32) += products_ times the group's scales.
+  template <bool kZeroPoints>
+  void scale(const std::byte* x, int64_t count, int64_t group, float* sums) const {
+    const std::byte* const heads[2] = {panels_[0] + head_at(group), panels_[1] + head_at(group)};
+    const int64_t place = group % 2 * kPanelRows;
+    const int64_t stride = block_.x_stride_bytes;
+    const std::byte* x_scale = x + num_groups_ * group_size_ + group * 4;
+    const std::byte* x_start = x_scale + num_groups_ * 4;
+    const int32_t* products = products_;
+    const V scale0 = scales(heads[0], place);
+    const V scale1 = scales(heads[1], place);
+    V zero0;
+    V zero1;
+    if constexpr (kZeroPoints) {
+      zero0 = V::load_bf16(heads[0] + block_.head.zeros_at() + place * 2);
+      zero1 = V::load_bf16(heads[1] + block_.head.zeros_at() + place * 2);
+    }
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < count; ++r) {
+      V total0 = V::from_ints(products);
+      V total1 = V::from_ints(products + 16);
+      if constexpr (kZeroPoints) {
+        const V start = V::set1(static_cast<float>(*reinterpret_cast<const int32_t*>(x_start)));
+        total0 = V::fma(zero0, start, total0);
+        total1 = V::fma(zero1, start, total1);
+        x_start += stride;
+      }
+      const V scale = V::set1(*reinterpret_cast<const float*>(x_scale));
+      V::fma(total0, scale0 * scale, V::load(sums)).store(sums);
+      V::fma(total1, scale1 * scale, V::load(sums + 16)).store(sums + 16);
+      x_scale += stride;
+      products += 32;
+      sums += 32;
+    }
+  }
+
+  V scales(const std::byte* head, int64_t place) const {
+    return block_.head.wide_scales ? V::load(reinterpret_cast<const float*>(head) + place)
+                                   : V::load_bf16(head + place * 2);
+  }
+
+  const MatmulBlock& block_;
+  const int64_t group_size_;
+  const int64_t num_groups_;
+  const int64_t group_bytes_;  // of a panel's lines
+  const int64_t head_bytes_;
+  const int64_t step_;  // columns of a tile
+  Unit unit_;
+
+  int64_t row_ = 0;  // the rows at work, and the panels
+  int64_t num_rows_ = 0;
+  const std::byte* panels_[2] = {};
+  bool two_panels_ = false;
+  int64_t ahead_ = 0;  // what to fetch next, from the beginning of a panel
+  int64_t ahead_end_ = 0;
+
+  alignas(64) std::byte bytes_[2 * kAmxIntCols * kPanelRows];
+  alignas(64) int32_t products_[32 * 32] = {};
+  AmxSums<V, Unit> sums_;
+};
+
+}  // namespace tgi
