@@ -72,8 +72,8 @@ MatmulCut cut_tile_matmul(int64_t num_panels,
   const int64_t row_tasks = (row_tiles + rows_that_fit - 1) / rows_that_fit;
   cut.rows_per_task = (row_tiles + row_tasks - 1) / row_tasks * 32;
   cut.num_row_tasks = (num_rows + cut.rows_per_task - 1) / cut.rows_per_task;
-  // Long runs of panels, since each is fetched during the one before; but about eight tasks per thread,
-  // so that the last one to finish is not far behind.
+  // Long runs of panels, since each is fetched during the one before; but about eight tasks per
+  // thread, so that the last one to finish is not far behind.
   const int64_t even = num_panels * cut.num_row_tasks / (8 * num_threads);
   cut.panels_per_task = std::clamp(even - even % 2, int64_t{2}, int64_t{32});
   cut.num_panel_tasks = (num_panels + cut.panels_per_task - 1) / cut.panels_per_task;
