@@ -38,9 +38,10 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "of the KV cache: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU")
       ->type_name("DTYPE")
       ->check(CLI::IsMember({"auto", "f32", "bf16", "f16", "f8e4m3"}));
-  app.add_option("--quantize-group-size", flags.quantize_group_size,
-                 "columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for "
-                 "int4")
+  app.add_option(
+         "--quantize-group-size", flags.quantize_group_size,
+         "columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for "
+         "int4")
       ->type_name("N");
   app.add_option("--backend", flags.backend,
                  "auto (cuda where there is a GPU, else cpu), cpu, cuda or reference")

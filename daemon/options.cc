@@ -161,7 +161,7 @@ constexpr auto kTable = std::to_array<OptionRow>({
     {.flag = "quantize-group-size",
      .value_name = "N",
      .help =
-         "columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 64 for "
+         "columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 128 for "
          "int8, 32 for int4",
      .is_switch = false,
      .set =

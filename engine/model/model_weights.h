@@ -59,7 +59,7 @@ struct LoadWeightsOptions {
   int world_size = 1;
 };
 
-inline constexpr int32_t kInt8GroupSize = 64;
+inline constexpr int32_t kInt8GroupSize = 128;
 inline constexpr int32_t kInt4GroupSize = 32;
 
 // What a group size of 0 stands for; 0 without quantization.
