@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 
 namespace tgi {
 
@@ -22,6 +23,36 @@ TEST_CASE("a job that throws does not take its thread with it") {
     jobs.post([&done] { ++done; });
   }
   CHECK(done == 1);
+}
+
+TEST_CASE(
+    "what waits is dropped and told so, what runs goes on, what comes later is dropped at once") {
+  std::atomic<int> done{0};
+  std::atomic<int> dropped{0};
+  std::promise<void> begun;
+  std::promise<void> released;
+  {
+    Jobs jobs(1);
+    const auto drop = [&dropped] { ++dropped; };
+    jobs.post(
+        [&] {
+          begun.set_value();
+          released.get_future().wait();
+          ++done;
+        },
+        drop);
+    begun.get_future().wait();
+    for (int i = 0; i < 5; ++i) jobs.post([&done] { ++done; }, drop);
+    jobs.post([&done] { ++done; });
+    jobs.drop_waiting();
+    CHECK(dropped == 5);
+    CHECK(done == 0);
+    jobs.post([&done] { ++done; }, drop);
+    CHECK(dropped == 6);
+    released.set_value();
+  }
+  CHECK(done == 1);
+  CHECK(dropped == 6);
 }
 
 }  // namespace tgi
