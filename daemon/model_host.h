@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 
 #include "base/error.h"
@@ -36,7 +37,8 @@ class ModelHost {
   void announce_load(const ModelOptions& options);
   void unload();
 
-  // From now on nothing is taken any more: the daemon stops.
+  // From now on nothing is taken any more: the daemon stops. A load that is under way ends soon
+  // with kCancelled.
   void refuse_new_work();
 
   // "no model", "loading", "ready", "draining", "failed", "stopping"
@@ -54,6 +56,7 @@ class ModelHost {
   std::string detail_;
   bool busy_ = false;  // a load or unload is under way
   bool stopping_ = false;
+  std::stop_source stop_;  // of loads; safe by itself
 };
 
 // Waits until the engine has no request left; after `timeout` those that still run are told
