@@ -15,8 +15,10 @@
 namespace tgi {
 
 struct Options {
-  std::string socket;       // path; default_socket_path() when not set
-  std::string allow_group;  // name; empty: the daemon's own user and root alone
+  std::string socket;  // path; default_socket_path() when not set
+  // Names; empty: the daemon's own user and root alone. What each may do is in daemon/access.h.
+  std::string allow_group;
+  std::string manage_group;
   std::string log_level = "info";
   int32_t num_intake_threads = 2;
   std::chrono::milliseconds drain_timeout{30000};

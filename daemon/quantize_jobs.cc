@@ -109,20 +109,20 @@ ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
   try {
     const auto files = params.model == kDemoModel ? open_demo_model() : open_folder(params.model);
     const QuantizeOptions options = options_of(params);
-    const QuantizeResult result = quantize_model(
-        {.files = *files,
-         .options = options,
-         .backend = find_backend("cpu"),
-         .on_progress =
-             [&](const QuantizeProgress& progress) {
-               notes.update(progress);
-               on_progress({.phase = progress.phase,
-                            .done = progress.layer,
-                            .total = progress.num_layers,
-                            .seconds = progress.seconds,
-                            .seconds_left = progress.seconds_left});
-             },
-         .stop = stop});
+    const QuantizeResult result =
+        quantize_model({.files = *files,
+                        .options = options,
+                        .backend = find_backend("cpu"),
+                        .on_progress =
+                            [&](const QuantizeProgress& progress) {
+                              notes.update(progress);
+                              on_progress({.phase = progress.phase,
+                                           .done = progress.layer,
+                                           .total = progress.num_layers,
+                                           .seconds = progress.seconds,
+                                           .seconds_left = progress.seconds_left});
+                            },
+                        .stop = stop});
     const std::string summary = fmt::format(
         "perplexity {:.4f}, source {:.4f}; mean KL {:.5f}", result.fidelity.changed_perplexity,
         result.fidelity.source_perplexity, result.fidelity.mean_kl);
