@@ -103,7 +103,7 @@ std::string memory_table(const ipc::ModelFacts& facts) {
     }
     break;
   }
-  Table table(heads);
+  bench::Table table(heads);
   std::string errors;
   for (const ipc::DTypePlan& plan : facts.plans) {
     if (!plan.error.empty()) {
