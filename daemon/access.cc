@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 std::optional<AccessRules::Group> find_group(const std::string& name, std::string_view flag) {
@@ -69,4 +69,4 @@ std::optional<gid_t> AccessRules::socket_group() const {
   return std::nullopt;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

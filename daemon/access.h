@@ -11,7 +11,7 @@
 #include "daemon/options.h"
 #include "ipc/socket_access.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // The classes of methods; the table in dispatch.cc says which method is of which.
 enum class Access {
@@ -52,4 +52,4 @@ class AccessRules {
   Settings settings_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

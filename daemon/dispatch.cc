@@ -14,7 +14,7 @@
 #include "ipc/model_facts.h"
 #include "ipc/quantize_job.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 using ipc::OrderedJson;
@@ -303,4 +303,4 @@ void dispatch(Services& services, const Caller& caller, std::string line) {
           });
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

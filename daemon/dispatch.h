@@ -18,7 +18,7 @@
 #include "daemon/session.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // What handlers work with. All of it outlives every session.
 struct Services {
@@ -47,4 +47,4 @@ inline constexpr size_t kMaxInlineBytes = size_t{64} << 10;
 // Answers `line`, now or later. Never throws: what is wrong goes to the client.
 void dispatch(Services& services, const Caller& caller, std::string line);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

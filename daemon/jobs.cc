@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 Jobs::Jobs(int32_t num_threads) {
   for (int32_t i = 0; i < num_threads; ++i) {
@@ -59,4 +59,4 @@ void Jobs::run(const std::stop_token& stop) {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace tgi {
+namespace tgi::daemon {
 
 class Jobs {
  public:
@@ -40,4 +40,4 @@ class Jobs {
   std::vector<std::jthread> threads_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error) {
   const auto deadline = Clock::now() + timeout;
@@ -127,4 +127,4 @@ void ModelHost::refuse_new_work() {
   stop_.request_stop();
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

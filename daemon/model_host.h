@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "engine/runtime/served_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 class ModelHost {
  public:
@@ -63,4 +63,4 @@ class ModelHost {
 // `error`.
 void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 [[noreturn]] void fail(std::string_view expected, const std::string& text) {
@@ -401,4 +401,4 @@ std::string print_config(const ResolvedOptions& resolved) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -12,7 +12,7 @@
 
 #include "engine/runtime/served_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 struct Options {
   std::string socket;  // path; default_socket_path() when not set
@@ -59,4 +59,4 @@ ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags);
 // One line per setting: "max-running = 64  (default)".
 std::string print_config(const ResolvedOptions& resolved);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -13,7 +13,7 @@
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr int kLowestPriority = 19;
@@ -191,4 +191,4 @@ void QuantizeJobs::run(Job& job, uint64_t session, const ipc::QuantizeParams& pa
   post(outbox_, std::move(last));
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -16,7 +16,7 @@
 #include "daemon/session.h"
 #include "ipc/quantize_job.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // Does one job on the calling thread and returns its result. Throws kCancelled soon after `stop`.
 ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
@@ -55,4 +55,4 @@ class QuantizeJobs {
   std::list<Job> jobs_;  // the one that runs, and those that were not over when last looked at
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "ipc/socket_access.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 // Keys of what epoll watches; sessions count up from kFirstSession.
@@ -367,4 +367,4 @@ void Server::look_after_sessions() {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -21,7 +21,7 @@
 #include "daemon/session.h"
 #include "ipc/line_socket.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 class Server {
  public:
@@ -80,4 +80,4 @@ class Server {
   std::jthread drainer_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 // Acknowledging in lots keeps the engine's mailbox quiet; well below what makes it pause.
@@ -124,4 +124,4 @@ bool Session::flush() {
   return true;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

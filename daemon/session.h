@@ -19,7 +19,7 @@
 #include "ipc/protocol.h"
 #include "ipc/socket_access.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // The engine took the session's request: it wants to hear of acknowledgements, and of the client
 // leaving. Both throw when the engine has no room for the message: it is to be sent again then.
@@ -113,4 +113,4 @@ class Session {
   std::chrono::steady_clock::time_point last_progress_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

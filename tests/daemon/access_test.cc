@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr uid_t kOwner = 700;
@@ -127,4 +127,4 @@ TEST_CASE("the system tells all groups of a peer") {
   CHECK_FALSE(self.is_member(123456));
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

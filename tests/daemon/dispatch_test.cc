@@ -3,17 +3,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <future>
 
 #include "base/error.h"
 #include "ipc/quantize_job.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr uint64_t kSession = 17;
-constexpr gid_t kUsers = 800;
+constexpr gid_t kUseGroup = 800;
 
 // The daemon without its sockets. The one intake thread can be held up.
 class Daemon {
@@ -77,7 +78,7 @@ class Daemon {
 
  private:
   Options options_;
-  const AccessRules access_{{.owner = 1, .use_group = AccessRules::Group{kUsers, "users"}}};
+  const AccessRules access_{{.owner = 1, .use_group = AccessRules::Group{kUseGroup, "users"}}};
   Mailbox<Outgoing> outbox_{1000};
   ModelHost models_{std::chrono::milliseconds(0)};
   QuantizeJobs quantize_jobs_{outbox_,
@@ -177,7 +178,7 @@ TEST_CASE(
   const std::vector<std::string> use = {"generate", "status", "tokenize", "metrics"};
   const std::vector<std::string> manage = {"load",    "unload", "stop",
                                            "inspect", "check",  "quantize"};
-  const ipc::Credentials user{.pid = 1, .uid = 1000000, .gid = kUsers};
+  const ipc::Credentials user{.pid = 1, .uid = 1000000, .gid = kUseGroup};
   const auto refused = [&](const std::string& method, const ipc::Credentials& client) {
     Daemon daemon;
     daemon.ask(R"({"method": ")" + method + "\"}", client);
@@ -230,4 +231,4 @@ TEST_CASE("when the daemon stops, those whose jobs wait are told at once") {
   released.set_value();
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-namespace tgi {
+namespace tgi::daemon {
 
 TEST_CASE("jobs run everything that was posted, also what was still queued at the end") {
   std::atomic<int> done{0};
@@ -55,4 +55,4 @@ TEST_CASE(
   CHECK(dropped == 6);
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

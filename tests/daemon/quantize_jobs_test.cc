@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr int kRounds = 2000;
@@ -81,4 +81,4 @@ TEST_CASE("after stop_all no job begins") {
   CHECK_THROWS_WITH(jobs.start(1, job("short")), Catch::Contains("stopping"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

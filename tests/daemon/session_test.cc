@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 struct Pair {
@@ -98,4 +98,4 @@ TEST_CASE("what was not begun for a session learns of its end") {
   CHECK(ended.stop_requested());
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon
