@@ -226,12 +226,13 @@ int run_bench(const BenchFlags& flags, const CommonFlags& common) {
   Session session(common);
   if (flags.history) {
     const Store store = Store::open();
-    session.out().write(flags.json ? history_json(store, flags.model, flags.history_limit)
-                                   : history_table(store, flags.model, flags.history_limit));
+    session.out().write(flags.json ? bench::history_json(store, flags.model, flags.history_limit)
+                                   : bench::history_table(store, flags.model, flags.history_limit));
     return 0;
   }
   const bool is_serving = flags.serving || !flags.url.empty();
-  return is_serving ? run_serving_bench(flags, session) : run_engine_bench(flags, session);
+  return is_serving ? bench::run_serving_bench(flags, session)
+                    : bench::run_engine_bench(flags, session);
 }
 
 }  // namespace tgi

@@ -103,7 +103,7 @@ std::string memory_table(const ipc::ModelFacts& facts) {
     }
     break;
   }
-  Table table(heads);
+  bench::Table table(heads);
   std::string errors;
   for (const ipc::DTypePlan& plan : facts.plans) {
     if (!plan.error.empty()) {
@@ -156,7 +156,8 @@ void ask_daemon(Session& session, Shown& shown) {
   } catch (const Error& error) {
     const bool is_about_model = error.code() == Code::kInvalidArgument ||
                                 error.code() == Code::kUnsupported ||
-                                error.code() == Code::kNotFound;
+                                error.code() == Code::kNotFound ||
+                                error.code() == Code::kForbidden;  // the rest can be shown
     if (!is_about_model) throw;
     shown.problem = error.what();
   }

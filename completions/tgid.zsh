@@ -35,7 +35,8 @@ _tgid() {
     '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
     '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
     '--socket[Unix socket to listen on]:PATH:_files' \
-    '--allow-group[members of this group may use the socket, beside the daemon'\''s own user and root; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
+    '--allow-group[members of this group may use the daemon, beside its own user and root\: generate, tokenize, see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
+    '--manage-group[members of this group may manage the daemon too, beside its own user and root\: load, unload, stop, quantize, inspect and check; where another group has the socket they must be in both]:GROUP: ' \
     '--intake-threads[threads that render chats and tokenise prompts]:N: ' \
     '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
     '--drain-timeout[on SIGTERM or `tgi stop`, running requests get so long to finish]:SECONDS: ' \

@@ -5,7 +5,7 @@
 
 #include <array>
 #include <fstream>
-#include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "daemon/metrics.h"
@@ -14,7 +14,7 @@
 #include "ipc/model_facts.h"
 #include "ipc/quantize_job.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 using ipc::OrderedJson;
@@ -34,45 +34,83 @@ class SessionSink final : public ResponseSink {
   const uint64_t session_;
 };
 
-// Runs `work` as a job and sends what it returns, or the error it throws.
+// Runs `work`; what it throws goes to the client.
+template <typename Work>
+void answering_errors(Mailbox<Outgoing>& outbox, uint64_t session, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    post(outbox, {session, error});
+  } catch (const std::bad_alloc&) {
+    post(outbox, {session, Error(Code::kOutOfMemory, "the daemon has no memory left for this")});
+  } catch (const std::exception& error) {
+    post(outbox, {session, Error(Code::kInternal, error.what())});
+  }
+}
+
+// Runs `work` as a job; what it throws goes to the client, and so does that it will never begin.
+template <typename Work>
+void run_job(Jobs& jobs, Mailbox<Outgoing>& outbox, uint64_t session, Work work) {
+  jobs.post([&outbox, session, work = std::move(work)] { answering_errors(outbox, session, work); },
+            [&outbox, session] {
+              post(outbox, {session, Error(Code::kOverloaded,
+                                           "the daemon is stopping and takes no new work")});
+            });
+}
+
+// The same, and sends what `work` returns.
 template <typename Work>
 void answer_by_job(Jobs& jobs, Mailbox<Outgoing>& outbox, uint64_t session, Work work) {
-  jobs.post([&outbox, session, work = std::move(work)] {
-    try {
-      post(outbox, {session, work()});
-    } catch (const Error& error) {
-      post(outbox, {session, error});
-    } catch (const std::bad_alloc&) {
-      post(outbox, {session, Error(Code::kOutOfMemory, "the daemon has no memory left for this")});
-    } catch (const std::exception& error) {
-      post(outbox, {session, Error(Code::kInternal, error.what())});
-    }
+  run_job(jobs, outbox, session, [&outbox, session, work = std::move(work)] {
+    post(outbox, {session, work()});
   });
 }
 
-void handle_generate(Services& services, uint64_t session, const OrderedJson& params) {
-  // Shared because a std::function must be copyable; only one copy ever runs.
-  auto asked = std::make_shared<ipc::GenerateRequest>(ipc::generate_request_from_json(params));
+// What a request asks for is shared by the copies of its job (a std::function must be copyable);
+// only one of them ever runs.
+template <typename Params>
+using Asked = std::shared_ptr<const Params>;
+
+struct NoParams {};
+
+NoParams no_params(const OrderedJson& params) {
+  if (params.is_object() && params.empty()) return {};
+  if (!params.is_object()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("params: expected an object, got {}", params.type_name()));
+  }
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: unknown field; this method takes none", params.begin().key()));
+}
+
+void handle_generate(Services& services,
+                     const Caller& caller,
+                     const Asked<ipc::GenerateRequest>& asked) {
   Mailbox<Outgoing>& outbox = services.outbox;
   ModelHost& models = services.models;
-  services.intake_jobs.post([&outbox, &models, session, asked] {
-    try {
-      const std::shared_ptr<ServedModel> model = models.require();
-      std::unique_ptr<Request> request = model->intake().prepare(*asked);
-      const uint64_t request_id = request->id;
-      model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
-      // After the submit: should the session be gone by now, the cancel that follows must find the
-      // request.
-      post(outbox, {session, Attached{model, request_id}});
-    } catch (const Error& error) {
-      post(outbox, {session, error});
-    } catch (const std::bad_alloc&) {
-      post(outbox,
-           {session, Error(Code::kOutOfMemory, "the daemon has no memory left for this request")});
-    } catch (const std::exception& error) {
-      post(outbox, {session, Error(Code::kInternal, error.what())});
-    }
-  });
+  run_job(
+      services.intake_jobs, outbox, caller.session,
+      [&outbox, &models, session = caller.session, ended = caller.ended, asked] {
+        if (ended.stop_requested()) return;
+        const std::shared_ptr<ServedModel> model = models.require();
+        std::unique_ptr<Request> request = model->intake().prepare(*asked);
+        const uint64_t request_id = request->id;
+        model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
+        const auto tell = [weak = std::weak_ptr(model)](const auto& say) {
+          if (const auto held = weak.lock()) say(held->engine());
+        };
+        // After the submit: should the session be gone by now, the cancel that follows must
+        // find the request.
+        post(outbox,
+             {session,
+              Attached{.cancel = [=] { tell([&](Engine& engine) { engine.cancel(request_id); }); },
+                       .acknowledge =
+                           [=](int32_t num_events) {
+                             tell([&](Engine& engine) {
+                               engine.acknowledge(request_id, num_events);
+                             });
+                           }}});
+      });
 }
 
 int64_t resident_bytes() {
@@ -83,7 +121,7 @@ int64_t resident_bytes() {
   return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
-void handle_status(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+void handle_status(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   ipc::Status status;
   status.pid = ::getpid();
   status.uptime_seconds =
@@ -96,12 +134,12 @@ void handle_status(Services& services, uint64_t session, const OrderedJson& /*pa
     status.model = model->status();
     status.counters = model->engine().stats().counters;
   }
-  post(services.outbox, {session, ipc::to_json(status)});
+  post(services.outbox, {caller.session, ipc::to_json(status)});
 }
 
-void handle_load(Services& services, uint64_t session, const OrderedJson& params) {
-  const ipc::LoadParams asked = ipc::load_params_from_json(params);
-  ModelOptions options = services.options.model;
+// What was asked for, and as the daemon was started what was not.
+ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked) {
+  ModelOptions options = settings.model;
   options.model = asked.model;
   options.load_format = asked.load_format.value_or("auto");
   if (asked.tokenizer_config) options.tokenizer_config = *asked.tokenizer_config;
@@ -122,8 +160,13 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   if (asked.backend) options.backend = *asked.backend;
   if (asked.deterministic) options.deterministic = *asked.deterministic;
   if (asked.cuda_memory_fraction) options.cuda_memory_fraction = *asked.cuda_memory_fraction;
+  return options;
+}
+
+void handle_load(Services& services, const Caller& caller, const Asked<ipc::LoadParams>& asked) {
+  const ModelOptions options = model_options(services.options, *asked);
   ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, session, [&models, options] {
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, options] {
     models.load(options);
     const auto model = models.current();
     return model ? OrderedJson{{"model", options.model},
@@ -132,48 +175,54 @@ void handle_load(Services& services, uint64_t session, const OrderedJson& params
   });
 }
 
-void handle_unload(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+void handle_unload(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, session, [&models] {
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models] {
     models.unload();
     return OrderedJson::object();
   });
 }
 
-void handle_stop(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+void handle_stop(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   post(services.outbox,
-       {session, OrderedJson{{"pid", ::getpid()}, {"socket_stays", services.socket_stays}}});
+       {caller.session, OrderedJson{{"pid", ::getpid()}, {"socket_stays", services.socket_stays}}});
   services.stop();
 }
 
-void handle_tokenize(Services& services, uint64_t session, const OrderedJson& params) {
-  auto asked = std::make_shared<ipc::TokenizeParams>(ipc::tokenize_params_from_json(params));
+void handle_tokenize(Services& services,
+                     const Caller& caller,
+                     const Asked<ipc::TokenizeParams>& asked) {
   ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, session, [&models, asked] {
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
     return ipc::to_json(models.require()->intake().tokenize(*asked));
   });
 }
 
 // Among the requests: it reads a few files and takes no memory to speak of.
-void handle_inspect(Services& services, uint64_t session, const OrderedJson& params) {
+void handle_inspect(Services& services,
+                    const Caller& caller,
+                    const Asked<ipc::InspectParams>& asked) {
   ModelOptions options = services.options.model;
-  options.model = ipc::inspect_params_from_json(params).model;
-  answer_by_job(services.intake_jobs, services.outbox, session,
+  options.model = asked->model;
+  answer_by_job(services.intake_jobs, services.outbox, caller.session,
                 [options] { return ipc::to_json(inspect_model(options)); });
 }
 
-void handle_metrics(Services& services, uint64_t session, const OrderedJson& /*params*/) {
-  post(services.outbox, {session, ipc::to_json(collect_metrics(services.models.current().get()))});
+void handle_metrics(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
+  post(services.outbox,
+       {caller.session, ipc::to_json(collect_metrics(services.models.current().get()))});
 }
 
-void handle_quantize(Services& services, uint64_t session, const OrderedJson& params) {
-  services.quantize_jobs.start(session, ipc::quantize_params_from_json(params));
+void handle_quantize(Services& services,
+                     const Caller& caller,
+                     const Asked<ipc::QuantizeParams>& asked) {
+  services.quantize_jobs.start(caller.session, *asked);
 }
 
 // On the thread of the loads: the second copy of the model must not meet another one's plan.
-void handle_check(Services& services, uint64_t session, const OrderedJson& /*params*/) {
+void handle_check(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, session, [&models] {
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models] {
     const LogitCheck check = check_logits(*models.require());
     return OrderedJson{{"num_positions", check.num_positions},
                        {"mean_kl", check.mean_kl},
@@ -186,40 +235,72 @@ void handle_check(Services& services, uint64_t session, const OrderedJson& /*par
 
 struct MethodRow {
   std::string_view name;
-  void (*handle)(Services& services, uint64_t session, const OrderedJson& params);
+  Access access;
+  // Any thread: reads the parameters, and gives what is to be done on the I/O thread.
+  std::function<void(Services&, const Caller&)> (*decode)(const OrderedJson& params);
 };
 
+template <auto kDecode, auto kHandle>
+constexpr MethodRow method(std::string_view name, Access access) {
+  using Params = decltype(kDecode(std::declval<const OrderedJson&>()));
+  return {
+      .name = name, .access = access, .decode = [](const OrderedJson& params) {
+        return std::function<void(Services&, const Caller&)>(
+            [asked = std::make_shared<const Params>(kDecode(params))](
+                Services& services, const Caller& caller) { kHandle(services, caller, asked); });
+      }};
+}
+
 constexpr std::array<MethodRow, 10> kMethods = {{
-    {ipc::kGenerate, handle_generate},
-    {ipc::kStatus, handle_status},
-    {ipc::kLoad, handle_load},
-    {ipc::kUnload, handle_unload},
-    {ipc::kStop, handle_stop},
-    {ipc::kTokenize, handle_tokenize},
-    {ipc::kMetrics, handle_metrics},
-    {ipc::kInspect, handle_inspect},
-    {ipc::kQuantize, handle_quantize},
-    {ipc::kCheck, handle_check},
+    method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
+    method<no_params, handle_status>(ipc::kStatus, Access::kUse),
+    method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
+    method<no_params, handle_unload>(ipc::kUnload, Access::kManage),
+    method<no_params, handle_stop>(ipc::kStop, Access::kManage),
+    method<ipc::tokenize_params_from_json, handle_tokenize>(ipc::kTokenize, Access::kUse),
+    method<no_params, handle_metrics>(ipc::kMetrics, Access::kUse),
+    // Reads any folder that the daemon's user may read.
+    method<ipc::inspect_params_from_json, handle_inspect>(ipc::kInspect, Access::kManage),
+    method<ipc::quantize_params_from_json, handle_quantize>(ipc::kQuantize, Access::kManage),
+    // Takes memory for a second model.
+    method<no_params, handle_check>(ipc::kCheck, Access::kManage),
 }};
+
+const MethodRow& find_method(const std::string& name) {
+  std::string known;
+  for (const MethodRow& row : kMethods) {
+    if (row.name == name) return row;
+    known += known.empty() ? "" : ", ";
+    known += row.name;
+  }
+  throw Error(Code::kNotFound,
+              fmt::format("method \"{}\" is not known; there are: {}", name, known));
+}
+
+// Any thread. What the client may not ask for is refused before it is looked at.
+std::function<void()> decode(Services& services, const Caller& caller, const std::string& line) {
+  const ipc::Request request = ipc::decode_request(line);
+  const MethodRow& row = find_method(request.method);
+  services.access.require(row.access, row.name, caller.client);
+  return [&services, caller, act = row.decode(request.params)] {
+    answering_errors(services.outbox, caller.session, [&] { act(services, caller); });
+  };
+}
 
 }  // namespace
 
-void dispatch(Services& services, uint64_t session, const std::string& line) {
-  try {
-    const ipc::Request request = ipc::decode_request(line);
-    std::string known;
-    for (const MethodRow& row : kMethods) {
-      if (row.name == request.method) return row.handle(services, session, request.params);
-      known += known.empty() ? "" : ", ";
-      known += row.name;
-    }
-    throw Error(Code::kNotFound,
-                fmt::format("method \"{}\" is not known; there are: {}", request.method, known));
-  } catch (const Error& error) {
-    post(services.outbox, {session, error});
-  } catch (const std::exception& error) {
-    post(services.outbox, {session, Error(Code::kInternal, error.what())});
+void dispatch(Services& services, const Caller& caller, std::string line) {
+  if (line.size() <= kMaxInlineBytes) {
+    answering_errors(services.outbox, caller.session, [&] { decode(services, caller, line)(); });
+    return;
   }
+  run_job(services.intake_jobs, services.outbox, caller.session,
+          [&services, caller, line = std::make_shared<const std::string>(std::move(line))] {
+            if (caller.ended.stop_requested()) return;
+            Decoded decoded{decode(services, caller, *line)};
+            if (caller.ended.stop_requested()) return;
+            post(services.outbox, {caller.session, std::move(decoded)});
+          });
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

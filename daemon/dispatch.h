@@ -1,5 +1,7 @@
-// Method name to handler: one row each. Handlers run on the I/O thread and must not block; what
-// takes time goes to a job, whose answer comes back through the outbox.
+// Method name to handler, and who may ask for it: one row each. Handlers run on the I/O thread and
+// must not block; what takes time goes to a job, whose answer comes back through the outbox. So
+// does reading a request that is large: decoding is done on any thread, and what it asks for on the
+// I/O thread.
 #pragma once
 
 #include <chrono>
@@ -8,6 +10,7 @@
 #include <string>
 
 #include "base/mailbox.h"
+#include "daemon/access.h"
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
 #include "daemon/options.h"
@@ -15,11 +18,12 @@
 #include "daemon/session.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // What handlers work with. All of it outlives every session.
 struct Services {
   const Options& options;
+  const AccessRules& access;
   ModelHost& models;
   Jobs& intake_jobs;
   Jobs& load_jobs;  // one thread: one change of model at a time
@@ -30,8 +34,17 @@ struct Services {
   std::function<void()> stop;  // begins the graceful end
 };
 
-// Answers `line` of session `session`, now or later. Never throws: what is wrong goes to the
-// client.
-void dispatch(Services& services, uint64_t session, const std::string& line);
+// Who asks.
+struct Caller {
+  uint64_t session = 0;
+  ipc::Credentials client{};
+  std::stop_token ended{};  // of the session
+};
 
-}  // namespace tgi
+// A longer request is decoded by one of the intake jobs: 64 MiB of JSON take seconds.
+inline constexpr size_t kMaxInlineBytes = size_t{64} << 10;
+
+// Answers `line`, now or later. Never throws: what is wrong goes to the client.
+void dispatch(Services& services, const Caller& caller, std::string line);
+
+}  // namespace tgi::daemon

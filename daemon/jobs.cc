@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 Jobs::Jobs(int32_t num_threads) {
   for (int32_t i = 0; i < num_threads; ++i) {
@@ -17,17 +17,33 @@ Jobs::~Jobs() {
   threads_.clear();
 }
 
-void Jobs::post(std::function<void()> job) {
+void Jobs::post(std::function<void()> job, std::function<void()> dropped) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(job));
+    if (!is_dropping_) {
+      queue_.push_back({std::move(job), std::move(dropped)});
+      posted_.notify_one();
+      return;
+    }
   }
-  posted_.notify_one();
+  if (dropped) dropped();
+}
+
+void Jobs::drop_waiting() {
+  std::deque<Job> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    is_dropping_ = true;
+    waiting.swap(queue_);
+  }
+  for (const Job& job : waiting) {
+    if (job.dropped) job.dropped();
+  }
 }
 
 void Jobs::run(const std::stop_token& stop) {
   for (;;) {
-    std::function<void()> job;
+    Job job;
     {
       std::unique_lock lock(mutex_);
       posted_.wait(lock, stop, [this] { return !queue_.empty(); });
@@ -36,11 +52,11 @@ void Jobs::run(const std::stop_token& stop) {
       queue_.pop_front();
     }
     try {
-      job();
+      job.run();
     } catch (const std::exception& error) {
       log_error("a job threw", {{"error", error.what()}});
     }
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

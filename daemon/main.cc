@@ -21,8 +21,8 @@ constexpr const char* kSummary =
 int run_daemon(int argc, char** argv) {
   CLI::App app{kSummary, "tgid"};
   app.formatter(tgi::make_help_formatter(
-      {.describe = [](const CLI::App&) { return tgi::describe_tgid(); },
-       .common_flags = [](const std::string&) { return tgi::tgid_common_flags(); }}));
+      {.describe = [](const CLI::App&) { return tgi::daemon::describe_tgid(); },
+       .common_flags = [](const std::string&) { return tgi::daemon::tgid_common_flags(); }}));
   tgi::add_help_flags(app, true);
   app.set_version_flag("--version", tgi::version_line("tgid", tgi::kBuildCommit));
   bool print_config = false;
@@ -36,7 +36,7 @@ int run_daemon(int argc, char** argv) {
   std::string completion;
   app.add_flag("--man", print_man, "print the man page")->group("");
   app.add_option("--completion", completion, "print the completion of a shell")->group("");
-  const auto rows = tgi::option_table();
+  const auto rows = tgi::daemon::option_table();
   std::vector<std::string> values(rows.size());
   std::vector<CLI::Option*> added;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -59,29 +59,29 @@ int run_daemon(int argc, char** argv) {
     return 2;
   }
   if (print_man) {
-    std::fputs(tgi::tgid_man_page().c_str(), stdout);
+    std::fputs(tgi::daemon::tgid_man_page().c_str(), stdout);
     return 0;
   }
   if (probe) {
-    std::printf("%s\n", tgi::probe_machine(tgi::kBuildCommit).dump().c_str());
+    std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit).dump().c_str());
     return 0;
   }
   if (!completion.empty()) {
-    std::fputs(tgi::tgid_completion(completion).c_str(), stdout);
+    std::fputs(tgi::daemon::tgid_completion(completion).c_str(), stdout);
     return 0;
   }
-  std::vector<tgi::GivenFlag> given;
+  std::vector<tgi::daemon::GivenFlag> given;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (added[i]->count() == 0) continue;
     given.push_back({std::string(rows[i].flag), rows[i].is_switch ? "1" : values[i]});
   }
-  const tgi::ResolvedOptions resolved = tgi::resolve_options(given);
+  const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
   if (print_config) {
-    std::fputs(tgi::print_config(resolved).c_str(), stdout);
+    std::fputs(tgi::daemon::print_config(resolved).c_str(), stdout);
     return 0;
   }
   tgi::set_log_level(tgi::parse_log_level(resolved.options.log_level));
-  tgi::Server server(resolved.options);
+  tgi::daemon::Server server(resolved.options);
   return server.run();
 }
 

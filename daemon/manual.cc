@@ -9,7 +9,7 @@
 #include "base/manual/man_page.h"
 #include "daemon/options.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr std::string_view kDetails =
@@ -96,4 +96,4 @@ std::string_view tgid_common_flags() {
          "socket drain-timeout log-level print-config version";
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

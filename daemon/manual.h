@@ -6,7 +6,7 @@
 
 #include "base/manual/program_doc.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // The whole document: every setting with its variable and default, examples, files.
 CommandDoc describe_tgid();
@@ -19,4 +19,4 @@ std::string tgid_completion(std::string_view shell);
 // The flags that --help shows, parted by spaces.
 std::string_view tgid_common_flags();
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -1,6 +1,6 @@
 #include "daemon/metrics.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 using ipc::MetricFamily;
@@ -112,4 +112,4 @@ std::vector<MetricFamily> collect_metrics(ServedModel* model) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

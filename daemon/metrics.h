@@ -7,9 +7,9 @@
 #include "engine/runtime/served_model.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // `model` null: none is loaded, the answer is empty.
 std::vector<ipc::MetricFamily> collect_metrics(ServedModel* model);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error) {
   const auto deadline = Clock::now() + timeout;
@@ -93,7 +93,9 @@ void ModelHost::load(const ModelOptions& options) {
       const std::lock_guard lock(mutex_);
       phase_ = "loading";
     }
-    loaded = ServedModel::load(options);
+    ModelOptions stoppable = options;
+    stoppable.stop = stop_.get_token();
+    loaded = ServedModel::load(stoppable);
   } catch (const std::exception& error) {
     const std::lock_guard lock(mutex_);
     busy_ = false;
@@ -118,8 +120,11 @@ void ModelHost::unload() {
 }
 
 void ModelHost::refuse_new_work() {
-  const std::lock_guard lock(mutex_);
-  stopping_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.request_stop();
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

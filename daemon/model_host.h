@@ -7,12 +7,13 @@
 
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 
 #include "base/error.h"
 #include "engine/runtime/served_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 class ModelHost {
  public:
@@ -36,7 +37,8 @@ class ModelHost {
   void announce_load(const ModelOptions& options);
   void unload();
 
-  // From now on nothing is taken any more: the daemon stops.
+  // From now on nothing is taken any more: the daemon stops. A load that is under way ends soon
+  // with kCancelled.
   void refuse_new_work();
 
   // "no model", "loading", "ready", "draining", "failed", "stopping"
@@ -54,10 +56,11 @@ class ModelHost {
   std::string detail_;
   bool busy_ = false;  // a load or unload is under way
   bool stopping_ = false;
+  std::stop_source stop_;  // of loads; safe by itself
 };
 
 // Waits until the engine has no request left; after `timeout` those that still run are told
 // `error`.
 void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 [[noreturn]] void fail(std::string_view expected, const std::string& text) {
@@ -308,9 +308,19 @@ constexpr auto kTable = std::to_array<OptionRow>({
     text_option(
         "allow-group",
         "GROUP",
-        "members of this group may use the socket, beside the daemon's own user and root; a socket "
-        "handed over by systemd lets in whom its SocketGroup= and SocketMode= do",
+        "members of this group may use the daemon, beside its own user and root: generate, "
+        "tokenize, "
+        "see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= "
+        "and SocketMode= do",
         [](auto& o) -> auto& { return o.allow_group; }),
+    text_option(
+        "manage-group",
+        "GROUP",
+        "members of this group may manage the daemon too, beside its own user and root: load, "
+        "unload, "
+        "stop, quantize, inspect and check; where another group has the socket they must be in "
+        "both",
+        [](auto& o) -> auto& { return o.manage_group; }),
     count_option(
         "intake-threads", "threads that render chats and tokenise prompts", [](auto& o) -> auto& {
           return o.num_intake_threads;
@@ -391,4 +401,4 @@ std::string print_config(const ResolvedOptions& resolved) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

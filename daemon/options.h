@@ -12,11 +12,13 @@
 
 #include "engine/runtime/served_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 struct Options {
-  std::string socket;       // path; default_socket_path() when not set
-  std::string allow_group;  // name; empty: the daemon's own user and root alone
+  std::string socket;  // path; default_socket_path() when not set
+  // Names; empty: the daemon's own user and root alone. What each may do is in daemon/access.h.
+  std::string allow_group;
+  std::string manage_group;
   std::string log_level = "info";
   int32_t num_intake_threads = 2;
   std::chrono::milliseconds drain_timeout{30000};
@@ -57,4 +59,4 @@ ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags);
 // One line per setting: "max-running = 64  (default)".
 std::string print_config(const ResolvedOptions& resolved);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -9,7 +9,7 @@
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/matmul_probe.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 using ipc::OrderedJson;
@@ -53,4 +53,4 @@ OrderedJson probe_machine(std::string_view commit) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

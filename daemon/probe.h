@@ -7,7 +7,7 @@
 
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // {"version", "commit", "backend_abi", "backends": [{"name", "plugin", "found", "reason", "device",
 // "isa", "num_devices", "num_threads", "memory_bytes", "dtype", "prompt_flops_per_s",
@@ -15,4 +15,4 @@ namespace tgi {
 // a backend does: that is its `reason`.
 ipc::OrderedJson probe_machine(std::string_view commit);
 
-}  // namespace tgi
+}  // namespace tgi::daemon

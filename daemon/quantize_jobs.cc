@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <system_error>
 
 #include "base/log.h"
 #include "base/store/store.h"
@@ -12,7 +13,7 @@
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr int kLowestPriority = 19;
@@ -100,77 +101,94 @@ ipc::QuantizeReport report_of(const QuantizeResult& result) {
 
 }  // namespace
 
-QuantizeJobs::~QuantizeJobs() {
-  stop_all();
-}
-
-void QuantizeJobs::start(uint64_t session, const ipc::QuantizeParams& params) {
-  if (is_stopping_) throw Error(Code::kOverloaded, "the daemon is stopping");
-  if (is_running_) {
-    throw Error(Code::kOverloaded,
-                "the daemon is quantizing another model; wait until that is done, or cancel it");
-  }
-  is_running_ = true;
-  stop_ = std::make_shared<std::stop_source>();
-  post(outbox_, {session, AttachedJob{stop_}});
-  // The one before has ended, or is about to.
-  thread_ = std::jthread([this, session, params, stop = stop_->get_token()] {
-    run(session, params, stop);
-    is_running_ = false;
-  });
-}
-
-void QuantizeJobs::stop_all() {
-  is_stopping_ = true;
-  if (stop_) stop_->request_stop();
-}
-
-void QuantizeJobs::run(uint64_t session, const ipc::QuantizeParams& params, std::stop_token stop) {
-  // Of this thread and of those that it makes.
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
+ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
+                                  const std::function<void(ipc::ProgressEvent&&)>& on_progress,
+                                  const std::stop_token& stop) {
   JobNotes notes(fmt::format("{} as {} in {}", params.model, params.format, params.output));
   log_info("quantizing", {{"model", params.model}, {"format", params.format}});
-  const auto fail = [&](const Error& error) {
-    const bool cancelled = error.code() == Code::kCancelled;
-    log_info("not quantized", {{"model", params.model}, {"error", error.what()}});
-    notes.end(cancelled ? "cancelled" : "failed", error.what());
-    is_running_ = false;
-    post(outbox_,
-         {session,
-          cancelled && is_stopping_ ? Error(Code::kCancelled, "the daemon is stopping") : error});
-  };
   try {
     const auto files = params.model == kDemoModel ? open_demo_model() : open_folder(params.model);
     const QuantizeOptions options = options_of(params);
-    const QuantizeResult result = quantize_model(
-        {.files = *files,
-         .options = options,
-         .backend = find_backend("cpu"),
-         .on_progress =
-             [&](const QuantizeProgress& progress) {
-               notes.update(progress);
-               post(outbox_, {session, ipc::ProgressEvent{.phase = progress.phase,
-                                                          .done = progress.layer,
-                                                          .total = progress.num_layers,
-                                                          .seconds = progress.seconds,
-                                                          .seconds_left = progress.seconds_left}});
-             },
-         .stop = std::move(stop)});
+    const QuantizeResult result =
+        quantize_model({.files = *files,
+                        .options = options,
+                        .backend = find_backend("cpu"),
+                        .on_progress =
+                            [&](const QuantizeProgress& progress) {
+                              notes.update(progress);
+                              on_progress({.phase = progress.phase,
+                                           .done = progress.layer,
+                                           .total = progress.num_layers,
+                                           .seconds = progress.seconds,
+                                           .seconds_left = progress.seconds_left});
+                            },
+                        .stop = stop});
     const std::string summary = fmt::format(
         "perplexity {:.4f}, source {:.4f}; mean KL {:.5f}", result.fidelity.changed_perplexity,
         result.fidelity.source_perplexity, result.fidelity.mean_kl);
     log_info("quantized",
              {{"model", params.model}, {"folder", params.output}, {"result", summary}});
     notes.end("done", summary);
-    is_running_ = false;
-    post(outbox_, {session, ipc::to_json(report_of(result))});
-  } catch (const Error& error) {
-    fail(error);
-  } catch (const std::bad_alloc&) {
-    fail(Error(Code::kOutOfMemory, "the daemon has no memory left for this"));
+    return ipc::to_json(report_of(result));
   } catch (const std::exception& error) {
-    fail(Error(Code::kInternal, error.what()));
+    const auto* typed = dynamic_cast<const Error*>(&error);
+    const bool cancelled = typed != nullptr && typed->code() == Code::kCancelled;
+    log_info("not quantized", {{"model", params.model}, {"error", error.what()}});
+    notes.end(cancelled ? "cancelled" : "failed", error.what());
+    throw;
   }
 }
 
-}  // namespace tgi
+QuantizeJobs::~QuantizeJobs() {
+  stop_all();
+}
+
+void QuantizeJobs::start(uint64_t session, const ipc::QuantizeParams& params) {
+  if (is_stopping_) throw Error(Code::kOverloaded, "the daemon is stopping");
+  for (const Job& job : jobs_) {
+    if (job.is_running) {
+      throw Error(Code::kOverloaded,
+                  "the daemon is quantizing another model; wait until that is done, or cancel it");
+    }
+  }
+  jobs_.remove_if([](const Job& job) { return job.is_over.load(); });
+  Job& job = jobs_.emplace_back();
+  post(outbox_, {session, AttachedJob{job.stop}});
+  try {
+    job.thread = std::jthread([this, &job, session, params] {
+      run(job, session, params);
+      job.is_over = true;
+    });
+  } catch (const std::system_error& error) {
+    jobs_.pop_back();
+    throw Error(Code::kOutOfMemory, fmt::format("no thread can be made for it: {}", error.what()));
+  }
+}
+
+void QuantizeJobs::stop_all() {
+  is_stopping_ = true;
+  for (const Job& job : jobs_) job.stop->request_stop();
+}
+
+void QuantizeJobs::run(Job& job, uint64_t session, const ipc::QuantizeParams& params) {
+  // Of this thread and of those that it makes.
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
+  const auto on_progress = [&](ipc::ProgressEvent&& event) {
+    post(outbox_, {session, std::move(event)});
+  };
+  Outgoing last{.session = session, .message = Error(Code::kInternal, "")};
+  try {
+    last.message = work_(params, on_progress, job.stop->get_token());
+  } catch (const Error& error) {
+    const bool is_ours = error.code() == Code::kCancelled && is_stopping_;
+    last.message = is_ours ? Error(Code::kCancelled, "the daemon is stopping") : error;
+  } catch (const std::bad_alloc&) {
+    last.message = Error(Code::kOutOfMemory, "the daemon has no memory left for this");
+  } catch (const std::exception& error) {
+    last.message = Error(Code::kInternal, error.what());
+  }
+  job.is_running = false;  // before the client can know, who may ask for the next one at once
+  post(outbox_, std::move(last));
+}
+
+}  // namespace tgi::daemon

@@ -1,11 +1,13 @@
 // The jobs of `tgi quantize`: one at a time, on a thread of its own with the lowest priority,
 // beside a model that goes on serving. The store hears of each.
 //
-// All methods are called by the I/O thread.
+// All methods are called by the I/O thread, and none but the destructor waits for a job.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -14,11 +16,19 @@
 #include "daemon/session.h"
 #include "ipc/quantize_job.h"
 
-namespace tgi {
+namespace tgi::daemon {
+
+// Does one job on the calling thread and returns its result. Throws kCancelled soon after `stop`.
+ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
+                                  const std::function<void(ipc::ProgressEvent&&)>& on_progress,
+                                  const std::stop_token& stop);
 
 class QuantizeJobs {
  public:
-  explicit QuantizeJobs(Mailbox<Outgoing>& outbox) : outbox_(outbox) {}
+  using Work = std::function<decltype(run_quantize_job)>;
+
+  explicit QuantizeJobs(Mailbox<Outgoing>& outbox, Work work = run_quantize_job)
+      : outbox_(outbox), work_(std::move(work)) {}
   ~QuantizeJobs();  // stops the job and waits for it
 
   // Progress, result or error go to the session, whose end stops the job. Throws kOverloaded while
@@ -29,13 +39,20 @@ class QuantizeJobs {
   void stop_all();
 
  private:
-  void run(uint64_t session, const ipc::QuantizeParams& params, std::stop_token stop);
+  // What a thread says of itself says nothing of the job after it: each has flags of its own.
+  struct Job {
+    std::shared_ptr<std::stop_source> stop = std::make_shared<std::stop_source>();
+    std::atomic<bool> is_running{true};  // until its last message is about to be sent
+    std::atomic<bool> is_over{false};    // the thread does nothing any more: joining it is no wait
+    std::jthread thread;
+  };
+
+  void run(Job& job, uint64_t session, const ipc::QuantizeParams& params);
 
   Mailbox<Outgoing>& outbox_;
-  std::atomic<bool> is_running_{false};
+  const Work work_;
   std::atomic<bool> is_stopping_{false};
-  std::shared_ptr<std::stop_source> stop_;
-  std::jthread thread_;
+  std::list<Job> jobs_;  // the one that runs, and those that were not over when last looked at
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

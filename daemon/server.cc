@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "ipc/socket_access.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 // Keys of what epoll watches; sessions count up from kFirstSession.
@@ -28,6 +28,7 @@ constexpr std::chrono::seconds kRequestDeadline{
 constexpr std::chrono::seconds kFlushGrace{2};  // for the last lines when the daemon ends
 constexpr std::chrono::seconds kTeardown{15};   // freeing the model after that, at most
 constexpr int kTickMs = 250;                    // while something has a deadline
+constexpr std::chrono::milliseconds kAcceptPause{200};  // after no client could be taken
 
 UniqueFd block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
@@ -45,6 +46,7 @@ Server::Server(const Options& options)
     : options_(options),
       signals_(block_signals()),
       inherited_(take_inherited_listener()),
+      access_(options, inherited_.has_value()),
       listener_(inherited_ ? ipc::adopt_listener(std::move(*inherited_))
                            : ipc::listen_unix(options.socket)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -54,10 +56,8 @@ Server::Server(const Options& options)
   if (!epoll_ || !signals_)
     throw Error(Code::kInternal, fmt::format("epoll: {}", std::strerror(errno)));
   options_.socket = listener_.path();
-  if (!options.allow_group.empty() && !inherited_) {
-    allowed_group_ = ipc::group_named(options.allow_group);
-    ipc::share_with_group(listener_.path(), *allowed_group_);
-  }
+  const std::optional<gid_t> group = access_.socket_group();
+  if (group && !inherited_) ipc::share_with_group(listener_.path(), *group);
   raise_descriptor_limit();
   watch(listener_.fd(), kListenerKey, EPOLLIN, false);
   watch(outbox_.fd(), kOutboxKey, EPOLLIN, false);
@@ -70,6 +70,7 @@ Server::Server(const Options& options)
     outbox_.wake();
   };
   services_ = std::make_unique<Services>(Services{.options = options_,
+                                                  .access = access_,
                                                   .models = models_,
                                                   .intake_jobs = *intake_jobs_,
                                                   .load_jobs = *load_jobs_,
@@ -136,7 +137,7 @@ int Server::run() {
             serve(*it->second, event.events);
       }
     }
-    close_idle_sessions();
+    look_after_sessions();
     tell_manager();
     // The engine has answered everybody; a device that failed needs a new process.
     if (device_lost_) begin_stop();
@@ -147,30 +148,36 @@ int Server::run() {
 
 void Server::accept_clients() {
   try {
-    while (auto client = listener_.accept()) {
-      const ipc::Peer peer = ipc::peer_of(client->get());
-      if (!may_connect(client->get(), peer)) {
-        log_warn("refused a connection", {{"uid", peer.uid}, {"pid", peer.pid}});
-        continue;
-      }
-      const uint64_t id = ++last_session_;
-      auto session = std::make_unique<Session>(id, std::move(*client));
-      watch(session->fd(), id, EPOLLIN | EPOLLRDHUP, false);
-      Session& added = *sessions_.emplace(id, std::move(session)).first->second;
-      settle(added);
-    }
-  } catch (const Error& error) {
-    // No descriptor left: clients wait in the queue of the socket until a session ends.
-    log_warn("can't accept", {{"error", error.what()}, {"sessions", sessions_.size()}});
-    watch(listener_.fd(), kListenerKey, 0, true);
-    accepting_ = false;
+    while (auto client = listener_.accept()) accept(std::move(*client));
+    accept_again_at_.reset();
+  } catch (const std::exception& error) {
+    accept_later(error);
   }
 }
 
-// Who reached a socket that was handed over has the right its administrator gave.
-bool Server::may_connect(int client, const ipc::Peer& peer) const {
-  return inherited_ || ipc::may_connect(peer.uid) ||
-         (allowed_group_ && ipc::is_group_member(client, *allowed_group_));
+void Server::accept(UniqueFd client) {
+  ipc::Credentials who = ipc::credentials_of(client.get());
+  if (!access_.may(Access::kUse, who)) {
+    log_warn("refused a connection", {{"uid", who.uid}, {"pid", who.pid}});
+    return;
+  }
+  const uint64_t id = ++last_session_;
+  auto session = std::make_unique<Session>(id, std::move(client), std::move(who));
+  watch(session->fd(), id, EPOLLIN | EPOLLRDHUP, false);
+  Session& added = *sessions_.emplace(id, std::move(session)).first->second;
+  settle(added);
+}
+
+// No descriptor or no memory left, of this process or of the machine: clients wait in the queue of
+// the socket until a session ends, or for a moment when none has: what is short may be held by
+// somebody else. Polling the listener meanwhile would be a busy loop.
+void Server::accept_later(const std::exception& reason) {
+  if (!accept_again_at_) {
+    log_warn("can't accept, clients wait",
+             {{"error", reason.what()}, {"sessions", sessions_.size()}});
+    watch(listener_.fd(), kListenerKey, 0, true);
+  }
+  accept_again_at_ = std::chrono::steady_clock::now() + kAcceptPause;
 }
 
 void Server::tell_manager() {
@@ -191,7 +198,9 @@ void Server::serve(Session& session, uint32_t events) {
         case Session::Input::kClosed:
           return close(id);
         case Session::Input::kRequest:
-          dispatch(*services_, id, line);
+          dispatch(*services_,
+                   {.session = id, .client = session.client(), .ended = session.ended()},
+                   std::move(line));
           break;
         case Session::Input::kNothing:
           break;
@@ -199,6 +208,9 @@ void Server::serve(Session& session, uint32_t events) {
     }
   } catch (const Error& error) {
     session.take({id, error});
+  } catch (const std::exception& error) {
+    log_error("a connection failed", {{"error", error.what()}});
+    return close(id);
   }
   settle(session);
 }
@@ -211,11 +223,15 @@ void Server::deliver() {
     if (it == sessions_.end()) {
       // The client left before the engine had its request.
       if (const auto* attached = std::get_if<Attached>(&outgoing.message)) {
-        if (const auto model = attached->model.lock()) model->engine().cancel(attached->request_id);
+        tell_engine(attached->cancel);
       }
       if (const auto* attached = std::get_if<AttachedJob>(&outgoing.message)) {
         attached->stop->request_stop();
       }
+      continue;
+    }
+    if (const auto* decoded = std::get_if<Decoded>(&outgoing.message)) {
+      decoded->act();
       continue;
     }
     try {
@@ -238,18 +254,40 @@ void Server::deliver() {
 
 // Writes what can be written and asks epoll for what the session needs next.
 void Server::settle(Session& session) {
-  if (!session.flush() || session.is_over()) return close(session.id());
-  uint32_t events = session.has_unsent() ? uint32_t{EPOLLOUT} : 0U;
-  // After the request only the end of the connection matters, and epoll always tells that.
-  if (!session.has_request()) events |= EPOLLIN | EPOLLRDHUP;
-  watch(session.fd(), session.id(), events, true);
+  try {
+    if (!session.flush() || session.is_over()) return close(session.id());
+    uint32_t events = session.has_unsent() ? uint32_t{EPOLLOUT} : 0U;
+    // After the request only the end of the connection matters, and epoll always tells that.
+    if (!session.has_request()) events |= EPOLLIN | EPOLLRDHUP;
+    watch(session.fd(), session.id(), events, true);
+  } catch (const Error& error) {
+    // The failure of this connection alone.
+    log_error("a connection failed", {{"error", error.what()}});
+    close(session.id());
+  }
 }
 
 void Server::close(uint64_t id) {
-  sessions_.erase(id);
-  if (accepting_ || stopping_) return;
-  watch(listener_.fd(), kListenerKey, EPOLLIN, true);
-  accepting_ = true;
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) return;
+  if (auto cancel = it->second->take_cancel()) tell_engine(std::move(cancel));
+  sessions_.erase(it);
+  if (accept_again_at_) accept_again_at_ = std::chrono::steady_clock::now();
+}
+
+// An engine in a long step may have a full mailbox; what it is not told would run on for nobody.
+void Server::tell_engine(std::function<void()> message) {
+  try {
+    message();
+  } catch (const std::exception&) {
+    untold_.push_back(std::move(message));
+  }
+}
+
+void Server::tell_engines_again() {
+  std::vector<std::function<void()>> messages;
+  messages.swap(untold_);
+  for (std::function<void()>& message : messages) tell_engine(std::move(message));
 }
 
 void Server::take_signal() {
@@ -266,7 +304,10 @@ void Server::begin_stop() {
   stopping_ = true;
   stop_deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
   models_.refuse_new_work();
-  // Such a job may need an hour, and it can be done again.
+  // What has not begun is told so now. What was loading would serve nobody, and a quantize job may
+  // need an hour: both end soon, and can be done again.
+  intake_jobs_->drop_waiting();
+  load_jobs_->drop_waiting();
   quantize_jobs_->stop_all();
   manager_.stopping(options_.drain_timeout + kFlushGrace + kTeardown);
   log_info("draining", {{"sessions", sessions_.size()}});
@@ -281,8 +322,12 @@ bool Server::is_finished() {
   // The deadline is over: what still runs gets a final error, and a moment to be written.
   if (!drainer_.joinable()) {
     drainer_ = std::jthread([this] {
-      if (const auto model = models_.current()) {
-        model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
+      try {
+        if (const auto model = models_.current()) {
+          model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
+        }
+      } catch (const std::exception& error) {
+        log_error("running requests can't be told", {{"error", error.what()}});
       }
     });
   }
@@ -291,22 +336,35 @@ bool Server::is_finished() {
 
 int Server::timeout_ms() const {
   if (stopping_) return 20;
+  if (accept_again_at_) return static_cast<int>(kAcceptPause.count());
+  if (!untold_.empty()) return kTickMs;
   for (const auto& [id, session] : sessions_) {
-    if (!session->has_request() || session->has_unsent()) return kTickMs;
+    if (!session->has_request() || session->has_unsent() || session->owes_acknowledgement())
+      return kTickMs;
   }
   return manager_.heartbeat() ? static_cast<int>(manager_.heartbeat()->count()) : -1;
 }
 
-void Server::close_idle_sessions() {
+void Server::look_after_sessions() {
   const auto now = std::chrono::steady_clock::now();
   std::vector<uint64_t> idle;
+  std::vector<uint64_t> owing;
   for (const auto& [id, session] : sessions_) {
     const auto quiet = now - session->last_progress();
     if (!session->has_request() && quiet > kRequestDeadline) idle.push_back(id);
     if (session->has_unsent() && quiet > options_.model.slow_reader_timeout + kFlushGrace)
       idle.push_back(id);
+    if (session->owes_acknowledgement()) owing.push_back(id);
   }
   for (const uint64_t id : idle) close(id);
+  for (const uint64_t id : owing) {
+    if (const auto it = sessions_.find(id); it != sessions_.end()) settle(*it->second);
+  }
+  tell_engines_again();
+  if (accept_again_at_ && now >= *accept_again_at_) {
+    accept_clients();
+    if (!accept_again_at_) watch(listener_.fd(), kListenerKey, EPOLLIN, true);
+  }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "base/mailbox.h"
 #include "base/unique_fd.h"
+#include "daemon/access.h"
 #include "daemon/dispatch.h"
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
@@ -19,7 +21,7 @@
 #include "daemon/session.h"
 #include "ipc/line_socket.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 class Server {
  public:
@@ -35,16 +37,19 @@ class Server {
 
  private:
   void accept_clients();
-  bool may_connect(int client, const ipc::Peer& peer) const;
+  void accept(UniqueFd client);
+  void accept_later(const std::exception& reason);
   void tell_manager();
   void serve(Session& session, uint32_t events);
   void deliver();
   void settle(Session& session);
   void close(uint64_t id);
+  void tell_engine(std::function<void()> message);
+  void tell_engines_again();
   void watch(int fd, uint64_t key, uint32_t events, bool known);
   void take_signal();
   void begin_stop();
-  void close_idle_sessions();
+  void look_after_sessions();
   int timeout_ms() const;
   bool is_finished();
 
@@ -52,15 +57,18 @@ class Server {
   ServiceManager manager_;
   UniqueFd signals_;
   std::optional<UniqueFd> inherited_;  // moved into listener_; whether there was one stays known
+  AccessRules access_;
   ipc::UnixListener listener_;
-  std::optional<gid_t> allowed_group_;
   UniqueFd epoll_;
   Mailbox<Outgoing> outbox_;
   ModelHost models_;
   std::unordered_map<uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Outgoing> delivered_;
+  // For engines that had no room for them.
+  std::vector<std::function<void()>> untold_;
   uint64_t last_session_;
-  bool accepting_ = true;
+  // Set: accepting failed, and is tried again then.
+  std::optional<std::chrono::steady_clock::time_point> accept_again_at_;
   bool stopping_ = false;
   bool stopped_hard_ = false;
   std::atomic<bool> device_lost_{false};
@@ -72,4 +80,4 @@ class Server {
   std::jthread drainer_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

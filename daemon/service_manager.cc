@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 
-namespace tgi {
+namespace tgi::daemon {
 namespace {
 
 constexpr int kFirstInheritedFd = 3;
@@ -114,4 +114,4 @@ void ServiceManager::send(std::string_view message) const {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

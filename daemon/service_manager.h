@@ -12,7 +12,7 @@
 
 #include "base/unique_fd.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 // The listening socket that was handed over ($LISTEN_PID, $LISTEN_FDS), close-on-exec and
 // non-blocking; nothing when none was. Takes the variables out of the environment. Throws
@@ -51,4 +51,4 @@ class ServiceManager {
   std::chrono::steady_clock::time_point last_beat_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -3,7 +3,9 @@
 #include <thread>
 #include <utility>
 
-namespace tgi {
+#include "base/log.h"
+
+namespace tgi::daemon {
 namespace {
 
 // Acknowledging in lots keeps the engine's mailbox quiet; well below what makes it pause.
@@ -16,15 +18,41 @@ void post(Mailbox<Outgoing>& outbox, Outgoing&& outgoing) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-Session::Session(uint64_t id, UniqueFd socket)
-    : id_(id), socket_(std::move(socket)), last_progress_(std::chrono::steady_clock::now()) {
+Session::Session(uint64_t id, UniqueFd socket, ipc::Credentials client)
+    : id_(id),
+      socket_(std::move(socket)),
+      client_(std::move(client)),
+      last_progress_(std::chrono::steady_clock::now()) {
   unsent_ = ipc::encode_hello({}) + "\n";
 }
 
 Session::~Session() {
-  if (last_written_) return;
-  if (const auto model = attached_.model.lock()) model->engine().cancel(attached_.request_id);
-  if (attached_job_.stop) attached_job_.stop->request_stop();
+  ended_.request_stop();
+  if (!last_written_ && attached_job_.stop) attached_job_.stop->request_stop();
+  try {
+    if (const auto cancel = take_cancel()) cancel();
+  } catch (const std::exception& error) {
+    log_warn("a request goes on without its client", {{"error", error.what()}});
+  }
+}
+
+std::function<void()> Session::take_cancel() {
+  if (last_written_) return nullptr;
+  return std::exchange(attached_.cancel, nullptr);
+}
+
+bool Session::owes_acknowledgement() const {
+  return attached_.acknowledge && !has_unsent() && num_unacknowledged_ >= kAcknowledgeEvery;
+}
+
+void Session::acknowledge() noexcept {
+  if (!owes_acknowledgement()) return;
+  try {
+    attached_.acknowledge(num_unacknowledged_);
+    num_unacknowledged_ = 0;
+  } catch (const std::exception&) {
+    // It stays owed.
+  }
 }
 
 Session::Input Session::read(std::string& line) {
@@ -47,7 +75,7 @@ void Session::take(const Outgoing& outgoing) {
     attached_job_ = *attached;
     return;
   }
-  if (last_written_) return;
+  if (last_written_ || std::holds_alternative<Decoded>(outgoing.message)) return;
   struct Encode {
     std::string operator()(const ipc::AcceptedEvent& event) const {
       return ipc::encode_accepted_event(event);
@@ -67,6 +95,7 @@ void Session::take(const Outgoing& outgoing) {
     std::string operator()(const Error& error) const { return ipc::encode_error(error); }
     std::string operator()(const Attached& /*attached*/) const { return {}; }
     std::string operator()(const AttachedJob& /*attached*/) const { return {}; }
+    std::string operator()(const Decoded& /*decoded*/) const { return {}; }
   };
   if (!has_unsent()) last_progress_ = std::chrono::steady_clock::now();
   unsent_ += std::visit(Encode{}, outgoing.message);
@@ -81,22 +110,18 @@ void Session::take(const Outgoing& outgoing) {
 
 bool Session::flush() {
   std::string_view rest = std::string_view(unsent_).substr(sent_);
-  if (rest.empty()) return true;
-  const size_t before = rest.size();
-  const ipc::WriteStatus status = ipc::write_from(socket_.get(), rest);
-  if (rest.size() < before) last_progress_ = std::chrono::steady_clock::now();
-  if (status == ipc::WriteStatus::kClosed) return false;
-  sent_ = unsent_.size() - rest.size();
-  if (!rest.empty()) return true;
-  unsent_.clear();
-  sent_ = 0;
-  if (num_unacknowledged_ >= kAcknowledgeEvery) {
-    if (const auto model = attached_.model.lock()) {
-      model->engine().acknowledge(attached_.request_id, num_unacknowledged_);
-    }
-    num_unacknowledged_ = 0;
+  if (!rest.empty()) {
+    const size_t before = rest.size();
+    const ipc::WriteStatus status = ipc::write_from(socket_.get(), rest);
+    if (rest.size() < before) last_progress_ = std::chrono::steady_clock::now();
+    if (status == ipc::WriteStatus::kClosed) return false;
+    sent_ = unsent_.size() - rest.size();
+    if (!rest.empty()) return true;
+    unsent_.clear();
+    sent_ = 0;
   }
+  acknowledge();
   return true;
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -58,22 +58,26 @@ void share_with_group(const std::string& socket_path, gid_t group) {
   }
 }
 
-bool is_group_member(int fd, gid_t group) {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
-      credentials.gid == group) {
-    return true;
+bool Credentials::is_member(gid_t group) const {
+  return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+Credentials credentials_of(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    throw Error(Code::kInternal, fmt::format("who is the client: {}", std::strerror(errno)));
   }
-  std::vector<gid_t> groups(64);
-  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) {
-    if (errno != ERANGE) return false;
-    groups.resize(size / sizeof(gid_t));  // which it told
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) return false;
+  Credentials out{.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
+  out.groups.resize(64);
+  size = static_cast<socklen_t>(out.groups.size() * sizeof(gid_t));
+  int reason = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, out.groups.data(), &size);
+  if (reason != 0 && errno == ERANGE) {
+    out.groups.resize(size / sizeof(gid_t));  // which it told
+    reason = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, out.groups.data(), &size);
   }
-  groups.resize(size / sizeof(gid_t));
-  return std::find(groups.begin(), groups.end(), group) != groups.end();
+  out.groups.resize(reason == 0 ? size / sizeof(gid_t) : 0);
+  return out;
 }
 
 bool may_trust(const Peer& daemon, const std::string& socket_path) {

@@ -1,11 +1,13 @@
-// Who may use a daemon, and which daemon a client may trust. By default a daemon serves its own
-// user and root; a group can be let in beside them (--allow-group), and a socket that a service
-// manager made has the owner and mode its administrator chose.
+// Who is at the other end of a socket, and which daemon a client may trust. By default a daemon
+// serves its own user and root; a group can be let in beside them (--allow-group), and a socket
+// that a service manager made has the owner and mode its administrator chose. What a client may ask
+// for then is daemon/access.h's.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "ipc/line_socket.h"
 
@@ -19,8 +21,18 @@ gid_t group_named(const std::string& name);
 // may not do that.
 void share_with_group(const std::string& socket_path, gid_t group);
 
-// Whether the peer of a connection is in the group, by its first or any other group.
-bool is_group_member(int fd, gid_t group);
+// A client as the system knew it when it connected.
+struct Credentials {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups{};  // the others; empty where the system does not tell (Linux < 4.13)
+
+  bool is_member(gid_t group) const;  // by its first or any other group
+};
+
+// Throws kInternal when the system does not know.
+Credentials credentials_of(int fd);
 
 // Whether a client may send a prompt to this peer: its own user, root, or the user of a service of
 // this machine: one that owns the folder of the socket, where all folders above belong to root and

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 using ipc::OrderedJson;
@@ -186,4 +186,4 @@ AnswerEvent read_event(std::string_view data) {
   return std::move(reader.event);
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

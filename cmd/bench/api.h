@@ -9,7 +9,7 @@
 
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 enum class Api { kTgi, kOpenAiChat, kOpenAiCompletions };
 
@@ -46,4 +46,4 @@ struct AnswerEvent {
 // Throws kInvalidArgument when `data` is not the JSON of an object (or [DONE]).
 AnswerEvent read_event(std::string_view data);
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -11,7 +11,7 @@
 #include "cmd/bench/live_view.h"
 #include "cmd/bench/socket_transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr size_t kHistogramBins = 8;
@@ -200,4 +200,4 @@ int run_engine_bench(const BenchFlags& flags, Session& session) {
   return complete ? 0 : code_row(Code::kCancelled).exit_status;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

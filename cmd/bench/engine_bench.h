@@ -11,7 +11,7 @@
 #include "cmd/read_bandwidth.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // Times in seconds, rates in tokens per second; one value a run unless it says otherwise.
 struct BatchSamples {
@@ -44,4 +44,4 @@ int run_engine_bench(const BenchFlags& flags, Session& session);
 std::string engine_json(const EngineReport& report);
 std::string engine_tables(const EngineReport& report);
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -6,7 +6,7 @@
 #include "cmd/bench/table.h"
 #include "cmd/ps.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 using ipc::OrderedJson;
@@ -138,4 +138,4 @@ std::string engine_json(const EngineReport& report) {
   return out.dump() + "\n";
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "ipc/client.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 struct Window {
@@ -89,4 +89,4 @@ std::vector<double> inter_token_times(const RunTimes& times) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -10,7 +10,7 @@
 #include "cmd/bench/load_driver.h"
 #include "cmd/bench/transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // For each sequence of the batch: when its tokens arrived, in seconds after all were asked for.
 using RunTimes = std::vector<std::vector<double>>;
@@ -43,4 +43,4 @@ std::optional<double> decode_tokens_per_s(const RunTimes& times);
 std::vector<double> times_to_first_token(const RunTimes& times);
 std::vector<double> inter_token_times(const RunTimes& times);
 
-}  // namespace tgi
+}  // namespace tgi::bench

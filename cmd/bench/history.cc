@@ -9,7 +9,7 @@
 #include "cmd/bench/table.h"
 #include "cmd/session.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr std::string_view kEngine = "engine";
@@ -142,4 +142,4 @@ std::string history_json(const Store& store, const std::string& model, int64_t l
   return out.dump() + "\n";
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -8,7 +8,7 @@
 #include "cmd/bench/engine_bench.h"
 #include "cmd/bench/serving_report.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // What the report prints as JSON is what is kept. A store that can't be written is told on stderr:
 // the measurement itself has not failed.
@@ -19,4 +19,4 @@ void keep_serving_bench(const ServingReport& report, const BenchFlags& flags);
 std::string history_table(const Store& store, const std::string& model, int64_t limit);
 std::string history_json(const Store& store, const std::string& model, int64_t limit);
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -10,7 +10,7 @@
 #include "cmd/bench/http_transport.h"
 #include "ipc/client.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr long kConnectTimeoutMs = 10'000;
@@ -208,4 +208,4 @@ std::string describe_refusal(int status, std::string_view body) {
                      : fmt::format("the server answered {}: {}", status, why);
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

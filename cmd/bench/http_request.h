@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tgi {
+namespace tgi::bench {
 
 struct HttpTarget;
 
@@ -24,4 +24,4 @@ void set_common_options(CURL* easy,
 // "cannot connect", "host not found", "timeout", "tls", "connection lost", "transfer".
 std::string error_kind(CURLcode result);
 
-}  // namespace tgi
+}  // namespace tgi::bench

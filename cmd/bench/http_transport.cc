@@ -10,7 +10,7 @@
 #include "cmd/bench/http_request.h"
 #include "cmd/bench/sse_parser.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr size_t kKeptErrorBytes = 8192;
@@ -225,4 +225,4 @@ size_t HttpTransport::on_body(char* bytes, size_t size, size_t count, void* user
   return text.size();
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -13,7 +13,7 @@
 #include "cmd/bench/prompts.h"
 #include "cmd/bench/transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 struct HttpTarget {
   std::string url;  // scheme, host and port, and a path before the interface's own if there is one
@@ -79,4 +79,4 @@ class HttpTransport final : public Transport {
   std::vector<RequestRecord*> finished_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -11,7 +11,7 @@
 
 #include "cmd/bench/stats.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 void write_all(int fd, std::string_view text) {
@@ -92,4 +92,4 @@ std::vector<std::string> draw_histogram(const std::vector<double>& seconds,
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tgi {
+namespace tgi::bench {
 
 // Whether to draw at all: `fd` is a terminal that understands ANSI and NO_COLOR is not set.
 bool can_draw_on(int fd);
@@ -40,4 +40,4 @@ std::vector<std::string> draw_histogram(const std::vector<double>& seconds,
                                         size_t num_bins,
                                         size_t width);
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr double kProgressEveryS = 0.25;
@@ -119,4 +119,4 @@ LoadResult run_load(const LoadPlan& plan, Transport& transport, const OnProgress
   return Driver(plan, transport, on_progress).run();
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

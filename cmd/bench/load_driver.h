@@ -7,7 +7,7 @@
 #include "cmd/bench/load_plan.h"
 #include "cmd/bench/transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 struct LoadResult {
   std::deque<RequestRecord> records;  // in the order of their start
@@ -28,4 +28,4 @@ using OnProgress = std::function<void(const LoadProgress&)>;
 
 LoadResult run_load(const LoadPlan& plan, Transport& transport, const OnProgress& on_progress);
 
-}  // namespace tgi
+}  // namespace tgi::bench

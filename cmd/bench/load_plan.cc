@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cmd/bench/trace.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr uint64_t kSharedSeed = 0x5EED;
@@ -130,4 +130,4 @@ RequestSource list_source(std::vector<PlannedRequest> requests) {
   };
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

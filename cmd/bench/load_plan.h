@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tgi {
+namespace tgi::bench {
 
 // A stretch of a prompt. Equal seeds give equal tokens, which is what a server's prefix cache can
 // find again; the shorter of two stretches with one seed is a prefix of the longer.
@@ -79,4 +79,4 @@ struct TracePlan {
 TracePlan plan_trace(const std::vector<TraceRequest>& trace, const TraceOptions& options);
 RequestSource list_source(std::vector<PlannedRequest> requests);
 
-}  // namespace tgi
+}  // namespace tgi::bench

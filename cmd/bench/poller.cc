@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 [[noreturn]] void fail(const char* call) {
@@ -77,4 +77,4 @@ std::span<const epoll_event> Poller::wait(BenchClock::time_point until) {
   return {events_.data(), num_ready};
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

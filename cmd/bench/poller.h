@@ -9,7 +9,7 @@
 #include "base/unique_fd.h"
 #include "cmd/bench/transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 class Poller {
  public:
@@ -37,4 +37,4 @@ class Poller {
   std::array<epoll_event, 256> events_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::bench

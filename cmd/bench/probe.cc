@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 // Few enough for a context of 512 tokens and a vocabulary that cuts words in four.
@@ -85,4 +85,4 @@ std::optional<std::string> probe_server(HttpTarget& target,
   return "the server does not say how many tokens a prompt has: a word is taken for one token";
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -6,7 +6,7 @@
 
 #include "cmd/bench/http_transport.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // Fills in target.body.model where it is empty and the server tells, and target.words unless
 // `tokens_per_word` is given. Returns a note for the report when prompt lengths are a guess. Throws
@@ -16,4 +16,4 @@ std::optional<std::string> probe_server(HttpTarget& target,
                                         std::optional<double> tokens_per_word,
                                         int cancel_fd);
 
-}  // namespace tgi
+}  // namespace tgi::bench

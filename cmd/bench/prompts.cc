@@ -6,7 +6,7 @@
 #include <random>
 #include <string_view>
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 // Common words, each one token (with its space) in most vocabularies of large models.
@@ -75,4 +75,4 @@ std::string prompt_text(const std::vector<PromptPiece>& pieces, const WordRate& 
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

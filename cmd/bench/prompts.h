@@ -8,7 +8,7 @@
 
 #include "cmd/bench/load_plan.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 std::vector<int32_t> prompt_ids(const std::vector<PromptPiece>& pieces, int64_t vocab_size);
 
@@ -29,4 +29,4 @@ WordRate fit_word_rate(int64_t num_words_1,
 // one word at least.
 std::string prompt_text(const std::vector<PromptPiece>& pieces, const WordRate& rate);
 
-}  // namespace tgi
+}  // namespace tgi::bench

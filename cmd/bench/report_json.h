@@ -6,7 +6,7 @@
 #include "cmd/bench/stats.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 inline ipc::OrderedJson json_or_null(const std::optional<double>& value) {
   return value ? ipc::OrderedJson(*value) : ipc::OrderedJson();
@@ -19,4 +19,4 @@ inline ipc::OrderedJson summary_json(const std::optional<Summary>& summary) {
           {"count", summary->count}};
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

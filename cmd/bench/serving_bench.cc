@@ -16,7 +16,7 @@
 #include "cmd/bench/socket_transport.h"
 #include "cmd/bench/trace.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr int64_t kDefaultConcurrency = 8;
@@ -280,4 +280,4 @@ int run_serving_bench(const BenchFlags& flags, Session& session) {
   return exit_status(report.stats, result.interrupted);
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

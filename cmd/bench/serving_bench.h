@@ -3,10 +3,10 @@
 
 #include "cmd/bench.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // Exit status 130 after Ctrl-C, with what was measured until then; that of kUnavailable when not
 // one request was answered.
 int run_serving_bench(const BenchFlags& flags, Session& session);
 
-}  // namespace tgi
+}  // namespace tgi::bench

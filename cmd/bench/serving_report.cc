@@ -5,7 +5,7 @@
 #include "cmd/bench/report_json.h"
 #include "cmd/bench/table.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 using ipc::OrderedJson;
@@ -54,7 +54,7 @@ std::string throughput_table(const ServingReport& report) {
                                            : 0.0)});
   }
   std::string out = table.text();
-  out += fmt::format("tokens are {}\n", tgi::describe(stats.counted_by));
+  out += fmt::format("tokens are {}\n", bench::describe(stats.counted_by));
   if (report.target) out += fmt::format("good: {}\n", describe(*report.target));
   return out;
 }
@@ -147,7 +147,7 @@ std::string serving_json(const ServingReport& report) {
                      {"num_prompt_tokens", to_json(stats.num_prompt_tokens)},
                      {"num_prompt_tokens_wanted", stats.num_wanted_prompt_tokens},
                      {"num_cached_tokens", to_json(stats.num_cached_tokens)},
-                     {"tokens_counted_by", tgi::describe(stats.counted_by)},
+                     {"tokens_counted_by", bench::describe(stats.counted_by)},
                      {"errors", std::move(errors)},
                      {"goodput", nullptr},
                      {"client_cpu_share", stats.client_cpu_share},
@@ -193,4 +193,4 @@ std::string serving_csv(const LoadResult& load, const std::optional<GoodputTarge
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -8,7 +8,7 @@
 #include "cmd/bench/serving_stats.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 struct ServingReport {
   std::string server;               // an address or a socket
@@ -25,4 +25,4 @@ std::string serving_json(const ServingReport& report);
 
 std::string serving_csv(const LoadResult& load, const std::optional<GoodputTarget>& target);
 
-}  // namespace tgi
+}  // namespace tgi::bench

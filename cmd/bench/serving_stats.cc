@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 struct TargetRow {
@@ -170,4 +170,4 @@ ServingStats compute_stats(const LoadResult& load, const std::optional<GoodputTa
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

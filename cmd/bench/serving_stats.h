@@ -10,7 +10,7 @@
 #include "cmd/bench/load_driver.h"
 #include "cmd/bench/stats.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 // What a request has to reach to be a good one; in ms. `itl` is the mean time between the events of
 // its answer, `tpot` (time per output token) the same between tokens, should an event carry
@@ -81,4 +81,4 @@ struct ServingStats {
 
 ServingStats compute_stats(const LoadResult& load, const std::optional<GoodputTarget>& target);
 
-}  // namespace tgi
+}  // namespace tgi::bench

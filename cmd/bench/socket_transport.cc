@@ -10,7 +10,7 @@
 #include "cmd/bench/prompts.h"
 #include "ipc/socket_access.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr auto kRetryAfter = std::chrono::milliseconds(5);
@@ -168,4 +168,4 @@ void SocketTransport::cancel_all() {
   waiting_.clear();
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

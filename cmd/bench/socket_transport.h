@@ -10,7 +10,7 @@
 #include "ipc/line_socket.h"
 #include "ipc/protocol.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 struct SocketTarget {
   std::string socket_path;
@@ -51,4 +51,4 @@ class SocketTransport final : public Transport {
   std::vector<RequestRecord*> finished_;
 };
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 void SseParser::feed(std::string_view bytes, const OnData& on_data) {
   if (after_cr_ && !bytes.empty()) {
@@ -71,4 +71,4 @@ void SseParser::give(const OnData& on_data) {
   data_.clear();
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

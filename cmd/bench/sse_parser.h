@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace tgi {
+namespace tgi::bench {
 
 class SseParser {
  public:
@@ -39,4 +39,4 @@ class SseParser {
   bool at_beginning_ = true;  // a byte order mark may come
 };
 
-}  // namespace tgi
+}  // namespace tgi::bench

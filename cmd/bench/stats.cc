@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 double at_rank(const std::vector<double>& sorted, double share) {
@@ -50,4 +50,4 @@ Histogram make_histogram(const std::vector<double>& values, size_t num_bins) {
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

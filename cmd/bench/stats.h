@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace tgi {
+namespace tgi::bench {
 
 // Nearest rank; REQUIRES: `values` is not empty, 0 < share <= 1.
 double percentile(std::vector<double> values, double share);
@@ -36,4 +36,4 @@ struct Histogram {
 };
 Histogram make_histogram(const std::vector<double>& values, size_t num_bins);
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 Table::Table(std::vector<std::string> heads, size_t num_text_columns)
     : num_text_columns_(num_text_columns) {
@@ -62,4 +62,4 @@ std::vector<std::string> summary_cells(std::vector<std::string> front,
   return front;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -9,7 +9,7 @@
 
 #include "cmd/bench/stats.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 class Table {
  public:
@@ -35,4 +35,4 @@ std::vector<std::string> summary_heads(std::vector<std::string> front);
 std::vector<std::string> summary_cells(std::vector<std::string> front,
                                        const std::optional<Summary>& summary);
 
-}  // namespace tgi
+}  // namespace tgi::bench

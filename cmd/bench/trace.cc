@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 constexpr int64_t kMaxTokens = int64_t{1} << 24;
@@ -166,4 +166,4 @@ std::vector<TraceRequest> parse_trace(std::string_view text,
   return out;
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

@@ -14,7 +14,7 @@
 
 #include "cmd/bench/load_plan.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 inline constexpr int64_t kTraceBlockTokens = 512;
 
@@ -24,4 +24,4 @@ std::vector<TraceRequest> parse_trace(std::string_view text,
                                       const std::string& name,
                                       std::optional<int64_t> max_requests = std::nullopt);
 
-}  // namespace tgi
+}  // namespace tgi::bench

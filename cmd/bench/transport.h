@@ -10,7 +10,7 @@
 
 #include "cmd/bench/load_plan.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 using BenchClock = std::chrono::steady_clock;
 
@@ -56,4 +56,4 @@ class Transport {
   virtual void cancel_all() = 0;
 };
 
-}  // namespace tgi
+}  // namespace tgi::bench

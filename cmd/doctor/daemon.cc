@@ -130,6 +130,12 @@ Finding check_model(const ipc::Client& client, const ipc::ModelStatus& model) {
   try {
     return judge_check(client.call(ipc::kCheck), model.quantize);
   } catch (const Error& error) {
+    if (error.code() == Code::kForbidden) {
+      return {.name = "logits",
+              .verdict = Verdict::kWarn,
+              .text = fmt::format("not checked: {}", error.what()),
+              .advice = "somebody who may manage the daemon can check its model"};
+    }
     const bool no_room = error.code() == Code::kOutOfMemory || error.code() == Code::kOverloaded;
     return {.name = "logits",
             .verdict = no_room ? Verdict::kWarn : Verdict::kFail,

@@ -25,6 +25,8 @@ ApiError daemon_error(const Error& error, bool started) {
       return {503, "overloaded", std::string("Model is overloaded: ") + error.what()};
     case Code::kNotFound:
       return {503, "unavailable", error.what()};
+    case Code::kForbidden:
+      return {403, "forbidden", error.what()};
     case Code::kUnavailable:
       if (started) return {500, "incomplete_generation", "Incomplete generation"};
       return {502, "generation", failed};

@@ -12,26 +12,40 @@
 namespace tgi {
 namespace {
 
-// Ends the load of a rank when another one has failed: minutes of reading would be for nothing.
+void check_stop(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Error(Code::kCancelled, "the load of the model was stopped");
+}
+
+// Ends the load of a rank when it is to stop or another one has failed: minutes of reading would be
+// for nothing.
 class StoppableCheckpoint final : public Checkpoint {
  public:
-  StoppableCheckpoint(std::unique_ptr<Checkpoint> checkpoint, const RankThreads& threads)
-      : checkpoint_(std::move(checkpoint)), threads_(threads) {}
+  StoppableCheckpoint(std::unique_ptr<Checkpoint> checkpoint,
+                      const RankThreads& threads,
+                      const std::stop_token& stop)
+      : checkpoint_(std::move(checkpoint)), threads_(threads), stop_(stop) {}
 
   const StoredTensor* find(std::string_view name) const override { return checkpoint_->find(name); }
   std::vector<std::string_view> names() const override { return checkpoint_->names(); }
   std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
-    if (threads_.has_failed()) throw Error(Code::kCancelled, "another rank has failed");
+    check();
     return checkpoint_->bytes(tensor);
   }
   std::optional<RandomKey> random_key(const StoredTensor& tensor) const override {
+    check();
     return checkpoint_->random_key(tensor);
   }
   void release(const StoredTensor& tensor) const override { checkpoint_->release(tensor); }
 
  private:
+  void check() const {
+    if (threads_.has_failed()) throw Error(Code::kCancelled, "another rank has failed");
+    check_stop(stop_);
+  }
+
   const std::unique_ptr<Checkpoint> checkpoint_;
   const RankThreads& threads_;
+  const std::stop_token& stop_;
 };
 
 class RankLoader {
@@ -61,9 +75,11 @@ class RankLoader {
   RankLoader& operator=(const RankLoader&) = delete;
 
   LoadedRanks load() {
+    check_stop(options_.stop);
     threads_->run([this](int rank) { make_device(rank); });
     plan();
     threads_->run([this](int rank) { load_weights_of(rank); });
+    check_stop(options_.stop);
     take_facts();
     make_workers();
     return std::move(out_);
@@ -144,7 +160,7 @@ class RankLoader {
   void load_weights_of(int rank) {
     const auto index = static_cast<size_t>(rank);
     Device& device = *devices_[index];
-    const StoppableCheckpoint checkpoint(open_(device.info()), *threads_);
+    const StoppableCheckpoint checkpoint(open_(device.info()), *threads_, options_.stop);
     weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
     allocate_state(device, model_.config,
                    state_size(out_.plan.num_blocks, out_.plan.max_total_tokens));

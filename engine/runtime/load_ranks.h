@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 
 #include "engine/device/backend.h"
 #include "engine/model/architecture.h"
@@ -30,6 +31,7 @@ struct LoadRanksOptions {
   int32_t max_batch_tokens = 512;
   std::optional<int32_t> max_total_tokens;
   std::optional<int64_t> kv_cache_bytes;  // of all ranks
+  std::stop_token stop;                   // ends the load with kCancelled, between two tensors
 };
 
 struct LoadedRanks {
@@ -56,7 +58,7 @@ struct LoadedRanks {
 void check_num_ranks(Backend& backend, int32_t num_ranks);
 
 // Throws what the first rank that failed threw, when all have ended and given back what they took:
-// kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost.
+// kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost, kCancelled.
 LoadedRanks load_ranks(Backend& backend,
                        const LoadedConfig& model,
                        const OpenCheckpoint& open,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <stop_token>
 #include <vector>
 
 #include "base/log.h"
@@ -163,6 +164,14 @@ LogitCheck check_logits(ServedModel& model) {
   log_info("checking logits", {{"model", facts.name}, {"positions", ids.size()}});
   const std::unique_ptr<ServedModel> reference =
       ServedModel::load(reference_options(model, ids.size()));
+  // The load of the copy has the stop token of the model's options, and so has what comes after.
+  const std::stop_callback on_stop(model.options().stop, [&reference] {
+    try {
+      reference->engine().refuse_all(Error(Code::kCancelled, "the logit check was stopped"));
+    } catch (const Error& error) {
+      log_warn("the logit check goes on", {{"error", error.what()}});
+    }
+  });
   const std::vector<Distribution> theirs = distributions(*reference, ids, vocab);
 
   check.num_positions = static_cast<int64_t>(ids.size());

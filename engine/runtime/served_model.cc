@@ -208,7 +208,8 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
                                   .max_running = options.max_running,
                                   .max_batch_tokens = options.max_batch_tokens,
                                   .max_total_tokens = options.max_total_tokens,
-                                  .kv_cache_bytes = options.kv_cache_bytes});
+                                  .kv_cache_bytes = options.kv_cache_bytes,
+                                  .stop = options.stop});
   const PlannedMemory& plan = ranks.plan;
 
   ipc::ModelStatus& facts = model->facts_;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "base/file_source.h"
@@ -47,6 +48,7 @@ struct ModelOptions {
   std::chrono::milliseconds slow_reader_timeout{30000};
   Limits limits;                     // max_total_tokens is filled in
   std::function<void()> on_failure;  // as in EngineOptions (optional)
+  std::stop_token stop;              // ends a load with kCancelled (optional)
 };
 
 class ServedModel {

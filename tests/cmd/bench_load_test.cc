@@ -10,7 +10,7 @@
 #include "tests/cmd/run_tgi.h"
 #include "tests/shared_data.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 std::string error_of(const std::string& trace) {
@@ -197,4 +197,4 @@ TEST_CASE("prompts of words have the wanted length by the server's count") {
   CHECK(fit_word_rate(24, 5, 96, 0).tokens_per_word == Approx(0.05));
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

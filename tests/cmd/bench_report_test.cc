@@ -8,7 +8,7 @@
 #include "cmd/bench/stats.h"
 #include "cmd/bench/table.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 RequestRecord answered(double start_s, std::vector<double> output_s, double end_s) {
@@ -180,4 +180,4 @@ TEST_CASE("a load without one answer has a report all the same") {
   CHECK(ipc::OrderedJson::parse(serving_json(report))["end_to_end_ms"].is_null());
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

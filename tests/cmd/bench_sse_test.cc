@@ -7,7 +7,7 @@
 #include "cmd/bench/api.h"
 #include "cmd/bench/sse_parser.h"
 
-namespace tgi {
+namespace tgi::bench {
 namespace {
 
 using Events = std::vector<std::string>;
@@ -171,4 +171,4 @@ TEST_CASE("each interface is asked in its own way") {
   CHECK_THROWS_AS(api_from_name("grpc"), Error);
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

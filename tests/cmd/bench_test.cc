@@ -11,7 +11,7 @@
 #include "ipc/protocol.h"
 #include "tests/cmd/run_tgi.h"
 
-namespace tgi {
+namespace tgi::bench {
 
 using ipc::OrderedJson;
 
@@ -216,4 +216,4 @@ TEST_CASE("the daemon is loaded over its socket") {
   CHECK(prompts.size() == 20);
 }
 
-}  // namespace tgi
+}  // namespace tgi::bench

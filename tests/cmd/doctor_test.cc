@@ -220,4 +220,15 @@ TEST_CASE("a model that could not be loaded is a failure; a check without room i
   CHECK_THAT(ran.out, Catch::Contains("warn logits       not checked: takes 9 GiB and 1 is free"));
 }
 
+TEST_CASE("a check that only others may ask for is no failure of the model") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            session.send_error(Code::kForbidden, "check: root may");
+                          }));
+  const std::string program = stand_in(home, cpu_probe("avx2", 1e12).dump(), 0);
+  const Ran ran = home.run(RunSetup{{"doctor"}, "", {{"TGI_DAEMON", program}}, std::nullopt});
+  CHECK(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::Contains("warn logits       not checked: check: root may"));
+}
+
 }  // namespace tgi

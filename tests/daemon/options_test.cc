@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "daemon/manual.h"
 
-namespace tgi {
+namespace tgi::daemon {
 
 TEST_CASE("every setting has its own flag, reads its own default and takes it back") {
   std::set<std::string_view> seen;
@@ -83,4 +83,4 @@ TEST_CASE("the choices of a setting are taken by it") {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::daemon

@@ -1,5 +1,7 @@
 // Starting, loading, draining and dying.
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -39,6 +41,61 @@ TEST_CASE("SIGTERM lets running work finish, refuses new work, and exits 0") {
   INFO(refusal);
   CHECK(refusal.find("stopping") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(daemon.socket()));
+}
+
+// Layers are many and small: the load takes long, and not much memory.
+TEST_CASE("SIGTERM ends a load that is under way, and those that wait, and tells who asked") {
+  const Home home;
+  DaemonProcess daemon(home, {"--no-model"});
+  std::filesystem::create_directory(home.file("deep"));
+  home.write("deep/config.json", R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 400,
+    "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 300, "rms_norm_eps": 1e-5,
+    "max_position_embeddings": 128, "torch_dtype": "bfloat16", "hidden_act": "silu"})");
+  RawConnection loading(daemon.socket());
+  loading.send_request(ipc::kLoad, {{"model", home.file("deep")},
+                                    {"load_format", "dummy"},
+                                    {"quantize", "int4"},
+                                    {"kv_cache_memory", 16 << 20},
+                                    {"max_total_tokens", 16}});
+  REQUIRE(daemon.wait_for([](const ipc::Status& status) { return status.phase == "loading"; }));
+  RawConnection waiting(daemon.socket());
+  waiting.send_request(ipc::kUnload, ipc::OrderedJson::object());
+  // Behind it, so that it has been taken up.
+  CHECK(daemon.status().phase == "loading");
+  daemon.signal(SIGTERM);
+  const auto begin = std::chrono::steady_clock::now();
+  for (RawConnection* connection : {&waiting, &loading}) {
+    const ipc::Reply reply = ipc::decode_reply(connection->read_line(60000));
+    REQUIRE(reply.error);
+    INFO(reply.error->what());
+    CHECK((reply.error->code() == Code::kCancelled || reply.error->code() == Code::kOverloaded));
+    CHECK_THAT(reply.error->what(), Catch::Contains("stop"));
+  }
+  CHECK(daemon.wait() == 0);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(took.count() < 10);
+}
+
+// With no session open that could end and so give a descriptor back.
+TEST_CASE("a daemon that could not accept accepts again when it can") {
+  const Home home;
+  const DaemonProcess daemon(home, {"--no-model"});
+  rlimit before{};
+  REQUIRE(::prlimit(daemon.pid(), RLIMIT_NOFILE, nullptr, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  REQUIRE(::prlimit(daemon.pid(), RLIMIT_NOFILE, &none, nullptr) == 0);
+  const UniqueFd first = ipc::connect_unix(daemon.socket());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const double cpu = daemon.cpu_seconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  CHECK(daemon.cpu_seconds() - cpu < 0.1);  // it waits, it does not spin
+  CHECK_THAT(read_file(home.file("tgid.log")), Catch::Contains("can't accept"));
+  REQUIRE(::prlimit(daemon.pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
+  pollfd greeted{.fd = first.get(), .events = POLLIN, .revents = 0};
+  CHECK(::poll(&greeted, 1, 5000) == 1);
+  CHECK(daemon.status().phase == "no model");
 }
 
 TEST_CASE("past the drain deadline running work gets a final error, never a cut socket") {

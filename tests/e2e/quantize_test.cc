@@ -136,6 +136,25 @@ TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {
   CHECK(!is_taken);
 }
 
+// The thread of the first job is on its way out when the second one begins.
+TEST_CASE("a job right after another one keeps its place, and the daemon goes on answering") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  std::filesystem::create_directory(home.file("out"));
+  RawConnection first(daemon.socket());
+  first.send_request(ipc::kQuantize, request(home.file("out/a"), "int8"));
+  REQUIRE(last_reply(first).result);
+  RawConnection second(daemon.socket());
+  second.send_request(ipc::kQuantize, request(home.file("out/b")));
+  wait_for_layer(second);
+  RawConnection third(daemon.socket());
+  third.send_request(ipc::kQuantize, request(home.file("out/c")));
+  const ipc::Reply refused = last_reply(third);
+  REQUIRE(refused.error);
+  CHECK(refused.error->code() == Code::kOverloaded);
+  CHECK(daemon.status().phase == "ready");
+}
+
 TEST_CASE("a daemon that stops ends the job, and nothing is left") {
   const Home home;
   DaemonProcess daemon(home);

@@ -73,6 +73,31 @@ TEST_CASE("rubbish on the socket gets a typed error and hurts nobody") {
   CHECK(daemon.status().phase == "ready");
 }
 
+TEST_CASE("large requests are answered as small ones are, and forgotten with their client") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  const std::string blanks(size_t{8} << 20, ' ');
+  const auto answer_to = [&](const std::string& line) {
+    RawConnection connection(daemon.socket());
+    connection.send(line + blanks + "\n");
+    return ipc::decode_reply(connection.read_line(60000));
+  };
+  const ipc::Reply refused = answer_to(R"({"method": "generate", "params": {"promt": "x"}})");
+  REQUIRE(refused.error);
+  CHECK_THAT(refused.error->what(), Catch::Contains("promt"));
+  const ipc::Reply done =
+      answer_to(R"({"method": "generate", "params": {"prompt": "Once", "max_new_tokens": 3}})");
+  REQUIRE(done.done);
+  CHECK(done.done->best.num_generated_tokens == 3);
+  CHECK(answer_to(R"({"method": "status"})").result);
+  for (int i = 0; i < 8; ++i) {
+    RawConnection connection(daemon.socket());
+    connection.send(R"({"method": "generate", "params": {"prompt": "Once", "ignore_eos": true}})" +
+                    blanks + "\n");
+  }
+  CHECK(daemon.becomes_idle(60000));
+}
+
 TEST_CASE("clients that leave in every phase free what they held") {
   const Home home;
   const DaemonProcess daemon(home, {"--max-running", "4", "--max-batch-tokens", "16"});

@@ -102,15 +102,20 @@ class Manager {
   pid_t pid_ = -1;
 };
 
-// `tgi ARGUMENTS` as nobody; its exit status, or nothing when that can't be tried here.
-std::optional<int> tgi_as_nobody(const std::string& arguments, gid_t group) {
-  const std::string prefix = "setpriv --reuid 65534 --regid " + std::to_string(group) +
-                             " --clear-groups " + tgi_binary() + " ";
+// `tgi ARGUMENTS` as nobody; its exit status, or nothing when that can't be tried here. What it
+// writes is appended to `log`.
+std::optional<int> tgi_as_nobody(const std::string& arguments,
+                                 gid_t group,
+                                 const std::string& more_groups = "",
+                                 const std::string& log = "/dev/null") {
+  const std::string others = more_groups.empty() ? "--clear-groups" : "--groups " + more_groups;
+  const std::string prefix = "setpriv --reuid 65534 --regid " + std::to_string(group) + " " +
+                             others + " " + tgi_binary() + " ";
   if (::geteuid() != 0 || std::system((prefix + "--version >/dev/null 2>&1").c_str()) != 0) {
     WARN("not root, or the build folder is private: other users' access is not tested");
     return std::nullopt;
   }
-  const int status = std::system((prefix + arguments + " >/dev/null 2>&1").c_str());
+  const int status = std::system((prefix + arguments + " >>" + log + " 2>&1").c_str());
   return WEXITSTATUS(status);
 }
 
@@ -230,6 +235,52 @@ TEST_CASE("--allow-group lets in the members of the group and nobody else") {
   struct stat status {};
   REQUIRE(::stat(home.socket().c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0660);
+}
+
+TEST_CASE("--manage-group parts those who may use the daemon from those who may manage it") {
+  const group* use = ::getgrgid(65534);
+  const std::string use_name = use == nullptr ? "" : use->gr_name;
+  constexpr gid_t kManagers = 2;  // bin, whatever its name is
+  const group* manage = ::getgrgid(kManagers);
+  if (use_name.empty() || manage == nullptr) return;
+  const std::string manage_name = manage->gr_name;
+  const Home home;
+  open_folder(home.file(""));
+  const DaemonProcess daemon(
+      home, {"--no-model", "--allow-group", use_name, "--manage-group", manage_name});
+  const std::string on = " --socket " + home.socket();
+  const std::string log = home.file("refusals");
+  const std::optional<int> used = tgi_as_nobody("ps" + on, 65534);
+  if (!used) return;
+  CHECK(*used == 0);
+  for (const std::string command : {"load demo", "unload", "stop", "quantize demo /tmp/none"}) {
+    CAPTURE(command);
+    CHECK(tgi_as_nobody(command + on, 65534, "", log) == 10);
+  }
+  CHECK_THAT(read_file(log), Catch::Contains("load: you may use this daemon, but not manage it") &&
+                                 Catch::Contains(manage_name) && Catch::Contains("quantize: "));
+  CHECK(daemon.status().phase == "no model");
+  CHECK(tgi_as_nobody("load demo" + on, 65534, std::to_string(kManagers)) == 0);
+  CHECK(tgi_as_nobody("generate hi --max-new-tokens 2" + on, 65534) == 0);
+  CHECK(tgi_as_nobody("unload" + on, 65534) == 10);
+  CHECK(home.run({"unload"}).exit_status == 0);  // the daemon's own user
+  CHECK(tgi_as_nobody("stop" + on, 65534, std::to_string(kManagers)) == 0);
+}
+
+TEST_CASE("whom a service manager's socket lets in may use the daemon, not manage it") {
+  const Home home;
+  open_folder(home.file(""));
+  Manager manager(home);
+  open_folder(std::filesystem::path(manager.socket()).parent_path().string());
+  manager.start({"--no-model"});
+  REQUIRE(manager.wait_for("READY=1") != "");
+  std::filesystem::permissions(manager.socket(), std::filesystem::perms(0666));
+  const std::string on = " --socket " + manager.socket();
+  const std::optional<int> used = tgi_as_nobody("ps" + on, 65534);
+  if (!used) return;
+  CHECK(*used == 0);
+  CHECK(tgi_as_nobody("stop" + on, 65534) == 10);
+  CHECK(manager.status().phase == "no model");
 }
 
 TEST_CASE("a group that does not exist ends the daemon with 3 and is named") {

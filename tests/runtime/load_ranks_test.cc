@@ -41,9 +41,12 @@ struct CheckpointCounts {
   std::atomic<int> num_opened = 0;
   std::atomic<int> num_alive = 0;
   std::atomic<int> num_read = 0;
+  int stop_after = -1;
+  std::stop_source stop{};
 };
 
-// Random weights; the first that is opened may fail, the others are slow then.
+// Random weights; the first that is opened may fail, the others are slow then. Asks for a stop when
+// so many tensors were read.
 class CountedCheckpoint final : public Checkpoint {
  public:
   CountedCheckpoint(const LoadedConfig& model, CheckpointCounts& counts, bool has_fault)
@@ -60,7 +63,7 @@ class CountedCheckpoint final : public Checkpoint {
   std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
     if (has_fault_ && is_first_) throw Error(Code::kNotFound, "the disk is gone");
     if (has_fault_) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    ++counts_.num_read;
+    if (++counts_.num_read == counts_.stop_after) counts_.stop.request_stop();
     return checkpoint_->bytes(tensor);
   }
   void release(const StoredTensor& tensor) const override { checkpoint_->release(tensor); }
@@ -91,7 +94,9 @@ LoadedRanks load(Backend& backend,
   const auto open = [&](const DeviceInfo&) {
     return std::make_unique<CountedCheckpoint>(model, counts, has_fault);
   };
-  return load_ranks(backend, model, open, small_options(num_ranks));
+  LoadRanksOptions options = small_options(num_ranks);
+  options.stop = counts.stop.get_token();
+  return load_ranks(backend, model, open, options);
 }
 
 template <typename Fn>
@@ -144,6 +149,23 @@ TEST_CASE("a rank that can't load ends the load of all soon, with its error, and
   CHECK(counts.num_opened == 2);
   CHECK(counts.num_alive == 0);
   CHECK(counts.num_read <= 2);  // of some twenty
+}
+
+TEST_CASE("a load that is to stop ends before its next tensor, and nothing is kept") {
+  TwoDevices backend;
+  for (const int num_ranks : {1, 2}) {
+    CheckpointCounts counts;
+    counts.stop_after = 3;
+    const std::string error =
+        error_of(Code::kCancelled, [&] { load(backend, small_model(), counts, num_ranks); });
+    CHECK_THAT(error, Catch::Contains("was stopped"));
+    CHECK(counts.num_read <= 3 + num_ranks - 1);  // of some twenty
+    CHECK(counts.num_alive == 0);
+    CHECK(counts.num_opened == num_ranks);
+    CHECK(error_of(Code::kCancelled, [&] { load(backend, small_model(), counts, num_ranks); }) ==
+          "the load of the model was stopped");
+    CHECK(counts.num_opened == num_ranks);  // not even begun
+  }
 }
 
 TEST_CASE("a rank without a device or a way to the others is told before or after the load") {
