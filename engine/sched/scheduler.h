@@ -4,7 +4,8 @@
 // Per step, in this order:
 //   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
 //   (what it computed
-//      stays findable in the prefix cache) and waits at the front;
+//      stays findable in the prefix cache) and waits at the front; where a step in flight still
+//      holds what that freed, the one that wants it sits this step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
 //   3. waiting sequences are admitted in order while slots and blocks last.
 // A prefill whose next block is just being computed by an older twin sits the step out and shares
@@ -78,7 +79,8 @@ class Scheduler {
   void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   bool preempt_paused();
-  bool try_admit(Sequence& sequence, Batch& batch);
+  bool grow_or_preempt(Sequence& sequence, int32_t& num_promised);
+  bool try_admit(Sequence& sequence);
   int32_t schedule_chunk(Sequence& sequence,
                          int32_t budget,
                          Batch& batch,
