@@ -25,6 +25,7 @@ enum class Code {
   kCancelled,        // by the client, or because its connection closed
   kUnavailable,      // the daemon, or a server with models, can't be reached or went away
   kDeviceLost,       // the accelerator failed; the daemon ends after answering
+  kNotFinite,        // the model's logits hold a NaN or an infinity: no token can be taken
   kInternal,         // a bug of ours
 };
 
@@ -35,7 +36,7 @@ struct CodeRow {
   int exit_status;  // of a tgi command; 2 is left to usage errors found by the flag parser
 };
 
-inline constexpr std::array<CodeRow, 10> kCodeTable = {{
+inline constexpr std::array<CodeRow, 11> kCodeTable = {{
     {Code::kInvalidArgument, "invalid_argument", 422, 3},
     {Code::kNotFound, "not_found", 404, 4},
     {Code::kUnsupported, "unsupported", 422, 5},
@@ -45,6 +46,7 @@ inline constexpr std::array<CodeRow, 10> kCodeTable = {{
     {Code::kCancelled, "cancelled", 499, 130},
     {Code::kUnavailable, "unavailable", 502, 8},
     {Code::kDeviceLost, "device_lost", 500, 9},
+    {Code::kNotFinite, "not_finite", 500, 10},
     {Code::kInternal, "internal", 500, 1},
 }};
 

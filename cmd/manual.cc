@@ -31,6 +31,7 @@ constexpr std::array kExitRows = {
     ExitRow{exit_of(Code::kOverloaded), "the daemon is busy or is stopping: try again later"},
     ExitRow{exit_of(Code::kUnavailable), "the daemon can't be reached or went away"},
     ExitRow{exit_of(Code::kDeviceLost), "the accelerator failed"},
+    ExitRow{exit_of(Code::kNotFinite), "the model's logits are not finite"},
     ExitRow{exit_of(Code::kCancelled), "stopped by Ctrl-C or cancelled"},
 };
 
