@@ -1,6 +1,7 @@
 #include "engine/sched/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -324,6 +325,10 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
     if (sequence.finished || sequence.num_preemptions != part.num_preemptions) continue;
+    if (token != nullptr && std::isnan(token->token.logprob)) {
+      part.not_finite = true;  // and what this step computed is not handed on to others
+      continue;
+    }
     sequence.num_computed_tokens += part.num_tokens;
     if (sequence.request->use_prefix_cache) {
       kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),

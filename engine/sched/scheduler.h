@@ -40,7 +40,8 @@ struct ScheduledStep {
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
-    bool appended = false;  // set when it retires: the sampled token is now the sequence's last
+    bool appended = false;    // set when it retires: the sampled token is now the sequence's last
+    bool not_finite = false;  // ... or the logits were no distribution, and there is no token
   };
   std::vector<Part> parts;
   int32_t num_prefill_tokens = 0;
@@ -64,7 +65,7 @@ class Scheduler {
 
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
   // order of the parts that sample. Appends them to sequences that were not removed meanwhile; the
-  // caller then decides who is finished.
+  // caller then decides who is finished, and removes those whose logits were not finite.
   void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
 
   // How long a step took, for target_step_ms.
