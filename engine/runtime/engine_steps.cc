@@ -88,9 +88,9 @@ void Engine::mark_not_finite(const Sequence& sequence, int32_t num_tokens) {
   live.failure = std::make_unique<Error>(
       Code::kNotFinite,
       fmt::format(
-          "the model's logits after {} tokens are not finite (NaN or infinity): its weights "
+          "the model's logits after {} token{} are not finite (NaN or infinity): its weights "
           "are damaged, or its numbers overflow in this dtype; `tgi doctor` tells which",
-          num_tokens));
+          num_tokens, num_tokens == 1 ? "" : "s"));
   failing_.push_back(&live);
 }
 

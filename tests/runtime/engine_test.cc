@@ -236,18 +236,18 @@ TEST_CASE("engine makes prefill chunks as long as the target time allows, two st
     options.num_blocks = 1000;
     std::vector<int32_t> rows;
     double elapsed_ms = 0;
+    Answer decoding;
+    Answer prefilling;
     {
       Engine engine(
           options,
           std::make_unique<FakeWorkers>(FakeOptions{
               .depth = depth, .token_time = std::chrono::microseconds(500), .mixed_rows = &rows}),
           kTokenizer);
-      Answer decoding;
       auto first = request_of(std::string(40, 'a'), 450);
       const uint64_t id = first->id;
       engine.submit(std::move(first), std::make_unique<AnswerSink>(decoding));
       REQUIRE(decoding.wait_for_events(3));
-      Answer prefilling;
       const auto before = Clock::now();
       engine.submit(request_of(std::string(1500, 'x'), 1),
                     std::make_unique<AnswerSink>(prefilling));

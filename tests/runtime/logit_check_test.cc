@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/log.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/matmul_probe.h"
 #include "tests/damaged_model.h"
@@ -77,6 +78,7 @@ TEST_CASE("logits that are not finite are no divergence of 0: the check says wha
     }
     return "no error";
   };
+  set_log_level(LogLevel::kOff);  // a line for each of some 4,000 requests
   // A weight of each kind: met by every token, and in every format that weights are held in.
   const TempFolder folder;
   for (const char* tensor :
