@@ -25,6 +25,7 @@ enum class Code {
   kCancelled,        // by the client, or because its connection closed
   kUnavailable,      // the daemon, or a server with models, can't be reached or went away
   kDeviceLost,       // the accelerator failed; the daemon ends after answering
+  kNotFinite,        // the model's logits hold a NaN or an infinity: no token can be taken
   kInternal,         // a bug of ours
   kForbidden,        // this user may not ask for it, another one may
 };
@@ -36,7 +37,7 @@ struct CodeRow {
   int exit_status;  // of a tgi command; 2 is left to usage errors found by the flag parser
 };
 
-inline constexpr std::array<CodeRow, 11> kCodeTable = {{
+inline constexpr std::array<CodeRow, 12> kCodeTable = {{
     {Code::kInvalidArgument, "invalid_argument", 422, 3},
     {Code::kNotFound, "not_found", 404, 4},
     {Code::kUnsupported, "unsupported", 422, 5},
@@ -47,6 +48,7 @@ inline constexpr std::array<CodeRow, 11> kCodeTable = {{
     {Code::kUnavailable, "unavailable", 502, 8},
     {Code::kDeviceLost, "device_lost", 500, 9},
     {Code::kForbidden, "forbidden", 403, 10},
+    {Code::kNotFinite, "not_finite", 500, 11},
     {Code::kInternal, "internal", 500, 1},
 }};
 

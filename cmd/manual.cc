@@ -32,6 +32,7 @@ constexpr std::array kExitRows = {
     ExitRow{exit_of(Code::kUnavailable), "the daemon can't be reached or went away"},
     ExitRow{exit_of(Code::kDeviceLost), "the accelerator failed"},
     ExitRow{exit_of(Code::kForbidden), "this user may use the daemon, but not manage it"},
+    ExitRow{exit_of(Code::kNotFinite), "the model's logits are not finite"},
     ExitRow{exit_of(Code::kCancelled), "stopped by Ctrl-C or cancelled"},
 };
 

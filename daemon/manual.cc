@@ -62,8 +62,11 @@ CommandDoc describe_tgid() {
   for (const CodeRow& row : kCodeTable) {
     std::string name(row.name);
     for (char& c : name) c = c == '_' ? ' ' : c;
-    // Two codes that share a status are one to the shell.
-    if (row.code == Code::kCancelled || row.code == Code::kTemplate) continue;
+    // Two codes that share a status are one to the shell; what ends a request ends no daemon.
+    if (row.code == Code::kCancelled || row.code == Code::kTemplate ||
+        row.code == Code::kNotFinite) {
+      continue;
+    }
     doc.exit_statuses.push_back({fmt::format("{}", row.exit_status), name});
   }
   doc.environment = {

@@ -72,6 +72,10 @@ void add_step_families(const StepMetrics& steps, std::vector<MetricFamily>& out)
                  .type = "counter",
                  .help = "finished requests that took some of their prompt from the prefix cache",
                  .samples = {value_of(steps.num_prefix_hits)}});
+  out.push_back({.name = "tgi_engine_not_finite",
+                 .type = "counter",
+                 .help = "requests that ended because the model's logits were not finite",
+                 .samples = {value_of(steps.num_not_finite)}});
 }
 
 }  // namespace

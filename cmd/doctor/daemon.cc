@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/version.h"
@@ -106,8 +107,19 @@ DaemonReport look_at_daemon(const ipc::Client& client) {
 }
 
 Finding judge_check(const OrderedJson& result, const std::string& quantize) {
-  const double mean_kl = result.value("mean_kl", 0.0);
-  const double agreement = result.value("greedy_agreement", 0.0);
+  const auto number = [&](const char* name) {
+    const auto at = result.find(name);
+    return at != result.end() && at->is_number() ? at->get<double>() : NAN;
+  };
+  const double mean_kl = number("mean_kl");
+  const double agreement = number("greedy_agreement");
+  if (!std::isfinite(mean_kl) || !std::isfinite(agreement)) {
+    return {.name = "logits",
+            .verdict = Verdict::kFail,
+            .text = "against float32: the divergence is not a number",
+            .advice = "the model's weights are damaged, or the daemon is of another version",
+            .data = result};
+  }
   Finding out{.name = "logits",
               .text = fmt::format(
                   "against float32: mean divergence {:.2g}, same greedy token at {:.0f} % of {} "
@@ -135,6 +147,14 @@ Finding check_model(const ipc::Client& client, const ipc::ModelStatus& model) {
               .verdict = Verdict::kWarn,
               .text = fmt::format("not checked: {}", error.what()),
               .advice = "somebody who may manage the daemon can check its model"};
+    }
+    if (error.code() == Code::kNotFinite) {
+      return {.name = "logits",
+              .verdict = Verdict::kFail,
+              .text = error.what(),
+              .advice =
+                  "where the weights are damaged, fetch or convert them again; where numbers "
+                  "overflow, load it with --dtype f32 or bf16"};
     }
     const bool no_room = error.code() == Code::kOutOfMemory || error.code() == Code::kOverloaded;
     return {.name = "logits",

@@ -30,6 +30,8 @@ ApiError daemon_error(const Error& error, bool started) {
     case Code::kUnavailable:
       if (started) return {500, "incomplete_generation", "Incomplete generation"};
       return {502, "generation", failed};
+    case Code::kNotFinite:
+      return {424, "generation", failed, "not_finite"};
     case Code::kOutOfMemory:
     case Code::kCancelled:
     case Code::kDeviceLost:

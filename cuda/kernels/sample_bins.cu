@@ -56,9 +56,7 @@ __device__ __forceinline__ void summarise(const ChunkStats* chunks,
     for (int32_t i = lane; i < num_chunks; i += 32) {
       const ChunkStats& chunk = chunks[i];
       if (chunk.raw_highest > -INFINITY) {
-        const bool is_highest = chunk.raw_highest == raw_highest;  // perhaps infinity
-        raw_sum += static_cast<double>(
-            is_highest ? chunk.raw_sum : expf(chunk.raw_highest - raw_highest) * chunk.raw_sum);
+        raw_sum += static_cast<double>(expf(chunk.raw_highest - raw_highest) * chunk.raw_sum);
       }
       if (chunk.race != 0) {
         const float speed = value_of(chunk.race) * expf(value_of(chunk.top) - highest);
@@ -84,7 +82,7 @@ __device__ __forceinline__ void summarise(const ChunkStats* chunks,
       out.race = race;
       out.state.raw_highest = raw_highest;
       out.state.highest = highest;
-      out.state.raw_log_total = raw_highest > -INFINITY ? log(raw_sum) : 0.0;
+      out.state.raw_log_total = log(raw_sum);
       out.state.log_total = weight > 0.0 ? log(weight) : 0.0;
       out.state.entropy = weight > 0.0 ? out.state.log_total - surprises / weight : 0.0;
       out.state.total_mass = 0;
@@ -112,7 +110,8 @@ __device__ __forceinline__ void finish_row(const SampleTask& task,
   }
   if (threadIdx.x == 0) task.launch.out[index].num_top = 0;
   if (filters_decide) return;
-  const int32_t id = row.top == 0 ? lowest_allowed(source) : id_of(plan.races ? row.race : row.top);
+  const bool can_pick = row.top != 0 && is_finite(row.state);
+  const int32_t id = can_pick ? id_of(plan.races ? row.race : row.top) : lowest_allowed(source);
   if (threadIdx.x == 0) record_draw(task, plan, row.state, index, id);
 }
 

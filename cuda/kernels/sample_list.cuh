@@ -12,7 +12,7 @@ namespace tgi::cuda {
 
 inline constexpr float kBinsPerUnit = 8.0F;
 
-// Of a distance from the best, >= 0; of NaN (+infinity from itself) the first.
+// Of a distance from the best, >= 0.
 __device__ __forceinline__ uint32_t bin_of(float distance) {
   return static_cast<uint32_t>(fminf(fmaxf(distance, 0.0F) * kBinsPerUnit, kNumBins - 1));
 }
@@ -35,9 +35,15 @@ __device__ __forceinline__ uint32_t bin_of_value(const RowState& state,
                     : state.highest - value);
 }
 
+// Whether the logits of a row, as they came, are a distribution.
+__device__ __forceinline__ bool is_finite(const RowState& state) {
+  return fabsf(state.raw_highest) < INFINITY;
+}
+
 // The log-probability of a logit as it came, as Distribution in engine/sample/sampler.cc has it.
 __device__ __forceinline__ float raw_logprob(const RowState& state, float x) {
-  if (!(x > -INFINITY) || (state.raw_highest == INFINITY && x != INFINITY)) return -INFINITY;
+  if (!is_finite(state)) return __uint_as_float(0x7fffffffU);
+  if (!(x > -INFINITY)) return -INFINITY;
   const double distance = x == state.raw_highest
                               ? 0.0
                               : static_cast<double>(x) - static_cast<double>(state.raw_highest);
@@ -50,8 +56,8 @@ struct OpenWork {
   bool tops;
 };
 __device__ __forceinline__ OpenWork open_work(const RowPlan& plan, const RowState& state) {
-  return {plan.first != FirstFilter::kNone && state.highest > -INFINITY,
-          plan.num_tops > 0 && state.raw_highest > -INFINITY};
+  if (!is_finite(state)) return {false, false};
+  return {plan.first != FirstFilter::kNone && state.highest > -INFINITY, plan.num_tops > 0};
 }
 
 // Writes what was drawn where the host and the next step look for it. One thread calls this.

@@ -76,12 +76,11 @@ __device__ __forceinline__ LogitSource source_of(const SampleTask& task,
   return out;
 }
 
-// As they came; NaN past the end of the row.
+// As they came; -infinity past the end of the row.
 __device__ __forceinline__ void load_raw(const LogitSource& source,
                                          int32_t chunk,
                                          float (&x)[kIdsPerThread]) {
   const int32_t first = first_id(chunk);
-  const float nan = __uint_as_float(0x7fffffffU);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     const int32_t id = first + 16 * j;
@@ -92,7 +91,7 @@ __device__ __forceinline__ void load_raw(const LogitSource& source,
     } else {
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        x[4 * j + k] = id + k < source.vocab_size ? source.logits[id + k] : nan;
+        x[4 * j + k] = id + k < source.vocab_size ? source.logits[id + k] : -INFINITY;
       }
     }
   }

@@ -13,17 +13,11 @@
 namespace tgi::cuda {
 namespace {
 
-// Sum of exp(x - highest), where +infinity is the only thing that counts beside itself.
+// Sum of exp(x - highest).
 __device__ __forceinline__ float sum_exp(const float (&x)[kIdsPerThread], float highest) {
   float sum = 0.0F;
 #pragma unroll
-  for (int i = 0; i < kIdsPerThread; ++i) {
-    if (highest == INFINITY) {
-      sum += x[i] == highest ? 1.0F : 0.0F;
-    } else {
-      sum += x[i] == x[i] ? __expf(x[i] - highest) : 0.0F;
-    }
-  }
+  for (int i = 0; i < kIdsPerThread; ++i) sum += __expf(x[i] - highest);
   return sum;
 }
 
@@ -37,6 +31,15 @@ __device__ __forceinline__ PackedBest best_of(const float (&x)[kIdsPerThread], i
     id = id_at(first_id(chunk), i);
   }
   return highest > -INFINITY ? pack_best(highest, id) : 0;
+}
+
+// Of the logits as they came: +infinity when there is a NaN, so that both are found by the one
+// maximum over the row.
+__device__ __forceinline__ PackedBest raw_best_of(const float (&x)[kIdsPerThread], int32_t chunk) {
+  bool has_nan = false;
+#pragma unroll
+  for (int i = 0; i < kIdsPerThread; ++i) has_nan |= x[i] != x[i];
+  return has_nan ? pack_best(INFINITY, first_id(chunk)) : best_of(x, chunk);
 }
 
 // For the entropy.
@@ -74,7 +77,7 @@ __global__ void __launch_bounds__(kSampleThreads, 4)
     if (threadIdx.x == 0) task.counters[index] = {};
   }
 
-  const PackedBest raw_top = block_combine(best_of(x, chunk), Highest());
+  const PackedBest raw_top = block_combine(raw_best_of(x, chunk), Highest());
   ChunkStats stats{};
   stats.raw_highest = value_of(raw_top);
   if (raw_top != 0) stats.raw_sum = block_combine(sum_exp(x, stats.raw_highest), Sum());

@@ -30,17 +30,17 @@ using PackedBest = Wide;
 
 // Of a chunk of a row.
 struct ChunkStats {
-  float raw_highest;
-  float raw_sum;     // of exp(x - raw_highest)
-  PackedBest top;    // of the logits as they are drawn from
-  PackedBest race;   // rows without filters: the winner; speeds are relative to `top`
-  double weight;     // rows that begin with typical-p: sum of w = exp(t - top)
-  double surprises;  // ... and of w * (t - top)
+  float raw_highest;  // +infinity also when there is a NaN
+  float raw_sum;      // of exp(x - raw_highest)
+  PackedBest top;     // of the logits as they are drawn from
+  PackedBest race;    // rows without filters: the winner; speeds are relative to `top`
+  double weight;      // rows that begin with typical-p: sum of w = exp(t - top)
+  double surprises;   // ... and of w * (t - top)
 };
 
 // Of a row.
 struct RowState {
-  float raw_highest;
+  float raw_highest;     // infinite: the logits are not finite
   float highest;         // of the logits as they are drawn from
   double raw_log_total;  // log of the sum of exp(x - raw_highest)
   double log_total;      // rows that begin with typical-p: of exp(t - highest)

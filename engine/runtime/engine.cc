@@ -12,6 +12,20 @@ namespace {
 constexpr size_t kMailboxCapacity = size_t{1} << 20;
 constexpr int32_t kResumeBelow = Engine::kMaxUnacknowledged / 2;
 
+Error error_of(const std::exception& thrown) {
+  const auto* const error = dynamic_cast<const Error*>(&thrown);
+  return error != nullptr ? *error : Error(Code::kInternal, thrown.what());
+}
+
+// A sink that can't even take an error is nobody else's trouble.
+void tell(ResponseSink& sink, const Error& error) {
+  try {
+    sink.on_error(error);
+  } catch (const std::exception& thrown) {
+    log_error("an error can't be delivered", {{"error", error.what()}, {"because", thrown.what()}});
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options,
@@ -80,11 +94,7 @@ EngineStats Engine::stats() const {
 
 void Engine::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    mailbox_.drain(commands_);
-    for (Command& command : commands_) {
-      std::visit([this](auto& each) { handle(each); }, command);
-    }
-    commands_.clear();
+    handle_commands();
     try {
       if (num_paused_ > 0) cancel_slow_readers();
       while (static_cast<int>(in_flight_.size()) < workers_->max_steps_in_flight() &&
@@ -99,24 +109,46 @@ void Engine::run(const std::stop_token& stop) {
       if (refusal_ == nullptr && workers_->prepare_step()) continue;
       publish_prepared();
     } catch (const std::exception& error) {
-      // A step that fails has left sequences and device apart: nothing that runs can be trusted any
-      // more.
-      log_error("step failed, the engine stops", {{"error", error.what()}});
-      failed_ = true;
-      for (const InFlight& step : in_flight_) {
-        const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
-        ++(has_prompt ? metrics_.prefill : metrics_.decode).num_failed;
-      }
-      fail_all(Error(Code::kDeviceLost, error.what()));
-      refusal_ = std::make_unique<Error>(Code::kDeviceLost, error.what());
-      in_flight_.clear();
-      ending_.clear();
-      if (options_.on_failure) options_.on_failure();
+      break_down(error);
     }
     publish_stats();
     mailbox_.wait(idle_timeout_ms());
   }
-  fail_all(Error(Code::kCancelled, "the model is being unloaded or the daemon stops"));
+  const Error stopped(Code::kCancelled, "the model is being unloaded or the daemon stops");
+  fail_all(stopped);
+  // What came meanwhile wants an answer too.
+  if (refusal_ == nullptr) refusal_ = std::make_unique<Error>(stopped);
+  handle_commands();
+}
+
+// Each on its own: one that throws takes neither the thread nor those behind it along.
+void Engine::handle_commands() {
+  mailbox_.drain(commands_);
+  for (Command& command : commands_) {
+    try {
+      std::visit([this](auto& each) { handle(each); }, command);
+    } catch (const std::exception& error) {
+      break_down(error);
+    }
+  }
+  commands_.clear();
+}
+
+// A step or a change of who runs that fails half-way has left sequences and device apart: nothing
+// that runs can be trusted any more.
+void Engine::break_down(const std::exception& error) {
+  log_error("step failed, the engine stops", {{"error", error.what()}});
+  const bool is_first = !failed_.exchange(true);
+  for (const InFlight& step : in_flight_) {
+    const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
+    ++(has_prompt ? metrics_.prefill : metrics_.decode).num_failed;
+  }
+  fail_all(Error(Code::kDeviceLost, error.what()));
+  refusal_ = std::make_unique<Error>(Code::kDeviceLost, error.what());
+  in_flight_.clear();
+  ending_.clear();
+  failing_.clear();
+  if (is_first && options_.on_failure) options_.on_failure();
 }
 
 int Engine::idle_timeout_ms() const {
@@ -126,17 +158,38 @@ int Engine::idle_timeout_ms() const {
 void Engine::handle(Submit& command) {
   ++counters_.num_requests;
   if (refusal_ != nullptr) {
-    --num_live_;
-    ++counters_.num_failed;
-    command.sink->on_error(*refusal_);
+    refuse(command, *refusal_);
     return;
   }
+  try {
+    start_request(command);
+  } catch (const std::exception& error) {
+    refuse(command, error_of(error));
+  }
+}
+
+// Whatever is thrown, nothing of the request is left but the command's sink.
+void Engine::start_request(Submit& command) {
   const uint64_t id = command.request->id;
-  auto live = std::make_unique<LiveRequest>(std::move(command.request), std::move(command.sink),
-                                            tokenizer_);
-  for (const auto& sequence : live->sequences) scheduler_.add(*sequence);
-  counters_.num_prompt_tokens += static_cast<int64_t>(live->request->prompt_ids.size());
-  live_.emplace(id, std::move(live));
+  auto started = std::make_unique<LiveRequest>(std::move(command.request), tokenizer_);
+  const auto [at, is_new] = live_.try_emplace(id, std::move(started));
+  if (!is_new) throw Error(Code::kInternal, fmt::format("two requests have the id {}", id));
+  LiveRequest& live = *at->second;
+  try {
+    for (const auto& sequence : live.sequences) scheduler_.add(*sequence);
+  } catch (...) {
+    for (const auto& sequence : live.sequences) scheduler_.remove(*sequence);
+    live_.erase(at);
+    throw;
+  }
+  live.sink = std::move(command.sink);
+  counters_.num_prompt_tokens += static_cast<int64_t>(live.request->prompt_ids.size());
+}
+
+void Engine::refuse(Submit& command, const Error& error) {
+  --num_live_;
+  ++counters_.num_failed;
+  tell(*command.sink, error);
 }
 
 void Engine::handle(Cancel& command) {
@@ -161,129 +214,8 @@ void Engine::handle(Refuse& command) {
   refusal_ = std::make_unique<Error>(command.error);
   fail_all(command.error);
 }
-
-bool Engine::submit_step() {
-  const auto began = Clock::now();
-  ScheduledStep scheduled;
-  if (!spare_steps_.empty()) {
-    scheduled = std::move(spare_steps_.back());
-    spare_steps_.pop_back();
-  }
-  if (!scheduler_.next_batch(batch_, scheduled)) {
-    spare_steps_.push_back(std::move(scheduled));
-    return false;
-  }
-  const auto now = Clock::now();
-  for (const ScheduledStep::Part& part : scheduled.parts) {
-    LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
-    if (live.first_scheduled_at.time_since_epoch().count() == 0) live.first_scheduled_at = now;
-  }
-  const Ticket ticket = workers_->submit(batch_);
-  in_flight_.push_back({ticket, began, now, std::move(scheduled)});
-  return true;
-}
-
-void Engine::retire_step() {
-  InFlight step = std::move(in_flight_.front());
-  in_flight_.pop_front();
-  const StepResult& result = workers_->wait(step.ticket);
-  const auto now = Clock::now();
-  scheduler_.step_retired(step.scheduled, result.sampled);
-  scheduler_.observe_step_time(
-      step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
-  ++counters_.num_steps;
-  take_scores(step.scheduled, result);
-  size_t next_sampled = 0;
-  for (const ScheduledStep::Part& part : step.scheduled.parts) {
-    if (!part.samples) continue;
-    const SampledToken& sampled = result.sampled[next_sampled++];
-    if (part.appended) take_token(*static_cast<LiveSequence*>(part.sequence), sampled, now);
-  }
-  std::erase_if(ending_, [](const auto& live) { return live->num_steps_in_flight() == 0; });
-  observe_step(step, now);
-  spare_steps_.push_back(std::move(step.scheduled));
-}
-
-void Engine::observe_step(const InFlight& step, Clock::time_point computed) {
-  const auto seconds = [](Clock::duration time) {
-    return std::chrono::duration<double>(time).count();
-  };
-  const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
-  StepKindMetrics& kind = has_prompt ? metrics_.prefill : metrics_.decode;
-  const auto now = Clock::now();
-  ++kind.num_steps;
-  kind.inference_s.observe(seconds(now - step.began));
-  kind.forward_s.observe(seconds(computed - step.started));
-  kind.deliver_s.observe(seconds(now - computed));
-  if (!has_prompt) return;
-  metrics_.batch_size.observe(static_cast<double>(step.scheduled.parts.size()));
-  if (step.scheduled.num_decode_tokens > 0) ++metrics_.num_mixed_steps;
-}
-
-void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& result) {
-  size_t next = 0;
-  for (const ScheduledStep::Part& part : scheduled.parts) {
-    if (part.num_scores == 0) continue;
-    LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
-    for (int32_t i = 0; i < part.num_scores; ++i) {
-      const float score = result.scores[next++];
-      const auto at = static_cast<size_t>(part.first_scored_token + i);
-      if (at < live.prompt_tokens.size() && std::isfinite(score))
-        live.prompt_tokens[at].logprob = shortest_double(score);
-    }
-  }
-}
-
-void Engine::take_token(LiveSequence& sequence,
-                        const SampledToken& sampled,
-                        Clock::time_point now) {
-  LiveRequest& live = *sequence.live;
-  ++counters_.num_generated_tokens;
-  if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
-  live.last_token_at = now;
-  ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);
-  if (live.request->stream) {
-    if (!sequence.echoed) event.text.insert(0, live.request->echo_text);
-    sequence.echoed = true;
-    live.sink->on_token(std::move(event));
-    ++live.num_unacknowledged;
-  }
-  if (sequence.ended) {
-    scheduler_.remove(sequence);
-    if (++live.num_ended == static_cast<int32_t>(live.sequences.size())) finish_request(live);
-    return;
-  }
-  if (live.num_unacknowledged >= kMaxUnacknowledged && !live.paused) {
-    live.paused = true;
-    live.paused_at = now;
-    ++num_paused_;
-    for (const auto& each : live.sequences) each->paused = true;
-  }
-}
-
-void Engine::finish_request(LiveRequest& live) {
-  ipc::DoneEvent done = live.make_done(Clock::now());
-  int64_t num_generated = done.best.num_generated_tokens;
-  for (const auto& other : done.others) num_generated += other.num_generated_tokens;
-  counters_.num_cached_tokens += done.num_cached_tokens;
-  if (done.num_cached_tokens > 0) ++metrics_.num_prefix_hits;
-  const double tokens_after_first =
-      static_cast<double>(std::max<int64_t>(done.best.num_generated_tokens - 1, 1));
-  log_info("request done",
-           {{"request", live.request->id},
-            {"prompt_tokens", done.num_prompt_tokens},
-            {"cached_tokens", done.num_cached_tokens},
-            {"generated_tokens", num_generated},
-            {"finish_reason", ipc::finish_reason_name(done.best.finish_reason)},
-            {"queue_ms", fmt::format("{:.1f}", done.timings.queue_ms)},
-            {"ttft_ms", fmt::format("{:.1f}", done.timings.time_to_first_token_ms)},
-            {"tpot_ms", fmt::format("{:.2f}", done.timings.decode_ms / tokens_after_first)}});
-  live.sink->on_done(std::move(done));
-  drop_request(live);
-}
-
 void Engine::fail_request(LiveRequest& live, const Error& error) {
-  live.sink->on_error(error);
+  tell(*live.sink, error);
   ++counters_.num_failed;
   drop_request(live);
 }

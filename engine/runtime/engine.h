@@ -100,25 +100,33 @@ class Engine {
   struct InFlight {
     Ticket ticket;
     Clock::time_point began;    // to be built
-    Clock::time_point started;  // on the device
+    Clock::time_point started;  // on the device, at the earliest
     ScheduledStep scheduled;
   };
 
   void run(const std::stop_token& stop);
   void send(Command&& command);
+  void handle_commands();
   void handle(Submit& command);
   void handle(Cancel& command);
   void handle(Acknowledge& command);
   void handle(Refuse& command);
 
+  void start_request(Submit& command);
+  void refuse(Submit& command, const Error& error);
+
   bool submit_step();
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
+  void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
   void finish_request(LiveRequest& live);
+  void mark_not_finite(const Sequence& sequence, int32_t num_tokens);
+  void fail_marked();
   void fail_request(LiveRequest& live, const Error& error);
   void drop_request(LiveRequest& live);
   void fail_all(const Error& error);
+  void break_down(const std::exception& error);
   void cancel_slow_readers();
   void count_cancelled(const LiveRequest& live);
   void observe_step(const InFlight& step, Clock::time_point computed);
@@ -133,8 +141,10 @@ class Engine {
   Scheduler scheduler_;
   std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
   std::vector<std::unique_ptr<LiveRequest>>
-      ending_;  // answered, but a step in flight still names them
+      ending_;                         // answered, but a step in flight still names them
+  std::vector<LiveRequest*> failing_;  // with a failure, in the step that retires
   std::deque<InFlight> in_flight_;
+  Clock::time_point last_computed_;         // when the device was done with the step before
   std::vector<ScheduledStep> spare_steps_;  // for their capacity
   Batch batch_;
   std::vector<Command> commands_;

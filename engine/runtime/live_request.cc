@@ -111,10 +111,8 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   return event;
 }
 
-LiveRequest::LiveRequest(std::unique_ptr<Request> asked,
-                         std::unique_ptr<ResponseSink> answer,
-                         const Tokenizer& tokenizer)
-    : request(std::move(asked)), sink(std::move(answer)) {
+LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokenizer)
+    : request(std::move(asked)) {
   for (int32_t i = 0; i < request->best_of; ++i) {
     sequences.push_back(std::make_unique<LiveSequence>(*this, tokenizer, static_cast<uint32_t>(i)));
   }

@@ -35,9 +35,8 @@ struct LiveSequence : Sequence {
 };
 
 struct LiveRequest {
-  LiveRequest(std::unique_ptr<Request> asked,
-              std::unique_ptr<ResponseSink> answer,
-              const Tokenizer& tokenizer);
+  // The sink comes later: whatever is thrown here, there is somebody left to tell.
+  LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokenizer);
 
   int num_steps_in_flight() const;
 
@@ -51,6 +50,7 @@ struct LiveRequest {
   int32_t num_ended = 0;
   int32_t num_unacknowledged = 0;  // token events the reader has not taken
   bool paused = false;
+  std::unique_ptr<Error> failure;  // (optional) found in a step that retires: its end
   Clock::time_point paused_at;
   Clock::time_point first_scheduled_at;
   Clock::time_point first_token_at;

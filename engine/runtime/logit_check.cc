@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -40,7 +41,7 @@ class DistributionSink final : public ResponseSink {
     Distribution out{.greedy = event.token.id, .tokens = {}};
     out.tokens.reserve(event.top_tokens.size());
     for (const ipc::TokenInfo& token : event.top_tokens) {
-      out.tokens.push_back({token.id, static_cast<float>(token.logprob.value_or(0))});
+      out.tokens.push_back({token.id, static_cast<float>(token.logprob.value_or(-INFINITY))});
     }
     is_set_ = true;
     promise_.set_value(std::move(out));
@@ -85,6 +86,35 @@ std::vector<Distribution> distributions(ServedModel& model,
   out.reserve(answers.size());
   for (auto& answer : answers) out.push_back(answer.get());
   return out;
+}
+
+// Nothing when the logits are not finite.
+std::optional<std::vector<Distribution>> finite_distributions(ServedModel& model,
+                                                              const std::vector<int32_t>& ids,
+                                                              int32_t num_tokens) {
+  try {
+    return distributions(model, ids, num_tokens);
+  } catch (const Error& error) {
+    if (error.code() != Code::kNotFinite) throw;
+    return std::nullopt;
+  }
+}
+
+// Of a model of which at least one of the two computations is not finite.
+Error not_finite_error(const ipc::ModelStatus& facts, bool ours_is_finite, bool theirs_is_finite) {
+  const std::string what =
+      ours_is_finite ? fmt::format(
+                           "the logits of the float32 copy of {} are not finite (NaN or "
+                           "infinity), although those of the model itself ({}) are",
+                           facts.name, facts.dtype)
+                     : fmt::format("the logits of {} ({}) are not finite (NaN or infinity), {}",
+                                   facts.name, facts.dtype,
+                                   theirs_is_finite ? "but those of its float32 copy are"
+                                                    : "and neither are those of its float32 copy");
+  const char* const cause = theirs_is_finite
+                                ? "its numbers overflow in this dtype, or the device miscalculates"
+                                : "its weights are damaged";
+  return {Code::kNotFinite, fmt::format("{}: {}", what, cause)};
 }
 
 // What this process may still take, by its cgroup too.
@@ -149,18 +179,22 @@ LogitCheck check_logits(ServedModel& model) {
   const auto longest = static_cast<size_t>(std::max<int64_t>(facts.max_total_tokens - 1, 1));
   ids.resize(std::min({ids.size(), kMaxPositions, longest}));
 
+  const auto vocab = static_cast<int32_t>(facts.vocab_size);
+  const int32_t num_named = std::min(vocab, model.max_top_tokens());
+  const auto our_answers = finite_distributions(model, ids, num_named);
   LogitCheck check;
   check.reference_bytes = logit_check_bytes(model);
   const int64_t free = available_bytes();
   if (check.reference_bytes + kOverheadBytes > free) {
-    throw Error(
-        Code::kOutOfMemory,
+    const std::string no_room =
         fmt::format("the float32 copy of {} takes {:.1f} GiB and {:.1f} GiB are free", facts.name,
-                    in_gib(check.reference_bytes + kOverheadBytes), in_gib(free)));
+                    in_gib(check.reference_bytes + kOverheadBytes), in_gib(free));
+    if (our_answers) throw Error(Code::kOutOfMemory, no_room);
+    throw Error(Code::kNotFinite,
+                fmt::format("the logits of {} ({}) are not finite (NaN or infinity); whether they "
+                            "would be in float32 can't be told: {}",
+                            facts.name, facts.dtype, no_room));
   }
-  const auto vocab = static_cast<int32_t>(facts.vocab_size);
-  const int32_t num_named = std::min(vocab, model.max_top_tokens());
-  const std::vector<Distribution> ours = distributions(model, ids, num_named);
   log_info("checking logits", {{"model", facts.name}, {"positions", ids.size()}});
   const std::unique_ptr<ServedModel> reference =
       ServedModel::load(reference_options(model, ids.size()));
@@ -172,13 +206,18 @@ LogitCheck check_logits(ServedModel& model) {
       log_warn("the logit check goes on", {{"error", error.what()}});
     }
   });
-  const std::vector<Distribution> theirs = distributions(*reference, ids, vocab);
+  const auto their_answers = finite_distributions(*reference, ids, vocab);
+  if (!our_answers || !their_answers)
+    throw not_finite_error(facts, our_answers.has_value(), their_answers.has_value());
+  const std::vector<Distribution>& ours = *our_answers;
+  const std::vector<Distribution>& theirs = *their_answers;
 
   check.num_positions = static_cast<int64_t>(ids.size());
   check.num_tokens_compared = num_named;
   std::vector<float> p(static_cast<size_t>(vocab));
   int64_t num_same = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
+    std::fill(p.begin(), p.end(), -INFINITY);
     for (const TokenScore& token : theirs[i].tokens)
       p[static_cast<size_t>(token.id)] = token.logprob;
     const double kl = kl_divergence(p, ours[i].tokens);

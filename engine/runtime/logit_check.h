@@ -28,7 +28,8 @@ int64_t logit_check_bytes(const ServedModel& model);
 
 // Runs the text through the model's engine, beside whatever else it does, then loads the checkpoint
 // again in float32. Takes seconds to minutes. Throws kOutOfMemory with both numbers when that does
-// not fit into the memory that is free, kOverloaded when the engine has no room.
+// not fit into the memory that is free, kOverloaded when the engine has no room, kNotFinite when
+// the model's logits are not finite, saying whether they are so in float32 too.
 LogitCheck check_logits(ServedModel& model);
 
 // KL(p || q) over what q names: `q` are (id, log-probability), all other tokens count as one. `p`

@@ -12,22 +12,23 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// log_softmax of a row.
+// log_softmax of a row. A NaN, which the search for the highest passes over, shows in the sum: no
+// pass of its own looks for it.
 struct Distribution {
   float highest = -kInfinity;
-  double log_total = 0.0;
+  double log_total = std::numeric_limits<double>::quiet_NaN();
 
   Distribution(const float* logits, int32_t vocab_size, const SamplerMath& math)
       : highest(math.max_value(logits, vocab_size)) {
-    if (highest == -kInfinity) return;
-    const double total = highest == kInfinity
-                             ? static_cast<double>(std::count(logits, logits + vocab_size, highest))
-                             : static_cast<double>(math.sum_exp(logits, vocab_size, highest));
-    log_total = std::log(total);
+    if (std::isinf(highest)) return;
+    log_total = std::log(static_cast<double>(math.sum_exp(logits, vocab_size, highest)));
   }
 
+  bool is_finite() const { return !std::isnan(log_total); }
+
   float logprob(float x) const {
-    if (!(x > -kInfinity) || (highest == kInfinity && x != highest)) return -kInfinity;
+    if (!is_finite()) return std::numeric_limits<float>::quiet_NaN();
+    if (!(x > -kInfinity)) return -kInfinity;
     const double distance =
         x == highest ? 0.0 : static_cast<double>(x) - static_cast<double>(highest);
     return static_cast<float>(distance - log_total);
@@ -173,6 +174,11 @@ void sample_row(const SamplerRow& row,
                 SamplerScratch& scratch,
                 SampledToken& out) {
   const Distribution distribution(row.logits, row.vocab_size, math);
+  if (!distribution.is_finite()) {
+    out.token = {.id = lowest_allowed(row), .logprob = std::numeric_limits<float>::quiet_NaN()};
+    out.top_tokens.clear();
+    return;
+  }
   out.token.id = pick(row, math, scratch);
   out.token.logprob = distribution.logprob(row.logits[out.token.id]);
   list_top(row, distribution, scratch, out.top_tokens);

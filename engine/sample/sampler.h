@@ -4,8 +4,10 @@
 // top-k, top-p, typical-p, min-p, draw. Each filter works on the distribution that the one before
 // it left, renormalised. Reported log-probabilities are those of the logits as they came in.
 //
-// A NaN logit counts as -infinity, +infinity as the largest float. When nothing can be picked (all
-// -infinity) the lowest allowed id is, with log-probability -infinity.
+// Logits that are not finite as they came in (a NaN, +infinity, or nothing but -infinity) are not
+// sampled from: the lowest allowed id is reported with the log-probability NaN. What bias, mask and
+// temperature make of finite ones is no such case: +infinity then counts as the largest float, and
+// when all are -infinity the lowest allowed id is picked.
 //
 // No state and no allocation: what a call needs is in SamplerScratch, one per thread.
 #pragma once
@@ -55,7 +57,7 @@ void sample_row(const SamplerRow& row,
                 SamplerScratch& scratch,
                 SampledToken& out);
 
-// log_softmax(logits)[id]
+// log_softmax(logits)[id]; NaN when the logits are not finite.
 float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math);
 
 }  // namespace tgi

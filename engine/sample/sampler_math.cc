@@ -25,7 +25,9 @@ double exp_or_zero(float x, float shift) {
 
 float sum_exp(const float* x, int64_t count, float shift) {
   double total = 0.0;
-  for (int64_t i = 0; i < count; ++i) total += exp_or_zero(x[i], shift);
+  for (int64_t i = 0; i < count; ++i) {
+    total += std::exp(static_cast<double>(x[i]) - static_cast<double>(shift));
+  }
   return static_cast<float>(total);
 }
 

@@ -22,7 +22,7 @@ uint32_t draw_bits(const DrawKey& key, int32_t id);
 struct SamplerMath {
   // NaN is passed over; -infinity when nothing is left.
   float (*max_value)(const float* x, int64_t count);
-  // sum of exp(x - shift); NaN counts as 0.
+  // sum of exp(x - shift); NaN when there is one.
   float (*sum_exp)(const float* x, int64_t count, float shift);
   // out = exp(x - shift); 0 for NaN.
   void (*exp_shifted)(const float* x, float* out, int64_t count, float shift);

@@ -17,22 +17,47 @@ std::optional<int32_t> BlockAllocator::take() {
   return block;
 }
 
-void BlockAllocator::lease(int32_t block) {
+template <typename Change>
+void BlockAllocator::change(int32_t block, Change change) {
   Holders& entry = holders(block);
-  TGI_CHECK(entry.num_leases > 0 || entry.cached);
-  if (entry.num_leases == 0) --num_cached_only_;
-  ++entry.num_leases;
+  const bool was_retiring = entry.is_retiring();
+  change(entry);
+  num_retiring_ += static_cast<int32_t>(entry.is_retiring()) - static_cast<int32_t>(was_retiring);
+}
+
+void BlockAllocator::lease(int32_t block) {
+  change(block, [&](Holders& entry) {
+    TGI_CHECK(entry.num_leases > 0 || entry.cached);
+    if (entry.num_leases == 0) --num_cached_only_;
+    ++entry.num_leases;
+  });
 }
 
 void BlockAllocator::release(int32_t block) {
-  Holders& entry = holders(block);
-  TGI_CHECK(entry.num_leases > 0);
-  if (--entry.num_leases > 0) return;
-  if (entry.cached) {
-    ++num_cached_only_;
-  } else {
-    free_.push_back(block);
-  }
+  change(block, [&](Holders& entry) {
+    TGI_CHECK(entry.num_leases > entry.num_retiring);
+    if (--entry.num_leases > 0) return;
+    if (entry.cached) {
+      ++num_cached_only_;
+    } else {
+      free_.push_back(block);
+    }
+  });
+}
+
+void BlockAllocator::retire(int32_t block) {
+  change(block, [](Holders& entry) {
+    TGI_CHECK(entry.num_leases > entry.num_retiring);
+    ++entry.num_retiring;
+  });
+}
+
+void BlockAllocator::release_retired(int32_t block) {
+  change(block, [](Holders& entry) {
+    TGI_CHECK(entry.num_retiring > 0);
+    --entry.num_retiring;
+  });
+  release(block);
 }
 
 void BlockAllocator::cache(int32_t block) {
@@ -53,8 +78,10 @@ void BlockAllocator::uncache(int32_t block) {
 void BlockAllocator::check_integrity() const {
   int32_t num_leased = 0;
   int32_t num_cached_only = 0;
+  int32_t num_retiring = 0;
   for (const Holders& entry : holders_) {
-    TGI_CHECK(entry.num_leases >= 0);
+    TGI_CHECK(entry.num_leases >= entry.num_retiring && entry.num_retiring >= 0);
+    if (entry.is_retiring()) ++num_retiring;
     if (entry.num_leases > 0) ++num_leased;
     if (entry.num_leases == 0 && entry.cached) ++num_cached_only;
   }
@@ -63,7 +90,7 @@ void BlockAllocator::check_integrity() const {
     TGI_CHECK(!is_leased(block) && !is_cached(block) && !seen[static_cast<size_t>(block)]);
     seen[static_cast<size_t>(block)] = true;
   }
-  TGI_CHECK(num_cached_only == num_cached_only_);
+  TGI_CHECK(num_cached_only == num_cached_only_ && num_retiring == num_retiring_);
   TGI_CHECK(num_free() + num_leased + num_cached_only == num_blocks());
 }
 

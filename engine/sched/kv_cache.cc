@@ -23,10 +23,16 @@ KvLease& KvLease::operator=(KvLease&& other) noexcept {
 }
 
 void KvLease::reset() {
-  if (owner_ != nullptr) owner_->give_back(blocks_);
+  if (owner_ != nullptr) owner_->give_back(blocks_, false);
   owner_ = nullptr;
   blocks_.clear();
   cursor_ = {};
+}
+
+void KvLease::drop_unused() {
+  if (owner_ != nullptr) owner_->give_back(blocks_, true);
+  blocks_.clear();
+  reset();
 }
 
 KvCache::KvCache(int32_t num_blocks, int32_t block_size)
@@ -46,13 +52,17 @@ int32_t KvCache::extend_match(int64_t adapter,
   if (radix_.num_matching_blocks(adapter, token_ids) <= lease.num_blocks()) return 0;
   KvLease longer = match(adapter, token_ids, max_tokens);
   const int32_t gained = longer.num_blocks() - lease.num_blocks();
-  if (gained <= 0) return 0;
+  if (gained <= 0) {
+    longer.drop_unused();
+    return 0;
+  }
   // The sequence keeps its own blocks, whose indices the device already has, and takes over only
   // the new ones.
   const auto first_new = longer.blocks_.begin() + lease.num_blocks();
   lease.blocks_.insert(lease.blocks_.end(), first_new, longer.blocks_.end());
   longer.blocks_.erase(first_new, longer.blocks_.end());
   lease.cursor_ = longer.cursor_;
+  longer.drop_unused();
   return gained * block_size_;
 }
 
@@ -71,6 +81,11 @@ bool KvCache::grow(KvLease& lease, int32_t num_tokens) {
   return true;
 }
 
+int32_t KvCache::num_missing_blocks(const KvLease& lease, int32_t num_tokens) const {
+  const int32_t needed = blocks_for(num_tokens) - lease.num_blocks();
+  return std::max(needed - num_free() - num_cached(), 0);
+}
+
 void KvCache::publish(int64_t adapter,
                       std::span<const int32_t> token_ids,
                       int32_t num_computed_tokens,
@@ -79,10 +94,11 @@ void KvCache::publish(int64_t adapter,
   radix_.publish(adapter, token_ids, lease.blocks_, num_blocks, lease.cursor_);
 }
 
-void KvCache::give_back(std::vector<int32_t>& blocks) {
+void KvCache::give_back(const std::vector<int32_t>& blocks, bool unused) {
   // Last block first: the free list then hands them out in order again.
   for (auto it = blocks.rbegin(); it != blocks.rend(); ++it) {
-    if (last_submitted_ > last_retired_) {
+    if (has_steps_in_flight() && !unused) {
+      allocator_.retire(*it);
       retiring_.push_back({last_submitted_, *it});
     } else {
       allocator_.release(*it);
@@ -94,7 +110,7 @@ void KvCache::step_retired(uint64_t step) {
   TGI_CHECK(step > last_retired_ && step <= last_submitted_);
   last_retired_ = step;
   while (!retiring_.empty() && retiring_.front().step <= step) {
-    allocator_.release(retiring_.front().block);
+    allocator_.release_retired(retiring_.front().block);
     retiring_.pop_front();
   }
 }

@@ -30,6 +30,9 @@ class KvLease {
   ~KvLease() { reset(); }
 
   void reset();
+  // Gives the blocks back at once, whatever is in flight. REQUIRES: no step was given them by this
+  // lease.
+  void drop_unused();
   std::span<const int32_t> blocks() const { return blocks_; }
   int32_t num_blocks() const { return static_cast<int32_t>(blocks_.size()); }
 
@@ -69,6 +72,9 @@ class KvCache {
   // not now; the lease is as it was.
   [[nodiscard]] bool grow(KvLease& lease, int32_t num_tokens);
 
+  // How many more blocks would have to be free or cached for that.
+  int32_t num_missing_blocks(const KvLease& lease, int32_t num_tokens) const;
+
   // The first num_computed_tokens of the sequence are in its blocks: whole ones become findable.
   void publish(int64_t adapter,
                std::span<const int32_t> token_ids,
@@ -83,13 +89,16 @@ class KvCache {
   int32_t num_free() const { return allocator_.num_free(); }
   int32_t num_cached() const { return allocator_.num_cached_only(); }  // by the prefix cache alone
   int32_t num_used() const { return allocator_.num_leased(); }
+  // Of the used ones, those that come back when the steps in flight have retired.
+  int32_t num_retiring() const { return allocator_.num_retiring(); }
+  bool has_steps_in_flight() const { return last_submitted_ > last_retired_; }
 
   void clear_prefixes() { radix_.clear(); }
   void check_integrity() const;
 
  private:
   friend class KvLease;
-  void give_back(std::vector<int32_t>& blocks);
+  void give_back(const std::vector<int32_t>& blocks, bool unused);
 
   struct Retiring {
     uint64_t step;

@@ -1,6 +1,7 @@
 #include "engine/sched/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -49,6 +50,7 @@ void Scheduler::leave_slot(Sequence& sequence) {
   free_slots_.push_back(sequence.slot);
   sequence.slot = -1;
   sequence.num_slot_blocks = 0;
+  sequence.slot_is_started = false;
   std::erase(running_, &sequence);
 }
 
@@ -85,12 +87,13 @@ bool Scheduler::next_batch(Batch& batch, ScheduledStep& scheduled) {
 // Slow readers must not keep others out: when nothing else can run, the youngest of them gives up
 // its blocks.
 bool Scheduler::preempt_paused() {
+  if (kv_cache_.has_steps_in_flight()) return false;  // nothing would come back before they retire
   if (std::all_of(waiting_.begin(), waiting_.end(),
                   [](const Sequence* waiting) { return waiting->paused; })) {
     return false;
   }
   for (size_t i = running_.size(); i-- > 0;) {
-    if (!running_[i]->paused || running_[i]->num_steps_in_flight > 0) continue;
+    if (!running_[i]->paused) continue;
     preempt(*running_[i]);
     return true;
   }
@@ -108,7 +111,28 @@ int32_t Scheduler::chunk_budget(const ScheduledStep& scheduled) const {
   return std::min(rows_left, std::max(chunk, options_.min_chunk_tokens));
 }
 
+// Room for one more token of a sequence that decodes, if need be that of the youngest. Of the
+// blocks that come back when the steps in flight have retired, `num_promised` are spoken for.
+// False: it was preempted itself, or sits the step out.
+bool Scheduler::grow_or_preempt(Sequence& sequence, int32_t& num_promised) {
+  const int32_t num_tokens = sequence.num_scheduled_tokens + 1;
+  while (!kv_cache_.grow(sequence.lease, num_tokens)) {
+    // At least one: of the cached blocks some can't be evicted.
+    const int32_t missing = std::max(kv_cache_.num_missing_blocks(sequence.lease, num_tokens), 1);
+    if (missing <= kv_cache_.num_retiring() - num_promised) {
+      num_promised += missing;
+      return false;
+    }
+    // Oldest first: whoever is younger than this one is not in the step yet.
+    Sequence& youngest = *running_.back();
+    preempt(youngest);
+    if (&youngest == &sequence) return false;
+  }
+  return true;
+}
+
 void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
+  int32_t num_promised = 0;
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.paused || sequence.num_unscheduled_tokens() != 1) continue;
@@ -117,15 +141,7 @@ void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
     if (sequence.num_generated_tokens() + sequence.num_pending_tokens >=
         sequence.request->max_new_tokens)
       continue;
-    bool grown = kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + 1);
-    while (!grown) {
-      // Oldest first: whoever is younger than this one is not in the step yet.
-      Sequence& youngest = *running_.back();
-      preempt(youngest);
-      if (&youngest == &sequence) break;
-      grown = kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + 1);
-    }
-    if (grown) emit(sequence, 1, batch, scheduled);
+    if (grow_or_preempt(sequence, num_promised)) emit(sequence, 1, batch, scheduled);
   }
 }
 
@@ -136,16 +152,14 @@ void Scheduler::schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_
     if (twin_is_ahead(sequence, i)) continue;
     budget -= schedule_chunk(sequence, budget, batch, scheduled);
   }
-  // Prefills alone can fill the cache between them. The oldest must always get on.
-  if (batch.num_tokens() == 0 && running_.size() > 1) {
-    Sequence& youngest = *running_.back();
-    const bool oldest_is_stuck =
-        std::any_of(running_.begin(), running_.end(), [](const Sequence* sequence) {
-          return !sequence->paused && sequence->is_prefilling() &&
-                 sequence->num_steps_in_flight == 0;
-        });
+  // Prefills alone can fill the cache between them. The oldest must always get on. While a step is
+  // in flight that is waited for: it may free what is wanted, and nothing comes back before.
+  if (batch.num_tokens() == 0 && running_.size() > 1 && !kv_cache_.has_steps_in_flight()) {
+    const bool oldest_is_stuck = std::any_of(
+        running_.begin(), running_.end(),
+        [](const Sequence* sequence) { return !sequence->paused && sequence->is_prefilling(); });
     if (oldest_is_stuck) {
-      preempt(youngest);
+      preempt(*running_.back());
       schedule_prefills(batch, scheduled, budget);
     }
   }
@@ -159,13 +173,13 @@ void Scheduler::admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t bu
       ++i;
       continue;
     }
-    if (!try_admit(sequence, batch)) return;
+    if (!try_admit(sequence)) return;
     waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
     budget -= schedule_chunk(sequence, budget, batch, scheduled);
   }
 }
 
-bool Scheduler::try_admit(Sequence& sequence, Batch& batch) {
+bool Scheduler::try_admit(Sequence& sequence) {
   KvLease lease = kv_cache_.match(sequence.request->adapter, tokens_of(sequence),
                                   num_matchable_tokens(sequence));
   const int32_t num_matched = lease.num_blocks() * kv_cache_.block_size();
@@ -173,8 +187,10 @@ bool Scheduler::try_admit(Sequence& sequence, Batch& batch) {
   // grow, but letting in what can't even be prefilled would only preempt it again.
   const int32_t wanted = kv_cache_.blocks_for(sequence.num_tokens() + 1) - lease.num_blocks();
   const int32_t reserve = num_running();
-  if (!running_.empty() && wanted + reserve > kv_cache_.num_free() + kv_cache_.num_cached())
+  if (!running_.empty() && wanted + reserve > kv_cache_.num_free() + kv_cache_.num_cached()) {
+    lease.drop_unused();
     return false;
+  }
 
   sequence.lease = std::move(lease);
   sequence.num_computed_tokens = num_matched;
@@ -182,12 +198,7 @@ bool Scheduler::try_admit(Sequence& sequence, Batch& batch) {
   if (sequence.num_preemptions == 0) sequence.num_cached_tokens = num_matched;
   sequence.slot = free_slots_.back();
   free_slots_.pop_back();
-  sequence.num_slot_blocks = 0;
   running_.push_back(&sequence);
-  batch.slot_starts.push_back({.slot = sequence.slot,
-                               .sampling = sequence.sampling,
-                               .token_ids = sequence.token_ids,
-                               .num_prompt_tokens = sequence.num_prompt_tokens});
   return true;
 }
 
@@ -253,6 +264,14 @@ void Scheduler::emit(Sequence& sequence,
   const int32_t begin = sequence.num_scheduled_tokens;
   const int32_t end = begin + num_tokens;
   const int32_t first_row = batch.num_tokens();
+  // With its first tokens and not at admission: a batch that stays empty is never submitted.
+  if (!sequence.slot_is_started) {
+    batch.slot_starts.push_back({.slot = sequence.slot,
+                                 .sampling = sequence.sampling,
+                                 .token_ids = sequence.token_ids,
+                                 .num_prompt_tokens = sequence.num_prompt_tokens});
+    sequence.slot_is_started = true;
+  }
   for (int32_t position = begin; position < end; ++position) {
     const bool known = position < sequence.num_tokens();
     batch.token_ids.push_back(known ? sequence.token_ids[static_cast<size_t>(position)]
@@ -306,6 +325,10 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
     if (sequence.finished || sequence.num_preemptions != part.num_preemptions) continue;
+    if (token != nullptr && std::isnan(token->token.logprob)) {
+      part.not_finite = true;  // and what this step computed is not handed on to others
+      continue;
+    }
     sequence.num_computed_tokens += part.num_tokens;
     if (sequence.request->use_prefix_cache) {
       kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),

@@ -4,7 +4,8 @@
 // Per step, in this order:
 //   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
 //   (what it computed
-//      stays findable in the prefix cache) and waits at the front;
+//      stays findable in the prefix cache) and waits at the front; where a step in flight still
+//      holds what that freed, the one that wants it sits this step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
 //   3. waiting sequences are admitted in order while slots and blocks last.
 // A prefill whose next block is just being computed by an older twin sits the step out and shares
@@ -39,7 +40,8 @@ struct ScheduledStep {
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
-    bool appended = false;  // set when it retires: the sampled token is now the sequence's last
+    bool appended = false;    // set when it retires: the sampled token is now the sequence's last
+    bool not_finite = false;  // ... or the logits were no distribution, and there is no token
   };
   std::vector<Part> parts;
   int32_t num_prefill_tokens = 0;
@@ -63,7 +65,7 @@ class Scheduler {
 
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
   // order of the parts that sample. Appends them to sequences that were not removed meanwhile; the
-  // caller then decides who is finished.
+  // caller then decides who is finished, and removes those whose logits were not finite.
   void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
 
   // How long a step took, for target_step_ms.
@@ -78,7 +80,8 @@ class Scheduler {
   void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   bool preempt_paused();
-  bool try_admit(Sequence& sequence, Batch& batch);
+  bool grow_or_preempt(Sequence& sequence, int32_t& num_promised);
+  bool try_admit(Sequence& sequence);
   int32_t schedule_chunk(Sequence& sequence,
                          int32_t budget,
                          Batch& batch,

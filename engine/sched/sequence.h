@@ -31,8 +31,9 @@ struct Sequence {
   int32_t num_preemptions = 0;
 
   KvLease lease;
-  int32_t slot = -1;            // >= 0 while running
-  int32_t num_slot_blocks = 0;  // of the lease, known to the device's block table
+  int32_t slot = -1;             // >= 0 while running
+  int32_t num_slot_blocks = 0;   // of the lease, known to the device's block table
+  bool slot_is_started = false;  // a step has told the device whose slot it is
   int32_t num_steps_in_flight = 0;
   bool paused = false;    // its reader is slow: keeps what it has, gets no steps
   bool finished = false;  // no more steps; kept until none is in flight

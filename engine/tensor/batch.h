@@ -75,6 +75,9 @@ struct Batch {
   }
 };
 
+// Logits that hold a NaN or +infinity, or nothing but -infinity, are no distribution: what is
+// reported of them has the log-probability NaN, the id means nothing, and there are no
+// alternatives.
 struct TokenScore {
   int32_t id = 0;
   float logprob = 0.0F;  // natural log, of the raw distribution

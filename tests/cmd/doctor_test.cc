@@ -134,6 +134,28 @@ TEST_CASE("a logit check is judged by how the weights are kept") {
   CHECK(judge(3, "int4") == Verdict::kFail);
 }
 
+TEST_CASE("a logit check without a number is a failure") {
+  for (const OrderedJson& result :
+       {OrderedJson{{"num_positions", 48}, {"mean_kl", nullptr}, {"greedy_agreement", 1.0}},
+        OrderedJson{{"num_positions", 48}, {"mean_kl", 0.0}}, OrderedJson::object()}) {
+    const doctor::Finding finding = doctor::judge_check(result, "none");
+    CHECK(finding.verdict == Verdict::kFail);
+    CHECK_THAT(finding.text, Catch::Contains("not a number"));
+  }
+}
+
+TEST_CASE("doctor fails a model whose logits are not finite, and says what to do") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            session.send_error(Code::kNotFinite, "the logits are not finite");
+                          }));
+  const std::string program = stand_in(home, cpu_probe("avx2", 1e12).dump(), 0);
+  const Ran ran = home.run(RunSetup{{"doctor"}, "", {{"TGI_DAEMON", program}}, std::nullopt});
+  CHECK(ran.exit_status == 1);
+  CHECK_THAT(ran.out, Catch::Contains("fail logits       the logits are not finite\n") &&
+                          Catch::Contains("-> where the weights are damaged"));
+}
+
 TEST_CASE("doctor without a daemon looks at the rest, starts none and ends with 0") {
   const Home home;
   const std::string daemon = stand_in(home, cpu_probe("avx2", 1e12).dump(), 0);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
@@ -148,6 +150,37 @@ TEST_CASE(
         auto& seen = by_group[device_case.bit_group];
         if (index == seen.size()) seen.push_back(whole);
         CHECK(same_bits(whole, seen[index++]));
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul passes on what is not finite, in x and in the weights, in its row and column") {
+  Problem problem({.rows = 4, .outputs = 40, .k = 130, .bias = false});
+  const Problem clean = problem;
+  const auto k = static_cast<size_t>(problem.shape.k);
+  problem.x[1 * k + 77] = std::nanf("");
+  problem.x[2 * k + 129] = std::numeric_limits<float>::infinity();
+  problem.w[9 * k + 3] = std::nanf("");
+  problem.w[30 * k + 128] = -std::numeric_limits<float>::infinity();
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    allocate_small_state(*device);
+    for (const MatrixStorage& storage : kStorages) {
+      if (!device_case.can_hold(storage)) continue;
+      INFO(device_case.name << " " << storage_name(storage));
+      const Floats got = run(*device, problem, storage);
+      const Floats wanted = run(*device, clean, storage);
+      for (size_t i = 0; i < got.size(); ++i) {
+        const size_t row = i / 40;
+        const size_t col = i % 40;
+        const bool is_hit = row == 1 || row == 2 || col == 9 || col == 30;
+        INFO("row " << row << " column " << col);
+        if (is_hit) {
+          CHECK_FALSE(std::isfinite(got[i]));
+        } else {
+          CHECK(got[i] == wanted[i]);
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
 // sample and score against the reference: several sequences with different settings run some steps
 // on a model that is only an embedding and a head, each token fed back from its slot.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
@@ -50,12 +51,15 @@ struct Model {
   std::unique_ptr<Matrix> table, head;
   std::optional<DeviceTensor> bias;
 
-  explicit Model(Device& device) {
+  // `broken_id`: whose embedding holds a NaN; -1: none.
+  explicit Model(Device& device, int32_t broken_id = -1) {
     Random random(77);
     // The numbers are the same in both 16-bit types.
     const DType activation = device.info().activation_dtype;
     const DType dtype = activation == DType::kF32 ? DType::kBF16 : activation;
-    table = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, dtype);
+    Floats embeddings = random.values(kVocab * kHidden);
+    if (broken_id >= 0) embeddings[static_cast<size_t>(broken_id * kHidden + 5)] = std::nanf("");
+    table = make_matrix(device, embeddings, kVocab, kHidden, dtype);
     head = make_matrix(device, random.values(kVocab * kHidden), kVocab, kHidden, dtype);
     bias.emplace(DeviceTensor::vector(device, random.values(kVocab)));
   }
@@ -186,6 +190,36 @@ TEST_CASE("a bias forces and bans a token in its slot alone, and is not in what 
     CHECK(banned.token.id == plain.top_tokens[1].id);
     CHECK(banned.token.logprob == plain.top_tokens[1].logprob);
     CHECK(sample({}).token.id == plain.token.id);
+  }
+}
+
+TEST_CASE("a row whose logits are not finite says so, and the rows beside it do not notice") {
+  for (const DeviceCase& device_case : device_cases()) {
+    INFO(device_case.name);
+    const auto run = [&](int32_t broken_id) {
+      const auto device = device_case.make();
+      allocate_small_state(*device, kVocab);
+      const Model model(*device, broken_id);
+      Batch batch = one_sequence({5, 9, 7});
+      const std::vector<int32_t> seen = {5, 9, 7};
+      batch.slot_starts[0] = {
+          .slot = 0, .sampling = {.top_n_tokens = 2}, .token_ids = seen, .num_prompt_tokens = 3};
+      batch.sample_rows = {{.row = 2, .slot = 0, .position = 3}};
+      batch.score_rows = {{.row = 0, .target_id = 9}, {.row = 1, .target_id = 7}};
+      return model.run(*device, batch);
+    };
+    const StepResult clean = run(-1);
+    CHECK(std::isfinite(clean.scores[1]));
+    const StepResult scored = run(9);
+    CHECK(std::isnan(scored.scores[1]));
+    CHECK(scored.scores[0] == clean.scores[0]);
+    CHECK(scored.sampled[0].token.id == clean.sampled[0].token.id);
+    CHECK(scored.sampled[0].token.logprob == clean.sampled[0].token.logprob);
+    const StepResult sampled = run(7);
+    CHECK(std::isnan(sampled.sampled[0].token.logprob));
+    CHECK(sampled.sampled[0].token.id == 0);
+    CHECK(sampled.sampled[0].top_tokens.empty());
+    CHECK(sampled.scores == clean.scores);
   }
 }
 

@@ -13,7 +13,9 @@
 #include "engine/runtime/demo_model.h"
 #include "engine/weights/checkpoint.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/damaged_model.h"
 #include "tests/runtime/fake_workers.h"
+#include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
@@ -22,13 +24,15 @@ struct Setup {
   bool deterministic = false;
   int32_t num_blocks = 64;
   int32_t max_running = 12;
+  std::string folder{};  // (optional) of another model
 };
 
 // The demo model, in bf16.
 class Served {
  public:
   explicit Served(const Setup& setup)
-      : files_(open_demo_model()), model_(load_model_config(*files_)) {
+      : files_(setup.folder.empty() ? open_demo_model() : open_folder(setup.folder)),
+        model_(load_model_config(*files_)) {
     DeviceOptions device_options;
     device_options.deterministic = setup.deterministic;
     auto device = cuda::emulated_backend().make_device(device_options);
@@ -151,6 +155,33 @@ TEST_CASE("an idle engine captures every bucket, and a deterministic one none") 
   deterministic.ask(other, prompt(2), 6);
   CHECK(ids_of(other).front() == ids.front());
   CHECK(deterministic.engine().stats().prepared_rows.empty());
+}
+
+TEST_CASE("weights with a NaN on a GPU end every request with that, and the engine goes on") {
+  const TempFolder folder;
+  for (const char* tensor :
+       {"model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight",
+        "model.layers.1.self_attn.v_proj.weight", "model.layers.2.mlp.up_proj.weight",
+        "model.norm.weight"}) {
+    for (const uint16_t bits : {kBf16Nan, kBf16Infinity}) {
+      INFO(tensor << (bits == kBf16Nan ? ", NaN" : ", infinity"));
+      write_damaged_demo(folder.file("m"), tensor, 70, bits);
+      Served served({.folder = folder.file("m")});
+      std::vector<Answer> told(6);
+      for (size_t i = 0; i < told.size(); ++i) {
+        const auto which = static_cast<int32_t>(i);
+        SamplingParams asked = sampling(which);
+        asked.top_n_tokens = which % 2 * 3;
+        served.ask(told[i], prompt(which), 3, asked);
+      }
+      for (Answer& each : told) {
+        REQUIRE(each.wait_for_end(120000));
+        REQUIRE(each.error);
+        CHECK(each.error->code() == Code::kNotFinite);
+      }
+      CHECK_FALSE(served.engine().has_failed());
+    }
+  }
 }
 
 TEST_CASE("a GPU that is lost ends every request with its reason, and the engine takes no more") {

@@ -80,7 +80,8 @@ bool is_near_tie(const SampleCase& each, int32_t best, int32_t id) {
 }
 
 bool is_close(float got, float wanted) {
-  return got == wanted || std::abs(got - wanted) <= 1e-5F;
+  return got == wanted || std::abs(got - wanted) <= 1e-5F ||
+         (std::isnan(got) && std::isnan(wanted));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The sample kernels on an emulated GPU where it is narrow: ties, infinities, NaN, empty masks,
 // counts that saturate; and the kernel that counts a prompt.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 
 #include "cuda/device_memory.h"
@@ -71,6 +72,28 @@ void check_kinds(const Floats& logits, const std::vector<uint32_t>& allowed = {}
 }
 
 }  // namespace
+
+TEST_CASE("sample kernels find a NaN or +infinity wherever it is, and in its row alone") {
+  // Past two chunks of 4,096 ids, and with an end that fills none.
+  constexpr int32_t kLong = 9001;
+  std::vector<SampleCase> cases;
+  for (const SamplingParams& params : all_kinds()) {
+    for (const size_t at : {0, 255, 4095, 4096, 8999, 9000}) {
+      Floats logits(kLong, -1.0F);
+      logits[at] = cases.size() % 4 == 0 ? kNan : kInf;
+      cases.push_back({.params = params, .logits = logits, .previous_id = 7});
+      logits[at] = cases.size() % 4 == 1 ? 3.0F : -kInf;
+      cases.push_back({.params = params, .logits = logits, .previous_id = 7});
+    }
+  }
+  cases.push_back({.params = {}, .logits = cases[0].logits, .previous_id = 1, .target_id = 5});
+  const auto got = run_kernels(cases);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    INFO("case " << i);
+    CHECK(std::isnan(got[i].row.logprob) == (i % 2 == 0));
+    CHECK(check_row(cases[i], got[i]));
+  }
+}
 
 TEST_CASE("sample kernels know what to do with infinities and NaN") {
   check_kinds(Floats(kVocab, -kInf));

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "tests/damaged_model.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {
@@ -66,6 +67,7 @@ TEST_CASE("metrics add up to what was asked, and there are none without a model"
   CHECK(sample_of(families, "tgi_generated_tokens").value == 33);
   CHECK(sample_of(families, "tgi_engine_requests").value == 3);
   CHECK(sample_of(families, "tgi_engine_failed").value == 0);
+  CHECK(sample_of(families, "tgi_engine_not_finite").value == 0);
   CHECK(sample_of(families, "tgi_queue_size").value == 0);
   CHECK(sample_of(families, "tgi_kv_blocks", "used").value == 0);
   CHECK(sample_of(families, "tgi_kv_blocks", "used").value +
@@ -80,6 +82,39 @@ TEST_CASE("metrics add up to what was asked, and there are none without a model"
 
   CHECK(home.run({"unload"}).exit_status == 0);
   CHECK(metrics_of(daemon).empty());
+}
+
+TEST_CASE("a model with a NaN in its weights answers with that, is counted, and fails the doctor") {
+  const Home home;
+  write_damaged_demo(home.file("damaged"), "model.layers.1.mlp.down_proj.weight", 7, kBf16Nan);
+  const DaemonProcess daemon(home, {"--model", home.file("damaged")});
+  for (const bool stream : {false, true}) {
+    ipc::GenerateRequest request = prompt_of("Once upon", 11);
+    request.stream = stream;
+    std::string message;
+    CHECK(code_of([&] { (void)daemon.client().generate(request, {}); }, message) ==
+          Code::kNotFinite);
+    CHECK_THAT(message, Catch::Contains("not finite"));
+    request.params.prompt_logprobs = true;
+    CHECK(code_of([&] { (void)daemon.client().generate(request, {}); }, message) ==
+          Code::kNotFinite);
+  }
+  const Ran ran = home.run({"generate", "Once upon"});
+  CHECK(ran.exit_status == 10);
+  CHECK(ran.out.empty());
+  CHECK_THAT(ran.err, Catch::StartsWith("error: the model's logits after "));
+  REQUIRE(daemon.becomes_idle());
+  CHECK(sample_of(metrics_of(daemon), "tgi_engine_not_finite").value == 5);
+  CHECK(sample_of(metrics_of(daemon), "tgi_engine_failed").value == 5);
+
+  const Ran doctor = home.run({"doctor"});
+  CHECK(doctor.exit_status == 1);
+  CHECK_THAT(doctor.out, Catch::Contains("fail logits ") &&
+                             Catch::Contains("weights are damaged") &&
+                             !Catch::Contains("divergence 0"));
+  // The daemon itself is well.
+  CHECK(home.run({"load", "demo"}).exit_status == 0);
+  CHECK(home.run({"generate", "Once upon", "--max-new-tokens", "4"}).exit_status == 0);
 }
 
 TEST_CASE("a stream of several sequences: accepted first, each whole, each to be had again alone") {

@@ -83,6 +83,7 @@ EngineReport sample_report() {
       values("tgi_engine_steps", "counter", {{{}, 55}}),
       values("tgi_engine_requests", "counter", {{{}, 12}}),
       values("tgi_engine_failed", "counter", {{{}, 0}}),
+      values("tgi_engine_not_finite", "counter", {{{}, 0}}),
   };
 }
 

@@ -157,6 +157,35 @@ TEST_CASE("what the daemon refuses before it takes the request is a status of it
   CHECK(events_of(native.body).at(0)["error_type"] == "template_error");
 }
 
+TEST_CASE(
+    "logits that are not finite end a request with an error of the model's, streamed or not") {
+  const auto fail = [](FakeSession& session) {
+    session.send(ipc::encode_accepted_event({}));
+    session.send_text("a ");
+    session.send_error(Code::kNotFinite, "the model's logits are not finite");
+  };
+  const std::string told = "Request failed during generation: the model's logits are not finite";
+  ScriptedGateway gateway(fail);
+  const RawAnswer native = gateway.post("/generate", R"({"inputs":"x"})");
+  CHECK(native.status == 424);
+  CHECK(ipc::OrderedJson::parse(native.body) ==
+        ipc::OrderedJson({{"error", told}, {"error_type", "generation"}}));
+  const RawAnswer openai =
+      gateway.post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}]})");
+  CHECK(openai.status == 424);
+  const auto error = ipc::OrderedJson::parse(openai.body)["error"];
+  CHECK(error["message"] == told);
+  CHECK(error["type"] == "server_error");
+  CHECK(error["code"] == "not_finite");
+  const RawAnswer native_stream = gateway.post("/generate_stream", R"({"inputs":"x"})");
+  CHECK(native_stream.status == 200);
+  CHECK(events_of(native_stream.body).back()["error"] == told);
+  CHECK(events_of(native_stream.body).back()["error_type"] == "generation");
+  const RawAnswer openai_stream = gateway.post(
+      "/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream":true})");
+  CHECK(events_of(openai_stream.body).back()["error"]["code"] == "not_finite");
+}
+
 TEST_CASE("a client that leaves a stream is seen by the daemon at once") {
   std::promise<bool> left;
   ScriptedGateway gateway([&](FakeSession& session) {

@@ -174,6 +174,95 @@ TEST_CASE("engine reports the log-probabilities of the prompt whatever the chunk
   }
 }
 
+TEST_CASE("engine ends each of many requests at its own end token or stop string") {
+  for (const int depth : {1, 2}) {
+    EngineOptions options = small_engine();
+    options.eos_token_ids = {'e'};
+    options.scheduler.max_running = 6;
+    options.num_blocks = 24;  // few: blocks and slots change hands all the time
+    Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{.depth = depth, .vocab = 8}),
+                  kTokenizer);
+    std::mt19937 random(11);
+    std::vector<std::unique_ptr<Answer>> answers;
+    std::vector<std::string> expected;
+    for (int i = 0; i < 600; ++i) {
+      const std::string prompt(random() % 20 + 1, static_cast<char>('p' + random() % 3));
+      const auto length = static_cast<int32_t>(random() % 30 + 1);
+      auto request = request_of(prompt, length);
+      request->stop = {"ab", "hh"};
+      request->include_stop_text = false;
+      request->sampling.do_sample = true;
+      request->sampling.seed = random();
+      const std::string all = expected_text(prompt, length, 8, request->sampling.seed);
+      size_t end = all.size();
+      for (const char* stop : {"e", "ab", "hh"}) end = std::min(end, all.find(stop));
+      expected.push_back(all.substr(0, end));
+      answers.push_back(std::make_unique<Answer>());
+      engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+    }
+    for (size_t i = 0; i < answers.size(); ++i) {
+      REQUIRE(answers[i]->wait_for_end());
+      REQUIRE(answers[i]->done);
+      REQUIRE(answers[i]->done->best.text == expected[i]);
+    }
+    wait_until_idle(engine);
+    CHECK(engine.stats().num_blocks_used == 0);
+  }
+}
+
+TEST_CASE("engine counts the time of a step without its wait for the one before") {
+  const auto before = Clock::now();
+  Engine engine(small_engine(),
+                std::make_unique<FakeWorkers>(
+                    FakeOptions{.depth = 2, .step_time = std::chrono::milliseconds(5)}),
+                kTokenizer);
+  Answer answer;
+  engine.submit(request_of("abc", 40), std::make_unique<AnswerSink>(answer));
+  REQUIRE(answer.wait_for_end());
+  wait_until_idle(engine);
+  const double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
+  const StepMetrics steps = engine.stats().steps;
+  CHECK(steps.decode.num_steps >= 39);
+  // One step at a time is on the device: all together can't take longer than there was time.
+  CHECK(steps.prefill.forward_s.sum() + steps.decode.forward_s.sum() <= elapsed);
+  CHECK(steps.decode.forward_s.sum() >= 39 * 0.005);
+}
+
+TEST_CASE("engine makes prefill chunks as long as the target time allows, two steps deep too") {
+  for (const int depth : {1, 2}) {
+    EngineOptions options = small_engine();
+    options.scheduler = {
+        .max_running = 4, .max_batch_tokens = 200, .min_chunk_tokens = 4, .target_step_ms = 30};
+    options.num_blocks = 1000;
+    std::vector<int32_t> rows;
+    double elapsed_ms = 0;
+    Answer decoding;
+    Answer prefilling;
+    {
+      Engine engine(
+          options,
+          std::make_unique<FakeWorkers>(FakeOptions{
+              .depth = depth, .token_time = std::chrono::microseconds(500), .mixed_rows = &rows}),
+          kTokenizer);
+      auto first = request_of(std::string(40, 'a'), 450);
+      const uint64_t id = first->id;
+      engine.submit(std::move(first), std::make_unique<AnswerSink>(decoding));
+      REQUIRE(decoding.wait_for_events(3));
+      const auto before = Clock::now();
+      engine.submit(request_of(std::string(1500, 'x'), 1),
+                    std::make_unique<AnswerSink>(prefilling));
+      REQUIRE(prefilling.wait_for_end());
+      elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - before).count();
+      engine.cancel(id);
+    }
+    INFO("depth " << depth << ", " << rows.size() << " steps");
+    REQUIRE(rows.size() > 10);
+    // However slow the machine: the chunks follow what was measured. With the wait for the step
+    // before counted in, a step would take half of the 30 ms.
+    CHECK(elapsed_ms / static_cast<double>(rows.size()) >= 20);
+  }
+}
+
 TEST_CASE("engine sleeps while nothing is to do") {
   Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -3,9 +3,11 @@
 // Also a sink that keeps what it is told.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,8 +31,12 @@ inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab, 
 struct FakeOptions {
   int depth = 1;
   std::chrono::microseconds step_time{0};
+  std::chrono::microseconds token_time{0};  // more for each row
   int64_t fail_at_step = -1;
-  int32_t vocab = 26;  // tokens are 'a' + 0..25
+  int32_t vocab = 26;   // tokens are 'a' + 0..25
+  int32_t poison = -1;  // a token after which the logits of a sequence are not finite
+  // (optional) rows of each step that mixes a prompt's chunk with sequences that decode
+  std::vector<int32_t>* mixed_rows = nullptr;
 };
 
 class FakeWorkers final : public WorkerGroup {
@@ -50,18 +56,32 @@ class FakeWorkers final : public WorkerGroup {
     for (const SampleRow& row : batch.sample_rows) {
       auto& known = slots_[row.slot];
       known.resize(static_cast<size_t>(row.position));
-      const int32_t id = 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
+      const bool is_poisoned =
+          std::find(known.begin(), known.end(), options_.poison) != known.end();
+      const int32_t id =
+          is_poisoned ? 0 : 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
       known.push_back(id);
-      result.sampled.push_back({.token = {.id = id, .logprob = -0.5F}, .top_tokens = {}});
+      const float logprob = is_poisoned ? std::numeric_limits<float>::quiet_NaN() : -0.5F;
+      result.sampled.push_back({.token = {.id = id, .logprob = logprob}, .top_tokens = {}});
     }
-    for (const ScoreRow& row : batch.score_rows)
-      result.scores.push_back(static_cast<float>(-row.target_id));
+    for (const ScoreRow& row : batch.score_rows) {
+      const bool is_poisoned = batch.token_ids[static_cast<size_t>(row.row)] == options_.poison;
+      result.scores.push_back(is_poisoned ? std::numeric_limits<float>::quiet_NaN()
+                                          : static_cast<float>(-row.target_id));
+    }
+    if (options_.mixed_rows != nullptr && batch.num_sequences() > 1 &&
+        batch.num_tokens() > batch.num_sequences()) {
+      options_.mixed_rows->push_back(batch.num_tokens());
+    }
+    times_.push_back(options_.step_time + batch.num_tokens() * options_.token_time);
     results_.push_back(std::move(result));
     return static_cast<Ticket>(num_steps_);
   }
 
   const StepResult& wait(Ticket /*ticket*/) override {
-    if (options_.step_time.count() > 0) std::this_thread::sleep_for(options_.step_time);
+    // One after the other, as a device does them.
+    if (times_.front().count() > 0) std::this_thread::sleep_for(times_.front());
+    times_.pop_front();
     current_ = std::move(results_.front());
     results_.pop_front();
     return current_;
@@ -73,6 +93,7 @@ class FakeWorkers final : public WorkerGroup {
   std::map<int32_t, std::vector<int32_t>> slots_;
   std::map<int32_t, uint64_t> seeds_;
   std::deque<StepResult> results_;
+  std::deque<std::chrono::microseconds> times_;
   StepResult current_;
 };
 

@@ -4,8 +4,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/log.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/matmul_probe.h"
+#include "tests/damaged_model.h"
+#include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
@@ -54,6 +57,43 @@ TEST_CASE("float32 is its own reference; rounding and quantising show, each in i
   const LogitCheck coarse = check_demo("bf16", "int4");
   CHECK(coarse.mean_kl > 3 * rounded.mean_kl);
   CHECK(coarse.mean_kl < 0.5);
+}
+
+TEST_CASE("logits that are not finite are no divergence of 0: the check says what is broken") {
+  const auto failure = [](const std::string& folder, const std::string& dtype,
+                          const std::string& quantize) -> std::string {
+    ModelOptions options;
+    options.model = folder;
+    options.dtype = dtype;
+    options.quantize = quantize;
+    options.backend = "cpu";
+    options.num_threads = 1;
+    options.max_running = 8;
+    const auto model = ServedModel::load(options);
+    try {
+      (void)check_logits(*model);
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::kNotFinite);
+      return error.what();
+    }
+    return "no error";
+  };
+  set_log_level(LogLevel::kOff);  // a line for each of some 4,000 requests
+  // A weight of each kind: met by every token, and in every format that weights are held in.
+  const TempFolder folder;
+  for (const char* tensor :
+       {"model.layers.0.input_layernorm.weight", "model.layers.0.self_attn.q_proj.weight",
+        "model.layers.1.self_attn.v_proj.weight", "model.layers.1.mlp.down_proj.weight",
+        "model.layers.2.mlp.gate_proj.weight", "model.norm.weight", "model.embed_tokens.weight"}) {
+    for (const uint16_t bits : {kBf16Nan, kBf16Infinity}) {
+      write_damaged_demo(folder.file("m"), tensor, 70, bits);
+      for (const char* quantize : {"none", "int8", "int4"}) {
+        INFO(tensor << (bits == kBf16Nan ? " NaN " : " infinity ") << quantize);
+        CHECK_THAT(failure(folder.file("m"), "bf16", quantize),
+                   Catch::Contains("bf16") && Catch::Contains("weights are damaged"));
+      }
+    }
+  }
 }
 
 TEST_CASE("the matmul probe gives figures that a processor can have") {

@@ -135,7 +135,7 @@ TEST_CASE("alternatives include all that tie with the last one") {
 }
 
 TEST_CASE("alternatives never include what has no probability") {
-  const Floats logits = {-kInfinity, 1.0F, std::nanf(""), 0.0F};
+  const Floats logits = {-kInfinity, 1.0F, -kInfinity, 0.0F};
   CHECK(top_ids(sample(logits, {.top_n_tokens = 4})) == std::vector<int32_t>{1, 3});
 }
 
@@ -223,29 +223,77 @@ TEST_CASE("filters follow each other and the temperature comes first") {
   CHECK(survivors(peaked, {.typical_p = 0.2F, .min_p = 0.9F}) == Ids{1});
 }
 
-TEST_CASE("broken logits do not break the sampler") {
+std::vector<SamplingParams> all_ways_to_pick() {
+  std::vector<SamplingParams> out;
+  for (const bool do_sample : {false, true}) {
+    out.push_back({.do_sample = do_sample, .top_n_tokens = 2});
+    out.push_back({.do_sample = do_sample, .temperature = 0.01F, .top_k = 2, .top_p = 0.5F});
+    out.push_back({.do_sample = do_sample, .typical_p = 0.5F, .min_p = 0.1F});
+    out.push_back({.do_sample = do_sample,
+                   .repetition_penalty = 1.5F,
+                   .logit_bias = {{.id = 0, .bias = 3.0F}},
+                   .watermark = true,
+                   .top_n_tokens = 1});
+  }
+  return out;
+}
+
+TEST_CASE("logits that are not finite have no token and no log-probability") {
   const float nan = std::nanf("");
+  // In every lane, in the tail, alone and beside others; of a long row at either end.
+  std::vector<Floats> rows = {{nan},
+                              {nan, nan},
+                              {nan, 1.0F, nan, -40.0F},
+                              {0.0F, kInfinity, 3.0F},
+                              {-kInfinity},
+                              {-kInfinity, -kInfinity, -kInfinity},
+                              {nan, -kInfinity},
+                              {kInfinity, nan},
+                              Floats(100, kInfinity)};
+  for (const size_t at : {0, 15, 16, 1023, 1024, 2999}) {
+    for (const float bad : {nan, -nan, kInfinity}) {
+      rows.emplace_back(3000, -1.0F);
+      rows.back()[at] = bad;
+    }
+  }
+  for (const MathCase& c : math_cases()) {
+    for (const Floats& row : rows) {
+      INFO(c.name << ", " << row.size() << " logits, the first is " << row[0]);
+      for (const SamplingParams& params : all_ways_to_pick()) {
+        const SampledToken sampled =
+            sample(row, params, {.history = {{0, 1}}, .previous_id = 0}, c.math);
+        CHECK(std::isnan(sampled.token.logprob));
+        CHECK(sampled.token.id == 0);
+        CHECK(sampled.top_tokens.empty());
+      }
+      CHECK(std::isnan(score_row(row.data(), static_cast<int32_t>(row.size()), 0, c.math)));
+    }
+    // The id still keeps to the mask: the step after may have begun with it.
+    const uint32_t allowed[] = {0b100U};
+    CHECK(sample({nan, 1.0F, nan}, {}, {.allowed = allowed}, c.math).token.id == 2);
+  }
+}
+
+TEST_CASE("tokens may be forbidden, and finite logits leave the range of floats on the way") {
   for (const MathCase& c : math_cases()) {
     INFO(c.name);
-    for (const bool do_sample : {false, true}) {
-      for (const SamplingParams& params :
-           {SamplingParams{.do_sample = do_sample, .top_n_tokens = 2},
-            SamplingParams{.do_sample = do_sample, .temperature = 0.01F, .top_k = 2, .top_p = 0.5F},
-            SamplingParams{.do_sample = do_sample, .typical_p = 0.5F, .min_p = 0.1F}}) {
-        CHECK(sample({nan, 1.0F, nan, -40.0F}, params, {}, c.math).token.id == 1);
-        const SampledToken none = sample({nan, -kInfinity, nan}, params, {}, c.math);
-        CHECK(none.token.id == 0);
-        CHECK(none.token.logprob == -kInfinity);
-        CHECK(none.top_tokens.empty());
-        const SampledToken infinite = sample({0.0F, kInfinity, 3.0F}, params, {}, c.math);
-        CHECK(infinite.token.id == 1);
-        CHECK(infinite.token.logprob == 0.0F);
-        const uint32_t allowed[] = {0b100U};
-        CHECK(sample({nan, 1.0F, nan}, params, {.allowed = allowed}, c.math).token.id == 2);
-        CHECK(sample({3e38F, 1.0F}, params, {.history = {{1, 1}}}, c.math).token.id == 0);
-      }
+    for (const SamplingParams& params : all_ways_to_pick()) {
+      Extra extra{.history = {{1, 1}}, .previous_id = 0};
+      const SampledToken one = sample({-kInfinity, -kInfinity, -2.0F}, params, extra, c.math);
+      CHECK(one.token.id == 2);
+      CHECK(one.token.logprob == 0.0F);
+      CHECK(sample({3e38F, 1.0F}, params, extra, c.math).token.id == 0);
+      const float largest = std::numeric_limits<float>::max();
+      CHECK(std::isfinite(sample({largest, -largest}, params, extra, c.math).token.logprob));
+      const uint32_t none[] = {0U};
+      extra.allowed = none;
+      CHECK(sample({1.0F, 2.0F}, params, extra, c.math).token.id == 0);
     }
-    CHECK(score_row(Floats{nan, 1.0F}.data(), 2, 0, c.math) == -kInfinity);
+    const SamplingParams forced{.do_sample = true, .logit_bias = {{.id = 1, .bias = 3e38F}}};
+    CHECK(sample({1.0F, 3e38F}, forced, {}, c.math).token.id == 1);
+    const Floats row = {-kInfinity, 1.0F};
+    CHECK(score_row(row.data(), 2, 0, c.math) == -kInfinity);
+    CHECK(score_row(row.data(), 2, 1, c.math) == 0.0F);
   }
 }
 

@@ -43,6 +43,54 @@ TEST_CASE("kv cache holds freed blocks back until the step that may write them h
   CHECK(cache.num_free() == 4);
 }
 
+TEST_CASE("kv cache counts what comes back when the steps in flight retire") {
+  KvCache cache(6, 4);
+  const auto prompt = tokens(13);
+  KvLease first;
+  REQUIRE(cache.grow(first, 13));
+  cache.publish(0, prompt, 12, first);
+  KvLease second = cache.match(0, prompt, 12);
+  CHECK(cache.num_retiring() == 0);
+  cache.step_submitted(1);
+  CHECK(cache.has_steps_in_flight());
+  first.reset();
+  CHECK(cache.num_retiring() == 1);  // the second holds the other three
+  CHECK(cache.num_used() == 4);
+  second.reset();
+  CHECK(cache.num_retiring() == 4);
+  // Wanted again before they are gone.
+  KvLease third = cache.match(0, prompt, 8);
+  CHECK(cache.num_retiring() == 2);
+  CHECK(cache.num_missing_blocks(third, 20) == 1);
+  CHECK(cache.num_missing_blocks(third, 16) == 0);
+  cache.check_integrity();
+  cache.step_retired(1);
+  CHECK_FALSE(cache.has_steps_in_flight());
+  CHECK(cache.num_retiring() == 0);
+  CHECK(cache.num_used() == 2);
+  CHECK(cache.num_cached() == 1);
+  CHECK(cache.num_free() == 3);
+  cache.check_integrity();
+}
+
+TEST_CASE("kv cache takes an unused lease back at once, whatever is in flight") {
+  KvCache cache(4, 4);
+  const auto prompt = tokens(9);
+  KvLease first;
+  REQUIRE(cache.grow(first, 9));
+  cache.publish(0, prompt, 8, first);
+  first.reset();
+  CHECK(cache.num_cached() == 2);
+  cache.step_submitted(1);
+  KvLease looked = cache.match(0, prompt, 8);
+  CHECK(cache.num_cached() == 0);
+  looked.drop_unused();
+  CHECK(looked.num_blocks() == 0);
+  CHECK(cache.num_cached() == 2);
+  CHECK(cache.num_retiring() == 0);
+  cache.check_integrity();
+}
+
 TEST_CASE("kv cache lets a lease adopt what a twin has published meanwhile") {
   KvCache cache(16, 4);
   const auto prompt = tokens(13);

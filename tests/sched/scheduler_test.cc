@@ -1,5 +1,7 @@
 #include "engine/sched/scheduler.h"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <deque>
 #include <memory>
@@ -11,8 +13,13 @@ namespace {
 
 constexpr int32_t kBlock = 4;
 
-// Runs the scheduler against a model whose next token is a hash of all tokens before it, so that
-// any mistake in what was computed for whom shows up as a wrong token.
+// Ends besides length: an end token, and a stop string of two.
+constexpr int32_t kEos = 4;
+constexpr std::array<int32_t, 2> kStop = {1, 2};
+
+// Runs the scheduler against a model whose next token is a hash of the seed and all tokens before
+// it, so that any mistake in what was computed for whom, and how it was sampled, shows up as a
+// wrong token.
 struct Fixture {
   explicit Fixture(int32_t num_blocks, SchedulerOptions options = {})
       : kv_cache(num_blocks, kBlock), scheduler(options, kv_cache) {}
@@ -25,12 +32,26 @@ struct Fixture {
   std::vector<std::unique_ptr<Request>> requests;
   std::vector<std::unique_ptr<Sequence>> sequences;
   std::vector<std::vector<int32_t>> slot_tokens = std::vector<std::vector<int32_t>>(256);
+  std::vector<uint64_t> slot_seeds = std::vector<uint64_t>(256);
   int64_t num_rows = 0;
+  bool ends_early = false;  // by kEos and kStop too
 
-  static int32_t next_token(std::span<const int32_t> context) {
-    uint32_t hash = 2166136261U;
+  static int32_t next_token(std::span<const int32_t> context, uint64_t seed) {
+    uint32_t hash = 2166136261U ^ static_cast<uint32_t>(seed);
     for (const int32_t token : context) hash = (hash ^ static_cast<uint32_t>(token)) * 16777619U;
     return static_cast<int32_t>(hash % 5);
+  }
+
+  // Whether a sequence that has generated so much of its tokens is done.
+  bool has_ended(const Sequence& sequence, int32_t num_generated) const {
+    if (num_generated >= sequence.request->max_new_tokens) return true;
+    if (!ends_early || num_generated == 0) return false;
+    const auto generated = std::span(sequence.token_ids)
+                               .subspan(static_cast<size_t>(sequence.num_prompt_tokens),
+                                        static_cast<size_t>(num_generated));
+    if (generated.back() == kEos) return true;
+    return generated.size() >= kStop.size() &&
+           std::equal(kStop.begin(), kStop.end(), generated.end() - kStop.size());
   }
 
   Sequence& add(std::vector<int32_t> prompt, int32_t max_new_tokens, uint32_t index = 0) {
@@ -44,6 +65,7 @@ struct Fixture {
     auto sequence = std::make_unique<Sequence>();
     sequence->request = requests.back().get();
     sequence->sampling.sequence_index = index;
+    sequence->sampling.seed = sequences.size();
     sequence->token_ids = requests.back()->prompt_ids;
     sequence->num_prompt_tokens = sequence->num_tokens();
     sequences.push_back(std::move(sequence));
@@ -59,13 +81,14 @@ struct Fixture {
     for (const SlotStart& start : batch.slot_starts) {
       slot_tokens[static_cast<size_t>(start.slot)].assign(start.token_ids.begin(),
                                                           start.token_ids.end());
+      slot_seeds[static_cast<size_t>(start.slot)] = start.sampling.seed;
     }
     std::vector<SampledToken> sampled;
     for (const SampleRow& row : batch.sample_rows) {
       auto& known = slot_tokens[static_cast<size_t>(row.slot)];
       REQUIRE(static_cast<int32_t>(known.size()) >= row.position);
       known.resize(static_cast<size_t>(row.position));
-      const int32_t token = next_token(known);
+      const int32_t token = next_token(known, slot_seeds[static_cast<size_t>(row.slot)]);
       known.push_back(token);
       sampled.push_back({.token = {.id = token}, .top_tokens = {}});
     }
@@ -81,10 +104,11 @@ struct Fixture {
     in_flight_tokens.pop_front();
     for (const auto& part : scheduled.parts) {
       Sequence& sequence = *part.sequence;
-      if (part.appended && sequence.num_generated_tokens() >= sequence.request->max_new_tokens) {
+      if (part.appended && has_ended(sequence, sequence.num_generated_tokens())) {
         scheduler.remove(sequence);
       }
     }
+    kv_cache.check_integrity();
     REQUIRE(kv_cache.num_free() + kv_cache.num_used() + kv_cache.num_cached() ==
             kv_cache.num_blocks());
   }
@@ -104,10 +128,12 @@ struct Fixture {
     CHECK(kv_cache.num_used() == 0);
     for (const auto& sequence : sequences) {
       CHECK(sequence->finished);
-      CHECK(sequence->num_generated_tokens() == sequence->request->max_new_tokens);
+      CHECK(has_ended(*sequence, sequence->num_generated_tokens()));
       for (int32_t i = sequence->num_prompt_tokens; i < sequence->num_tokens(); ++i) {
+        REQUIRE_FALSE(has_ended(*sequence, i - sequence->num_prompt_tokens));
         REQUIRE(sequence->token_ids[static_cast<size_t>(i)] ==
-                next_token(std::span(sequence->token_ids).first(static_cast<size_t>(i))));
+                next_token(std::span(sequence->token_ids).first(static_cast<size_t>(i)),
+                           sequence->sampling.seed));
       }
     }
   }
@@ -238,12 +264,78 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "scheduler gives every sequence its own tokens over random loads, one or two steps deep") {
+    "scheduler tells the device whose slot it is with the first tokens, however long they wait") {
+  Fixture fixture(3, {.max_running = 2, .max_batch_tokens = 64});
+  Sequence& first = fixture.add(prompt_of(9, 1), 50);
+  REQUIRE(fixture.submit());
+  REQUIRE(fixture.submit());
+  fixture.scheduler.remove(first);  // as if its last token had ended it
+  fixture.add(prompt_of(9, 2), 2);
+  // Admitted, but all blocks are still held for the steps in flight.
+  CHECK_FALSE(fixture.submit());
+  fixture.retire();
+  CHECK_FALSE(fixture.submit());
+  fixture.retire();
+  REQUIRE(fixture.submit());
+  REQUIRE(fixture.batch.slot_starts.size() == 1);
+  CHECK(fixture.batch.slot_starts[0].sampling.seed == 1);
+  CHECK(fixture.batch.slot_starts[0].token_ids.size() == 9);
+  fixture.retire();
+  REQUIRE(fixture.submit());
+  CHECK(fixture.batch.slot_starts.empty());
+  fixture.retire();
+  CHECK(fixture.sequences[1]->finished);
+}
+
+TEST_CASE("scheduler preempts no more than it takes while freed blocks are held for a step") {
+  Fixture fixture(12, {.max_running = 8, .max_batch_tokens = 64});
+  std::vector<Sequence*> sequences;
+  for (int32_t i = 0; i < 4; ++i) sequences.push_back(&fixture.add(prompt_of(8, i + 1), 12));
+  // All want their fourth block in the same step; there are twelve. What the youngest gives back is
+  // enough for the others.
+  for (int guard = 0; guard < 100 && fixture.scheduler.num_preemptions() == 0; ++guard) {
+    while (fixture.in_flight.size() < 2 && fixture.submit()) {
+    }
+    if (fixture.scheduler.num_preemptions() == 0) fixture.retire();
+  }
+  CHECK(fixture.scheduler.num_preemptions() == 1);
+  CHECK(sequences[3]->num_preemptions == 1);
+  CHECK(fixture.scheduler.num_running() == 3);
+  fixture.run_all(2);
+  CHECK(sequences[0]->num_preemptions == 0);
+}
+
+TEST_CASE(
+    "scheduler lets a prefill without a block wait for a step in flight, and preempts nobody") {
+  Fixture fixture(18, {.max_running = 8, .max_batch_tokens = 32});
+  Sequence& prefilling = fixture.add(prompt_of(65, 1), 2);
+  fixture.step();
+  CHECK(prefilling.num_computed_tokens == 32);
+  prefilling.paused = true;
+  for (const int32_t length : {15, 7, 3}) fixture.add(prompt_of(length, length), 3);
+  REQUIRE(fixture.submit());
+  REQUIRE(fixture.submit());
+  fixture.retire();
+  REQUIRE(fixture.submit());
+  fixture.retire();
+  // Now all blocks are taken, and the last tokens of the three are in flight.
+  CHECK(fixture.kv_cache.num_free() + fixture.kv_cache.num_cached() == 0);
+  prefilling.paused = false;
+  CHECK_FALSE(fixture.submit());
+  CHECK(fixture.scheduler.num_preemptions() == 0);
+  fixture.run_all(2);
+  CHECK(fixture.scheduler.num_preemptions() == 0);
+}
+
+TEST_CASE(
+    "scheduler gives every sequence its own tokens over random loads, one or two steps deep, "
+    "whatever ends them") {
   for (const size_t depth : {size_t{1}, size_t{2}}) {
     std::mt19937 random(static_cast<uint32_t>(depth));
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 200; ++round) {
       Fixture fixture(24, {.max_running = static_cast<int32_t>(random() % 6 + 1),
                            .max_batch_tokens = static_cast<int32_t>(random() % 30 + 8)});
+      fixture.ends_early = round % 2 == 1;
       for (int i = 0; i < 12; ++i) {
         std::vector<int32_t> prompt;
         for (auto length = random() % 40 + 1; length > 0; --length) {

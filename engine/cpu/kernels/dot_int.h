@@ -13,12 +13,16 @@
 namespace tgi {
 
 // Rounds one group of x: scale = max |x| / 127, to the nearest multiple, ties to even; zeros behind
-// `count` up to group_size, a multiple of 16. Returns the scale.
+// `count` up to group_size, a multiple of 16. Returns the scale: NaN when there is a NaN or an
+// infinity, which no integer can pass on.
 template <typename V>
 float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* out) {
   V highest = V::zero();
+  V rest = V::zero();
   for (int64_t i = 0; i < count; i += 16) {
-    highest = V::max(V::load_first(x + i, count - i).abs(), highest);
+    const V value = V::load_first(x + i, count - i);
+    highest = V::max(value.abs(), highest);
+    rest = rest + (value - value);
   }
   const float largest = highest.max_lane();
   const V inverse = V::set1(largest > 0.0F ? 127.0F / largest : 0.0F);
@@ -31,7 +35,7 @@ float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* 
     __builtin_memcpy(bits, lanes, sizeof bits);
     for (int lane = 0; lane < 16; ++lane) out[i + lane] = static_cast<int8_t>(bits[lane] & 0xFFU);
   }
-  return largest / 127.0F;
+  return largest / 127.0F + rest.sum();
 }
 
 // `Ints` computes with sixteen lanes of int32:

@@ -3,6 +3,8 @@
 // add no error of their own. Done once, at load.
 #pragma once
 
+#include <limits>
+
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/pack.h"
 #include "engine/cpu/panel_layout.h"
@@ -29,16 +31,21 @@ V round_clamped(V x, V inverse, float lowest, float highest) {
   return V::max(V::min(rounded, V::set1(highest)), V::set1(lowest));
 }
 
-// The value of largest magnitude, with its sign: of equal ones the positive.
+// The value of largest magnitude, with its sign: of equal ones the positive. NaN when there is a
+// NaN or an infinity: a group that can't be rounded is NaN as a whole, so that it shows in the
+// logits.
 template <typename V>
 float signed_largest(const float* x, int64_t count) {
   V high = V::zero();
   V low = V::zero();
+  V rest = V::zero();
   for (int64_t i = 0; i < count; i += 16) {
     const V value = V::load(x + i);
     high = V::max(value, high);
     low = V::max(-value, low);
+    rest = rest + (value - value);
   }
+  if (__builtin_isnan(rest.sum())) return std::numeric_limits<float>::quiet_NaN();
   const float up = high.max_lane();
   const float down = low.max_lane();
   return down > up ? -down : up;
@@ -65,6 +72,7 @@ struct QuantiseInt4 {
 
   static float scale(const float* x, int64_t count) {
     const float largest = signed_largest<V>(x, count);
+    if (__builtin_isnan(largest)) return largest;
     return least_error_int4_scale(
         largest, [](float scale) { return widen_to_bf16<V>(scale); },
         [&](float scale) { return squared_error(x, count, scale); });

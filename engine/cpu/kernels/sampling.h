@@ -34,7 +34,7 @@ float sum_exp(const float* x, int64_t count, float shift) {
     const int64_t end = begin + kStretch < count ? begin + kStretch : count;
     V part = V::zero();
     for (int64_t i = begin; i < end; i += 16) {
-      const V e = exp_or_zero(V::load_first(x + i, count - i) - V::set1(shift));
+      const V e = vector_exp(V::load_first(x + i, count - i) - V::set1(shift));  // NaN stays
       part = part + V::select(V::first_lanes(count - i), e, V::zero());
     }
     total = total + part;

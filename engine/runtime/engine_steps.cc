@@ -1,0 +1,172 @@
+// Engine: a step from the batch to what its requests are told.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/log.h"
+#include "engine/runtime/engine.h"
+
+namespace tgi {
+
+bool Engine::submit_step() {
+  const auto began = Clock::now();
+  ScheduledStep scheduled;
+  if (!spare_steps_.empty()) {
+    scheduled = std::move(spare_steps_.back());
+    spare_steps_.pop_back();
+  }
+  if (!scheduler_.next_batch(batch_, scheduled)) {
+    spare_steps_.push_back(std::move(scheduled));
+    return false;
+  }
+  const auto now = Clock::now();
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
+    if (live.first_scheduled_at.time_since_epoch().count() == 0) live.first_scheduled_at = now;
+  }
+  const Ticket ticket = workers_->submit(batch_);
+  in_flight_.push_back({ticket, began, now, std::move(scheduled)});
+  return true;
+}
+
+void Engine::retire_step() {
+  InFlight step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const StepResult& result = workers_->wait(step.ticket);
+  const auto now = Clock::now();
+  // Submitted while another ran, it began when that was done.
+  step.started = std::max(step.started, last_computed_);
+  last_computed_ = now;
+  scheduler_.step_retired(step.scheduled, result.sampled);
+  scheduler_.observe_step_time(
+      step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
+  ++counters_.num_steps;
+  take_scores(step.scheduled, result);
+  take_tokens(step.scheduled, result, now);
+  fail_marked();
+  std::erase_if(ending_, [](const auto& live) { return live->num_steps_in_flight() == 0; });
+  observe_step(step, now);
+  spare_steps_.push_back(std::move(step.scheduled));
+}
+
+void Engine::observe_step(const InFlight& step, Clock::time_point computed) {
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  const bool has_prompt = step.scheduled.num_prefill_tokens > 0;
+  StepKindMetrics& kind = has_prompt ? metrics_.prefill : metrics_.decode;
+  const auto now = Clock::now();
+  ++kind.num_steps;
+  kind.inference_s.observe(seconds(now - step.began));
+  kind.forward_s.observe(seconds(computed - step.started));
+  kind.deliver_s.observe(seconds(now - computed));
+  if (!has_prompt) return;
+  metrics_.batch_size.observe(static_cast<double>(step.scheduled.parts.size()));
+  if (step.scheduled.num_decode_tokens > 0) ++metrics_.num_mixed_steps;
+}
+
+void Engine::take_tokens(const ScheduledStep& scheduled,
+                         const StepResult& result,
+                         Clock::time_point now) {
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    if (part.not_finite) mark_not_finite(*part.sequence, part.sequence->num_tokens());
+  }
+  size_t next_sampled = 0;
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    if (!part.samples) continue;
+    const SampledToken& sampled = result.sampled[next_sampled++];
+    if (!part.appended) continue;
+    auto& sequence = *static_cast<LiveSequence*>(part.sequence);
+    if (sequence.live->failure == nullptr) take_token(sequence, sampled, now);
+  }
+}
+
+// The request fails when the step has been gone through: its other sequences may be in it too.
+void Engine::mark_not_finite(const Sequence& sequence, int32_t num_tokens) {
+  LiveRequest& live = *static_cast<const LiveSequence&>(sequence).live;
+  if (live.failure != nullptr) return;
+  live.failure = std::make_unique<Error>(
+      Code::kNotFinite,
+      fmt::format(
+          "the model's logits after {} token{} are not finite (NaN or infinity): its weights "
+          "are damaged, or its numbers overflow in this dtype; `tgi doctor` tells which",
+          num_tokens, num_tokens == 1 ? "" : "s"));
+  failing_.push_back(&live);
+}
+
+void Engine::fail_marked() {
+  for (LiveRequest* live : failing_) {
+    log_warn("logits are not finite",
+             {{"request", live->request->id}, {"error", live->failure->what()}});
+    ++metrics_.num_not_finite;
+    fail_request(*live, *live->failure);
+  }
+  failing_.clear();
+}
+
+void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& result) {
+  size_t next = 0;
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    if (part.num_scores == 0) continue;
+    LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
+    for (int32_t i = 0; i < part.num_scores; ++i) {
+      const float score = result.scores[next++];
+      if (std::isnan(score) && !part.sequence->finished) {
+        mark_not_finite(*part.sequence, part.first_scored_token + i);
+      }
+      const auto at = static_cast<size_t>(part.first_scored_token + i);
+      if (at < live.prompt_tokens.size() && std::isfinite(score))
+        live.prompt_tokens[at].logprob = shortest_double(score);
+    }
+  }
+}
+
+void Engine::take_token(LiveSequence& sequence,
+                        const SampledToken& sampled,
+                        Clock::time_point now) {
+  LiveRequest& live = *sequence.live;
+  ++counters_.num_generated_tokens;
+  if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
+  live.last_token_at = now;
+  ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);
+  if (live.request->stream) {
+    if (!sequence.echoed) event.text.insert(0, live.request->echo_text);
+    sequence.echoed = true;
+    live.sink->on_token(std::move(event));
+    ++live.num_unacknowledged;
+  }
+  if (sequence.ended) {
+    scheduler_.remove(sequence);
+    if (++live.num_ended == static_cast<int32_t>(live.sequences.size())) finish_request(live);
+    return;
+  }
+  if (live.num_unacknowledged >= kMaxUnacknowledged && !live.paused) {
+    live.paused = true;
+    live.paused_at = now;
+    ++num_paused_;
+    for (const auto& each : live.sequences) each->paused = true;
+  }
+}
+
+void Engine::finish_request(LiveRequest& live) {
+  ipc::DoneEvent done = live.make_done(Clock::now());
+  int64_t num_generated = done.best.num_generated_tokens;
+  for (const auto& other : done.others) num_generated += other.num_generated_tokens;
+  counters_.num_cached_tokens += done.num_cached_tokens;
+  if (done.num_cached_tokens > 0) ++metrics_.num_prefix_hits;
+  const double tokens_after_first =
+      static_cast<double>(std::max<int64_t>(done.best.num_generated_tokens - 1, 1));
+  log_info("request done",
+           {{"request", live.request->id},
+            {"prompt_tokens", done.num_prompt_tokens},
+            {"cached_tokens", done.num_cached_tokens},
+            {"generated_tokens", num_generated},
+            {"finish_reason", ipc::finish_reason_name(done.best.finish_reason)},
+            {"queue_ms", fmt::format("{:.1f}", done.timings.queue_ms)},
+            {"ttft_ms", fmt::format("{:.1f}", done.timings.time_to_first_token_ms)},
+            {"tpot_ms", fmt::format("{:.2f}", done.timings.decode_ms / tokens_after_first)}});
+  live.sink->on_done(std::move(done));
+  drop_request(live);
+}
+
+}  // namespace tgi
