@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/model/architecture.h"
@@ -38,6 +40,7 @@ struct LoadedRanks {
   std::string backend;
   std::string isa;
   std::string device;      // of rank 0, for people
+  std::vector<LeftOutKernels> left_out;
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
   int32_t max_top_tokens = 0;
