@@ -18,10 +18,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // ---- attention
 
-constexpr int32_t kHeadDim = 40;  // not a multiple of 16
+constexpr int32_t kHeadDim = 20;  // not a multiple of 16
 constexpr int32_t kGroup = 3;     // query heads of a KV head
 constexpr int32_t kBlockSize = 16;
-constexpr int32_t kContext = 150;  // three tiles, the last not full
+constexpr int32_t kContext = 75;  // two tiles, the last not full
 
 struct AttentionCase {
   int32_t num_queries;  // the last of the context
@@ -29,10 +29,10 @@ struct AttentionCase {
   int32_t sliding_window;
 };
 // Decoding, some rows, and as many as there may be.
-constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0}, {3, 20.0F, 0}, {8, 0.0F, 70}};
+constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0}, {3, 20.0F, 0}, {8, 0.0F, 50}};
 
 // Positions lie in the blocks of this table.
-constexpr std::array<int32_t, 10> kBlockTable = {7, 2, 9, 0, 4, 1, 8, 3, 6, 5};
+constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
 
 void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<const float> values) {
   for (int32_t position = 0; position < kContext; ++position) {
@@ -46,12 +46,13 @@ void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<cons
 
 constexpr int64_t kCols = 83;
 
-// Ordinary numbers of several sizes, and all that is special.
+// Ordinary numbers of several sizes, and all that is special. Not denormals: no op makes any (see
+// flush_denormals.h), and a maximum of two numbers keeps or flushes them as the processor likes.
 std::span<float> special_floats(KernelChecks& checks, int64_t count) {
   const std::span<float> out = checks.random_floats(count);
   for (size_t i = 0; i < out.size(); ++i) out[i] *= i % 3 == 0 ? 1.0F : i % 3 == 1 ? 8.0F : 90.0F;
-  constexpr float kSpecial[] = {0.0F,   -0.0F,  kInfinity, -kInfinity, kNan,
-                                1e-40F, -1e30F, 1e30F,     88.7F,      -103.9F};
+  constexpr float kSpecial[] = {0.0F,   -0.0F, kInfinity, -kInfinity, kNan,
+                                -1e30F, 1e30F, 88.7F,     -103.9F};
   for (size_t i = 0; i < std::size(kSpecial); ++i) out[7 * i + 2] = kSpecial[i];
   return out;
 }
@@ -134,7 +135,8 @@ void add_elementwise_checks(KernelChecks& checks) {
 constexpr int64_t kLogits = 1100;  // more than are summed at once
 
 void add_draw_checks(KernelChecks& checks, std::span<const float> logits) {
-  constexpr int kDraws = 8;
+  constexpr int kDraws = 3;
+  constexpr int64_t kIds = 300;
   const std::span<float> out = checks.floats(kDraws);
   const std::span<std::byte> room = checks.bytes(kCols * int64_t{sizeof(int32_t)});
   const std::span<int32_t> ids(reinterpret_cast<int32_t*>(room.data()), kCols);
@@ -147,7 +149,7 @@ void add_draw_checks(KernelChecks& checks, std::span<const float> logits) {
     }
     return std::span<const float>(out);
   };
-  checks.add("draw", [=](const KernelTable& k) { return draw(k, nullptr, kLogits); });
+  checks.add("draw", [=](const KernelTable& k) { return draw(k, nullptr, kIds); });
   checks.add("draw from a list",
              [=](const KernelTable& k) { return draw(k, ids.data(), std::ssize(ids)); });
 }
@@ -227,7 +229,7 @@ void add_attention_checks(KernelChecks& checks) {
                                  .num_rows = one.num_queries * kGroup,
                                  .first_position = kContext - one.num_queries,
                                  .block_table = kBlockTable.data(),
-                                 .scale = 0.16F,
+                                 .scale = 0.22F,
                                  .softcap = one.softcap,
                                  .sliding_window = one.sliding_window,
                                  .scratch = scratch.data()};

@@ -16,6 +16,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "engine/cpu/host_resources.h"
@@ -24,6 +25,8 @@ namespace tgi {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int kMostFiles = 65536;
 
 // What ends the child when a kernel is bad; SIGPROF: it took too long.
 constexpr int kFaults[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
@@ -54,9 +57,11 @@ void close_files() {
 #ifdef SYS_close_range
   if (::syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
 #endif
+  // Before Linux 5.9. There may be a limit of a billion.
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  for (int file = 3; file < static_cast<int>(limit.rlim_cur); ++file) ::close(file);
+  const int end = limit.rlim_cur < kMostFiles ? static_cast<int>(limit.rlim_cur) : kMostFiles;
+  for (int file = 3; file < end; ++file) ::close(file);
 }
 
 void limit_child(pid_t parent, std::chrono::milliseconds processor_time) {
