@@ -45,7 +45,7 @@ struct DeviceInfo {
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   int32_t max_top_tokens =
       std::numeric_limits<int32_t>::max();  // reported alternatives, ties included
-  std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
+  std::vector<LeftOutKernels> left_out{};   // better ones than those of `isa`
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.

@@ -39,7 +39,7 @@ struct LoadedRanks {
   PlannedMemory plan;  // of each rank
   std::string backend;
   std::string isa;
-  std::string device;      // of rank 0, for people
+  std::string device;  // of rank 0, for people
   std::vector<LeftOutKernels> left_out;
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
