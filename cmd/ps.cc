@@ -68,6 +68,10 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
       {"chat template", model.has_chat_template ? "yes" : "no"},
       {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
   };
+  for (const ipc::LeftOutKernels& one : model.left_out) {
+    rows.push_back({"left out", fmt::format("{}, it does not work on this machine: {}: {}", one.isa,
+                                            one.kernel, one.reason)});
+  }
   if (!model.captured_rows.empty()) {
     rows.push_back(
         {"captured steps", fmt::format("of {} decode rows", fmt::join(model.captured_rows, ", "))});

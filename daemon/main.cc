@@ -62,10 +62,6 @@ int run_daemon(int argc, char** argv) {
     std::fputs(tgi::daemon::tgid_man_page().c_str(), stdout);
     return 0;
   }
-  if (probe) {
-    std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit).dump().c_str());
-    return 0;
-  }
   if (!completion.empty()) {
     std::fputs(tgi::daemon::tgid_completion(completion).c_str(), stdout);
     return 0;
@@ -76,6 +72,11 @@ int run_daemon(int argc, char** argv) {
     given.push_back({std::string(rows[i].flag), rows[i].is_switch ? "1" : values[i]});
   }
   const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
+  if (probe) {
+    const tgi::daemon::ModelOptions& model = resolved.options.model;
+    std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit, model).dump().c_str());
+    return 0;
+  }
   if (print_config) {
     std::fputs(tgi::daemon::print_config(resolved).c_str(), stdout);
     return 0;

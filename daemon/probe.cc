@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/paths.h"
@@ -16,7 +17,15 @@ using ipc::OrderedJson;
 
 constexpr std::chrono::milliseconds kPerMatmul{500};
 
-OrderedJson probe_backend(const std::string& name) {
+OrderedJson left_out_json(const std::vector<LeftOutKernels>& left_out) {
+  OrderedJson out = OrderedJson::array();
+  for (const LeftOutKernels& one : left_out) {
+    out.push_back({{"isa", one.isa}, {"kernel", one.kernel}, {"reason", one.reason}});
+  }
+  return out;
+}
+
+OrderedJson probe_backend(const std::string& name, const ModelOptions& options) {
   const bool is_plugin = name != "cpu";
   OrderedJson out = {{"name", name}, {"plugin", is_plugin ? plugin_path(name) : ""}};
   try {
@@ -24,10 +33,11 @@ OrderedJson probe_backend(const std::string& name) {
     const int num_devices = backend.num_devices();
     const DType dtype = backend.automatic_dtype(DType::kBF16);
     const MatmulSpeed speed =
-        measure_matmul(backend, dtype, {.dtype = dtype, .cache_dir = cache_dir()}, kPerMatmul);
+        measure_matmul(backend, dtype, device_options(options, dtype), kPerMatmul);
     out["found"] = true;
     out["device"] = speed.device.description;
     out["isa"] = speed.device.isa;
+    out["left_out"] = left_out_json(speed.device.left_out);
     if (is_plugin) out["num_devices"] = num_devices;
     out["num_threads"] = speed.device.num_threads;
     out["memory_bytes"] = speed.device.memory_bytes;
@@ -43,13 +53,15 @@ OrderedJson probe_backend(const std::string& name) {
 
 }  // namespace
 
-OrderedJson probe_machine(std::string_view commit) {
+OrderedJson probe_machine(std::string_view commit, const ModelOptions& options) {
   set_log_level(LogLevel::kOff);
   OrderedJson out = {{"version", ipc::kVersion},
                      {"commit", commit},
                      {"backend_abi", kBackendAbi},
                      {"backends", OrderedJson::array()}};
-  for (const char* name : {"cpu", "cuda"}) out["backends"].push_back(probe_backend(name));
+  for (const char* name : {"cpu", "cuda"}) {
+    out["backends"].push_back(probe_backend(name, options));
+  }
   return out;
 }
 

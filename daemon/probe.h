@@ -5,14 +5,18 @@
 
 #include <string_view>
 
+#include "engine/runtime/served_model.h"
 #include "ipc/protocol.h"
 
 namespace tgi::daemon {
 
 // {"version", "commit", "backend_abi", "backends": [{"name", "plugin", "found", "reason", "device",
-// "isa", "num_devices", "num_threads", "memory_bytes", "dtype", "prompt_flops_per_s",
+// "isa", "left_out", "num_devices", "num_threads", "memory_bytes", "dtype", "prompt_flops_per_s",
 // "decode_bytes_per_s"}]}; of a backend that is not there only the first four. Throws nothing that
-// a backend does: that is its `reason`.
-ipc::OrderedJson probe_machine(std::string_view commit);
+// a backend does: that is its `reason`. `left_out` are the instruction sets better than `isa` that
+// failed their trial: [{"isa", "kernel", "reason"}]. Of the options those of devices count:
+// threads,
+// --cpu-isa and so on.
+ipc::OrderedJson probe_machine(std::string_view commit, const ModelOptions& options);
 
 }  // namespace tgi::daemon

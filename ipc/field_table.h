@@ -77,6 +77,8 @@ std::span<const Field<DoneEvent>> fields<DoneEvent>();
 template <>
 std::span<const Field<MemoryPlan>> fields<MemoryPlan>();
 template <>
+std::span<const Field<LeftOutKernels>> fields<LeftOutKernels>();
+template <>
 std::span<const Field<ModelStatus>> fields<ModelStatus>();
 template <>
 std::span<const Field<Counters>> fields<Counters>();

@@ -199,6 +199,13 @@ struct MemoryPlan {  // bytes, of all ranks together
   int64_t available = 0;  // what the plan had to fit into
 };
 
+// An instruction set that the processor announces, but whose kernels failed when they were tried.
+struct LeftOutKernels {
+  std::string isa;     // "amx"
+  std::string kernel;  // the first that failed, and with what
+  std::string reason;  // what it did
+};
+
 struct ModelStatus {
   std::string name;
   std::string architecture;
@@ -210,9 +217,10 @@ struct ModelStatus {
       quantize_held{};  // of a quantised checkpoint, in memory: "int4", "bf16", "int4, bf16"
   int64_t quantize_group_size = 0;  // columns that share a scale; 0: none do
   std::string kv_cache_dtype;
-  std::string backend;         // "cpu"
-  std::string isa;             // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
-  std::string device;          // the hardware of the first rank, by its maker's name
+  std::string backend;  // "cpu"
+  std::string isa;      // "amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic"
+  std::string device;   // the hardware of the first rank, by its maker's name
+  std::vector<LeftOutKernels> left_out{};  // better than `isa`, if they worked
   int64_t num_shard = 1;       // ranks that share the model; what follows is of all together
   bool deterministic = false;  // asked for; the cpu backend is so always
   int64_t num_threads = 0;

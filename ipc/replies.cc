@@ -168,6 +168,16 @@ std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
 }
 
 template <>
+std::span<const Field<LeftOutKernels>> fields<LeftOutKernels>() {
+  static constexpr std::array kFields = {
+      field<&LeftOutKernels::isa>("isa"),
+      field<&LeftOutKernels::kernel>("kernel"),
+      field<&LeftOutKernels::reason>("reason"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<ModelStatus>> fields<ModelStatus>() {
   using M = ModelStatus;
   static constexpr std::array kFields = {
@@ -181,6 +191,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::backend>("backend"),
       field<&M::isa>("isa"),
       field<&M::device>("device"),
+      field<&M::left_out>("left_out", kLeaveOutEmpty),
       field<&M::num_shard>("num_shard"),
       field<&M::deterministic>("deterministic"),
       field<&M::num_threads>("num_threads"),

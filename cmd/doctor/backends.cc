@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "cmd/doctor/daemon.h"
 #include "cmd/ps.h"
 
 namespace tgi::doctor {
@@ -44,11 +45,21 @@ Finding describe_cpu(const OrderedJson& backend) {
               .text = fmt::format("{}, {}, {} threads", backend.value("device", "unknown"),
                                   backend.value("isa", ""), backend.value("num_threads", 0)),
               .data = backend};
-  if (backend.value("isa", "") == "generic") {
+  // Where better kernels failed, a line of its own says so.
+  if (backend.value("isa", "") == "generic" &&
+      backend.value("left_out", OrderedJson::array()).empty()) {
     out.verdict = Verdict::kWarn;
     out.advice = "no AVX2 here: everything works, and is several times slower than it could be";
   }
   return out;
+}
+
+// One line for each instruction set that the processor announces but that failed its trial.
+void add_left_out(const OrderedJson& backend, std::vector<Finding>& out) {
+  for (const OrderedJson& one : backend.value("left_out", OrderedJson::array())) {
+    out.push_back(describe_left_out(ipc::LeftOutKernels{
+        one.value("isa", ""), one.value("kernel", ""), one.value("reason", "")}));
+  }
 }
 
 Finding describe_gpu(const OrderedJson& backend, bool has_nvidia) {
@@ -101,10 +112,11 @@ std::vector<Finding> look_at_probe(const OrderedJson& probe,
       out.push_back({.name = "processor",
                      .verdict = Verdict::kFail,
                      .text = backend.value("reason", "its backend does not start"),
-                     .advice = "no model can run; is too little memory left?"});
+                     .advice = "no model can run on it: set right what this says, or free memory"});
       continue;
     }
     out.push_back(is_cpu ? describe_cpu(backend) : describe_gpu(backend, has_nvidia));
+    add_left_out(backend, out);
     if (backend.value("found", false)) speeds.push_back(describe_speed(backend, read_bytes_per_s));
   }
   out.insert(out.end(), speeds.begin(), speeds.end());

@@ -83,6 +83,16 @@ Finding describe_model(const ipc::ModelStatus& model) {
 
 }  // namespace
 
+Finding describe_left_out(const ipc::LeftOutKernels& one) {
+  return {.name = "left out",
+          .verdict = Verdict::kWarn,
+          .text = fmt::format("{}: {}: {}", one.isa, one.kernel, one.reason),
+          .advice =
+              "the processor announces it, its kernels failed a trial, and the next best is "
+              "used: please report this",
+          .data = {{"isa", one.isa}, {"kernel", one.kernel}, {"reason", one.reason}}};
+}
+
 DaemonReport look_at_daemon(const ipc::Client& client) {
   DaemonReport out;
   out.findings.push_back(look_at_socket(client.socket_path()));
@@ -90,7 +100,12 @@ DaemonReport look_at_daemon(const ipc::Client& client) {
     const ipc::Status status = client.status();
     out.findings.push_back(describe_daemon(status));
     out.model = status.model;
-    if (out.model) out.findings.push_back(describe_model(*out.model));
+    if (out.model) {
+      out.findings.push_back(describe_model(*out.model));
+      for (const ipc::LeftOutKernels& one : out.model->left_out) {
+        out.findings.push_back(describe_left_out(one));
+      }
+    }
   } catch (const ipc::NobodyListens&) {
     out.findings.push_back({.name = "daemon",
                             .text = "none is running; a command that needs one starts it",

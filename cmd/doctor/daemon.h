@@ -16,6 +16,9 @@ struct DaemonReport {
   std::optional<ipc::ModelStatus> model;
 };
 
+// The line about an instruction set that failed its trial.
+Finding describe_left_out(const ipc::LeftOutKernels& one);
+
 DaemonReport look_at_daemon(const ipc::Client& client);
 
 // Asks the daemon to compare its model with a float32 copy; that takes a while.

@@ -1,98 +1,19 @@
-// See cpu_backend.h. The instruction set is chosen here, once.
+// See cpu_backend.h.
 #include "engine/cpu/cpu_backend.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/cpu/amx.h"
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/host_communicator.h"
 #include "engine/cpu/host_resources.h"
-#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/kernel_sets.h"
 
 namespace tgi {
-namespace {
-
-struct IsaRow {
-  std::string_view name;
-  bool (*available)();  // of processor and operating system
-  const KernelTable& (*kernels)();
-};
-
-#if defined(__x86_64__)
-// clang 14's __builtin_cpu_supports does not know this one. Intel SDM, CPUID leaf 1, ECX bit 29.
-bool has_f16c() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1U << 29)) != 0;
-}
-#endif
-
-#if defined(__x86_64__)
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
-}
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-         has_avx2();
-}
-bool has_avx512vnni() {
-  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
-}
-bool has_avx512bf16() {
-  return has_avx512vnni() && __builtin_cpu_supports("avx512bf16") != 0;
-}
-#endif
-
-// The first that is available is "auto".
-constexpr IsaRow kIsas[] = {
-#if defined(__x86_64__)
-    {"amx", [] { return has_avx512bf16() && amx_available(); }, amx_kernels},
-    {"avx512bf16", has_avx512bf16, avx512bf16_kernels},
-    {"avx512vnni", has_avx512vnni, avx512vnni_kernels},
-    {"avx512", has_avx512, avx512_kernels},
-    {"avx2", has_avx2, avx2_kernels},
-#endif
-    {"generic", [] { return true; }, generic_kernels},
-};
-
-}  // namespace
-
-std::vector<std::string_view> available_isas() {
-  std::vector<std::string_view> names;
-  for (const IsaRow& row : kIsas) {
-    if (row.available()) names.push_back(row.name);
-  }
-  return names;
-}
-
-const KernelTable& find_kernels(std::string_view isa) {
-  std::vector<std::string_view> known = {"auto"};
-  for (const IsaRow& row : kIsas) {
-    known.push_back(row.name);
-    if (isa != "auto" && isa != row.name) continue;
-    if (row.available()) return row.kernels();
-    if (isa == row.name) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("instruction set {} is not there on this machine, which has {}", isa,
-                              fmt::join(available_isas(), ", ")));
-    }
-  }
-  throw Error(Code::kInvalidArgument,
-              fmt::format("instruction set \"{}\" is unknown, expected one of {}", isa,
-                          fmt::join(known, ", ")));
-}
 
 // Threads of the rank. One each is always granted: ranks that take turns on a processor are slow
 // but right, which is what they are good for on a small machine.
@@ -119,7 +40,9 @@ static int choose_num_threads(const CpuOptions& options) {
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
   CpuOptions chosen = options;
   chosen.num_threads = choose_num_threads(options);
-  return std::make_unique<CpuDevice>(find_kernels(options.isa), chosen);
+  KernelChooser& chooser = options.chooser == nullptr ? kernel_chooser() : *options.chooser;
+  const ChosenKernels kernels = chooser.choose(options.isa);
+  return std::make_unique<CpuDevice>(*kernels.kernels, chosen, kernels.left_out);
 }
 
 namespace {

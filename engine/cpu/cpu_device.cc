@@ -14,7 +14,9 @@
 
 namespace tgi {
 
-CpuDevice::CpuDevice(const KernelTable& kernels, const CpuOptions& options)
+CpuDevice::CpuDevice(const KernelTable& kernels,
+                     const CpuOptions& options,
+                     std::vector<LeftOutKernels> left_out)
     : kernels_(kernels),
       pool_(options.num_threads, options.pin_threads, options.rank * options.num_threads) {
   info_ = {.backend = "cpu",
@@ -22,7 +24,8 @@ CpuDevice::CpuDevice(const KernelTable& kernels, const CpuOptions& options)
            .description = cpu_description(),
            .num_threads = pool_.num_threads(),
            .memory_bytes = available_memory_bytes() / options.world_size,
-           .activation_dtype = DType::kF32};
+           .activation_dtype = DType::kF32,
+           .left_out = std::move(left_out)};
 }
 
 Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {

@@ -25,7 +25,9 @@ namespace tgi {
 class CpuDevice final : public Device {
  public:
   // REQUIRES: options.num_threads is chosen.
-  CpuDevice(const KernelTable& kernels, const CpuOptions& options);
+  CpuDevice(const KernelTable& kernels,
+            const CpuOptions& options,
+            std::vector<LeftOutKernels> left_out = {});
 
   const DeviceInfo& info() const override { return info_; }
 

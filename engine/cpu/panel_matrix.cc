@@ -80,6 +80,10 @@ void visit_row(const PanelLayout& layout, const std::byte* panel, int64_t row, U
 
 }  // namespace
 
+float panel_element(const PanelLayout& layout, const std::byte* panel, int64_t row, int64_t col) {
+  return element_value(layout, panel, row, col);
+}
+
 void require_format(std::string_view format, const MatrixStorage& storage, std::string_view name) {
   if (format == storage.format()) return;
   throw Error(Code::kUnsupported,

@@ -49,6 +49,9 @@ class PanelMatrix final : public Matrix {
   Buffer data_;
 };
 
+// The value of one element of a panel's 16 rows.
+float panel_element(const PanelLayout& layout, const std::byte* panel, int64_t row, int64_t col);
+
 // The one part of a dense piece, checked against its shape; shared with the reference device.
 const WeightPart& dense_part(const HostWeight& piece);
 

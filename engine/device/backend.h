@@ -26,6 +26,13 @@
 
 namespace tgi {
 
+// Kernels that the hardware announces but that failed when they were tried at start.
+struct LeftOutKernels {
+  std::string isa;     // "amx"
+  std::string kernel;  // the first that failed, and with what: "matmul_many of bf16, 33 rows"
+  std::string reason;  // what it did: "illegal instruction (SIGILL)"
+};
+
 struct DeviceInfo {
   std::string backend;       // "cpu"
   std::string isa;           // "avx512bf16", "avx2", ...; of a GPU "sm_90"
@@ -38,6 +45,7 @@ struct DeviceInfo {
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   int32_t max_top_tokens =
       std::numeric_limits<int32_t>::max();  // reported alternatives, ties included
+  std::vector<LeftOutKernels> left_out{};   // better ones than those of `isa`
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -279,7 +287,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 7;
+inline constexpr int kBackendAbi = 8;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/model/architecture.h"
@@ -39,7 +41,8 @@ struct LoadedRanks {
   PlannedMemory plan;  // of each rank
   std::string backend;
   std::string isa;
-  std::string device;      // of rank 0, for people
+  std::string device;  // of rank 0, for people
+  std::vector<LeftOutKernels> left_out;
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
   int32_t max_top_tokens = 0;

@@ -77,16 +77,6 @@ LoadWeightsOptions load_weights_options(const ModelOptions& options,
           .world_size = options.num_shard};
 }
 
-DeviceOptions device_options(const ModelOptions& options, DType dtype) {
-  return {.dtype = dtype,
-          .deterministic = options.deterministic,
-          .memory_fraction = options.cuda_memory_fraction,
-          .cache_dir = cache_dir(),
-          .cpu_isa = options.cpu_isa,
-          .num_threads = options.num_threads,
-          .pin_threads = options.pin_threads};
-}
-
 void check_options(const ModelOptions& options) {
   const auto positive = [](std::string_view name, int64_t value) {
     if (value < 1)
@@ -150,6 +140,16 @@ std::optional<ChatTemplate> open_chat_template(const ModelOptions& options,
 }
 
 }  // namespace
+
+DeviceOptions device_options(const ModelOptions& options, DType dtype) {
+  return {.dtype = dtype,
+          .deterministic = options.deterministic,
+          .memory_fraction = options.cuda_memory_fraction,
+          .cache_dir = cache_dir(),
+          .cpu_isa = options.cpu_isa,
+          .num_threads = options.num_threads,
+          .pin_threads = options.pin_threads};
+}
 
 void ServedModel::check(const ModelOptions& options) {
   check_options(options);
@@ -230,6 +230,9 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   facts.backend = ranks.backend;
   facts.isa = ranks.isa;
   facts.device = ranks.device;
+  for (const LeftOutKernels& one : ranks.left_out) {
+    facts.left_out.push_back({one.isa, one.kernel, one.reason});
+  }
   facts.num_shard = options.num_shard;
   facts.deterministic = options.deterministic;
   facts.num_threads = ranks.num_threads;

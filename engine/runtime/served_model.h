@@ -51,6 +51,9 @@ struct ModelOptions {
   std::stop_token stop;              // ends a load with kCancelled (optional)
 };
 
+// What devices are asked to be for these; `dtype` is that of dense weights.
+DeviceOptions device_options(const ModelOptions& options, DType dtype);
+
 class ServedModel {
  public:
   // Reads everything but the weights, so that a path that can't be loaded is refused before another

@@ -14,6 +14,8 @@ A module has
         decode(prompts, num_new_tokens)
                              tokens per second of all streams together, after each has its first token
         close()
+and may have
+    advice(code)             what to do when its process ended with this code; "" when nothing is known
 Their packages are imported inside the functions: a peer that is not installed still has its place in the table.
 """
 

@@ -16,7 +16,18 @@ SHAPES = {
         num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, vocab_size=151936, rms_norm_eps=1e-6,
         rope_theta=1000000.0, tie_word_embeddings=True, use_sliding_window=False),
 }
+# For a look at whether a bench still works.
+QUICK_SHAPES = {
+    "tiny": COMMON | dict(
+        model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=128, intermediate_size=256,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32, vocab_size=1000,
+        rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=False),
+}
 SEED = 0
+
+
+def config_of(shape):
+    return (SHAPES | QUICK_SHAPES)[shape]
 
 
 def embedding_values(config):
@@ -40,11 +51,16 @@ def make_tokenizer(folder):
         "clean_up_tokenization_spaces": False}, indent=1) + "\n")
 
 
+def make_config(shape, folder):
+    """What an engine that makes random weights itself needs, without any package."""
+    (folder / "config.json").write_text(json.dumps(config_of(shape)))
+
+
 def make_checkpoint(shape, folder):
     import torch
     import transformers
 
-    config = SHAPES[shape]
+    config = config_of(shape)
     # Through config.json, so that every field is read as it would be from a real checkpoint.
     (folder / "config.json").write_text(json.dumps(config))
     loaded = transformers.AutoConfig.from_pretrained(folder)

@@ -1,7 +1,12 @@
-"""llama.cpp through the C interface of llama-cpp-python, in the way of llama-bench and llama-batched-bench."""
+"""llama.cpp through the C interface of llama-cpp-python, in the way of llama-bench and llama-batched-bench.
+
+Built for a processor with AMX, llama-cpp-python 0.3.36 dies of an illegal instruction in its own int8 path for AMX, with
+Q8_0 and with Q4_0. It is to be built without that path, as scripts/bench_peers says; what it was built with is in `about`.
+"""
 
 import ctypes
 import pathlib
+import signal
 import time
 
 from . import gguf_files
@@ -9,6 +14,32 @@ from . import gguf_files
 NAME = "llama.cpp"
 PACKAGES = ("llama-cpp-python", "gguf")
 PRECISIONS = {"bf16": "BF16", "int8": "Q8_0", "int4": "Q4_0"}
+
+
+AMX_INT8 = "AMX_INT8"
+REBUILD = 'CMAKE_ARGS="-DGGML_AMX_INT8=OFF" pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python'
+
+
+def describe_build(system_info, processor_flags):
+    """What llama_print_system_info says, in short, and whether the int8 path for AMX is left out of a build for a processor
+    that has it."""
+    flags = [flag.split("=")[0].strip() for flag in system_info.split(":", 1)[1].split("|")
+             if "= 1" in flag and "SSE" not in flag]
+    left_out = "amx_int8" in processor_flags and AMX_INT8 not in flags
+    return f"built with {' '.join(flags)}" + (f", without {AMX_INT8} (-DGGML_AMX_INT8=OFF)" if left_out else "")
+
+
+def processor_flags():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("flags"):
+            return line.split(":", 1)[1].split()
+    return []
+
+
+def advice(code):
+    if code == -signal.SIGILL and "amx_int8" in processor_flags():
+        return f"an illegal instruction: if it was built with {AMX_INT8}, build it without: {REBUILD}"
+    return ""
 
 
 def prepare(checkpoint, folder, precision, settings):
@@ -87,10 +118,8 @@ class Runner:
         self.settings = settings
         self.model = load_model(path)
         self.weight_bytes = gguf_files.weight_bytes(path)
-        info = llama_cpp.llama_print_system_info().decode()
-        flags = [flag.split("=")[0].strip() for flag in info.split(":", 1)[1].split("|")
-                 if "= 1" in flag and "SSE" not in flag]
-        self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, built with {' '.join(flags)}"
+        build = describe_build(llama_cpp.llama_print_system_info().decode(), processor_flags())
+        self.about = f"{PRECISIONS[precision]}, {settings['threads']} threads, {build}"
         self.contexts = {}
 
     def context(self, num_streams):

@@ -21,6 +21,14 @@ def prepare(checkpoint, folder, precision, settings):
     return None  # weights are quantised while they load
 
 
+def is_token(line):
+    """Of a reply's line: whether it is one of a token. Throws ValueError for one that is no JSON object."""
+    reply = json.loads(line)
+    if not isinstance(reply, dict):
+        raise ValueError(f"tgid sent {line[:100]!r}")
+    return "token" in reply
+
+
 class Runner:
     def __init__(self, path, shape, precision, settings):
         self.bin = pathlib.Path(settings["tgi_bin"])
@@ -34,6 +42,8 @@ class Runner:
             command += ["--quantize", precision]
             if settings["group_size"]:
                 command += ["--quantize-group-size", str(settings["group_size"])]
+        if settings["dummy"]:
+            command += ["--load-format", "dummy"]
         self.log = pathlib.Path(self.folder, "log")
         with open(self.log, "wb") as err:
             self.daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=err)
@@ -45,6 +55,8 @@ class Runner:
         model = status["model"]
         self.weight_bytes = model["weight_bytes_per_token"]
         self.about = f"{model['backend']} {model['isa']}, {model['num_threads']} threads, --target-step-ms 0"
+        if settings["dummy"]:
+            self.about += ", random weights of its own (--load-format dummy)"
 
     def wait_ready(self):
         while True:
@@ -80,11 +92,14 @@ class Runner:
             asked.wait()
             try:
                 with Connection(self.socket, line) as connection:
-                    while (reply := connection.read()).startswith(b'{"token"'):
-                        times[i].append(time.perf_counter())
+                    while reply := connection.read():
+                        now = time.perf_counter()
+                        if not is_token(reply):
+                            break
+                        times[i].append(now)
                 if len(times[i]) != num_new_tokens:
-                    failures.append(reply.decode()[:300])
-            except OSError as error:
+                    failures.append(f"{len(times[i])} tokens of {num_new_tokens}, then: {reply.decode()[:300]}")
+            except (OSError, ValueError) as error:
                 failures.append(str(error))
 
         threads = [threading.Thread(target=stream, args=(i,)) for i in range(len(prompts))]

@@ -14,7 +14,11 @@ import traceback
 
 
 class Failure(Exception):
-    """Why an engine can't be measured, in one line."""
+    """Why an engine can't be measured, in one line. `code`: what its process ended with, if it did."""
+
+    def __init__(self, text, code=None):
+        super().__init__(text)
+        self.code = code
 
 
 def busy_processor_seconds():
@@ -38,10 +42,10 @@ class Worker:
             self.process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Failure(self.death()) from None
+            raise self.death() from None
         line = self.read_line()
         if not line:
-            raise Failure(self.death())
+            raise self.death()
         answer = json.loads(line)
         if "error" in answer:
             raise Failure(answer["error"])
@@ -77,7 +81,7 @@ class Worker:
     def death(self):
         code = self.process.wait()
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return f"ended with {code}" + (f": {lines[-1].strip()[:200]}" if lines else "")
+        return Failure(f"ended with {code}" + (f": {lines[-1].strip()[:200]}" if lines else ""), code)
 
     def close(self):
         if self.process.poll() is None:
@@ -101,6 +105,9 @@ def serve():
             if do == "checkpoint":
                 from peers import checkpoints
                 result = checkpoints.make_checkpoint(request["shape"], pathlib.Path(request["folder"]))
+            elif do == "config":
+                from peers import checkpoints
+                result = checkpoints.make_config(request["shape"], pathlib.Path(request["folder"]))
             elif do == "prepare":
                 result = PEERS[request.pop("peer")].prepare(**request)
             elif do == "load":

@@ -120,6 +120,36 @@ TEST_CASE("what the probe says becomes lines; slow memory, a plain processor and
   CHECK_THAT(named(slow, "GPU").text, Catch::Contains("no driver"));
 }
 
+TEST_CASE("instruction sets that failed their trial are warned of, from the probe and the daemon") {
+  OrderedJson probe = cpu_probe("generic", 2e10);
+  probe["backends"][0]["left_out"] = {
+      {{"isa", "avx2"}, {"kernel", "rms_norm"}, {"reason", "segmentation fault (SIGSEGV)"}}};
+  const auto findings = doctor::look_at_probe(probe, 2.5e10, false);
+  const Finding& line = named(findings, "left out");
+  CHECK(line.verdict == Verdict::kWarn);
+  CHECK(line.text == "avx2: rms_norm: segmentation fault (SIGSEGV)");
+  CHECK_FALSE(line.advice.empty());
+  CHECK(line.data["isa"] == "avx2");
+  // It is no processor without AVX2.
+  CHECK(named(findings, "processor").verdict == Verdict::kOk);
+
+  const Home home;
+  ipc::Status status = ready_status();
+  status.model->left_out = {{"amx", "pack of int8", "did not end within 2000 ms"}};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) {
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  const Ran ran = home.run({"doctor", "--quick", "--json"});
+  bool found = false;
+  for (const OrderedJson& one : OrderedJson::parse(ran.out)["findings"]) {
+    if (one["name"] != "left out") continue;
+    found = true;
+    CHECK(one["verdict"] == "warn");
+    CHECK(one["text"] == "amx: pack of int8: did not end within 2000 ms");
+  }
+  CHECK(found);
+}
+
 TEST_CASE("a logit check is judged by how the weights are kept") {
   const auto judge = [](double mean_kl, const std::string& quantize) {
     return doctor::judge_check(

@@ -32,6 +32,23 @@ TEST_CASE("ps shows what the daemon says") {
   }
 }
 
+TEST_CASE("ps says which instruction sets failed their trial, and how") {
+  const Home home;
+  ipc::Status status = ready_status();
+  CHECK_THAT(format_status(status), !Catch::Contains("left out"));
+  status.model->left_out = {
+      {"amx", "matmul_many of bf16, 33 rows", "illegal instruction (SIGILL)"}};
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) {
+    session.send(ipc::encode_result(ipc::to_json(status)));
+  });
+  CHECK_THAT(
+      home.run({"ps"}).out,
+      Catch::Contains("left out         amx, it does not work on this machine: matmul_many of "
+                      "bf16, 33 rows: illegal instruction (SIGILL)\n"));
+  const OrderedJson json = OrderedJson::parse(home.run({"ps", "--json"}).out);
+  CHECK(json["model"]["left_out"][0]["isa"] == "amx");
+}
+
 TEST_CASE("ps of a daemon without a model has no model lines") {
   const Home home;
   const FakeDaemon daemon(home.socket(), [](FakeSession& session) {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <thread>
 
@@ -96,6 +97,30 @@ TEST_CASE("a daemon that could not accept accepts again when it can") {
   pollfd greeted{.fd = first.get(), .events = POLLIN, .revents = 0};
   CHECK(::poll(&greeted, 1, 5000) == 1);
   CHECK(daemon.status().phase == "no model");
+}
+
+TEST_CASE("the probe reports the instruction set that was asked for, and the threads") {
+  const Home home;
+  for (const std::string isa : {"generic", "nonsense"}) {
+    const std::string command =
+        "'" + tgid_binary() + "' --cpu-isa " + isa + " --threads 1 --probe 2>&1";
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+    CHECK(::pclose(pipe) == 0);
+    INFO(text);
+    const ipc::OrderedJson cpu = ipc::OrderedJson::parse(text).at("backends").at(0);
+    CHECK(cpu.at("name") == "cpu");
+    if (isa == "generic") {
+      CHECK(cpu.at("isa") == isa);
+      CHECK(cpu.at("num_threads") == 1);
+      CHECK(cpu.at("left_out").empty());
+    } else {
+      CHECK(cpu.at("found") == false);
+      CHECK_THAT(cpu.at("reason").get<std::string>(), Catch::Contains("\"nonsense\" is unknown"));
+    }
+  }
 }
 
 TEST_CASE("past the drain deadline running work gets a final error, never a cut socket") {

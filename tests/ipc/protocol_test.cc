@@ -288,6 +288,7 @@ TEST_CASE("a status comes back as it went") {
   status.model->name = "m";
   status.model->num_blocks = 9;
   status.model->has_chat_template = true;
+  status.model->left_out = {{"amx", "pack of int8", "did not end"}, {"avx512", "add", "faulted"}};
   status.model->memory.weights = int64_t{1} << 40;
   status.counters.num_steps = 77;
   const Reply reply = decode_reply(encode_result(to_json(status)));
@@ -295,6 +296,9 @@ TEST_CASE("a status comes back as it went") {
   const Status back = status_from_json(*reply.result);
   CHECK(to_json(back) == to_json(status));
   CHECK(back.model->memory.weights == int64_t{1} << 40);
+  REQUIRE(back.model->left_out.size() == 2);
+  CHECK(back.model->left_out[0].kernel == "pack of int8");
+  CHECK(back.model->left_out[1].reason == "faulted");
   CHECK(back.counters.num_steps == 77);
 }
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/host_communicator.h"
+#include "engine/cpu/kernel_sets.h"
 #include "engine/runtime/served_model.h"
 #include "tests/model/model_files.h"
 
@@ -25,7 +26,8 @@ class TwoDevices final : public Backend {
     return make_cpu_device({.num_threads = 1,
                             .may_oversubscribe = true,
                             .rank = options.rank,
-                            .world_size = options.world_size});
+                            .world_size = options.world_size,
+                            .chooser = chooser});
   }
   std::vector<std::unique_ptr<Communicator>> make_communicators(
       std::span<Device* const> ranks) override {
@@ -35,6 +37,7 @@ class TwoDevices final : public Backend {
 
   int failing_rank = -1;
   bool cannot_join = false;
+  KernelChooser* chooser = nullptr;
 };
 
 struct CheckpointCounts {
@@ -196,6 +199,26 @@ TEST_CASE("numbers of ranks that can't be are refused before anything is made") 
   const LoadedConfig odd = load_config(json);
   CHECK(error_of(Code::kInvalidArgument, [&] { load(backend, odd, counts, 2); }) ==
         "num_heads of the model is 3, which can't be dealt out to 2 ranks evenly");
+}
+
+TEST_CASE("a model is loaded where kernels fail their trial, and says which") {
+  static const KernelTable broken = [] {
+    KernelTable out = generic_kernels();
+    out.add = [](const float*, const float*, float*, int64_t) {};
+    return out;
+  }();
+  const KernelSet sets[] = {
+      {"broken", [] { return true; }, []() -> const KernelTable& { return broken; }},
+      {"generic", [] { return true; }, generic_kernels}};
+  KernelChooser chooser(sets);
+  TwoDevices backend;
+  backend.chooser = &chooser;
+  CheckpointCounts counts;
+  const LoadedRanks ranks = load(backend, small_model(), counts, 2);
+  CHECK(ranks.isa == "generic");
+  REQUIRE(ranks.left_out.size() == 1);
+  CHECK(ranks.left_out[0].isa == "broken");
+  CHECK(ranks.left_out[0].kernel == "add");
 }
 
 TEST_CASE("ranks of the cpu backend share its processors and its memory") {

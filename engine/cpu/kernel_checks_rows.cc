@@ -1,0 +1,252 @@
+// Attention, norms, activations, rotation and the sampler's passes. See kernel_checks.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "engine/cpu/kernel_checks.h"
+#include "engine/cpu/panel_kv_cache.h"
+
+namespace tgi {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// ---- attention
+
+constexpr int32_t kHeadDim = 20;  // not a multiple of 16
+constexpr int32_t kGroup = 3;     // query heads of a KV head
+constexpr int32_t kBlockSize = 16;
+constexpr int32_t kContext = 75;  // two tiles, the last not full
+
+struct AttentionCase {
+  int32_t num_queries;  // the last of the context
+  float softcap;
+  int32_t sliding_window;
+};
+// Decoding, some rows, and as many as there may be.
+constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0}, {3, 20.0F, 0}, {8, 0.0F, 50}};
+
+// Positions lie in the blocks of this table.
+constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
+
+void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<const float> values) {
+  for (int32_t position = 0; position < kContext; ++position) {
+    const auto at = static_cast<size_t>(position * kHeadDim);
+    cache.store(0, 0, kBlockTable[static_cast<size_t>(position / kBlockSize)],
+                position % kBlockSize, keys.data() + at, values.data() + at);
+  }
+}
+
+// ---- rows of numbers
+
+constexpr int64_t kCols = 83;
+
+// Ordinary numbers of several sizes, and all that is special. Not denormals: no op makes any (see
+// flush_denormals.h), and a maximum of two numbers keeps or flushes them as the processor likes.
+std::span<float> special_floats(KernelChecks& checks, int64_t count) {
+  const std::span<float> out = checks.random_floats(count);
+  for (size_t i = 0; i < out.size(); ++i) out[i] *= i % 3 == 0 ? 1.0F : i % 3 == 1 ? 8.0F : 90.0F;
+  constexpr float kSpecial[] = {0.0F,   -0.0F, kInfinity, -kInfinity, kNan,
+                                -1e30F, 1e30F, 88.7F,     -103.9F};
+  for (size_t i = 0; i < std::size(kSpecial); ++i) out[7 * i + 2] = kSpecial[i];
+  return out;
+}
+
+void add_norm_checks(KernelChecks& checks) {
+  const std::span<const float> x = checks.random_floats(kCols);
+  const std::span<const float> weight = checks.random_floats(kCols);
+  const std::span<const float> bias = checks.random_floats(kCols);
+  const std::span<const float> residual = checks.random_floats(kCols);
+  const std::span<float> out = checks.floats(2 * kCols);
+  const auto norm = [=](void (*kernel)(const NormRow&), const float* add) {
+    const std::span<float> stream = out.last(kCols);
+    std::copy(residual.begin(), residual.end(), stream.begin());
+    kernel({.eps = 1e-5F,
+            .weight_offset = add == nullptr ? 1.0F : 0.0F,
+            .weight = weight.data(),
+            .bias = add,
+            .x = x.data(),
+            .residual = stream.data(),
+            .out = out.data(),
+            .cols = kCols});
+    return std::span<const float>(out);
+  };
+  checks.add("rms_norm", [=](const KernelTable& k) { return norm(k.rms_norm, nullptr); });
+  checks.add("layer_norm", [=](const KernelTable& k) { return norm(k.layer_norm, bias.data()); });
+}
+
+void add_activation_checks(KernelChecks& checks) {
+  constexpr std::string_view kNames[] = {"silu", "gelu", "gelu_tanh", "relu", "relu_squared"};
+  const std::span<const float> in = special_floats(checks, 2 * kCols);
+  const std::span<float> out = checks.floats(kCols);
+  for (size_t kind = 0; kind < std::size(kNames); ++kind) {
+    checks.add(fmt::format("gated_activation {}", kNames[kind]), [=](const KernelTable& k) {
+      k.gated_activation[kind](in.data(), out.data(), kCols);
+      return std::span<const float>(out);
+    });
+    checks.add(fmt::format("activation {}", kNames[kind]), [=](const KernelTable& k) {
+      k.activation[kind](in.data(), out.data(), kCols);
+      return std::span<const float>(out);
+    });
+  }
+}
+
+void add_elementwise_checks(KernelChecks& checks) {
+  const std::span<const float> x = special_floats(checks, kCols);
+  const std::span<const float> y = checks.random_floats(kCols);
+  const std::span<float> out = checks.floats(kCols);
+  checks.add("add", [=](const KernelTable& k) {
+    k.add(x.data(), y.data(), out.data(), kCols);
+    return std::span<const float>(out);
+  });
+  for (const float cap : {0.0F, 30.0F}) {
+    checks.add(cap == 0.0F ? "scale_and_cap without a cap" : "scale_and_cap",
+               [=](const KernelTable& k) {
+                 std::copy(x.begin(), x.end(), out.begin());
+                 k.scale_and_cap(out.data(), kCols, 0.3F, cap);
+                 return std::span<const float>(out);
+               });
+  }
+  constexpr int64_t kRotary = 38;
+  const auto rotate = [=](void (*kernel)(float*, const float*, int64_t)) {
+    std::copy(y.begin(), y.end(), out.begin());
+    kernel(out.data(), y.data() + 40, kRotary);
+    return std::span<const float>(out);
+  };
+  checks.add("rotate_half", [=](const KernelTable& k) { return rotate(k.rotate_half); });
+  checks.add("rotate_interleaved",
+             [=](const KernelTable& k) { return rotate(k.rotate_interleaved); });
+  const auto map = [=](void (*kernel)(const float*, float*, int64_t)) {
+    kernel(x.data(), out.data(), kCols);
+    return std::span<const float>(out);
+  };
+  checks.add("exp", [=](const KernelTable& k) { return map(k.math.exp); });
+  checks.add("tanh", [=](const KernelTable& k) { return map(k.math.tanh); });
+  checks.add("erf", [=](const KernelTable& k) { return map(k.math.erf); });
+}
+
+// ---- the sampler
+
+constexpr int64_t kLogits = 1100;  // more than are summed at once
+
+void add_draw_checks(KernelChecks& checks, std::span<const float> logits) {
+  constexpr int kDraws = 3;
+  constexpr int64_t kIds = 300;
+  const std::span<float> out = checks.floats(kDraws);
+  const std::span<std::byte> room = checks.bytes(kCols * int64_t{sizeof(int32_t)});
+  const std::span<int32_t> ids(reinterpret_cast<int32_t*>(room.data()), kCols);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(13 * i + i % 5);
+  const auto draw = [=](const KernelTable& k, const int32_t* listed, int64_t count) {
+    for (uint32_t i = 0; i < kDraws; ++i) {
+      out[i] = static_cast<float>(k.sampler_math.draw(
+          logits.data(), listed, count, 8.0F,
+          {.seed = 0x123456789ABCDEFU + i, .position = 10 * i, .sequence_index = i % 3}));
+    }
+    return std::span<const float>(out);
+  };
+  checks.add("draw", [=](const KernelTable& k) { return draw(k, nullptr, kIds); });
+  checks.add("draw from a list",
+             [=](const KernelTable& k) { return draw(k, ids.data(), std::ssize(ids)); });
+}
+
+void add_sampler_checks(KernelChecks& checks) {
+  const std::span<float> logits = checks.random_floats(kLogits);
+  for (float& x : logits) x *= 8.0F;
+  logits[3] = kNan;
+  logits[20] = -kInfinity;
+  const std::span<float> out = checks.floats(kLogits);
+  const std::span<float> values = checks.floats(kLogits);
+  const std::span<std::byte> room = checks.bytes(kLogits * int64_t{sizeof(int32_t)});
+  auto* const indices = reinterpret_cast<int32_t*>(room.data());
+  checks.add("max_value", [=](const KernelTable& k) {
+    out[0] = k.sampler_math.max_value(logits.data(), kLogits);
+    return std::span<const float>(out).first(1);
+  });
+  checks.add("sum_exp", [=](const KernelTable& k) {
+    out[0] = k.sampler_math.sum_exp(logits.data(), kLogits, 8.0F);
+    return std::span<const float>(out).first(1);
+  });
+  checks.add("exp_shifted", [=](const KernelTable& k) {
+    k.sampler_math.exp_shifted(logits.data(), out.data(), kLogits, 8.0F);
+    return std::span<const float>(out);
+  });
+  checks.add("temper", [=](const KernelTable& k) {
+    k.sampler_math.temper(logits.data(), out.data(), kLogits, 0.7F);
+    return std::span<const float>(out);
+  });
+  checks.add("list_from", [=](const KernelTable& k) {
+    std::fill(out.begin(), out.end(), -1.0F);
+    const int64_t count =
+        k.sampler_math.list_from(logits.data(), kLogits, 2.5F, indices, values.data());
+    out[0] = static_cast<float>(count);
+    const auto listed = static_cast<size_t>(std::clamp<int64_t>(count, 0, kLogits / 2 - 1));
+    for (size_t i = 0; i < listed; ++i) {
+      out[2 * i + 1] = static_cast<float>(indices[i]);
+      out[2 * i + 2] = values[i];
+    }
+    return std::span<const float>(out);
+  });
+  add_draw_checks(checks, logits);
+}
+
+}  // namespace
+
+void add_attention_checks(KernelChecks& checks) {
+  const std::span<const float> keys = checks.random_floats(kContext * kHeadDim);
+  const std::span<const float> values = checks.random_floats(kContext * kHeadDim);
+  const std::span<const float> q = checks.random_floats(8 * kGroup * kHeadDim);
+  const std::span<float> out = checks.floats(8 * kGroup * kHeadDim);
+  const std::span<std::byte> scratch = checks.bytes(attention_scratch_bytes(kHeadDim));
+  constexpr PairOrder kOrders[] = {PairOrder::kAdjacent, PairOrder::kEvenOdd};
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    std::array<std::shared_ptr<PanelKvCache>, 2> caches;  // by PairOrder
+    for (const PairOrder order : kOrders) {
+      const KvLayout layout{.num_layers = 1,
+                            .num_kv_heads = 1,
+                            .head_dim = kHeadDim,
+                            .block_size = kBlockSize,
+                            .num_blocks = static_cast<int32_t>(kBlockTable.size()),
+                            .dtype = dtype};
+      auto cache = std::make_shared<PanelKvCache>(layout, order);
+      fill_cache(*cache, keys, values);
+      caches[static_cast<size_t>(order)] = std::move(cache);
+    }
+    for (const AttentionCase& one : kAttentionCases) {
+      checks.add(
+          fmt::format("attention over {}, {} rows", dtype_name(dtype), one.num_queries * kGroup),
+          [=](const KernelTable& k) {
+            AttentionBlock block{.q = q.data(),
+                                 .q_stride = kGroup * kHeadDim,
+                                 .out = out.data(),
+                                 .out_stride = kGroup * kHeadDim,
+                                 .group_size = kGroup,
+                                 .head_dim = kHeadDim,
+                                 .num_rows = one.num_queries * kGroup,
+                                 .first_position = kContext - one.num_queries,
+                                 .block_table = kBlockTable.data(),
+                                 .scale = 0.22F,
+                                 .softcap = one.softcap,
+                                 .sliding_window = one.sliding_window,
+                                 .scratch = scratch.data()};
+            caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
+            std::fill(out.begin(), out.end(), 0.0F);
+            k.attention[static_cast<size_t>(dtype)](block);
+            return std::span<const float>(out);
+          });
+    }
+  }
+}
+
+void add_row_checks(KernelChecks& checks) {
+  add_norm_checks(checks);
+  add_activation_checks(checks);
+  add_elementwise_checks(checks);
+  add_sampler_checks(checks);
+}
+
+}  // namespace tgi

@@ -1,0 +1,157 @@
+"""Every bench script, in short and on ours alone: figures that nobody has made for a year must still be there to be made.
+No speed is asserted. scripts/test_http runs this; the build under test needs its bench programs too (target all)."""
+
+import importlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BIN = pathlib.Path(os.environ["TGI_BUILD_DIR"]).resolve() / "bin"
+NUMBER = r"\d[\d,]*(\.\d+)?"
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+
+def program(name):
+    path = BIN / name
+    assert path.exists(), f"{path} is not there: build the target all"
+    return path
+
+
+def run(script, *arguments, python=True):
+    """What it printed; its tables are looked at by the caller."""
+    command = [*([sys.executable] if python else []), str(ROOT / "scripts" / script), *map(str, arguments)]
+    out = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    assert out.returncode == 0, f"{script}: status {out.returncode}\n{out.stdout[-2000:]}\n{out.stderr[-3000:]}"
+    return out.stdout
+
+
+def rows(text, start):
+    """Cells of the table rows whose first cell matches `start`."""
+    cells = [[cell.strip() for cell in line.strip().strip("|").split("|")]
+             for line in text.splitlines() if line.startswith("|")]
+    return [row for row in cells if re.fullmatch(start, row[0])]
+
+
+def is_positive(text):
+    found = re.match(NUMBER, text)
+    return found is not None and float(found[0].replace(",", "")) > 0
+
+
+def test_bench():
+    for name in ("tgi", "tgid", "bench_sched"):
+        program(name)
+    text = run("bench", "--quick", "--bin-dir", BIN, python=False)
+    assert re.search(r"^machine: ", text, re.M)
+    assert re.search(rf"sequences.*{NUMBER}", text), text
+    assert re.search(r"^loaded .* in ", text, re.M), text
+    assert re.search(r"^resident +\d", text, re.M), text
+    assert "tokens/s" in text, text
+
+
+def test_bench_peers(tmp_path):
+    text = run("bench_peers", "--quick", "--tgi-bin", BIN, "--work-dir", tmp_path, "--json", tmp_path / "out.json")
+    table = [row for row in rows(text, "tiny") if len(row) == 4 and not is_positive(row[2])]
+    assert {(row[1], row[2]) for row in table} == {
+        (precision, workload) for precision in ("bf16", "int8", "int4")
+        for workload in ("prefill-128", "decode-1", "quick-decode")}
+    for row in table:
+        assert is_positive(row[3]), row
+    assert (tmp_path / "out.json").stat().st_size > 0
+
+
+def test_bench_peers_fails_when_ours_does(tmp_path):
+    (tmp_path / "tgid").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "tgid").chmod(0o755)
+    out = subprocess.run([sys.executable, str(ROOT / "scripts/bench_peers"), "--quick", "--precisions", "bf16", "--tgi-bin",
+                          str(tmp_path), "--work-dir", str(tmp_path / "work")],
+                         capture_output=True, text=True, timeout=300, check=False)
+    assert out.returncode == 1
+    assert "tgid ended with 3" in out.stdout
+
+
+def test_tgi_peer_reads_tokens_wherever_their_field_is():
+    tgi_peer = importlib.import_module("peers.tgi_peer")
+    assert tgi_peer.is_token(b'{"token":{"id":1},"text":"a"}')
+    assert tgi_peer.is_token(b'{"index":0,"token":{"id":1},"text":"a"}')
+    assert not tgi_peer.is_token(b'{"done":{"index":0,"text":"token"}}')
+    assert not tgi_peer.is_token(b'{"error":{"code":"internal","message":"{\\"token\\""}}')
+    with pytest.raises(ValueError):
+        tgi_peer.is_token(b"[1]")
+    with pytest.raises(ValueError):
+        tgi_peer.is_token(b"")
+
+
+def test_llama_cpp_peer_tells_how_it_was_built():
+    peer = importlib.import_module("peers.llama_cpp_peer")
+    info = "CPU : SSE3 = 1 | AVX512 = 1 | AMX_INT8 = 1 | OPENMP = 1 | LLAMAFILE = 0 | "
+    assert peer.describe_build(info, ["amx_int8"]) == "built with AVX512 AMX_INT8 OPENMP"
+    without = info.replace("AMX_INT8 = 1 | ", "")
+    assert peer.describe_build(without, ["amx_int8"]) == (
+        "built with AVX512 OPENMP, without AMX_INT8 (-DGGML_AMX_INT8=OFF)")
+    assert peer.describe_build(without, ["avx2"]) == "built with AVX512 OPENMP"
+
+
+def test_llama_cpp_peer_advises_a_build_that_does_not_die(monkeypatch):
+    peer = importlib.import_module("peers.llama_cpp_peer")
+    monkeypatch.setattr(peer, "processor_flags", lambda: ["amx_int8"])
+    assert "GGML_AMX_INT8=OFF" in peer.advice(-4)
+    assert peer.advice(1) == ""
+    monkeypatch.setattr(peer, "processor_flags", lambda: ["avx2"])
+    assert peer.advice(-4) == ""
+
+
+def test_bench_gateway():
+    program("bench_gateway")
+    text = run("bench_gateway", "--quick", "--bin-dir", BIN)
+    streams = rows(text, r"\d+")
+    assert {row[0] for row in streams} == {"1", "50"}
+    for row in streams:
+        assert row[3] == "0" and is_positive(row[4]), row
+    for start in (r".* streams at once.*", r".* requests of 8 tokens.*", r".* clients that leave.*"):
+        assert rows(text, start), text
+
+
+def test_bench_client_cost():
+    program("sse_server")
+    table = rows(run("bench_client_cost", "--quick", "--bin-dir", BIN), r"\d+")
+    assert [row[0] for row in table] == ["1", "8", "4"]
+    for row in table:
+        assert is_positive(row[2]) and is_positive(row[4]), row
+
+
+def test_bench_download(tmp_path):
+    text = run("bench_download", "--quick", "--bin-dir", BIN, "--dir", tmp_path)
+    for name in ("curl", "curl, then sha256sum", "tgi download-weights"):
+        (row,) = rows(text, name)
+        assert is_positive(row[1]), row
+
+
+def test_bench_quality():
+    program("dump_logits")
+    table = rows(run("bench_quality", "--quick", "--tgi-bin", BIN), "tgi")
+    assert [row[1] for row in table] == ["bf16", "int8", "int4", "int8 checkpoint"]
+    for row in table:
+        assert is_positive(row[2]) and is_positive(row[3]), row
+
+
+def test_bench_tokenizer(tmp_path):
+    text = tmp_path / "text"
+    text.write_text((ROOT / "README.md").read_text()[:4000])
+    folder = ROOT / "assets/demo"
+    for alone in (False, True):
+        command = [sys.executable, str(ROOT / "scripts/bench_tokenizer"), str(program("bench_tokenizer")), str(text), str(folder)]
+        if alone:  # as where the library is not installed
+            command[1:1] = ["-c", "import runpy, sys; sys.modules['tokenizers'] = None; sys.argv.pop(0); "
+                                  "runpy.run_path(sys.argv[0], run_name='__main__')"]
+        out = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert out.returncode == 0, out.stderr
+        line = out.stdout.splitlines()[-1]
+        assert line.startswith("demo"), out.stdout
+        assert ("ours alone" in line) == alone, line
+        assert alone or re.search(rf"{NUMBER} / +{NUMBER} = +{NUMBER}x", line), line
