@@ -39,6 +39,9 @@ class ModelHost {
   // From now on nothing is taken any more: the daemon stops.
   void refuse_new_work();
 
+  // Of the engine of the model that is there; none without one.
+  EngineProgress progress() const;
+
   // "no model", "loading", "ready", "draining", "failed", "stopping"
   std::string phase() const;
   std::string phase_detail() const;

@@ -192,6 +192,7 @@ void Engine::retire_step() {
   scheduler_.observe_step_time(
       step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
   ++counters_.num_steps;
+  ++num_steps_ended_;
   take_scores(step.scheduled, result);
   size_t next_sampled = 0;
   for (const ScheduledStep::Part& part : step.scheduled.parts) {
