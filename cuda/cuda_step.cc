@@ -170,10 +170,13 @@ void CudaDevice::drop_captured_steps() {
 // A kernel that waits for another GPU may never end: then somebody else says that it is lost, and
 // what it leaves behind is no result.
 void CudaDevice::wait_for(const Event& done) {
-  if (options_.world_size == 1) return done.synchronize();
-  while (!done.has_passed()) {
-    throw_if_lost();
-    std::this_thread::yield();
+  if (options_.world_size == 1) {
+    done.synchronize();
+  } else {
+    while (!done.has_passed()) {
+      throw_if_lost();
+      std::this_thread::yield();
+    }
   }
   throw_if_lost();
 }

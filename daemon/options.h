@@ -21,7 +21,7 @@ struct Options {
   int32_t num_intake_threads = 2;
   std::chrono::milliseconds drain_timeout{30000};
   std::chrono::milliseconds stall_timeout{300000};  // 0: never
-  bool no_model = false;  // start without loading one
+  bool no_model = false;                            // start without loading one
   ModelOptions model;
 };
 
