@@ -51,6 +51,7 @@ _tgid() {
     --intake-threads) COMPREPLY=(); return ;;
     --slow-reader-timeout) COMPREPLY=(); return ;;
     --drain-timeout) COMPREPLY=(); return ;;
+    --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
   options='--model --no-model --load-format --tokenizer-config --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --socket --allow-group --manage-group --intake-threads --slow-reader-timeout --drain-timeout --log-level --print-config --probe --version --help --help-all'

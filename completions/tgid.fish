@@ -30,6 +30,7 @@ complete -c tgid -l manage-group -x -d 'members of this group may manage the dae
 complete -c tgid -l intake-threads -x -d 'threads that render chats and tokenise prompts'
 complete -c tgid -l slow-reader-timeout -x -d 'a client that reads nothing for so long is cancelled'
 complete -c tgid -l drain-timeout -x -d 'on SIGTERM or `tgi stop`, running requests get so long to finish'
+complete -c tgid -l stall-timeout -x -d 'when requests wait and no step has ended for so long, systemd\'s watchdog gets no more signs of life; 0: it always does'
 complete -c tgid -l log-level -x -a 'debug info warn error off' -d 'debug, info, warn, error or off'
 complete -c tgid -l print-config -d 'print every setting with its value and where it comes from'
 complete -c tgid -l probe -d 'measure what this machine\'s backends can do, print it as JSON, and exit'

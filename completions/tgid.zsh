@@ -40,6 +40,7 @@ _tgid() {
     '--intake-threads[threads that render chats and tokenise prompts]:N: ' \
     '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
     '--drain-timeout[on SIGTERM or `tgi stop`, running requests get so long to finish]:SECONDS: ' \
+    '--stall-timeout[when requests wait and no step has ended for so long, systemd'\''s watchdog gets no more signs of life; 0\: it always does]:SECONDS: ' \
     '--log-level[debug, info, warn, error or off]:LEVEL:(debug info warn error off)' \
     '--print-config[print every setting with its value and where it comes from]' \
     '--probe[measure what this machine'\''s backends can do, print it as JSON, and exit]' \

@@ -13,11 +13,15 @@ namespace {
 
 static_assert(sizeof(CublasAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 
+// Told before anything is launched; another algorithm may do.
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const bool refused =
-      status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
-  throw Error(refused ? Code::kUnsupported : Code::kDeviceLost,
+  throw Error(is_refusal(status) ? Code::kUnsupported : Code::kDeviceLost,
               fmt::format("cuBLASLt: {}: {}", what, cublas().get_status_string(status)));
 }
 
@@ -65,6 +69,34 @@ class Problem {
   cublasLtMatrixLayout_t out = nullptr;
 };
 
+// Bounds of what the library may propose.
+class Preference {
+ public:
+  explicit Preference(const MatmulLaunch& args) {
+    check(cublas().preference_create(&preference_), "asking for algorithms");
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kCublasWorkspaceBytes});
+    // Without these it counts on 256 bytes.
+    const auto alignment = static_cast<uint32_t>(alignment_of(args));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment);
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
+  }
+  ~Preference() { (void)cublas().preference_destroy(preference_); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+  cublasLtMatmulPreference_t get() const { return preference_; }
+
+ private:
+  template <typename T>
+  void set(cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+    check(cublas().preference_set_attribute(preference_, attribute, &value, sizeof value),
+          "asking for algorithms");
+  }
+
+  cublasLtMatmulPreference_t preference_ = nullptr;
+};
+
 }  // namespace
 
 struct Cublas::State {
@@ -90,18 +122,13 @@ std::string Cublas::version() const {
 
 std::vector<CublasAlgorithm> Cublas::propose(const MatmulLaunch& args, int count) const {
   const Problem problem(args);
-  cublasLtMatmulPreference_t preference = nullptr;
-  check(cublas().preference_create(&preference), "asking for algorithms");
-  const size_t workspace = kCublasWorkspaceBytes;
-  (void)cublas().preference_set_attribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                          &workspace, sizeof workspace);
+  const Preference preference(args);
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
   int num_found = 0;
   const cublasStatus_t status =
       cublas().get_heuristic(state_->handle, problem.operation, problem.w, problem.x, problem.out,
-                             problem.out, preference, count, results.data(), &num_found);
-  (void)cublas().preference_destroy(preference);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+                             problem.out, preference.get(), count, results.data(), &num_found);
+  if (is_refusal(status)) return {};
   check(status, "asking for algorithms");
   std::vector<CublasAlgorithm> out;
   for (int i = 0; i < num_found; ++i) {
@@ -112,7 +139,7 @@ std::vector<CublasAlgorithm> Cublas::propose(const MatmulLaunch& args, int count
   return out;
 }
 
-void Cublas::run(cudaStream_t stream,
+bool Cublas::run(cudaStream_t stream,
                  const MatmulLaunch& args,
                  const CublasAlgorithm& algorithm,
                  void* workspace) const {
@@ -121,10 +148,13 @@ void Cublas::run(cudaStream_t stream,
   std::memcpy(&algo, &algorithm, sizeof algo);
   const float one = 1.0F;
   const float zero = 0.0F;
-  check(cublas().matmul(state_->handle, problem.operation, &one, args.w, problem.w, args.x.data,
-                        problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
-                        &algo, workspace, kCublasWorkspaceBytes, stream),
-        "a matmul");
+  const cublasStatus_t status =
+      cublas().matmul(state_->handle, problem.operation, &one, args.w, problem.w, args.x.data,
+                      problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
+                      &algo, workspace, kCublasWorkspaceBytes, stream);
+  if (is_refusal(status)) return false;
+  check(status, "a matmul");
+  return true;
 }
 
 }  // namespace tgi::cuda

@@ -32,16 +32,17 @@ class Cublas {
 
   std::string version() const;
 
-  // What the library would try for this shape, best guess first; at most `count`. The bias is left
-  // out. REQUIRES: is_aligned.
+  // What the library would try for this shape and matrices at addresses of this alignment
+  // (alignment_of), best guess first; at most `count`. The bias is left out. REQUIRES: is_aligned.
   std::vector<CublasAlgorithm> propose(const MatmulLaunch& launch, int count) const;
 
-  // out = x w^T, without the bias. `workspace`: kCublasWorkspaceBytes of device memory. Throws
+  // out = x w^T, without the bias. `workspace`: kCublasWorkspaceBytes of device memory. False: the
+  // library does not take this algorithm for this shape, and nothing was launched. Throws
   // kDeviceLost.
-  void run(cudaStream_t stream,
-           const MatmulLaunch& launch,
-           const CublasAlgorithm& algorithm,
-           void* workspace) const;
+  [[nodiscard]] bool run(cudaStream_t stream,
+                         const MatmulLaunch& launch,
+                         const CublasAlgorithm& algorithm,
+                         void* workspace) const;
 
  private:
   struct State;

@@ -8,16 +8,17 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cuda/architectures.h"
 #include "cuda/device_state.h"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
 namespace {
 
-constexpr int kMinMajor = 8;
 // Left free beside the plan: the spare KV block, graphs, what the libraries take for themselves.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
-constexpr int kProposals = 8;
+// Of prompts with penalties and of biases that a step tells the GPU; more of them wait for it.
+constexpr size_t kListBytes = size_t{1} << 20;
 
 cudaDeviceProp properties_of(int index) {
   int num_devices = 0;
@@ -32,21 +33,14 @@ cudaDeviceProp properties_of(int index) {
   }
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "asking a GPU what it is");
-  if (properties.major < kMinMajor) {
-    throw Error(
-        Code::kUnsupported,
-        fmt::format(
-            "{} is of compute capability {}.{}; the cuda backend needs {}.0 or later (A100, "
-            "RTX 30 and newer); use --backend cpu",
-            properties.name, properties.major, properties.minor, kMinMajor));
-  }
+  check_architecture(properties.name, properties.major, properties.minor);
   return properties;
 }
 
 std::string combination_of(const cudaDeviceProp& properties, const std::string& library) {
   int driver = 0;
   (void)cudaDriverGetVersion(&driver);
-  return fmt::format("{}, {} multiprocessors, driver {}, cuBLASLt {}", properties.name,
+  return fmt::format("{}, {} multiprocessors, driver {}, cuBLASLt {}, alignments", properties.name,
                      properties.multiProcessorCount, driver, library);
 }
 
@@ -267,72 +261,13 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     each.results =
         allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kSampled)]),
                         "what a step gives back");
+    each.lists = PinnedStaging(kListBytes);
     each.ticket = 0;
   }
   start_nobody();
   if (!options_.cache_dir.empty() && !options_.deterministic)
     measure_matmuls(slots.max_batch_tokens);
   stream_.synchronize();
-}
-
-void CudaDevice::measure_matmuls(int64_t max_rows) {
-  std::erase_if(matrices_, [](const KnownMatrix& known) { return known.alive.expired(); });
-  int64_t widest = 0;
-  int64_t most_outputs = 0;
-  for (const KnownMatrix& known : matrices_) {
-    widest = std::max(widest, known.cols);
-    most_outputs = std::max(most_outputs, known.launch.outputs);
-  }
-  std::map<std::pair<int64_t, int64_t>, std::vector<const KnownMatrix*>> by_shape;
-  for (const KnownMatrix& known : matrices_)
-    by_shape[{known.launch.outputs, known.cols}].push_back(&known);
-  int64_t num_measured = 0;
-  const Buffer x = allocate_device(static_cast<size_t>(max_rows * widest) * 2, "measuring matmuls");
-  Buffer out;
-  Event begin(cudaEventDefault);
-  Event end(cudaEventDefault);
-  for (const auto& [shape, alike] : by_shape) {
-    const auto [outputs, cols] = shape;
-    if (cols % 8 != 0) continue;
-    const bool is_head = outputs == slot_layout_->vocab_size;
-    const DType out_dtype = is_head ? DType::kF32 : options_.dtype;
-    for (const int64_t rows :
-         row_buckets(is_head ? std::min<int64_t>(max_rows, kLogitTileRows) : max_rows)) {
-      const MatmulShape key = {.rows = rows,
-                               .outputs = outputs,
-                               .cols = cols,
-                               .dtype = options_.dtype,
-                               .out_dtype = out_dtype};
-      if (tuner_.find(key) != nullptr) continue;
-      const size_t out_bytes = static_cast<size_t>(rows * outputs) * dtype_size(out_dtype);
-      if (out.size_bytes() < out_bytes) out = allocate_device(out_bytes, "measuring matmuls");
-      MatmulLaunch launch = alike[0]->launch;
-      launch.x = {
-          .data = x.data(), .dtype = options_.dtype, .rows = rows, .cols = cols, .stride = cols};
-      launch.out = {
-          .data = out.data(), .dtype = out_dtype, .rows = rows, .cols = outputs, .stride = outputs};
-      std::vector<std::optional<CublasAlgorithm>> candidates;
-      if (rows <= kMaxStreamRows) candidates.emplace_back(std::nullopt);
-      for (const CublasAlgorithm& algorithm : cublas_.propose(launch, kProposals))
-        candidates.emplace_back(algorithm);
-      if (candidates.empty()) candidates.emplace_back(std::nullopt);
-      size_t turn = 0;
-      tuner_.choose(key, candidates, [&](const std::optional<CublasAlgorithm>& candidate) {
-        // In turns over the layers' matrices: one alone would stay in the L2 cache.
-        launch.w = alike[turn++ % alike.size()]->launch.w;
-        begin.record(stream_.get());
-        multiply_as(launch, candidate);
-        end.record(stream_.get());
-        end.synchronize();
-        float milliseconds = 0.0F;
-        check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "timing a matmul");
-        return 1000.0 * static_cast<double>(milliseconds);
-      });
-      ++num_measured;
-    }
-  }
-  if (num_measured > 0) log_info("matmul kernels measured", {{"shapes", num_measured}});
-  tuner_.save();
 }
 
 }  // namespace tgi::cuda

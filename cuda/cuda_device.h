@@ -8,8 +8,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,11 +22,15 @@
 #include "cuda/device_state.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/matmul_tuner.h"
+#include "cuda/pinned_staging.h"
 #include "cuda/step_buffer.h"
+#include "cuda/step_clock.h"
 #include "cuda/step_graphs.h"
 #include "engine/device/backend.h"
 
 namespace tgi::cuda {
+
+inline constexpr int kProposals = 8;  // of cuBLASLt that are tried for a shape
 
 // Throws kUnsupported for a KV cache that there is no kernel for beside weights of `dtype`.
 void check_cache_dtype(DType dtype, DType kv_cache);
@@ -39,6 +45,15 @@ class CudaDevice final : public Device {
   const DeviceInfo& info() const override { return info_; }
   int index() const { return index_; }
   cudaStream_t stream() const { return stream_.get(); }
+
+  // For those who watch it, from any thread.
+  const StepClock& clock() const { return clock_; }
+  // Steps end with kDeviceLost and `reason` from now on, those in flight too.
+  void declare_lost(const std::string& reason);
+  void throw_if_lost() const;
+
+  // Before what they hold goes, a communicator that was captured.
+  void drop_captured_steps();
 
   Buffer allocate(size_t size_bytes, std::string_view purpose) override;
   void copy_to_device(void* to, const void* from, size_t size_bytes) override;
@@ -81,6 +96,7 @@ class CudaDevice final : public Device {
     Buffer staging;
     StepArrays arrays;
     Buffer results;  // SampledRow of each logit row
+    PinnedStaging lists;
     Event done;
     Ticket ticket = 0;
     int32_t num_sampled = 0;
@@ -96,9 +112,13 @@ class CudaDevice final : public Device {
   };
 
   void measure_matmuls(int64_t max_rows);
+  void measure_matmul(MatmulLaunch launch, std::span<const KnownMatrix* const> alike);
 
   void start_nobody();
-  void start_slot_lists(const SlotStart& start);
+  void start_slot_lists(InFlight& flight, const SlotStart& start);
+  void capture_step(InFlight& flight, int32_t bucket, Forward& forward);
+  void wait_for(const Event& done);
+  void synchronize();
   void launch_step(const StepShape& shape, Forward& forward);
   bool captures(const Forward& forward) const {
     return forward.is_replayable() && !plan_options_.deterministic;
@@ -107,7 +127,10 @@ class CudaDevice final : public Device {
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
   void attend(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
-  void multiply_as(const MatmulLaunch& launch, const std::optional<CublasAlgorithm>& algorithm);
+  void multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact);
+  // False: cuBLASLt does not take this algorithm for this shape; nothing was launched.
+  [[nodiscard]] bool multiply_as(const MatmulLaunch& launch,
+                                 const std::optional<CublasAlgorithm>& algorithm);
 
   const int index_;
   const DeviceOptions options_;
@@ -116,6 +139,8 @@ class CudaDevice final : public Device {
   Cublas cublas_;
   Buffer cublas_workspace_;
   MatmulTuner tuner_;
+  // By the exact rows: shapes that the algorithm of their bucket was refused for.
+  std::map<MatmulShape, MatmulChoice> unlike_bucket_;
   std::optional<MatrixLoader> loader_;
   std::vector<KnownMatrix> matrices_;
 
@@ -147,6 +172,12 @@ class CudaDevice final : public Device {
   StepShape shape_;  // of the step being launched
   bool is_padded_ = false;
   bool serves_ = false;  // a model's steps have begun
+  const Batch nobody_;   // of no sequence
+  Event ready_;
+  StepClock clock_;
+  std::atomic<bool> is_lost_{false};
+  mutable std::mutex lost_mutex_;
+  std::string lost_reason_;  // guarded by lost_mutex_
   StepResult result_;
 };
 

@@ -30,22 +30,28 @@ MatmulLaunch matmul_launch(const Tensor& x,
 
 }  // namespace
 
-void CudaDevice::multiply_as(const MatmulLaunch& launch,
+bool CudaDevice::multiply_as(const MatmulLaunch& launch,
                              const std::optional<CublasAlgorithm>& algorithm) {
-  if (!algorithm) return launch_matmul_stream(stream_.get(), launch);
-  cublas_.run(stream_.get(), launch, *algorithm, cublas_workspace_.data());
+  if (!algorithm) {
+    launch_matmul_stream(stream_.get(), launch);
+    return true;
+  }
+  if (!cublas_.run(stream_.get(), launch, *algorithm, cublas_workspace_.data())) return false;
   if (launch.bias != nullptr) launch_add_bias(stream_.get(), launch.out, launch.bias);
+  return true;
 }
 
 void CudaDevice::multiply(const MatmulLaunch& launch) {
   if (launch.x.rows == 0) return;
   if (!is_aligned(launch)) return launch_matmul_plain(stream_.get(), launch);
   if (plan_options_.deterministic) return launch_matmul_stream(stream_.get(), launch);
-  const MatmulShape shape = {.rows = row_bucket(launch.x.rows),
-                             .outputs = launch.outputs,
-                             .cols = launch.x.cols,
-                             .dtype = launch.x.dtype,
-                             .out_dtype = launch.out.dtype};
+  const MatmulShape exact = shape_of(launch);
+  if (const auto it = unlike_bucket_.find(exact); it != unlike_bucket_.end()) {
+    if (!multiply_as(launch, it->second.algorithm)) multiply_otherwise(launch, exact);
+    return;
+  }
+  MatmulShape shape = exact;
+  shape.rows = row_bucket(exact.rows);
   const MatmulChoice* choice = tuner_.find(shape);
   if (choice == nullptr) {
     MatmulChoice guess;
@@ -56,7 +62,19 @@ void CudaDevice::multiply(const MatmulLaunch& launch) {
     tuner_.adopt(shape, guess);
     choice = tuner_.find(shape);
   }
-  multiply_as(launch, choice->algorithm);
+  if (!multiply_as(launch, choice->algorithm)) multiply_otherwise(launch, exact);
+}
+
+// The algorithm of the bucket does not suit this number of rows: the library's own guesses for it,
+// and the kernel that takes any shape when it has none. Kept, so that a shape is asked for once.
+void CudaDevice::multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact) {
+  for (const CublasAlgorithm& algorithm : cublas_.propose(launch, kProposals)) {
+    if (!multiply_as(launch, algorithm)) continue;
+    unlike_bucket_[exact] = {.algorithm = algorithm};
+    return;
+  }
+  unlike_bucket_[exact] = {};
+  launch_matmul_stream(stream_.get(), launch);
 }
 
 void CudaDevice::embed(const EmbedArgs& args) {

@@ -1,6 +1,7 @@
 // CudaDevice: a step from the batch to what it gave.
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "base/error.h"
 #include "cuda/cuda_device.h"
@@ -35,10 +36,28 @@ bool CudaDevice::prepare_step(Forward& forward) {
   use_device(index_);
   const int32_t bucket = graphs_.largest_missing(&forward, max_graph_rows());
   if (bucket == 0) return false;
-  is_padded_ = true;
-  graphs_.capture(stream_.get(), &forward, bucket,
-                  [&] { launch_step({.num_tokens = bucket, .num_logit_rows = bucket}, forward); });
+  InFlight& flight = in_flight_[next_ticket_ % in_flight_.size()];
+  if (flight.ticket != 0) wait_for(flight.done);
+  clock_.begin();
+  capture_step(flight, bucket, forward);
+  clock_.end();
   return true;
+}
+
+// A step of nobody's rows is run first: a kernel that is launched for the first time is loaded, a
+// library takes memory, ranks connect, and a capture allows none of that. REQUIRES: the flight's
+// pinned memory is free; it is when this returns.
+void CudaDevice::capture_step(InFlight& flight, int32_t bucket, Forward& forward) {
+  const StepShape shape = {.num_tokens = bucket, .num_logit_rows = bucket};
+  const size_t size_bytes =
+      fill_step(nobody_, shape, plan_options_, capacity_, plan_, flight.arrays);
+  check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
+                        stream_.get()),
+        "sending a step");
+  is_padded_ = true;
+  launch_step(shape, forward);
+  synchronize();
+  graphs_.capture(stream_.get(), &forward, bucket, [&] { launch_step(shape, forward); });
 }
 
 // The row of nobody's slot: padding rows find token 0 and the spare block there.
@@ -51,30 +70,23 @@ void CudaDevice::start_nobody() {
   stream_.synchronize();
 }
 
-// Penalties and biases are rare and of any length: copied apart. The copies come from ordinary
-// memory, so they have been read when the calls return.
-void CudaDevice::start_slot_lists(const SlotStart& start) {
+// Penalties and biases are rare and of any length: copied apart.
+void CudaDevice::start_slot_lists(InFlight& flight, const SlotStart& start) {
   const SamplingParams& sampling = start.sampling;
   if (!sampling.logit_bias.empty()) {
     TGI_CHECK(static_cast<int32_t>(sampling.logit_bias.size()) <= slots_.max_bias);
     static_assert(sizeof(LogitBias) == sizeof(TokenBiasEntry));
-    check(
-        cudaMemcpyAsync(slots_.bias + static_cast<int64_t>(start.slot) * slots_.max_bias,
-                        sampling.logit_bias.data(), sampling.logit_bias.size() * sizeof(LogitBias),
-                        cudaMemcpyHostToDevice, stream_.get()),
-        "copying a logit bias");
+    flight.lists.copy(stream_.get(),
+                      slots_.bias + static_cast<int64_t>(start.slot) * slots_.max_bias,
+                      sampling.logit_bias.data(), sampling.logit_bias.size() * sizeof(LogitBias));
   }
   if (!sampling.has_penalties()) return;
   const auto num_ids = static_cast<int32_t>(start.token_ids.size());
   int32_t begin = 0;
   do {
     const int32_t count = std::min(num_ids - begin, kStartIds);
-    if (count > 0) {
-      check(cudaMemcpyAsync(start_ids_, start.token_ids.data() + begin,
-                            static_cast<size_t>(count) * sizeof(int32_t), cudaMemcpyHostToDevice,
-                            stream_.get()),
-            "copying a prompt for the penalties");
-    }
+    flight.lists.copy(stream_.get(), start_ids_, start.token_ids.data() + begin,
+                      static_cast<size_t>(count) * sizeof(int32_t));
     const int32_t num_prompt = std::clamp(start.num_prompt_tokens - begin, 0, count);
     launch_count_tokens(stream_.get(), slots_, start.slot, start_ids_, count, num_prompt,
                         begin == 0);
@@ -94,14 +106,18 @@ void CudaDevice::launch_step(const StepShape& shape, Forward& forward) {
 
 Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   use_device(index_);
+  throw_if_lost();
+  clock_.begin();
   InFlight& flight = in_flight_[next_ticket_ % in_flight_.size()];
-  if (flight.ticket != 0) flight.done.synchronize();
+  if (flight.ticket != 0) wait_for(flight.done);
+  flight.lists.clear();
   flight.ticket = next_ticket_++;
   flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
 
   serves_ = serves_ || forward.is_replayable();
   const int32_t bucket = bucket_of(batch, forward);
+  if (bucket != 0 && !graphs_.has(&forward, bucket)) capture_step(flight, bucket, forward);
   const StepShape shape = bucket != 0
                               ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket}
                               : StepShape{.num_tokens = batch.num_tokens(),
@@ -112,13 +128,13 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
         "sending a step");
   launch_slot_starts(stream_.get(), slots_, step_.starts,
                      static_cast<int32_t>(batch.slot_starts.size()), kv_.num_blocks);
-  for (const SlotStart& start : batch.slot_starts) start_slot_lists(start);
+  for (const SlotStart& start : batch.slot_starts) start_slot_lists(flight, start);
   launch_block_appends(stream_.get(), slots_, step_.appends,
                        static_cast<int32_t>(batch.block_appends.size()));
 
   is_padded_ = bucket != 0;
   if (is_padded_) {
-    graphs_.run(stream_.get(), &forward, bucket, [&] { launch_step(shape, forward); });
+    graphs_.run(stream_.get(), bucket);
   } else {
     launch_step(shape, forward);
   }
@@ -133,11 +149,49 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   return flight.ticket;
 }
 
+void CudaDevice::declare_lost(const std::string& reason) {
+  const std::lock_guard lock(lost_mutex_);
+  if (is_lost_) return;
+  lost_reason_ = reason;
+  is_lost_ = true;
+}
+
+void CudaDevice::throw_if_lost() const {
+  if (!is_lost_) return;
+  const std::lock_guard lock(lost_mutex_);
+  throw Error(Code::kDeviceLost, lost_reason_);
+}
+
+void CudaDevice::drop_captured_steps() {
+  (void)cudaSetDevice(index_);
+  graphs_.clear();
+}
+
+// A kernel that waits for another GPU may never end: then somebody else says that it is lost, and
+// what it leaves behind is no result.
+void CudaDevice::wait_for(const Event& done) {
+  if (options_.world_size == 1) {
+    done.synchronize();
+  } else {
+    while (!done.has_passed()) {
+      throw_if_lost();
+      std::this_thread::yield();
+    }
+  }
+  throw_if_lost();
+}
+
+void CudaDevice::synchronize() {
+  ready_.record(stream_.get());
+  wait_for(ready_);
+}
+
 const StepResult& CudaDevice::wait(Ticket ticket) {
   use_device(index_);
   InFlight& flight = in_flight_[ticket % in_flight_.size()];
   TGI_CHECK(flight.ticket == ticket);
-  flight.done.synchronize();
+  wait_for(flight.done);
+  clock_.end();
   const auto* const rows = static_cast<const SampledRow*>(flight.results.data());
   result_.sampled.resize(static_cast<size_t>(flight.num_sampled));
   for (int32_t i = 0; i < flight.num_sampled; ++i) {

@@ -92,4 +92,11 @@ void Event::synchronize() const {
   check(cudaEventSynchronize(event_), "waiting for a step");
 }
 
+bool Event::has_passed() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) return false;
+  check(status, "waiting for a step");
+  return true;
+}
+
 }  // namespace tgi::cuda

@@ -39,6 +39,7 @@ class Event {
   Event& operator=(Event&&) = delete;
   void record(cudaStream_t stream);
   void synchronize() const;
+  bool has_passed() const;  // throws kDeviceLost
   cudaEvent_t get() const { return event_; }
 
  private:

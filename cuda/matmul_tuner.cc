@@ -41,6 +41,15 @@ std::optional<CublasAlgorithm> from_hex(const std::string& text) {
 
 }  // namespace
 
+MatmulShape shape_of(const MatmulLaunch& launch) {
+  return {.rows = launch.x.rows,
+          .outputs = launch.outputs,
+          .cols = launch.x.cols,
+          .alignment = alignment_of(launch),
+          .dtype = launch.x.dtype,
+          .out_dtype = launch.out.dtype};
+}
+
 int64_t row_bucket(int64_t rows) {
   if (rows <= 8)
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(rows, 1))));
@@ -84,6 +93,7 @@ void MatmulTuner::load() {
       choices_[{.rows = row.integer("rows"),
                 .outputs = row.integer("outputs"),
                 .cols = row.integer("cols"),
+                .alignment = row.integer("alignment"),
                 .dtype = *dtype,
                 .out_dtype = *out_dtype}] = choice;
     }
@@ -140,6 +150,7 @@ void MatmulTuner::save() {
     Json row = {{"rows", shape.rows},
                 {"outputs", shape.outputs},
                 {"cols", shape.cols},
+                {"alignment", shape.alignment},
                 {"dtype", dtype_name(shape.dtype)},
                 {"out_dtype", dtype_name(shape.out_dtype)},
                 {"us", choice.microseconds}};

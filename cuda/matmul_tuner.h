@@ -21,10 +21,13 @@ struct MatmulShape {
   int64_t rows = 0;  // of x; a bucket
   int64_t outputs = 0;
   int64_t cols = 0;
+  int64_t alignment = kMaxAlignment;  // of the addresses: alignment_of
   DType dtype = DType::kBF16;
   DType out_dtype = DType::kBF16;
   auto operator<=>(const MatmulShape&) const = default;
 };
+
+MatmulShape shape_of(const MatmulLaunch& launch);  // with its own rows, no bucket
 
 // The bucket that stands for so many rows: 1, 2, 4, 8, 16, 24, 32, then in steps of a quarter of a
 // power of two.

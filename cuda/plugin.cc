@@ -18,8 +18,6 @@
 namespace tgi::cuda {
 namespace {
 
-constexpr std::chrono::seconds kJoinDeadline{60};
-
 std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -75,7 +73,7 @@ class CudaBackend final : public Backend {
     }
     std::vector<CudaDevice*> devices;
     for (Device* const device : ranks) devices.push_back(static_cast<CudaDevice*>(device));
-    return make_nccl_communicators(devices, kJoinDeadline);
+    return make_nccl_communicators(devices);
   }
 };
 

@@ -1,10 +1,15 @@
 # What the plugin consists of; tests build the same files for an emulated GPU.
+#
+# The GPUs that kernels are compiled for when nobody says: Ampere, Ada, Hopper, Blackwell. The list that is built goes into
+# architectures.cc, which refuses every other GPU by name.
+set(tgi_cuda_default_architectures 80-real 89-real 90a-real 100-real 120-real)
 set(tgi_cuda_host_sources
-  attention_plan.cc cuda_device.cc cuda_matrix.cc cuda_ops.cc cuda_step.cc device_memory.cc device_state.cc launch.cc
-  kernels/attention.cc matmul_tuner.cc plugin.cc step_buffer.cc step_graphs.cc)
+  architectures.cc attention_plan.cc cublas.cc cuda_device.cc cuda_matrix.cc cuda_ops.cc cuda_step.cc device_memory.cc
+  device_state.cc kernels/attention.cc launch.cc link_watch.cc matmul_measure.cc matmul_tuner.cc nccl_communicator.cc
+  pinned_staging.cc plugin.cc step_buffer.cc step_clock.cc step_graphs.cc)
 set(tgi_cuda_kernels
   kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/matmul_stream.cu kernels/random_weights.cu
   kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
   kernels/slot_start.cu kernels/step_begin.cu kernels/store_kv.cu)
-# What stands between us and NVIDIA's libraries; the emulation has its own.
-set(tgi_cuda_library_sources cublas.cc cublas_library.cc nccl_communicator.cc nccl_library.cc)
+# Where NVIDIA's libraries come from; the emulation has stand-ins for them.
+set(tgi_cuda_library_sources cublas_library.cc nccl_library.cc)

@@ -54,11 +54,7 @@ void StepGraphs::capture(cudaStream_t stream,
   graphs_.emplace(bucket, executable);
 }
 
-void StepGraphs::run(cudaStream_t stream,
-                     const void* owner,
-                     int32_t bucket,
-                     const std::function<void()>& launch) {
-  capture(stream, owner, bucket, launch);
+void StepGraphs::run(cudaStream_t stream, int32_t bucket) {
   check(cudaGraphLaunch(graphs_.at(bucket), stream), "replaying a captured step");
 }
 

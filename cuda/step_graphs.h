@@ -28,11 +28,12 @@ class StepGraphs {
                int32_t bucket,
                const std::function<void()>& launch);
 
-  // Launches the graph of (owner, bucket), captured first when there is none. Throws kDeviceLost.
-  void run(cudaStream_t stream,
-           const void* owner,
-           int32_t bucket,
-           const std::function<void()>& launch);
+  bool has(const void* owner, int32_t bucket) const {
+    return owner == owner_ && graphs_.contains(bucket);
+  }
+
+  // Launches a graph of the owner's that there is. Throws kDeviceLost.
+  void run(cudaStream_t stream, int32_t bucket);
 
   // Of the buckets for 1 to max_rows rows, the largest that has no graph of this owner's; 0: none.
   int32_t largest_missing(const void* owner, int32_t max_rows) const;

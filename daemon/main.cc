@@ -73,7 +73,7 @@ int run_daemon(int argc, char** argv) {
   }
   const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
   if (probe) {
-    const tgi::daemon::ModelOptions& model = resolved.options.model;
+    const tgi::ModelOptions& model = resolved.options.model;
     std::printf("%s\n", tgi::daemon::probe_machine(tgi::kBuildCommit, model).dump().c_str());
     return 0;
   }

@@ -37,6 +37,12 @@ std::shared_ptr<ServedModel> ModelHost::require() const {
   throw Error(Code::kNotFound, "no model is loaded; load one with: tgi load PATH");
 }
 
+// Under the lock: whoever asks must not be the last who holds the model.
+EngineProgress ModelHost::progress() const {
+  const std::lock_guard lock(mutex_);
+  return model_ == nullptr ? EngineProgress{} : model_->engine().progress();
+}
+
 std::string ModelHost::phase() const {
   const std::lock_guard lock(mutex_);
   return stopping_ ? "stopping" : phase_;

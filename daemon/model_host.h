@@ -41,6 +41,9 @@ class ModelHost {
   // with kCancelled.
   void refuse_new_work();
 
+  // Of the engine of the model that is there; none without one.
+  EngineProgress progress() const;
+
   // "no model", "loading", "ready", "draining", "failed", "stopping"
   std::string phase() const;
   std::string phase_detail() const;

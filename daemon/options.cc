@@ -333,6 +333,11 @@ constexpr auto kTable = std::to_array<OptionRow>({
         "drain-timeout",
         "on SIGTERM or `tgi stop`, running requests get so long to finish",
         [](auto& o) -> auto& { return o.drain_timeout; }),
+    seconds_option(
+        "stall-timeout",
+        "when requests wait and no step has ended for so long, systemd's watchdog gets no more "
+        "signs of life; 0: it always does",
+        [](auto& o) -> auto& { return o.stall_timeout; }),
     text_option(
         "log-level",
         "LEVEL",

@@ -22,7 +22,8 @@ struct Options {
   std::string log_level = "info";
   int32_t num_intake_threads = 2;
   std::chrono::milliseconds drain_timeout{30000};
-  bool no_model = false;  // start without loading one
+  std::chrono::milliseconds stall_timeout{300000};  // 0: never
+  bool no_model = false;                            // start without loading one
   ModelOptions model;
 };
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "base/descriptor_limit.h"
 #include "base/log.h"
@@ -44,6 +45,7 @@ UniqueFd block_signals() {
 
 Server::Server(const Options& options)
     : options_(options),
+      progress_(options.stall_timeout),
       signals_(block_signals()),
       inherited_(take_inherited_listener()),
       access_(options, inherited_.has_value()),
@@ -182,7 +184,15 @@ void Server::accept_later(const std::exception& reason) {
 
 void Server::tell_manager() {
   if (!manager_.is_there()) return;
-  manager_.alive();
+  const bool got_on = std::exchange(
+      gets_on_, progress_.gets_on(models_.progress(), std::chrono::steady_clock::now()));
+  if (got_on && !gets_on_) {
+    log_error(
+        "requests wait and no step ends; the service manager's watchdog gets no more signs "
+        "of life",
+        {{"stall_timeout_s", options_.stall_timeout.count() / 1000}});
+  }
+  if (gets_on_) manager_.alive();
   const std::string phase = stopping_ ? "draining" : models_.phase();
   const std::string detail = stopping_ ? "" : models_.phase_detail();
   manager_.status(detail.empty() ? phase : fmt::format("{}: {}", phase, detail));

@@ -17,6 +17,7 @@
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
 #include "daemon/options.h"
+#include "daemon/progress_watch.h"
 #include "daemon/service_manager.h"
 #include "daemon/session.h"
 #include "ipc/line_socket.h"
@@ -55,6 +56,8 @@ class Server {
 
   Options options_;
   ServiceManager manager_;
+  ProgressWatch progress_;
+  bool gets_on_ = true;  // the engine does, as far as progress_ saw
   UniqueFd signals_;
   std::optional<UniqueFd> inherited_;  // moved into listener_; whether there was one stays known
   AccessRules access_;

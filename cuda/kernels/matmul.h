@@ -28,6 +28,11 @@ inline constexpr int64_t kMaxStreamRows = 64;
 // want.
 bool is_aligned(const MatmulLaunch& launch);
 
+// What the addresses of x, w and out are multiples of, at most kMaxAlignment bytes: the smallest of
+// the three.
+inline constexpr int64_t kMaxAlignment = 64;
+int64_t alignment_of(const MatmulLaunch& launch);
+
 // Any number of rows; made for up to kMaxStreamRows. The bits of a row of out depend on neither the
 // other rows nor their number. REQUIRES: is_aligned.
 void launch_matmul_stream(cudaStream_t stream, const MatmulLaunch& launch);

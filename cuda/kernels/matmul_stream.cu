@@ -155,14 +155,15 @@ __global__ void matmul_plain(const T* w,
                              int64_t out_stride) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const auto output = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int64_t row = blockIdx.x;
+  const auto output = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
   if (output >= outputs) return;
   const T* const w_row = w + output * w_stride;
-  const T* const x_row = x + blockIdx.y * x_stride;
+  const T* const x_row = x + row * x_stride;
   float sum = 0.0F;
   for (int32_t k = 0; k < cols; ++k) sum += to_float(w_row[k]) * to_float(x_row[k]);
   if (bias != nullptr) sum += bias[output];
-  out[blockIdx.y * out_stride + output] = from_float<Out>(sum);
+  out[row * out_stride + output] = from_float<Out>(sum);
 }
 
 // Calls use(T{}, Out{}).
@@ -185,6 +186,12 @@ bool is_aligned(const MatmulLaunch& args) {
          address(args.x.data) == 0 && address(args.w) == 0;
 }
 
+int64_t alignment_of(const MatmulLaunch& args) {
+  const auto bits = reinterpret_cast<uintptr_t>(args.x.data) | reinterpret_cast<uintptr_t>(args.w) |
+                    reinterpret_cast<uintptr_t>(args.out.data) | kMaxAlignment;
+  return static_cast<int64_t>(bits & (~bits + 1));
+}
+
 void launch_matmul_stream(cudaStream_t stream, const MatmulLaunch& args) {
   if (args.x.rows == 0) return;
   TGI_CHECK(is_aligned(args));
@@ -200,8 +207,8 @@ void launch_matmul_plain(cudaStream_t stream, const MatmulLaunch& args) {
     using T = decltype(element);
     using Out = decltype(result);
     launch(stream,
-           {.grid = dim3(static_cast<unsigned>((args.outputs + kThreads - 1) / kThreads),
-                         static_cast<unsigned>(args.x.rows)),
+           {.grid = dim3(static_cast<unsigned>(args.x.rows),
+                         static_cast<unsigned>((args.outputs + kThreads - 1) / kThreads)),
             .block = dim3(kThreads),
             .shared_bytes = 0,
             .overlaps_previous = true},

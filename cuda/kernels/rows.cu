@@ -157,8 +157,8 @@ __global__ void activation(Activation kind,
                            int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const int64_t row = blockIdx.y;
-  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x) * N;
+  const int64_t row = blockIdx.x;
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= cols) return;
   const T* const from = in + row * in_stride + col;
   const Vector<T, N> x = load<T, N>(from);
@@ -182,8 +182,8 @@ __global__ void add(const T* x,
                     int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const int64_t row = blockIdx.y;
-  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x) * N;
+  const int64_t row = blockIdx.x;
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= cols) return;
   const Vector<T, N> a = load<T, N>(x + row * x_stride + col);
   const Vector<T, N> b = load<T, N>(y + row * y_stride + col);
@@ -197,9 +197,10 @@ template <typename T>
 __global__ void add_bias(T* out, int64_t stride, const float* __restrict__ bias, int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int64_t row = blockIdx.x;
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
   if (col >= cols) return;
-  T& x = out[blockIdx.y * stride + col];
+  T& x = out[row * stride + col];
   x = from_float<T>(to_float(x) + bias[col]);
 }
 
@@ -226,12 +227,12 @@ __global__ void copy_heads(const T* from,
                            int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int64_t row = blockIdx.x;
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
   if (col >= cols) return;
   const int32_t d = col % to_dim;
-  to[blockIdx.y * to_stride + col] =
-      d < from_dim ? from[blockIdx.y * from_stride + col / to_dim * from_dim + d]
-                   : from_float<T>(0.0F);
+  to[row * to_stride + col] =
+      d < from_dim ? from[row * from_stride + col / to_dim * from_dim + d] : from_float<T>(0.0F);
 }
 
 __global__ void transform_logits(LogitTransform transform,
@@ -240,20 +241,22 @@ __global__ void transform_logits(LogitTransform transform,
                                  int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const auto col = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int64_t row = blockIdx.x;
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
   if (col >= cols) return;
-  float& logit = logits[blockIdx.y * stride + col];
+  float& logit = logits[row * stride + col];
   float x = (logit + (transform.bias == nullptr ? 0.0F : transform.bias[col])) * transform.scale;
   if (transform.softcap > 0.0F) x = transform.softcap * tanhf(x / transform.softcap);
   logit = x;
 }
 
-// (columns in `threads` threads of `width`, rows)
+// (rows, columns in `threads` threads of `width`): the first number of a grid may be any, the
+// second not above 65,535.
 LaunchShape elementwise(int64_t rows, int64_t cols, int width) {
   constexpr unsigned kThreads = 128;
   const int64_t per_block = int64_t{kThreads} * width;
-  return {.grid = dim3(static_cast<unsigned>((cols + per_block - 1) / per_block),
-                       static_cast<unsigned>(rows)),
+  return {.grid = dim3(static_cast<unsigned>(rows),
+                       static_cast<unsigned>((cols + per_block - 1) / per_block)),
           .block = dim3(kThreads),
           .shared_bytes = 0,
           .overlaps_previous = true};

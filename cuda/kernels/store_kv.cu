@@ -51,10 +51,10 @@ __global__ void norm_rope_store(HeadShape shape,
   launch_next_kernel();
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int warp = static_cast<int>(threadIdx.x / 32);
-  const int h = static_cast<int>(blockIdx.x) * kWarps + warp;
+  const int h = static_cast<int>(blockIdx.y) * kWarps + warp;
   const int num_rotated = shape.num_heads + shape.num_kv_heads;
   if (h >= num_rotated + shape.num_kv_heads) return;  // whole warps: no block-wide barrier follows
-  const int64_t token = blockIdx.y;
+  const int64_t token = blockIdx.x;                   // there may be more than 65,535
   T* const in_place = qkv + token * shape.stride + static_cast<int64_t>(h) * shape.head_dim;
   float* const head = heads[warp];
   const int dim = shape.head_dim;
@@ -125,8 +125,8 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                            .stride = args.qkv.stride,
                            .norm_eps = args.norm_eps};
   const int32_t all_heads = args.num_heads + 2 * args.num_kv_heads;
-  const LaunchShape grid = {.grid = dim3(static_cast<unsigned>((all_heads + kWarps - 1) / kWarps),
-                                         static_cast<unsigned>(args.qkv.rows)),
+  const LaunchShape grid = {.grid = dim3(static_cast<unsigned>(args.qkv.rows),
+                                         static_cast<unsigned>((all_heads + kWarps - 1) / kWarps)),
                             .block = dim3(32 * kWarps),
                             .shared_bytes = 0,
                             .overlaps_previous = true};

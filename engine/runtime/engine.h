@@ -49,6 +49,12 @@ struct EngineStats {
   StepMetrics steps;
 };
 
+// For whoever watches that the engine gets on.
+struct EngineProgress {
+  int64_t num_steps = 0;  // that have ended
+  bool has_work = false;  // some request could have one: it is not paused by its reader
+};
+
 class Engine {
  public:
   static constexpr int32_t kMaxUnacknowledged = 512;
@@ -76,6 +82,12 @@ class Engine {
 
   EngineStats stats() const;
   int64_t num_live_requests() const { return num_live_.load(); }
+
+  // Waits for nobody, also when a step hangs.
+  EngineProgress progress() const {
+    return {.num_steps = num_steps_ended_.load(),
+            .has_work = num_live_.load() > int64_t{num_paused_.load()}};
+  }
 
   // Set when a step failed beyond repair: all requests were answered and none is taken any more.
   bool has_failed() const { return failed_.load(); }
@@ -148,7 +160,8 @@ class Engine {
   std::vector<ScheduledStep> spare_steps_;  // for their capacity
   Batch batch_;
   std::vector<Command> commands_;
-  int32_t num_paused_ = 0;
+  std::atomic<int32_t> num_paused_{0};  // written by the engine's thread alone
+  std::atomic<int64_t> num_steps_ended_{0};
   ipc::Counters counters_;
   StepMetrics metrics_;
   std::unique_ptr<Error> refusal_;

@@ -41,6 +41,7 @@ void Engine::retire_step() {
   scheduler_.observe_step_time(
       step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());
   ++counters_.num_steps;
+  ++num_steps_ended_;
   take_scores(step.scheduled, result);
   take_tokens(step.scheduled, result, now);
   fail_marked();

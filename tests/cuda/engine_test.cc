@@ -184,6 +184,34 @@ TEST_CASE("weights with a NaN on a GPU end every request with that, and the engi
   }
 }
 
+TEST_CASE("no kernel is launched for the first time within a capture") {
+  cuda_emulation::forget_kernels();
+  Served served({});
+  std::vector<Answer> told(3);  // some sizes are met before the engine was idle
+  for (size_t i = 0; i < told.size(); ++i) served.ask(told[i], prompt(static_cast<int32_t>(i)), 6);
+  for (Answer& each : told) (void)ids_of(each);
+  const auto deadline = Clock::now() + std::chrono::seconds(60);
+  while (served.engine().stats().prepared_rows.size() < 5 && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(served.engine().stats().prepared_rows.size() == 5);
+  CHECK_FALSE(served.engine().has_failed());
+}
+
+TEST_CASE("steps copy from pinned memory alone, biases and prompts with penalties too") {
+  Served served({});
+  Answer first;
+  served.ask(first, prompt(1), 2);
+  (void)ids_of(first);
+  const auto before = cuda_emulation::counters().pageable_copies;
+  std::vector<Answer> told(6);
+  for (size_t i = 0; i < told.size(); ++i) {
+    const auto which = static_cast<int32_t>(i);
+    served.ask(told[i], prompt(which), kNewTokens, sampling(which));
+  }
+  for (Answer& each : told) (void)ids_of(each);
+  CHECK(cuda_emulation::counters().pageable_copies == before);
+}
+
 TEST_CASE("a GPU that is lost ends every request with its reason, and the engine takes no more") {
   Served served({});
   std::vector<Answer> told(3);

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <utility>
 
+#include "tests/cuda_emulation/runtime_state.h"
 #include "tests/cuda_emulation/sanitizers.h"
 
 constinit thread_local uint3 threadIdx{};
@@ -32,7 +34,8 @@ uint32_t low_bits(unsigned count) {
 }  // namespace
 
 Counters counters() {
-  return {num_launches, num_blocks, num_threads, num_switches};
+  const Lock lock(runtime().mutex);
+  return {num_launches, num_blocks, num_threads, num_switches, runtime().num_pageable_copies};
 }
 
 Permutation::Permutation(Order order, uint64_t random, uint64_t count) : count_(count) {
@@ -79,7 +82,7 @@ uint64_t BlockRunner::random() {  // splitmix64
   return x ^ x >> 31;
 }
 
-void BlockRunner::run(const KernelLaunch& launch) {
+void BlockRunner::run(const KernelLaunch& launch, std::function<void()> wait_for_previous) {
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   const uint64_t blocks = uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   launch_ = &launch;
@@ -93,6 +96,7 @@ void BlockRunner::run(const KernelLaunch& launch) {
   shared_bytes_ = launch.shared_bytes;
   num_switches_ = 0;
   waited_for_previous_ = false;
+  wait_for_previous_ = std::move(wait_for_previous);
   const Permutation order(schedule_.order, random(), blocks);
   for (uint64_t i = 0; i < blocks; ++i) run_block(launch, order[i]);
   if (launch.overlaps_previous && !waited_for_previous_) {
@@ -137,18 +141,18 @@ void BlockRunner::run_block(const KernelLaunch& launch, uint64_t linear) {
   for (unsigned i = 0; i < num_warps; ++i) {
     Warp& warp = warps_[i];
     warp.present = low_bits(num_threads_ - i * 32);
-    warp.arrived = warp.at_barrier = 0;
+    warp.arrived = warp.at_barrier = warp.at_wait = 0;
     start_pass(warp);
     warp.ready = warp.present;
   }
   runnable_warps_ = low_bits(num_warps);
   barrier_arrived_ = barrier_votes_ = 0;
   num_done_ = 0;
-  choose_warp();
-  current_ = next_thread();
-  threadIdx = current_->index;
-  ++num_switches_;
-  switch_fiber(host_, current_->fiber);
+  run_threads();
+  if (num_done_ != num_threads_ && wait_for_previous_) {
+    end_wait_for_previous();
+    if (runnable_warps_ != 0) run_threads();
+  }
   if (num_done_ != num_threads_) fail_deadlock();
 #if defined(TGI_ADDRESS_SANITIZER)
   ASAN_UNPOISON_MEMORY_REGION(shared_ + shared_bytes_, kSharedGuardBytes);
@@ -157,6 +161,38 @@ void BlockRunner::run_block(const KernelLaunch& launch, uint64_t linear) {
     if (shared_[shared_bytes_ + i] == std::byte{kUnwritten}) continue;
     fail_in_kernel("writes byte %zu of its dynamic shared memory, which has %zu", shared_bytes_ + i,
                    shared_bytes_);
+  }
+}
+
+// Until none can go on.
+void BlockRunner::run_threads() {
+  choose_warp();
+  current_ = next_thread();
+  threadIdx = current_->index;
+  ++num_switches_;
+  switch_fiber(host_, current_->fiber);
+}
+
+void BlockRunner::wait_for_previous() {
+  waited_for_previous_ = true;
+  if (!wait_for_previous_) return;
+  Warp& warp = this->warp();
+  const uint32_t bit = 1u << current_->lane;
+  warp.at_wait |= bit;
+  warp.ready &= ~bit;
+  leave();
+}
+
+void BlockRunner::end_wait_for_previous() {
+  wait_for_previous_();
+  wait_for_previous_ = nullptr;
+  const unsigned num_warps = (num_threads_ + 31) / 32;
+  for (unsigned i = 0; i < num_warps; ++i) {
+    Warp& warp = warps_[i];
+    if (warp.at_wait == 0) continue;
+    warp.ready |= std::exchange(warp.at_wait, 0u);
+    runnable_warps_ |= 1u << i;
+    start_pass(warp);
   }
 }
 
@@ -215,7 +251,8 @@ BlockRunner::Thread* BlockRunner::next_thread() {
       }
       start_pass(warp);
     }
-    if (warp.arrived != 0) fail_deadlock();  // the other lanes are elsewhere
+    // The other lanes are elsewhere, and not where they will come from.
+    if (warp.arrived != 0 && warp.at_wait == 0) fail_deadlock();
     runnable_warps_ &= ~(1u << warp_now_);
     if (runnable_warps_ == 0) return nullptr;
     choose_warp();

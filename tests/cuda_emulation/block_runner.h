@@ -63,7 +63,11 @@ class BlockRunner {
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
 
-  void run(const KernelLaunch& launch);
+  void run(const KernelLaunch& launch) { run(launch, nullptr); }
+
+  // The kernel before this one has not run yet: `wait_for_previous` is called, once, when threads
+  // of a block wait for that one and the others can't go on; when it returns they do.
+  void run(const KernelLaunch& launch, std::function<void()> wait_for_previous);
 
   // Called on the fibers of device code.
   std::byte* begin_collective(Collective kind, unsigned mask);
@@ -83,7 +87,7 @@ class BlockRunner {
   void copy_async(void* to, const void* from, bool valid);
   void copy_async_commit() { ++current_->num_groups; }
   void copy_async_wait(int num_pending);
-  void note_wait_for_previous() { waited_for_previous_ = true; }
+  void wait_for_previous();
   [[noreturn]] void fail(const char* format, va_list arguments);
 
  private:
@@ -105,6 +109,7 @@ class BlockRunner {
     uint32_t ready;       // those that can run on
     uint32_t arrived;     // those that wait at the collective `kind`
     uint32_t at_barrier;  // those that wait at the barrier of the block
+    uint32_t at_wait;     // those that wait for the kernel before this one
     Collective kind;
     uint32_t generation;     // of collectives
     uint32_t cursor;         // lanes of this pass that had their turn
@@ -115,6 +120,8 @@ class BlockRunner {
   static void thread_main();
   void run_block(const KernelLaunch& launch, uint64_t linear);
   void prepare_threads(const uint3& block);
+  void run_threads();
+  void end_wait_for_previous();
   Warp& warp() { return warps_[current_->warp]; }
   const Warp& warp() const { return warps_[current_->warp]; }
   void start_pass(Warp& warp);
@@ -147,6 +154,7 @@ class BlockRunner {
   uint32_t runnable_warps_ = 0;
   unsigned num_done_ = 0;
   bool waited_for_previous_ = false;
+  std::function<void()> wait_for_previous_;  // empty: the kernel before has run
 
   // The barrier of the block.
   Barrier barrier_kind_ = Barrier::kSync;

@@ -35,6 +35,13 @@ struct Streams {
   Streams& operator=(const Streams&) = delete;
 };
 
+// Once outside of a capture, which loads the kernel.
+void load_kernels() {
+  const DeviceArray<int> values({0, 0, 0, 0});
+  launch({.block = 4}, add_kernel, Parameters{values.data(), 0});
+  require(cudaDeviceSynchronize());
+}
+
 void add(cudaStream_t stream, const DeviceArray<int>& values, int by) {
   launch({.block = 4, .stream = stream}, add_kernel, Parameters{values.data(), by});
 }
@@ -42,6 +49,7 @@ void add(cudaStream_t stream, const DeviceArray<int>& values, int by) {
 }  // namespace
 
 TEST_CASE("a captured stream runs when its graph is launched, as often as it is") {
+  load_kernels();
   const Streams streams;
   const DeviceArray<int> values({1, 2, 3, 4}), copy({0, 0, 0, 0});
   require(cudaStreamBeginCapture(streams.main, cudaStreamCaptureModeThreadLocal));
@@ -113,7 +121,32 @@ TEST_CASE("relaxed captures and other threads' calls are let be") {
   cudaGetLastError();
 }
 
+TEST_CASE("a kernel is not loaded within a capture") {
+  tgi::cuda_emulation::forget_kernels();
+  const Streams streams;
+  const DeviceArray<int> values({0, 0, 0, 0});
+  cudaGraph_t graph = nullptr;
+  const auto capture = [&] {
+    require(cudaStreamBeginCapture(streams.main, cudaStreamCaptureModeThreadLocal));
+    cudaLaunchConfig_t config{};
+    config.gridDim = 1;
+    config.blockDim = 4;
+    config.stream = streams.main;
+    const cudaError_t launched =
+        cudaLaunchKernelEx(&config, add_kernel, Parameters{values.data(), 1});
+    const cudaError_t ended = cudaStreamEndCapture(streams.main, &graph);
+    return std::pair(launched, ended);
+  };
+  CHECK(capture() ==
+        std::pair(cudaErrorStreamCaptureUnsupported, cudaErrorStreamCaptureInvalidated));
+  cudaGetLastError();
+  load_kernels();
+  CHECK(capture() == std::pair(cudaSuccess, cudaSuccess));
+  require(cudaGraphDestroy(graph));
+}
+
 TEST_CASE("a stream that joined a capture has to be joined again") {
+  load_kernels();
   const Streams streams;
   const DeviceArray<int> values({0, 0, 0, 0});
   require(cudaStreamBeginCapture(streams.main, cudaStreamCaptureModeThreadLocal));

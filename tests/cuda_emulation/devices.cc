@@ -128,6 +128,17 @@ void set_devices(int num_devices, size_t total_memory_bytes, int num_multiproces
   if (!is_device(current_device_of_thread)) current_device_of_thread = 0;
 }
 
+void set_compute_capability(int major, int minor) {
+  const Lock lock(runtime().mutex);
+  runtime().compute_capability[0] = major;
+  runtime().compute_capability[1] = minor;
+}
+
+void forget_kernels() {
+  const Lock lock(runtime().mutex);
+  runtime().loaded_kernels.clear();
+}
+
 void lose_devices(cudaError_t error, int64_t after) {
   RuntimeState& state = runtime();
   const Lock lock(state.mutex);
@@ -231,7 +242,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxGridSize[0] = 2147483647;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   properties->totalConstMem = 65536;
-  properties->major = 9;
+  properties->major = runtime().compute_capability[0];
+  properties->minor = runtime().compute_capability[1];
   properties->multiProcessorCount = runtime().num_multiprocessors;
   properties->canMapHostMemory = properties->concurrentKernels = 1;
   properties->pciBusID = device + 1;

@@ -4,11 +4,13 @@
 
 #include "tests/cuda_emulation/runtime_state.h"
 
+using tgi::cuda_emulation::Task;
+
 struct CUgraph_st {
-  std::vector<std::function<void()>> nodes;
+  std::vector<Task> nodes;
 };
 struct CUgraphExec_st {
-  std::shared_ptr<const std::vector<std::function<void()>>> nodes;
+  std::shared_ptr<const std::vector<Task>> nodes;
 };
 
 namespace tgi::cuda_emulation {
@@ -99,8 +101,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsign
   *out = nullptr;
   if (call.error() != cudaSuccess) return Call::end(call.error());
   if (!runtime().graphs.contains(graph)) return Call::end(cudaErrorInvalidValue);
-  *out =
-      new CUgraphExec_st{std::make_shared<const std::vector<std::function<void()>>>(graph->nodes)};
+  *out = new CUgraphExec_st{std::make_shared<const std::vector<Task>>(graph->nodes)};
   runtime().graph_execs.insert(*out);
   return cudaSuccess;
 }
@@ -115,9 +116,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle) {
   if (!runtime().graph_execs.contains(graph)) return Call::end(cudaErrorInvalidValue);
   const auto stream = find_stream(handle);
   if (!stream) return Call::end(cudaErrorInvalidResourceHandle);
-  return Call::end(add_work(call.lock(), stream, [nodes = graph->nodes] {
-    for (const auto& node : *nodes) node();
-  }));
+  return Call::end(add_work(call.lock(), stream, [nodes = graph->nodes] { run_tasks(*nodes); }));
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   Call call;

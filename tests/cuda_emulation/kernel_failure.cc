@@ -137,7 +137,7 @@ void copy_async_wait(int num_pending) {
   runner().copy_async_wait(num_pending);
 }
 void wait_for_previous() {
-  runner().note_wait_for_previous();
+  runner().wait_for_previous();
 }
 
 }  // namespace tgi::cuda_emulation

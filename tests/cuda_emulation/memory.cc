@@ -132,6 +132,7 @@ cudaError_t add_copy(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handle,
     stream->capture->invalid = true;
     return Call::end(cudaErrorStreamCaptureUnsupported);
   }
+  if (!wait && (pageable_to || pageable_from)) ++runtime().num_pageable_copies;
   if (pageable_from && !pageable_to && copy.from_bytes() <= kStagedBytes) {
     const auto* first = static_cast<const char*>(copy.from);
     auto staged = std::make_shared<std::vector<char>>(first, first + copy.from_bytes());

@@ -12,10 +12,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "tests/cuda_emulation/early_kernel.h"
 
 namespace tgi::cuda_emulation {
 
@@ -28,9 +31,22 @@ struct Point {
   uint64_t sequence = 0;
 };
 
-// What a stream does next: run something or, with `after`, wait for another stream.
+// A kernel, or something else.
+struct Task {
+  std::function<void()> run;                   // (optional)
+  std::shared_ptr<const KernelLaunch> kernel;  // null: run
+};
+
+// Begins the kernel that follows a kernel where it may overlap with it, before that one runs; null
+// where there is none.
+std::shared_ptr<EarlyKernel> begin_early(const Task& task, const Task* following);
+// `begun`: the task itself, where it was begun early.
+void run_task(const Task& task, const std::shared_ptr<EarlyKernel>& begun);
+void run_tasks(const std::vector<Task>& tasks);
+
+// What a stream does next: a task or, with `after`, wait for another stream.
 struct Work {
-  std::function<void()> run;
+  Task task;
   Point after;
 };
 
@@ -38,9 +54,10 @@ struct Stream {
   int device = 0;
   bool blocking = true;  // waits for the legacy stream and it for this one
   std::deque<Work> waiting;
-  uint64_t num_done = 0;             // of all that ever came
-  bool busy = false;                 // some host thread runs its next work
-  std::shared_ptr<Capture> capture;  // null: not capturing
+  uint64_t num_done = 0;               // of all that ever came
+  bool busy = false;                   // some host thread runs its next work
+  std::shared_ptr<EarlyKernel> begun;  // that next work, where it has begun early
+  std::shared_ptr<Capture> capture;    // null: not capturing
   // Of a stream that joined a capture: what it got there, and how much of that others waited for.
   uint64_t num_captured = 0, num_joined = 0;
 
@@ -53,7 +70,7 @@ struct Capture {
   std::thread::id thread;
   bool invalid = false;
   bool ended = false;
-  std::vector<std::function<void()>> nodes;  // in an order that is right for all its streams
+  std::vector<Task> nodes;  // in an order that is right for all its streams
 };
 
 struct EventState {
@@ -86,15 +103,19 @@ struct RuntimeState {
   bool deferred = true;
   size_t total_bytes = 0;
   int num_multiprocessors = 4;
+  int compute_capability[2] = {9, 0};
   std::vector<Device> devices;
 
   std::map<uintptr_t, Allocation> allocations;                   // by first byte
   std::unordered_map<const void*, size_t> allowed_shared_bytes;  // by kernel
+  std::set<std::pair<int, const void*>> loaded_kernels;          // launched once: device, kernel
   std::unordered_map<cudaStream_t, std::shared_ptr<Stream>> streams;
   std::unordered_map<cudaEvent_t, std::shared_ptr<EventState>> events;
   std::unordered_set<cudaGraph_t> graphs;
   std::unordered_set<cudaGraphExec_t> graph_execs;
   std::vector<std::shared_ptr<Capture>> captures;  // that go on
+
+  uint64_t num_pageable_copies = 0;
 
   // Faults to come.
   int allocations_before_failure = 0;
@@ -133,10 +154,15 @@ cudaError_t refuse_in_capture();
 
 // To the end of the stream, or into the graph that it captures. Runs it when work is not deferred.
 cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::function<void()> run);
+cudaError_t add_task(Lock& lock, const std::shared_ptr<Stream>& stream, Task task);
 
 // Runs what has to run until `point` is reached.
 void run_until(Lock& lock, Point point);
 Point end_of(const std::shared_ptr<Stream>& stream);
+
+// Runs what waits in the stream, unless another thread does so, or it captures. May be called by
+// work of another stream; without the lock.
+void try_run_stream(cudaStream_t stream);
 bool reached(const Point& point);
 
 // What a lost device does: nothing more. Waits for what other host threads are about to run.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "tests/cuda_emulation/block_runner.h"
 #include "tests/cuda_emulation/runtime_state.h"
@@ -43,15 +44,26 @@ void run_until(Lock& lock, Point point) {
       continue;
     }
     stream.busy = true;
-    const std::function<void()> run = std::move(next.run);
+    const Task task = std::move(next.task);
+    const std::shared_ptr<EarlyKernel> begun = std::exchange(stream.begun, nullptr);
+    const Task following = stream.waiting.size() > 1 ? stream.waiting[1].task : Task{};
     lock.unlock();
-    if (run) run();
+    std::shared_ptr<EarlyKernel> next_begun = begin_early(task, &following);
+    run_task(task, begun);
     lock.lock();
     stream.busy = false;
+    stream.begun = std::move(next_begun);
     stream.waiting.pop_front();
     ++stream.num_done;
     state.changed.notify_all();
   }
+}
+
+void try_run_stream(cudaStream_t handle) {
+  Lock lock(runtime().mutex);
+  const auto stream = find_stream(handle);
+  if (!stream || stream->busy || stream->capture) return;
+  run_until(lock, end_of(stream));
 }
 
 void abandon_work(Lock& lock) {
@@ -61,6 +73,7 @@ void abandon_work(Lock& lock) {
   for (const auto& [handle, stream] : state.streams) all.push_back(stream);
   for (const auto& stream : all) {
     state.changed.wait(lock, [&] { return !stream->busy; });
+    stream->begun = nullptr;  // runs to its end
     stream->num_done += stream->waiting.size();
     stream->waiting.clear();
   }
@@ -77,10 +90,14 @@ void run_device(Lock& lock, int device) {
 }
 
 cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::function<void()> run) {
+  return add_task(lock, stream, {.run = std::move(run), .kernel = nullptr});
+}
+
+cudaError_t add_task(Lock& lock, const std::shared_ptr<Stream>& stream, Task task) {
   RuntimeState& state = runtime();
   if (stream->capture) {
     if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
-    stream->capture->nodes.push_back(std::move(run));
+    stream->capture->nodes.push_back(std::move(task));
     ++stream->num_captured;
     return cudaSuccess;
   }
@@ -97,7 +114,7 @@ cudaError_t add_work(Lock& lock, const std::shared_ptr<Stream>& stream, std::fun
   } else if (stream->blocking && !reached(end_of(legacy))) {
     stream->waiting.push_back({{}, end_of(legacy)});
   }
-  stream->waiting.push_back({std::move(run), {}});
+  stream->waiting.push_back({std::move(task), {}});
   if (!state.deferred) run_until(lock, end_of(stream));
   return cudaSuccess;
 }
@@ -123,9 +140,16 @@ cudaError_t launch_kernel(const cudaLaunchConfig_t& config,
                                   ? kDefaultSharedBytes
                                   : std::max(kDefaultSharedBytes, allowed->second);
   check_launch(launch, shared_limit);
-  return Call::end(add_work(call.lock(), stream, [launch = std::move(launch)] {
-    BlockRunner::of_this_thread().run(launch);
-  }));
+  // Loads the kernel, which a capture does not allow.
+  const bool is_first = runtime().loaded_kernels.insert({stream->device, kernel}).second;
+  if (is_first && stream->capture) {
+    runtime().loaded_kernels.erase({stream->device, kernel});
+    stream->capture->invalid = true;
+    return Call::end(cudaErrorStreamCaptureUnsupported);
+  }
+  return Call::end(
+      add_task(call.lock(), stream,
+               {.run = nullptr, .kernel = std::make_shared<KernelLaunch>(std::move(launch))}));
 }
 
 }  // namespace tgi::cuda_emulation

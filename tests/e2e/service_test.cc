@@ -180,6 +180,39 @@ TEST_CASE("an idle daemon gives the watchdog its sign of life, and does not with
   CHECK(manager.wait_for("WATCHDOG=1", 500) == "");
 }
 
+TEST_CASE("a device that hangs under a request costs the sign of life, an idle one does not") {
+  const Home home;
+  const std::string hang = home.file("hang");
+  ::setenv("TGI_PLUGIN_DIR", TGI_BINARY_DIR "/emulated", 1);
+  ::setenv("TGI_EMULATED_GPU_HANG", hang.c_str(), 1);
+  Manager manager(home);
+  manager.start({"--model", "demo", "--backend", "cuda", "--max-total-tokens", "256",
+                 "--max-batch-tokens", "32", "--max-running", "2", "--stall-timeout", "1"},
+                "400000");
+  ::unsetenv("TGI_PLUGIN_DIR");
+  ::unsetenv("TGI_EMULATED_GPU_HANG");
+  REQUIRE(manager.wait_for("STATUS=ready", 60000) != "");
+  // Longer than the time that a step may take.
+  for (int i = 0; i < 8; ++i) CHECK(manager.wait_for("WATCHDOG=1", 5000) == "WATCHDOG=1");
+  REQUIRE(std::system(("touch " + hang).c_str()) == 0);
+  std::string text;
+  std::jthread client([&] {
+    ipc::GenerateRequest request;
+    request.prompt = "Once";
+    request.params.max_new_tokens = 4;
+    text = ipc::Client({.socket_path = manager.socket()}).generate(request, {}).best.text;
+  });
+  bool has_stopped = false;
+  for (int i = 0; i < 100 && !has_stopped; ++i)
+    has_stopped = manager.wait_for("WATCHDOG=1", 2500) == "";
+  CHECK(has_stopped);
+  CHECK(manager.status().phase == "ready");  // its I/O is well
+  std::filesystem::remove(hang);
+  CHECK(manager.wait_for("WATCHDOG=1", 20000) == "WATCHDOG=1");
+  client.join();
+  CHECK_FALSE(text.empty());
+}
+
 TEST_CASE("what is handed over must be one listening Unix socket; another process's is not ours") {
   const Home home;
   const std::string tail = " --no-model --socket " + home.socket() + " 2>" + home.file("log");

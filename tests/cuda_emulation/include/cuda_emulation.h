@@ -1,7 +1,8 @@
 // How tests steer the emulated GPUs. Environment variables do the same for a process that is not
 // linked to the test: TGI_EMULATED_GPUS (number), TGI_EMULATED_GPU_MEMORY (bytes of each),
 // TGI_EMULATED_GPU_ORDER (forward, backward, shuffled), TGI_EMULATED_GPU_SEED,
-// TGI_EMULATED_GPU_DEFERRED (0 or 1).
+// TGI_EMULATED_GPU_DEFERRED (0 or 1). TGI_EMULATED_GPU_HANG names a file: while there is one,
+// kernels don't end.
 //
 // Everything here may be called from any thread; set_* before the work that it shall change.
 #pragma once
@@ -28,6 +29,12 @@ void set_devices(int num_devices,
                  size_t total_memory_bytes = size_t{1} << 30,
                  int num_multiprocessors = 4);
 
+// Of all devices; 9.0 unless told.
+void set_compute_capability(int major, int minor);
+
+// No kernel is loaded any more: what is launched first is to be outside of a capture.
+void forget_kernels();
+
 // After `after` more allocations of device memory, `count` fail with cudaErrorMemoryAllocation.
 void fail_allocations(int count = 1, int after = 0);
 
@@ -44,7 +51,8 @@ struct Counters {
   uint64_t launches = 0;
   uint64_t blocks = 0;
   uint64_t threads = 0;
-  uint64_t switches = 0;  // from one emulated thread to another
+  uint64_t switches = 0;         // from one emulated thread to another
+  uint64_t pageable_copies = 0;  // cudaMemcpyAsync from or to memory that is not pinned
 };
 Counters counters();
 
