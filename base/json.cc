@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json_syntax.h"
 
 namespace tgi {
 namespace {
@@ -48,11 +49,8 @@ Json parse_json(std::string_view text, int max_depth) {
   };
   try {
     return Json::parse(text, limit_depth);
-  } catch (const Json::parse_error& error) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("not valid JSON at byte {}: {}", error.byte, error.what()));
-  } catch (const Json::exception& error) {
-    throw Error(Code::kInvalidArgument, fmt::format("not valid JSON: {}", error.what()));
+  } catch (const Json::exception&) {
+    throw json_syntax_error(text);
   }
 }
 

@@ -12,7 +12,7 @@ namespace tgi {
 
 using Json = nlohmann::json;
 
-// Parses one document. Throws kInvalidArgument with the byte offset on a syntax error, on invalid
+// Parses one document. Throws kInvalidArgument with line and column on a syntax error, on invalid
 // UTF-8 in a string and when objects and arrays nest deeper than `max_depth`.
 Json parse_json(std::string_view text, int max_depth = 64);
 

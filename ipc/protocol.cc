@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/json_syntax.h"
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
@@ -76,11 +77,8 @@ OrderedJson parse_json(std::string_view text) {
   check_shape(text);
   try {
     return OrderedJson::parse(text);
-  } catch (const OrderedJson::parse_error& error) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("not valid JSON at byte {}: {}", error.byte, error.what()));
-  } catch (const OrderedJson::exception& error) {
-    throw Error(Code::kInvalidArgument, fmt::format("not valid JSON: {}", error.what()));
+  } catch (const OrderedJson::exception&) {
+    throw json_syntax_error(text);
   }
 }
 

@@ -14,10 +14,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Json parse_file(const std::string& path) {
+  const std::string text = read_whole(path);
+  try {
+    return parse_json(text);
+  } catch (const Error& error) {
+    throw error.in(path);
+  }
+}
+
 // The first shard of an index that is not there; empty: all are.
 std::string missing_shard(const std::string& folder, const std::string& index) {
-  const std::string text = read_whole(folder + "/" + index);
-  const Json json = parse_json(text);
+  const Json json = parse_file(folder + "/" + index);
   for (const auto& [tensor, shard] : JsonReader(json, index).object("weight_map").json().items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
     if (name.empty() || size_of(folder + "/" + name) < 0) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/tensor_table.h"
 
 namespace tgi {
 
@@ -20,9 +21,8 @@ constexpr std::array kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3, &kG
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";
 
-bool has_name(const Architecture& architecture, std::string_view name) {
-  return std::find(architecture.names.begin(), architecture.names.end(), name) !=
-         architecture.names.end();
+bool has(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 [[noreturn]] void fail_unknown(const std::string& field, std::string_view name) {
@@ -76,6 +76,37 @@ void add_quantization_config(const FileSource& files, Json& config) {
   }
 }
 
+// transformers goes by model_type alone, others by architectures: both have to say the same.
+void check_model_type(const JsonReader& config, const Architecture& architecture) {
+  const std::string type = config.string_or("model_type", "");
+  if (type.empty() || has(architecture.model_types, type)) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: '{}' does not go with the architecture {}; expected '{}'",
+                          config.path_of("model_type"), type, architecture.names.front(),
+                          architecture.model_types.front()));
+}
+
+// So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
+void check_total_size(const LoadedConfig& model) {
+  const ModelConfig& config = model.config;
+  const auto refuse = [&](double count, std::string_view what, double limit) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} layers, a hidden size of {}, an intermediate size of {}, {} KV "
+                            "heads of {}, {} tokens in the vocabulary and {} positions make {:.3g} "
+                            "{}; expected at most {:.3g}",
+                            config.num_layers, config.hidden_size, config.intermediate_size,
+                            config.num_kv_heads, config.head_dim, config.vocab_size,
+                            config.max_positions, count, what, limit));
+  };
+  const double num_parameters = count_parameters(model);
+  if (num_parameters > kMaxParameters) refuse(num_parameters, "parameters", kMaxParameters);
+  const double num_cached = 2.0 * config.num_layers * config.num_kv_heads * config.head_dim *
+                            static_cast<double>(config.max_positions);
+  if (num_cached > kMaxCachedNumbers) {
+    refuse(num_cached, "numbers in the KV cache of one sequence", kMaxCachedNumbers);
+  }
+}
+
 }  // namespace
 
 std::span<const Architecture* const> architectures() {
@@ -86,13 +117,13 @@ const Architecture& find_architecture(const JsonReader& config) {
   const std::vector<std::string> names = config.strings_or_empty("architectures");
   for (const std::string& name : names) {
     for (const Architecture* architecture : kArchitectures) {
-      if (has_name(*architecture, name)) return *architecture;
+      if (has(architecture->names, name)) return *architecture;
     }
   }
   if (!names.empty()) fail_unknown(config.path_of("architectures"), names.front());
   const std::string model_type = config.string_or("model_type", "");
   for (const Architecture* architecture : kArchitectures) {
-    if (architecture->model_type == model_type) return *architecture;
+    if (has(architecture->model_types, model_type)) return *architecture;
   }
   fail_unknown(config.path_of("model_type"), model_type);
 }
@@ -105,9 +136,14 @@ LoadedConfig load_model_config(const FileSource& files) {
     add_quantization_config(files, loaded.json);
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
+    check_model_type(config, *loaded.architecture);
+    rename_aliases(loaded.architecture->aliases, loaded.json);
     loaded.weight_format = &find_weight_format(config);
+    refuse_unknown_fields(config, loaded.architecture->fields, generic_fields(),
+                          loaded.architecture->names.front());
     loaded.config = loaded.architecture->read_config(config);
     loaded.config.architecture = loaded.architecture->names.front();
+    check_total_size(loaded);
   } catch (const Error& error) {
     throw error.in(files.describe(kConfigFile));
   }

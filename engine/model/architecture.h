@@ -10,6 +10,7 @@
 
 #include "base/file_source.h"
 #include "base/json.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"
 #include "engine/weights/weight_format.h"
 
@@ -84,10 +85,12 @@ struct TensorSpec {
 };
 
 struct Architecture {
-  std::span<const std::string_view> names;  // of config.json's "architectures"
-  std::string_view model_type;              // of config.json, when "architectures" is missing
+  std::span<const std::string_view> names;        // of config.json's "architectures"
+  std::span<const std::string_view> model_types;  // of its "model_type"
   std::string_view prefix;  // of tensor names: "model."; a checkpoint may have it or not
   ModelConfig (*read_config)(const JsonReader& config);
+  std::span<const KnownField> fields;     // of config.json, beside those of every model
+  std::span<const FieldAlias> aliases{};  // (optional)
   std::span<const TensorSpec> tensors;
   std::span<const std::string_view> ignored;  // endings of tensors that are known and not needed
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -45,27 +46,64 @@ DType read_dtype(const JsonReader& config) {
                                               config.path_of(key), name));
 }
 
-void read_heads(const JsonReader& config, const DecoderFields& fields, ModelConfig& model) {
-  model.num_heads = read_size(config, fields.num_heads, kMaxHeads);
-  const int64_t num_kv_heads = config.integer_or(fields.num_kv_heads, model.num_heads);
-  model.num_kv_heads = check_size(config, fields.num_kv_heads, num_kv_heads, kMaxHeads);
-  if (model.num_heads % model.num_kv_heads != 0) {
-    fail(fmt::format("{}: {} heads can't be shared among {} KV heads evenly",
-                     config.path_of(fields.num_kv_heads), model.num_heads, model.num_kv_heads));
+// Absent, null and a number are three things: null is as many as there are heads.
+int64_t num_kv_heads(const JsonReader& config, const DecoderFields& fields, int64_t num_heads) {
+  if (fields.num_kv_heads.empty()) return num_heads;
+  const bool is_null =
+      config.json().contains(fields.num_kv_heads) && !config.has(fields.num_kv_heads);
+  const bool as_heads = is_null || fields.default_num_kv_heads == 0;
+  return config.integer_or(fields.num_kv_heads, as_heads ? num_heads : fields.default_num_kv_heads);
+}
+
+// " (the default of this architecture)" after a value that the file does not say.
+std::string said(const JsonReader& config, std::string_view key) {
+  return config.has(key) ? "" : " (the default, as the field is missing)";
+}
+
+int64_t head_dim(const JsonReader& config, const DecoderFields& fields, const ModelConfig& model) {
+  const bool has_field = !fields.head_dim.empty();
+  if (has_field && (config.has(fields.head_dim) || fields.default_head_dim > 0)) {
+    return config.integer_or(fields.head_dim, fields.default_head_dim);
   }
-  if (config.has(fields.head_dim) || fields.default_head_dim > 0) {
-    const int64_t head_dim = config.integer_or(fields.head_dim, fields.default_head_dim);
-    model.head_dim = check_size(config, fields.head_dim, head_dim, kMaxHeadDim);
-  } else {
-    if (model.hidden_size % model.num_heads != 0) {
-      fail(fmt::format("{}: {} is not a multiple of {} = {}, and there is no {}",
-                       config.path_of(fields.hidden_size), model.hidden_size, fields.num_heads,
-                       model.num_heads, fields.head_dim));
-    }
-    model.head_dim =
-        check_size(config, fields.head_dim, model.hidden_size / model.num_heads, kMaxHeadDim);
+  if (model.hidden_size % model.num_heads != 0) {
+    fail(fmt::format("{}: {}{} is not a multiple of {} = {}{}{}",
+                     config.path_of(fields.hidden_size), model.hidden_size,
+                     said(config, fields.hidden_size), fields.num_heads, model.num_heads,
+                     said(config, fields.num_heads),
+                     has_field ? fmt::format(", and there is no {}", fields.head_dim) : ""));
+  }
+  return model.hidden_size / model.num_heads;
+}
+
+void read_heads(const JsonReader& config, const DecoderFields& fields, ModelConfig& model) {
+  model.num_heads = read_size(config, fields.num_heads, fields.default_num_heads, kMaxHeads);
+  const std::string_view kv_name =
+      fields.num_kv_heads.empty() ? fields.num_heads : fields.num_kv_heads;
+  model.num_kv_heads =
+      check_size(config, kv_name, num_kv_heads(config, fields, model.num_heads), kMaxHeads);
+  if (model.num_heads % model.num_kv_heads != 0) {
+    fail(fmt::format("{}: {} heads can't be shared among {} KV heads{} evenly",
+                     config.path_of(kv_name), model.num_heads, model.num_kv_heads,
+                     said(config, kv_name)));
+  }
+  const std::string_view dim_name = fields.head_dim.empty() ? fields.hidden_size : fields.head_dim;
+  model.head_dim = check_size(config, dim_name, head_dim(config, fields, model), kMaxHeadDim);
+  if (int64_t{model.num_heads} * model.head_dim > kMaxQuerySize) {
+    fail(fmt::format("{}: {} heads of {} are {}, expected at most {}",
+                     config.path_of(fields.num_heads), model.num_heads, model.head_dim,
+                     int64_t{model.num_heads} * model.head_dim, kMaxQuerySize));
   }
   model.attention_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.head_dim)));
+}
+
+// Those of the file, or the default of the family where the vocabulary has it.
+std::vector<int32_t> token_ids_or(const JsonReader& config,
+                                  std::string_view key,
+                                  int32_t fallback,
+                                  int32_t vocab_size) {
+  if (config.json().contains(key)) return read_token_ids(config, key);
+  if (fallback < 0 || fallback >= vocab_size) return {};
+  return {fallback};
 }
 
 }  // namespace
@@ -77,8 +115,8 @@ int32_t check_size(const JsonReader& config, std::string_view key, int64_t value
   return static_cast<int32_t>(value);
 }
 
-int32_t read_size(const JsonReader& config, std::string_view key, int64_t limit) {
-  return check_size(config, key, config.integer(key), limit);
+int32_t read_size(const JsonReader& config, std::string_view key, int64_t fallback, int64_t limit) {
+  return check_size(config, key, config.integer_or(key, fallback), limit);
 }
 
 Activation parse_activation(std::string_view name, const std::string& field) {
@@ -112,20 +150,19 @@ std::vector<int32_t> read_token_ids(const JsonReader& config, std::string_view k
 
 ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& fields) {
   ModelConfig model;
-  model.vocab_size = read_size(config, "vocab_size", kMaxVocabSize);
-  model.hidden_size = read_size(config, fields.hidden_size, kMaxHiddenSize);
-  model.num_layers = read_size(config, fields.num_layers, kMaxLayers);
+  model.vocab_size = read_size(config, "vocab_size", fields.default_vocab_size, kMaxVocabSize);
+  model.hidden_size =
+      read_size(config, fields.hidden_size, fields.default_hidden_size, kMaxHiddenSize);
+  model.num_layers = read_size(config, fields.num_layers, fields.default_num_layers, kMaxLayers);
   read_heads(config, fields, model);
 
-  const int64_t default_intermediate = fields.default_intermediate_multiple * model.hidden_size;
-  model.intermediate_size = check_size(
-      config, fields.intermediate_size,
-      default_intermediate > 0 ? config.integer_or(fields.intermediate_size, default_intermediate)
-                               : config.integer(fields.intermediate_size),
-      kMaxIntermediateSize);
-  model.max_positions = check_size(
-      config, fields.max_positions,
-      config.integer_or(fields.max_positions, fields.default_max_positions), kMaxPositions);
+  const int64_t four_times = int64_t{4} * model.hidden_size;
+  model.intermediate_size =
+      read_size(config, fields.intermediate_size,
+                fields.default_intermediate > 0 ? fields.default_intermediate : four_times,
+                kMaxIntermediateSize);
+  model.max_positions =
+      read_size(config, fields.max_positions, fields.default_max_positions, kMaxPositions);
 
   const double norm_eps = config.number_or(fields.norm_eps, fields.default_norm_eps);
   if (!(norm_eps >= 0.0 && norm_eps < 1.0)) {
@@ -137,56 +174,99 @@ ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& f
                        config.path_of(fields.activation));
   model.tied_embeddings = config.boolean_or("tie_word_embeddings", fields.default_tied);
   model.checkpoint_dtype = read_dtype(config);
-  model.eos_token_ids = read_token_ids(config, "eos_token_id");
-  const std::vector<int32_t> bos = read_token_ids(config, "bos_token_id");
+  model.eos_token_ids = token_ids_or(config, "eos_token_id", fields.default_eos, model.vocab_size);
+  const std::vector<int32_t> bos =
+      token_ids_or(config, "bos_token_id", fields.default_bos, model.vocab_size);
   if (!bos.empty()) model.bos_token_id = bos.front();
   return model;
 }
 
 namespace {
 
-// By layer_types when given, else all from max_window_layers on.
-std::vector<bool> windowed_layers(const JsonReader& config, const ModelConfig& model) {
-  const auto num_layers = static_cast<size_t>(model.num_layers);
-  std::vector<bool> out(num_layers, false);
-  if (!config.has("layer_types")) {
-    const int64_t first = config.integer_or("max_window_layers", 28);
-    for (size_t i = 0; i < num_layers; ++i) out[i] = static_cast<int64_t>(i) >= first;
-    return out;
+struct LayerType {
+  std::string_view name;
+  bool has_window;
+};
+
+// The last is how the first was called once.
+constexpr std::array<LayerType, 3> kLayerTypes = {{
+    {"full_attention", false},
+    {"sliding_attention", true},
+    {"attention", false},
+}};
+
+bool has_window(const std::string& type, const std::string& field) {
+  for (const LayerType& row : kLayerTypes) {
+    if (row.name == type) return row.has_window;
   }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported; known are full_attention, sliding_attention",
+                          field, type));
+}
+
+// layer_types, one entry per layer; empty when there is no such field.
+std::vector<bool> read_layer_types(const JsonReader& config, const ModelConfig& model) {
+  std::vector<bool> out;
+  if (!config.has("layer_types")) return out;
   const std::vector<std::string> types = config.strings_or_empty("layer_types");
+  const auto num_layers = static_cast<size_t>(model.num_layers);
   if (types.size() != num_layers) {
     fail(fmt::format("{}: expected {} entries, one per layer, got {}",
                      config.path_of("layer_types"), num_layers, types.size()));
   }
-  for (size_t i = 0; i < num_layers; ++i) {
-    if (types[i] != "sliding_attention" && types[i] != "full_attention") {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{}: '{}' is not supported; known are full_attention, "
-                              "sliding_attention",
-                              config.path_of("layer_types"), types[i]));
-    }
-    out[i] = types[i] == "sliding_attention";
+  for (size_t i = 0; i < types.size(); ++i) {
+    out.push_back(has_window(types[i], fmt::format("{}[{}]", config.path_of("layer_types"), i)));
   }
   return out;
 }
 
+bool has_any(const std::vector<bool>& layers) {
+  return std::ranges::find(layers, true) != layers.end();
+}
+
+// 0: none.
+int64_t window_size(const JsonReader& config, const WindowFields& fields) {
+  if (fields.by_switch && !config.boolean_or("use_sliding_window", false)) return 0;
+  if (config.json().contains("sliding_window") && !config.has("sliding_window")) return 0;
+  return read_size(config, "sliding_window", fields.default_window, kMaxPositions);
+}
+
 }  // namespace
 
-void read_window_layers(const JsonReader& config, ModelConfig& model) {
-  if (!config.boolean_or("use_sliding_window", false)) {
-    for (const std::string& type : config.strings_or_empty("layer_types")) {
-      if (type == "full_attention") continue;
-      fail(fmt::format("{}: has a layer of '{}', but use_sliding_window is not set",
-                       config.path_of("layer_types"), type));
-    }
-    return;
+void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model) {
+  std::vector<bool> layers = read_layer_types(config, model);
+  const int64_t window = window_size(config, fields);
+  if (window == 0) {
+    if (!has_any(layers)) return;
+    fail(fmt::format("{}: has layers of sliding_attention, but {}", config.path_of("layer_types"),
+                     fields.by_switch && !config.boolean_or("use_sliding_window", false)
+                         ? "use_sliding_window is not set"
+                         : "sliding_window is null"));
   }
-  // As in transformers: an explicit null means no window at all.
-  if (config.json().contains("sliding_window") && !config.has("sliding_window")) return;
-  const int64_t window = config.integer_or("sliding_window", 4096);
-  model.sliding_window = check_size(config, "sliding_window", window, kMaxPositions);
-  model.layer_uses_window = windowed_layers(config, model);
+  if (layers.empty() && fields.by_switch) {
+    const int64_t first = config.integer_or("max_window_layers", fields.default_first_layer);
+    for (int64_t i = 0; i < model.num_layers; ++i) layers.push_back(i >= first);
+  }
+  if (!layers.empty() && !has_any(layers)) return;
+  if (std::ranges::find(layers, false) == layers.end()) layers.clear();  // all of them
+  model.sliding_window = static_cast<int32_t>(window);
+  model.layer_uses_window = std::move(layers);
+}
+
+void refuse_windows(const JsonReader& config, const ModelConfig& model) {
+  const auto refuse = [&](std::string_view key, std::string_view asked) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {}, but this architecture has no sliding windows; expected none",
+                            config.path_of(key), asked));
+  };
+  if (has_any(read_layer_types(config, model))) refuse("layer_types", "asks for sliding_attention");
+  if (config.boolean_or("use_sliding_window", false)) refuse("use_sliding_window", "true");
+  if (config.has("use_sliding_window")) return;
+  // A window as long as the context hides nothing.
+  const int64_t window = config.integer_or("sliding_window", model.max_positions);
+  if (window < model.max_positions) {
+    refuse("sliding_window", fmt::format("asks for {} tokens", window));
+  }
 }
 
 }  // namespace tgi

@@ -12,51 +12,76 @@
 
 namespace tgi {
 
-// Names of the fields, and what an absent one means.
+// Names of the fields, and what an absent one means: Llama's, where a family does not say
+// otherwise.
 struct DecoderFields {
   std::string_view hidden_size = "hidden_size";
   std::string_view num_layers = "num_hidden_layers";
   std::string_view num_heads = "num_attention_heads";
-  std::string_view num_kv_heads = "num_key_value_heads";  // absent: num_heads
-  std::string_view head_dim = "head_dim";                 // absent: see default_head_dim
+  std::string_view num_kv_heads = "num_key_value_heads";  // empty: as many as heads, always
+  std::string_view head_dim = "head_dim";                 // empty: hidden_size / num_heads, always
   std::string_view intermediate_size = "intermediate_size";
   std::string_view max_positions = "max_position_embeddings";
   std::string_view norm_eps = "rms_norm_eps";
   std::string_view activation = "hidden_act";
 
-  int64_t default_head_dim = 0;               // 0: hidden_size / num_heads
-  int64_t default_intermediate_multiple = 0;  // of hidden_size; 0: the field is required
+  int64_t default_vocab_size = 32000;
+  int64_t default_hidden_size = 4096;
+  int64_t default_num_layers = 32;
+  int64_t default_num_heads = 32;
+  int64_t default_num_kv_heads = 0;      // 0: num_heads, which null means in every family
+  int64_t default_head_dim = 0;          // 0: hidden_size / num_heads
+  int64_t default_intermediate = 11008;  // 0: four times hidden_size
   int64_t default_max_positions = 2048;
   double default_norm_eps = 1e-6;
   std::string_view default_activation = "silu";
   bool default_tied = false;
+  int32_t default_bos = 1;  // token ids; -1: none
+  int32_t default_eos = 2;
+};
+
+// Where the config says which layers attend to a sliding window only.
+struct WindowFields {
+  int64_t default_window = 4096;  // tokens, when there is no sliding_window; null is none
+  // A layer has a window only if use_sliding_window says so, and without layer_types only from
+  // max_window_layers on. Else all layers have one, but for those that layer_types makes full.
+  bool by_switch = false;
+  int64_t default_first_layer = 28;  // max_window_layers
 };
 
 // Everything but rope and what only some families have. Throws kInvalidArgument for sizes that are
-// missing, not positive, absurd, or don't fit each other.
+// not positive, absurd, or don't fit each other.
 ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& fields);
 
-// Sliding windows as Qwen says them: use_sliding_window, sliding_window, max_window_layers,
-// layer_types.
-void read_window_layers(const JsonReader& config, ModelConfig& model);
+// Sliding windows: sliding_window, layer_types, and for families with a switch use_sliding_window
+// and max_window_layers. REQUIRES: num_layers is set.
+void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model);
+
+// For a family that has no windows: refuses fields that ask for one. REQUIRES: num_layers and
+// max_positions are set.
+void refuse_windows(const JsonReader& config, const ModelConfig& model);
 
 // Throws kUnsupported listing the known names.
 Activation parse_activation(std::string_view name, const std::string& field);
 
 // A size between 1 and `limit`.
-int32_t read_size(const JsonReader& config, std::string_view key, int64_t limit);
+int32_t read_size(const JsonReader& config, std::string_view key, int64_t fallback, int64_t limit);
 int32_t check_size(const JsonReader& config, std::string_view key, int64_t value, int64_t limit);
 
 // A number or a list of them; negative ones mean "none".
 std::vector<int32_t> read_token_ids(const JsonReader& config, std::string_view key);
 
-// Bounds of what a model can be: their products fit 64 bits with room to spare.
+// Bounds of what a model can be. With that on q the bytes of its weights, of its KV cache and of
+// its activations fit 64 bits; what is over kMaxParameters is refused all the same.
 inline constexpr int64_t kMaxVocabSize = 1 << 24;
 inline constexpr int64_t kMaxHiddenSize = 1 << 20;
 inline constexpr int64_t kMaxIntermediateSize = 1 << 22;
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxHeads = 1 << 16;
 inline constexpr int64_t kMaxHeadDim = 4096;
+inline constexpr int64_t kMaxQuerySize = 1 << 22;  // num_heads * head_dim
 inline constexpr int64_t kMaxPositions = 1 << 30;
+inline constexpr double kMaxParameters = 1e14;
+inline constexpr double kMaxCachedNumbers = 1e16;  // keys and values of one sequence
 
 }  // namespace tgi

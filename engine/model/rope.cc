@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 
 namespace tgi {
 namespace {
@@ -57,9 +58,11 @@ double scaling_factor(const RopeFields& fields) {
 // The length the model was trained with, before scaling.
 int32_t original_positions(const RopeFields& fields, const ModelConfig& model) {
   static constexpr std::string_view kKey = "original_max_position_embeddings";
-  if (fields.config.has(kKey)) return read_size(fields.config, kKey, kMaxPositions);
+  if (fields.config.has(kKey)) {
+    return check_size(fields.config, kKey, fields.config.integer(kKey), kMaxPositions);
+  }
   if (fields.object && fields.object->has(kKey)) {
-    return read_size(*fields.object, kKey, kMaxPositions);
+    return check_size(*fields.object, kKey, fields.object->integer(kKey), kMaxPositions);
   }
   return model.max_positions;
 }
@@ -216,11 +219,43 @@ const RopeType& find_rope_type(const RopeFields& fields) {
                           fields.path_of("rope_type"), fields.type, known));
 }
 
+constexpr std::string_view kOtherType = "is read by another kind of scaling only";
+
+// What an object of rope parameters can hold; which of them are read depends on its type.
+constexpr auto kRopeFields = std::to_array<KnownField>({
+    read_or_null("rope_type"),
+    read_or_null("type"),
+    read_or_null("rope_theta"),
+    read_or_null("partial_rotary_factor"),
+    read_or_null("factor"),
+    read_or_null("original_max_position_embeddings"),
+    read_or_null("attention_factor"),
+    read_or_null("beta_fast"),
+    read_or_null("beta_slow"),
+    read_or_null("mscale"),
+    read_or_null("mscale_all_dim"),
+    read_or_null("truncate"),
+    read_or_null("low_freq_factor"),
+    read_or_null("high_freq_factor"),
+    harmless("short_factor", kOtherType),
+    harmless("long_factor", kOtherType),
+    harmless("short_mscale", kOtherType),
+    harmless("long_mscale", kOtherType),
+    harmless("mrope_section", "positions are of text alone, alike in every section"),
+    harmless("finetuned", "says how the weights were made"),
+});
+
+constexpr std::string_view kLayerTypes[] = {"full_attention", "sliding_attention"};
+
 // rope_parameters may hold one object per layer type; that is fine as long as they agree.
 JsonReader one_for_all_layers(const JsonReader& object) {
+  const bool is_nested = std::ranges::any_of(
+      kLayerTypes, [&](std::string_view type) { return object.json().contains(type); });
+  if (!is_nested) return object;
+  object.refuse_unknown({std::begin(kLayerTypes), std::end(kLayerTypes)});
   std::optional<JsonReader> only;
-  for (const std::string_view layer_type : {"full_attention", "sliding_attention"}) {
-    if (!object.has(layer_type)) continue;
+  for (const std::string_view layer_type : kLayerTypes) {
+    if (!object.json().contains(layer_type)) continue;
     const JsonReader nested = object.object(layer_type);
     if (only && only->json() != nested.json()) {
       throw Error(Code::kUnsupported,
@@ -229,14 +264,24 @@ JsonReader one_for_all_layers(const JsonReader& object) {
     }
     only.emplace(nested);
   }
-  return only ? *only : object;
+  return *only;
+}
+
+bool is_given(const JsonReader& config, std::string_view key) {
+  return config.has(key) && !config.object(key).json().empty();
 }
 
 RopeFields find_fields(const JsonReader& config) {
   RopeFields fields{.config = config, .object = std::nullopt, .type = "default"};
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
-    if (fields.object || !config.has(key) || config.object(key).json().empty()) continue;
-    fields.object.emplace(one_for_all_layers(config.object(key)));
+    if (!is_given(config, key)) continue;
+    const JsonReader object = config.object(key);
+    if (fields.object && object.json() != config.object("rope_scaling").json()) {
+      fail(fmt::format("{}: differs from rope_scaling, which is its old name; leave one of them",
+                       config.path_of(key)));
+    }
+    fields.object.emplace(one_for_all_layers(object));
+    refuse_unknown_fields(*fields.object, kRopeFields, {}, "rotary embeddings");
   }
   std::optional<double> theta = config.optional_number("rope_theta");
   if (fields.object) {

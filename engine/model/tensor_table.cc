@@ -87,6 +87,17 @@ const TensorEntry* TensorTable::find(Role role, int32_t layer) const {
   return index == kAbsent ? nullptr : &entries_[static_cast<size_t>(index)];
 }
 
+double count_parameters(const LoadedConfig& model) {
+  double total = 0;
+  for (const TensorSpec& spec : model.architecture->tensors) {
+    if (!is_present(spec, model.config)) continue;
+    const double size = static_cast<double>(dim_size(spec.rows, model.config)) *
+                        static_cast<double>(dim_size(spec.cols, model.config));
+    total += is_per_layer(spec) ? size * model.config.num_layers : size;
+  }
+  return total;
+}
+
 void check_world_size(const ModelConfig& config, int world_size) {
   const auto check = [world_size](std::string_view what, int32_t count) {
     if (count % world_size == 0) return;

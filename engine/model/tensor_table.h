@@ -41,6 +41,9 @@ class TensorTable {
   std::vector<Row> index_;  // [layer + 1][role] = index of the entry, or kAbsent
 };
 
+// Of the whole model. In a double, which holds what a config may ask for.
+double count_parameters(const LoadedConfig& model);
+
 // Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.
 void check_world_size(const ModelConfig& config, int world_size);
 

@@ -50,8 +50,28 @@ CheckpointWriter::CheckpointWriter(const SourceModel& source,
                                    const EncodedModel& settings,
                                    const NewFolder& folder)
     : source_(source), encoder_(encoder), settings_(settings), folder_(folder) {
+  check_modules();
   describe();
   folder_.require_space(plan_.total_bytes + (int64_t{16} << 20));
+}
+
+// In a dense checkpoint a matrix is transposed when transformers holds it in a Conv1D. In a format
+// that it reads into Linear modules only, it would not find the matrix and go on with random ones.
+void CheckpointWriter::check_modules() const {
+  if (encoder_.takes_conv1d) return;
+  for (const TensorEntry& entry : source_.table().entries()) {
+    if (!entry.spec->transposed) continue;
+    std::string others;
+    for (const WeightEncoder* other : weight_encoders()) {
+      if (other->takes_conv1d)
+        others += fmt::format("{}{}", others.empty() ? "" : ", ", other->name);
+    }
+    throw Error(Code::kUnsupported,
+                fmt::format("format {} does not suit this model: {} is the weight of a Conv1D, and "
+                            "transformers reads {} into Linear modules only; use --format {}, or "
+                            "leave the model as it is and load it with --quantize",
+                            encoder_.name, source_.stored(entry).name, encoder_.storage, others));
+  }
 }
 
 void CheckpointWriter::describe() {

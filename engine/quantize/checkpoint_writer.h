@@ -44,6 +44,7 @@ class CheckpointWriter {
   void finish(const FileSource& files, const Json& quantization_config);
 
  private:
+  void check_modules() const;
   void describe();
   void append(std::string_view name, std::span<const std::byte> bytes);
   void copy(const StoredTensor& tensor);

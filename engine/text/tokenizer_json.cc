@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_syntax.h"
 
 namespace tgi {
 namespace {
@@ -15,7 +16,7 @@ constexpr size_t kMaxDepth = 64;
 // big members.
 class Handler final : public nlohmann::json_sax<Json> {
  public:
-  explicit Handler(TokenizerJson& result) : result_(result) {}
+  Handler(std::string_view text, TokenizerJson& result) : text_(text), result_(result) {}
 
   bool null() override { return scalar(Json()); }
   bool boolean(bool value) override { return scalar(Json(value)); }
@@ -95,8 +96,7 @@ class Handler final : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position,
                    const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("not valid JSON at byte {}: {}", position, error.what()));
+    throw json_syntax_error(text_, position, error.what());
   }
 
  private:
@@ -170,6 +170,7 @@ class Handler final : public nlohmann::json_sax<Json> {
     return &(parent[key_] = std::move(value));
   }
 
+  std::string_view text_;
   TokenizerJson& result_;
   Place place_ = Place::kTree;
   std::vector<Json*> stack_;  // the open objects and arrays of the tree
@@ -183,12 +184,8 @@ class Handler final : public nlohmann::json_sax<Json> {
 
 TokenizerJson read_tokenizer_json(std::string_view text) {
   TokenizerJson result;
-  Handler handler(result);
-  try {
-    Json::sax_parse(text.begin(), text.end(), &handler);
-  } catch (const Json::exception& error) {
-    throw Error(Code::kInvalidArgument, fmt::format("not valid JSON: {}", error.what()));
-  }
+  Handler handler(text, result);
+  Json::sax_parse(text.begin(), text.end(), &handler);
   result.spec.vocabulary.index_ids();
   return result;
 }

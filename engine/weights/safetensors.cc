@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_syntax.h"
 
 namespace tgi {
 namespace {
@@ -100,8 +101,8 @@ Json parse_header(std::string_view text) {
       fail(fmt::format("header is not a JSON object but {}", header.type_name()));
     }
     return header;
-  } catch (const Json::exception& error) {
-    fail(fmt::format("header is not valid JSON: {}", error.what()));
+  } catch (const Json::exception&) {
+    throw json_syntax_error(text).in("header");
   }
 }
 

@@ -54,6 +54,9 @@ struct WeightEncoder {
   bool per_row_scales;         // group_size may be == cols
   bool asymmetric;             // may have zero points
   int32_t default_group_size;  // 0: a scale per row
+  // transformers puts arrays of this format into modules that hold their weight transposed (Conv1D)
+  // too, and not into Linear ones only: what it does not replace it fills with random numbers.
+  bool takes_conv1d;
 
   // The type in which scales are stored. A quantiser rounds its scales to it (stored_scale) before
   // it chooses the codes.

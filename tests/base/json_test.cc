@@ -24,6 +24,43 @@ TEST_CASE("json refuses deep nesting, invalid utf-8 and unknown members") {
                     "b: unknown field; known are a, c");
 }
 
+TEST_CASE("json that can't be parsed is refused by line, column and what was expected") {
+  struct Row {
+    std::string text;
+    const char* message;
+  };
+  const Row row = GENERATE(
+      Row{"", "not valid JSON: expected a document, got no text"},
+      Row{"{\n \"a\": 1,\n}",
+          "not valid JSON at line 3, column 1: unexpected '}'; expected string, reading an "
+          "object key"},
+      Row{"{\"a\" 1}",
+          "not valid JSON at line 1, column 6: unexpected number; expected ':', reading an "
+          "object separator"},
+      Row{"[1",
+          "not valid JSON at line 1, column 3: unexpected end of input; expected ']', reading "
+          "an array"},
+      Row{"\n\n[\"\xC3\xA9\xC3\xA9\", nan]",
+          "not valid JSON at line 3, column 9: invalid literal near"},
+      Row{"{\"a\": 1e999}",
+          "not valid JSON at line 1, column 11: the number '1e999' is too large; expected one that "
+          "fits 64 bits"},
+      Row{"\"\xff\"",
+          "not valid JSON at line 1, column 2: invalid string: ill-formed UTF-8 byte; "
+          "expected a value"},
+      Row{"\"" + std::string(1000, 'a'), "a value"});
+  INFO(row.text);
+  std::string message;
+  try {
+    (void)parse_json(row.text);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  CHECK_THAT(message, Catch::Contains(row.message));
+  CHECK_THAT(message, !Catch::Contains("exception") && !Catch::Contains("syntax error"));
+  CHECK(message.size() < 200);
+}
+
 TEST_CASE("json takes whole numbers however they are written and refuses others") {
   const Json document =
       parse_json(R"({"a": 4096.0, "b": 1.5, "c": 18446744073709551615, "d": null})");

@@ -133,14 +133,15 @@ TEST_CASE("a request line that is not a request is refused") {
     const char* message;
   };
   const Row row = GENERATE(
-      Row{"", "not valid JSON at byte"}, Row{"hello", "not valid JSON at byte 1"},
+      Row{"", "not valid JSON: expected a document, got no text"},
+      Row{"hello", "not valid JSON at line 1, column 1: invalid literal near h; expected a value"},
       Row{"[]", "expected one request like"}, Row{"{}", "method: missing"},
       Row{R"({"method":5})", "method: expected a string"},
       Row{R"({"method":"status","params":[]})", "params: expected an object, got array"},
       Row{R"({"method":"status","parms":{}})", "parms: unknown field; known are method, params"},
-      Row{R"({"method":"status"} x)", "not valid JSON at byte"},
-      Row{R"({"method":1e999})", "not valid JSON"},
-      Row{"{\"method\":\"\xC3\x28\"}", "not valid JSON at byte"});
+      Row{R"({"method":"status"} x)", "not valid JSON at line 1, column 21"},
+      Row{R"({"method":1e999})", "line 1, column 15: the number '1e999' is too large"},
+      Row{"{\"method\":\"\xC3\x28\"}", "not valid JSON at line 1, column 13: invalid string"});
   CAPTURE(row.line);
   CHECK_THAT(error_of([&] { decode_request(row.line); }), Catch::Contains(row.message));
 }

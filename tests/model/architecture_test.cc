@@ -42,7 +42,8 @@ TEST_CASE("reads a llama config") {
   CHECK(model.config.rope.rotary_dim == 4);
   CHECK(model.config.checkpoint_dtype == DType::kF32);
   CHECK_FALSE(model.config.tied_embeddings);
-  CHECK(model.config.bos_token_id == -1);
+  CHECK(model.config.bos_token_id == 1);
+  CHECK(model.config.eos_token_ids == std::vector<int32_t>{2});
   CHECK(model.weight_format->name == "dense");
 }
 
@@ -81,17 +82,14 @@ TEST_CASE("every family is found by each of its names and its type") {
       const Json config = Json{{"architectures", {name}}};
       CHECK(&find_architecture(JsonReader(config, "")) == architecture);
     }
-    const Json config = Json{{"model_type", architecture->model_type}};
-    CHECK(&find_architecture(JsonReader(config, "")) == architecture);
+    for (const std::string_view type : architecture->model_types) {
+      const Json config = Json{{"model_type", type}};
+      CHECK(&find_architecture(JsonReader(config, "")) == architecture);
+    }
   }
 }
 
-TEST_CASE("sizes that are missing, zero, negative or absurd are refused by name") {
-  for (const std::string key : {"vocab_size", "hidden_size", "intermediate_size",
-                                "num_hidden_layers", "num_attention_heads"}) {
-    CHECK_THAT(refusal(without(small_llama(), key), Code::kInvalidArgument),
-               Catch::Contains(key + ": missing"));
-  }
+TEST_CASE("sizes that are zero, negative or absurd are refused by name") {
   for (const std::string key :
        {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
         "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings"}) {
@@ -211,7 +209,74 @@ TEST_CASE("qwen: windows only when asked for, by layer") {
   CHECK_THAT(refusal(with(config, "layer_types", {"linear_attention", "full_attention"}),
                      Code::kUnsupported),
              Catch::Contains("'linear_attention'"));
-  CHECK(load_config(with(config, "sliding_window", nullptr)).config.sliding_window == 0);
+  CHECK_THAT(refusal(with(config, "sliding_window", nullptr), Code::kInvalidArgument),
+             Catch::Contains("layer_types") && Catch::Contains("sliding_window is null"));
+  CHECK(load_config(without(with(config, "sliding_window", nullptr), "layer_types"))
+            .config.sliding_window == 0);
+  config["layer_types"] = {"full_attention", "full_attention"};
+  CHECK(load_config(config).config.sliding_window == 0);
+}
+
+TEST_CASE("mistral: layers without a window are those of layer_types") {
+  Json config = with(small_llama(), "architectures", {"MistralForCausalLM"});
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  CHECK(load_config(config).config.sliding_window == 4096);
+  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+  refusal(with(config, "sliding_window", nullptr), Code::kInvalidArgument);
+  refusal(with(config, "layer_types", {"full_attention"}), Code::kInvalidArgument);
+  refusal(with(config, "layer_types", {"full_attention", "chunked_attention"}), Code::kUnsupported);
+  refusal(with(config, "use_sliding_window", false), Code::kUnsupported);
+  config["architectures"] = {"MinistralForCausalLM"};
+  config["model_type"] = "ministral";
+  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+}
+
+TEST_CASE("llama: what asks for a window is refused, what asks for none is not") {
+  const Json config = small_llama();
+  CHECK_THAT(refusal(with(config, "sliding_window", 8), Code::kUnsupported),
+             Catch::Contains("sliding_window: asks for 8 tokens"));
+  refusal(with(config, "use_sliding_window", true), Code::kUnsupported);
+  refusal(with(config, "layer_types", {"full_attention", "sliding_attention"}), Code::kUnsupported);
+  Json none = config;
+  none["layer_types"] = {"full_attention", "full_attention"};
+  none["sliding_window"] = 2048;
+  CHECK(load_config(none).config.sliding_window == 0);
+  none["sliding_window"] = 8;
+  none["use_sliding_window"] = false;
+  CHECK(load_config(none).config.sliding_window == 0);
+}
+
+TEST_CASE("architectures and model_type have to say the same") {
+  CHECK_THAT(refusal(with(small_llama(), "model_type", "mistral"), Code::kInvalidArgument),
+             Catch::Contains("model_type: 'mistral'") && Catch::Contains("LlamaForCausalLM"));
+  CHECK(load_config(with(small_llama(), "model_type", "llama")).config.num_heads == 6);
+}
+
+TEST_CASE("sizes whose products are absurd are refused with numbers") {
+  Json wide = small_llama();
+  wide["num_attention_heads"] = 65536;
+  wide["num_key_value_heads"] = 65536;
+  wide["head_dim"] = 4096;
+  CHECK_THAT(refusal(wide, Code::kInvalidArgument), Catch::Contains("268435456"));
+  // Each at its limit: about 2 ^ 57 parameters.
+  Json large = small_llama();
+  large["hidden_size"] = 1 << 20;
+  large["intermediate_size"] = 1 << 22;
+  large["num_hidden_layers"] = 4096;
+  large["vocab_size"] = 1 << 24;
+  large["num_attention_heads"] = 65536;
+  large["num_key_value_heads"] = 65536;
+  large["head_dim"] = 64;
+  CHECK_THAT(refusal(large, Code::kInvalidArgument), Catch::Contains("1048576") &&
+                                                         Catch::Contains("parameters") &&
+                                                         Catch::Contains("expected at most 1e+14"));
+  Json remembering = small_llama();
+  remembering["num_hidden_layers"] = 4096;
+  remembering["num_attention_heads"] = 1024;
+  remembering["num_key_value_heads"] = 1024;
+  remembering["head_dim"] = 64;
+  remembering["max_position_embeddings"] = 1 << 30;
+  CHECK_THAT(refusal(remembering, Code::kInvalidArgument), Catch::Contains("KV cache"));
 }
 
 TEST_CASE("qwen3: heads are 128 wide unless the config says otherwise") {

@@ -67,6 +67,26 @@ TEST_CASE("both spellings mean the same") {
   CHECK(read(per_layer).rope.inv_freq == read(new_way).rope.inv_freq);
   per_layer["rope_parameters"]["sliding_attention"]["rope_theta"] = 1e4;
   CHECK_THROWS_WITH(read(per_layer), Catch::Contains("differs between layer types"));
+  per_layer["rope_parameters"]["sliding_attention"] = nullptr;
+  CHECK_THROWS_WITH(read(per_layer), Catch::Contains("rope_parameters.sliding_attention"));
+  per_layer["rope_parameters"].erase("sliding_attention");
+  per_layer["rope_parameters"]["chunked_attention"] = Json::object();
+  CHECK_THROWS_WITH(read(per_layer), Catch::Contains("rope_parameters.chunked_attention"));
+}
+
+TEST_CASE("rope parameters that nobody knows, or that contradict each other, are refused") {
+  const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}};
+  Json spiral = linear;
+  spiral["twist"] = 3;
+  CHECK_THAT(refusal(spiral, Code::kUnsupported), Catch::Contains("rope_scaling.twist = 3"));
+  spiral["twist"] = nullptr;
+  spiral["beta_fast"] = 32;
+  CHECK(read(rope_config("rope_scaling", spiral)).max_positions == 200);
+  Json both = rope_config("rope_scaling", linear);
+  both["rope_parameters"] = linear;
+  CHECK(read(both).max_positions == 200);
+  both["rope_parameters"]["factor"] = 3.0;
+  CHECK_THROWS_WITH(read(both), Catch::Contains("rope_parameters: differs from rope_scaling"));
 }
 
 TEST_CASE("scaling widens the context") {

@@ -13,6 +13,7 @@
 #include "engine/runtime/demo_model.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/safetensors.h"
+#include "engine/weights/weight_encoder.h"
 #include "tests/cuda_emulation/sanitizers.h"
 #include "tests/model/model_files.h"
 #include "tests/temp_folder.h"
@@ -192,6 +193,67 @@ TEST_CASE("lines of JSON are texts; a line that is none is named") {
   std::ofstream(folder.file("empty")).flush();
   options.calibration.file = folder.file("empty");
   CHECK_THAT(error_of(options), Catch::Contains("no text"));
+}
+
+// With the tokenizer of the demo model.
+MemorySource small_gpt2_model() {
+  const Json config = {{"architectures", {"GPT2LMHeadModel"}},
+                       {"vocab_size", 2048},
+                       {"n_embd", 64},
+                       {"n_layer", 1},
+                       {"n_head", 2},
+                       {"n_positions", 256}};
+  std::vector<TestTensor> tensors = small_tensors(load_config(config));
+  for (TestTensor& tensor : tensors) {
+    std::vector<float> values(tensor.data.size() / sizeof(float));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i * 7919 % 1009) / 1009.0F - 0.5F;
+    }
+    tensor.data = f32_bytes(values);
+  }
+  const auto demo = open_demo_model();
+  std::map<std::string, std::string> files;
+  files["config.json"] = config.dump();
+  files["model.safetensors"] = build_safetensors(tensors);
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
+    files[name] = std::string(demo->require_text(name));
+  }
+  return MemorySource(std::move(files));
+}
+
+TEST_CASE("a model with Conv1D modules is written in formats that transformers reads into them") {
+  const MemorySource source = small_gpt2_model();
+  int num_written = 0;
+  for (const WeightEncoder* encoder : weight_encoders()) {
+    INFO(encoder->name);
+    const TempFolder folder;
+    QuantizeOptions options = demo_options(folder, std::string(encoder->name));
+    options.group_size = encoder->takes_floats ? options.group_size : 32;
+    options.force = true;
+    const auto quantize = [&] {
+      return quantize_model({.files = source,
+                             .options = options,
+                             .backend = find_backend("cpu"),
+                             .num_threads = 1,
+                             .on_progress = nullptr});
+    };
+    if (!encoder->takes_conv1d) {
+      CHECK_THROWS_WITH(quantize(), Catch::Contains("transformer.h.0.attn.c_attn.weight") &&
+                                        Catch::Contains("Conv1D") &&
+                                        Catch::Contains("--format gptq"));
+      CHECK(names_in(folder.path()).empty());
+      continue;
+    }
+    ++num_written;
+    const auto files = open_folder(quantize().folder);
+    const auto stored = open_checkpoint(*files);
+    // As its modules have them: inputs by outputs, eight inputs in a word.
+    CHECK(stored->find("transformer.h.0.attn.c_attn.qweight")->shape ==
+          std::vector<int64_t>{64 / 8, 192});
+    CHECK(stored->find("transformer.h.0.mlp.c_proj.qweight")->shape ==
+          std::vector<int64_t>{256 / 8, 64});
+  }
+  CHECK(num_written == 1);
 }
 
 TEST_CASE("a checkpoint that is quantised already is refused") {

@@ -32,10 +32,18 @@ bool is_copied(const std::string& name) {
                              [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+Json parse_file(const FileSource& files, const std::string& name, std::string_view text) {
+  try {
+    return parse_json(text);
+  } catch (const Error& error) {
+    throw error.in(files.describe(name));
+  }
+}
+
 void read_index(TorchFolder& out, const FileSource& files) {
   const std::string name(kIndex);
   const std::string where = files.describe(name);
-  const Json json = parse_json(*files.find_text(name), 8);
+  const Json json = parse_file(files, name, *files.find_text(name));
   const Json map = JsonReader(json, where).object("weight_map").json();
   for (const auto& [tensor, file] : map.items()) {
     const std::string shard = file.is_string() ? file.get<std::string>() : "";
@@ -54,7 +62,7 @@ void read_index(TorchFolder& out, const FileSource& files) {
 bool config_ties_head(const FileSource& files) {
   const auto text = files.find_text("config.json");
   if (!text) return true;
-  const Json json = parse_json(*text);
+  const Json json = parse_file(files, "config.json", *text);
   return JsonReader(json, files.describe("config.json")).boolean_or("tie_word_embeddings", true);
 }
 

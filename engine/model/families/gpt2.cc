@@ -2,37 +2,72 @@
 // Source: models/gpt2 in `transformers`.
 #include <array>
 
-#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kFields = {
+constexpr DecoderFields kDecoder = {
     .hidden_size = "n_embd",
     .num_layers = "n_layer",
     .num_heads = "n_head",
+    .num_kv_heads = "",
+    .head_dim = "",
     .intermediate_size = "n_inner",
     .max_positions = "n_positions",
     .norm_eps = "layer_norm_epsilon",
     .activation = "activation_function",
-    .default_intermediate_multiple = 4,
+    .default_vocab_size = 50257,
+    .default_hidden_size = 768,
+    .default_num_layers = 12,
+    .default_num_heads = 12,
+    .default_intermediate = 0,
     .default_max_positions = 1024,
     .default_norm_eps = 1e-5,
     .default_activation = "gelu_new",
     .default_tied = true,
+    .default_bos = 50256,
+    .default_eos = 50256,
 };
 
-void refuse(const JsonReader& config, std::string_view key) {
-  if (!config.boolean_or(key, false)) return;
-  throw Error(Code::kUnsupported, config.path_of(key) + ": true is not supported");
-}
+constexpr std::string_view kSummary = "is of a classifier's head, which text generation has not";
+
+constexpr auto kFields = std::to_array<KnownField>({
+    read("vocab_size"),
+    read("n_embd"),
+    read("n_layer"),
+    read("n_head"),
+    read_or_null("n_inner"),
+    read("n_positions"),
+    read("layer_norm_epsilon"),
+    read("activation_function"),
+    read("tie_word_embeddings"),
+    read("scale_attn_weights"),
+    harmless_if(
+        "scale_attn_by_inverse_layer_idx", "[false]", "the scores of every layer are scaled alike"),
+    harmless("reorder_and_upcast_attn", "computes the same sums in float32, as is done here"),
+    harmless("n_ctx", "the context is that of n_positions"),
+    harmless("predict_special_tokens", "is read by no version of the model"),
+    harmless("summary_type", kSummary),
+    harmless("summary_use_proj", kSummary),
+    harmless("summary_activation", kSummary),
+    harmless("summary_proj_to_labels", kSummary),
+    harmless("summary_first_dropout", kSummary),
+    harmless("summary_last_dropout", kSummary),
+});
+
+// The names that the fields have in other models; transformers takes them too.
+constexpr auto kAliases = std::to_array<FieldAlias>({
+    {"hidden_size", "n_embd"},
+    {"max_position_embeddings", "n_positions"},
+    {"num_attention_heads", "n_head"},
+    {"num_hidden_layers", "n_layer"},
+});
 
 ModelConfig read_config(const JsonReader& config) {
-  refuse(config, "scale_attn_by_inverse_layer_idx");
-  refuse(config, "add_cross_attention");
-  ModelConfig model = read_decoder_config(config, kFields);
+  ModelConfig model = read_decoder_config(config, kDecoder);
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
   model.rotary = false;
@@ -42,6 +77,7 @@ ModelConfig read_config(const JsonReader& config) {
 }
 
 constexpr auto kNames = std::to_array<std::string_view>({"GPT2LMHeadModel"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt2"});
 
 constexpr auto kTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "transformer.wte.weight", Dim::kVocab, Dim::kHidden},
@@ -95,9 +131,11 @@ constexpr auto kIgnored = std::to_array<std::string_view>({".attn.bias", ".attn.
 extern const Architecture kGpt2;
 constexpr Architecture kGpt2 = {
     .names = kNames,
-    .model_type = "gpt2",
+    .model_types = kModelTypes,
     .prefix = "transformer.",
     .read_config = read_config,
+    .fields = kFields,
+    .aliases = kAliases,
     .tensors = kTensors,
     .ignored = kIgnored,
 };

@@ -4,6 +4,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -14,8 +15,24 @@ ModelConfig read_config(const JsonReader& config) {
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
   read_rope(config, model);
+  refuse_windows(config, model);
   return model;
 }
+
+constexpr auto kFields = join_fields(
+    kDecoderFields,
+    std::to_array<KnownField>({
+        read_or_null("attention_bias"),
+        read_or_null("mlp_bias"),
+        read_or_null("layer_types"),
+        read_or_null("sliding_window"),
+        read_or_null("use_sliding_window"),
+        harmless("max_window_layers", "says where windows begin, and there are none"),
+        harmless_if("qkv_bias", "[false]", "attention_bias says which biases there are"),
+        harmless_if("bias", "[false]", "attention_bias and mlp_bias say which biases there are"),
+    }));
+
+constexpr auto kModelTypes = std::to_array<std::string_view>({"llama"});
 
 constexpr auto kNames = std::to_array<std::string_view>({"LlamaForCausalLM", "LLaMAForCausalLM"});
 
@@ -67,9 +84,10 @@ constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq
 extern const Architecture kLlama;
 constexpr Architecture kLlama = {
     .names = kNames,
-    .model_type = "llama",
+    .model_types = kModelTypes,
     .prefix = "model.",
     .read_config = read_config,
+    .fields = kFields,
     .tensors = kTensors,
     .ignored = kIgnored,
 };

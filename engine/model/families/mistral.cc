@@ -1,27 +1,39 @@
-// Mistral: Llama's block with a sliding window in every layer.
-// Source: models/mistral in `transformers`.
+// Mistral and Ministral: Llama's block with a sliding window in every layer, or in those that
+// layer_types names.
+// Source: models/mistral and models/ministral in `transformers`.
 #include <array>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
 
 ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, {.default_max_positions = 131072});
-  // Absent means 4096 tokens, an explicit null means no window (Mistral 7B v0.2 and later).
-  if (config.has("sliding_window")) {
-    model.sliding_window = read_size(config, "sliding_window", kMaxPositions);
-  } else if (!config.json().contains("sliding_window")) {
-    model.sliding_window = 4096;
-  }
+  ModelConfig model = read_decoder_config(
+      config,
+      {.default_num_kv_heads = 8, .default_intermediate = 14336, .default_max_positions = 131072});
+  read_windows(config, {}, model);
   read_rope(config, model);
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"MistralForCausalLM"});
+constexpr auto kFields = join_fields(
+    kDecoderFields,
+    std::to_array<KnownField>({
+        read_or_null("sliding_window"),
+        read_or_null("layer_types"),
+        harmless_if("use_sliding_window", "[true]", "sliding_window alone says it, null is none"),
+        harmless_if("attention_bias", "[false]", "there are no biases"),
+        harmless_if("qkv_bias", "[false]", "there are no biases"),
+        harmless_if("mlp_bias", "[false]", "there are no biases"),
+    }));
+
+constexpr auto kNames =
+    std::to_array<std::string_view>({"MistralForCausalLM", "MinistralForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"mistral", "ministral"});
 
 constexpr auto kTied = &ModelConfig::tied_embeddings;
 
@@ -55,9 +67,10 @@ constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq
 extern const Architecture kMistral;
 constexpr Architecture kMistral = {
     .names = kNames,
-    .model_type = "mistral",
+    .model_types = kModelTypes,
     .prefix = "model.",
     .read_config = read_config,
+    .fields = kFields,
     .tensors = kTensors,
     .ignored = kIgnored,
 };

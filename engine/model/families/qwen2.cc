@@ -5,17 +5,37 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
 
 ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, {.default_max_positions = 32768});
-  read_window_layers(config, model);
+  ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
+                                                   .default_num_kv_heads = 32,
+                                                   .default_intermediate = 22016,
+                                                   .default_max_positions = 32768,
+                                                   .default_bos = -1,
+                                                   .default_eos = -1});
+  read_windows(config, {.by_switch = true}, model);
   read_rope(config, model);
   return model;
 }
+
+constexpr auto kFields = join_fields(
+    kDecoderFields,
+    std::to_array<KnownField>({
+        read_or_null("use_sliding_window"),
+        read_or_null("sliding_window"),
+        read_or_null("max_window_layers"),
+        read_or_null("layer_types"),
+        harmless_if("attention_bias", "[true]", "q, k and v have biases, o has none"),
+        harmless_if("qkv_bias", "[true]", "q, k and v have biases, o has none"),
+        harmless_if("mlp_bias", "[false]", "there are no biases but those of q, k and v"),
+    }));
+
+constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen2"});
 
 constexpr auto kNames = std::to_array<std::string_view>({"Qwen2ForCausalLM"});
 
@@ -54,9 +74,10 @@ constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq
 extern const Architecture kQwen2;
 constexpr Architecture kQwen2 = {
     .names = kNames,
-    .model_type = "qwen2",
+    .model_types = kModelTypes,
     .prefix = "model.",
     .read_config = read_config,
+    .fields = kFields,
     .tensors = kTensors,
     .ignored = kIgnored,
 };

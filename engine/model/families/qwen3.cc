@@ -4,19 +4,39 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
 namespace {
 
 ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model =
-      read_decoder_config(config, {.default_head_dim = 128, .default_max_positions = 32768});
+  ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
+                                                   .default_num_kv_heads = 32,
+                                                   .default_head_dim = 128,
+                                                   .default_intermediate = 22016,
+                                                   .default_max_positions = 32768,
+                                                   .default_bos = -1,
+                                                   .default_eos = -1});
   model.attention_bias = config.boolean_or("attention_bias", false);
-  read_window_layers(config, model);
+  read_windows(config, {.by_switch = true}, model);
   read_rope(config, model);
   return model;
 }
+
+constexpr auto kFields = join_fields(
+    kDecoderFields,
+    std::to_array<KnownField>({
+        read_or_null("attention_bias"),
+        read_or_null("use_sliding_window"),
+        read_or_null("sliding_window"),
+        read_or_null("max_window_layers"),
+        read_or_null("layer_types"),
+        harmless_if("qkv_bias", "[false]", "attention_bias says which biases there are"),
+        harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+    }));
+
+constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen3"});
 
 constexpr auto kNames = std::to_array<std::string_view>({"Qwen3ForCausalLM"});
 
@@ -63,9 +83,10 @@ constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq
 extern const Architecture kQwen3;
 constexpr Architecture kQwen3 = {
     .names = kNames,
-    .model_type = "qwen3",
+    .model_types = kModelTypes,
     .prefix = "model.",
     .read_config = read_config,
+    .fields = kFields,
     .tensors = kTensors,
     .ignored = kIgnored,
 };

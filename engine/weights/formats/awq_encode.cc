@@ -82,6 +82,7 @@ constexpr WeightEncoder kAwqEncoder = {
     .per_row_scales = true,
     .asymmetric = true,
     .default_group_size = 128,
+    .takes_conv1d = false,
     .scale_dtype = half_scales,
     .describe = describe,
     .encode = encode,

@@ -100,6 +100,7 @@ constexpr WeightEncoder kGptqEncoder = {
     .per_row_scales = true,
     .asymmetric = true,
     .default_group_size = 128,
+    .takes_conv1d = true,
     .scale_dtype = half_scales,
     .describe = describe,
     .encode = encode,

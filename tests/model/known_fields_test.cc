@@ -1,0 +1,307 @@
+// What is known of config.json's fields, against the config classes of transformers
+// (scripts/make_config_classes) and against the reader itself.
+#include "engine/model/known_fields.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "base/file_source.h"
+#include "tests/model/model_files.h"
+
+namespace tgi {
+namespace {
+
+struct ClassFile {
+  std::string name;
+  Json json;
+};
+
+std::vector<ClassFile> class_files() {
+  std::vector<ClassFile> out;
+  const std::string root = std::string(TGI_SOURCE_DIR) + "/tests/golden/config_classes";
+  const auto folder = open_folder(root);
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    out.push_back({name, parse_json(folder->require_text(name))});
+  }
+  return out;
+}
+
+const Architecture& architecture_of(const std::string& name) {
+  const Json config = {{"architectures", {name}}};
+  return find_architecture(JsonReader(config, ""));
+}
+
+// All that a reader can say, to compare.
+Json as_json(const ModelConfig& c) {
+  return {{"sizes",
+           {c.vocab_size, c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads,
+            c.num_kv_heads, c.head_dim, c.max_positions}},
+          {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
+          {"mlp", {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias}},
+          {"attention",
+           {c.attention_bias, c.attention_scale, c.attention_softcap, c.sliding_window,
+            c.layer_uses_window}},
+          {"positions",
+           {c.learned_positions, c.rotary, c.rope.rotary_dim, c.rope.base, c.rope.inv_freq,
+            c.rope.attention_factor, c.rope.dynamic_factor, c.rope.dynamic_original_positions}},
+          {"head", {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings}},
+          {"dtype", static_cast<int>(c.checkpoint_dtype)},
+          {"tokens", {c.eos_token_ids, c.bos_token_id}}};
+}
+
+Json with_all(Json config, const Json& more) {
+  for (const auto& [key, value] : more.items()) config[key] = value;
+  return config;
+}
+
+TEST_CASE("every field of the config classes of transformers is known") {
+  const std::vector<ClassFile> files = class_files();
+  REQUIRE(files.size() >= 2);
+  for (const ClassFile& file : files) {
+    REQUIRE(file.json.at("classes").size() >= 5);
+    for (const auto& [name, defaults] : file.json.at("classes").items()) {
+      const Architecture& architecture = architecture_of(name);
+      const auto check = [&](const std::string& field) {
+        INFO(file.name << " " << name << " " << field);
+        CHECK(find_field(architecture.fields, generic_fields(), field) != nullptr);
+      };
+      for (const auto& [field, value] : defaults.items()) check(field);
+      REQUIRE(file.json.at("generic").size() > 80);
+      for (const Json& field : file.json.at("generic")) check(field.get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("a field that is not there means what the config class takes for it") {
+  for (const ClassFile& file : class_files()) {
+    for (const auto& [name, defaults] : file.json.at("classes").items()) {
+      INFO(file.name << " " << name);
+      const Json nothing = {{"architectures", {name}}};
+      Json all = with_all(nothing, defaults);
+      all["architectures"] = {name};
+      const ModelConfig config = load_config(nothing).config;
+      CHECK(as_json(config) == as_json(load_config(all).config));
+      // Some by hand: a reader that reads neither would pass.
+      const auto size = [&](const char* key, const char* gpt2_key) {
+        return defaults.at(defaults.contains(key) ? key : gpt2_key).get<int64_t>();
+      };
+      CHECK(config.vocab_size == size("vocab_size", ""));
+      CHECK(config.hidden_size == size("hidden_size", "n_embd"));
+      CHECK(config.num_layers == size("num_hidden_layers", "n_layer"));
+      CHECK(config.num_heads == size("num_attention_heads", "n_head"));
+      CHECK(config.num_kv_heads == size("num_key_value_heads", "n_head"));
+      CHECK(config.max_positions == size("max_position_embeddings", "n_positions"));
+      CHECK(config.tied_embeddings == defaults.at("tie_word_embeddings").get<bool>());
+      CHECK(config.bos_token_id == (defaults.at("bos_token_id").is_null()
+                                        ? -1
+                                        : defaults.at("bos_token_id").get<int32_t>()));
+    }
+  }
+}
+
+TEST_CASE("mistral without num_key_value_heads has 8, with null as many as heads") {
+  Json config = {
+      {"architectures", {"MistralForCausalLM"}}, {"num_attention_heads", 16}, {"hidden_size", 64}};
+  CHECK(load_config(config).config.num_kv_heads == 8);
+  config["num_key_value_heads"] = nullptr;
+  CHECK(load_config(config).config.num_kv_heads == 16);
+  config.erase("num_key_value_heads");
+  config["num_attention_heads"] = 4;
+  CHECK_THROWS_WITH(load_config(config),
+                    Catch::Contains("4 heads can't be shared among 8 KV heads (the default"));
+}
+
+// Another value for each field that is read, with what else it needs to have a meaning.
+struct Change {
+  Json value;
+  Json beside = Json::object();
+};
+
+std::map<std::string, Change> changes() {
+  const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 10000.0}};
+  const Json yarn = {{"rope_type", "yarn"}, {"factor", 4.0}};
+  Json types(32, "full_attention");
+  types[0] = "sliding_attention";
+  const Json window = {{"use_sliding_window", true}, {"sliding_window", 64}};
+  return {
+      {"vocab_size", {33000}},
+      {"hidden_size", {8192}},
+      {"intermediate_size", {4096}},
+      {"num_hidden_layers", {3}},
+      {"num_attention_heads", {64}},
+      {"num_key_value_heads", {16}},
+      {"head_dim", {64}},
+      {"hidden_act", {"relu"}},
+      {"max_position_embeddings", {77}},
+      {"rms_norm_eps", {1e-3}},
+      {"tie_word_embeddings", {true}},
+      {"rope_theta", {5e5}},
+      {"rope_scaling", {linear}},
+      {"rope_parameters", {linear}},
+      {"partial_rotary_factor", {0.5}},
+      {"original_max_position_embeddings", {64, {{"rope_scaling", yarn}}}},
+      {"attention_bias", {true}},
+      {"mlp_bias", {true}},
+      {"sliding_window", {32, window}},
+      {"use_sliding_window", {true, {{"max_window_layers", 0}}}},
+      {"max_window_layers", {5, window}},
+      {"layer_types", {types, window}},
+      {"n_embd", {1536}},
+      {"n_layer", {3}},
+      {"n_head", {6}},
+      {"n_inner", {100}},
+      {"n_positions", {77}},
+      {"layer_norm_epsilon", {1e-3}},
+      {"activation_function", {"relu"}},
+      {"scale_attn_weights", {false}},
+      {"dtype", {"float16"}},
+      {"torch_dtype", {"bfloat16"}},
+      {"bos_token_id", {7}},
+      {"eos_token_id", {Json::array({7, 8})}},
+      {"quantization_config", {Json::object()}},
+      {"architectures", {{"XForCausalLM"}}},
+      {"model_type", {"x"}},
+  };
+}
+
+// The reader's answer or its refusal: both are a use of the field.
+std::string outcome(const Json& config) {
+  try {
+    return as_json(load_config(config).config).dump();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE("a field that is said to be read changes the model, or is refused") {
+  const std::map<std::string, Change> all = changes();
+  for (const Architecture* architecture : architectures()) {
+    const auto check = [&](const KnownField& field) {
+      if (field.use != FieldUse::kRead && field.use != FieldUse::kReadOrNull) return;
+      INFO(architecture->names.front() << " " << field.name);
+      const auto found = all.find(std::string(field.name));
+      REQUIRE(found != all.end());
+      const auto& [name, change] = *found;
+      const KnownField* first = find_field(architecture->fields, {}, "max_window_layers");
+      const bool has_switch = first != nullptr && first->use == FieldUse::kReadOrNull;
+      const bool is_about_windows = change.beside.contains("use_sliding_window");
+      Json before = {{"architectures", {architecture->names.front()}}};
+      if (has_switch || !is_about_windows) before = with_all(before, change.beside);
+      before.erase(name);
+      Json after = before;
+      after[name] = change.value;
+      // Tied is the default of one family.
+      if (name == "tie_word_embeddings") after[name] = !load_config(before).config.tied_embeddings;
+      CHECK(outcome(before) != outcome(after));
+    };
+    for (const KnownField& field : architecture->fields) check(field);
+    for (const KnownField& field : generic_fields()) check(field);
+  }
+}
+
+std::string refusal(const Json& config, Code code) {
+  try {
+    load_config(config);
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    CHECK_THAT(error.what(), Catch::StartsWith("memory/config.json: "));
+    return error.what();
+  }
+  FAIL("was accepted: " << config.dump());
+  return "";
+}
+
+TEST_CASE("fields that nobody knows are refused by name, all of them, with what to do") {
+  for (const Architecture* architecture : architectures()) {
+    Json config = {{"architectures", {architecture->names.front()}}};
+    const std::string before = outcome(config);
+    config["logit_swizzle"] = {1, 2};
+    config["attn_twist"] = 0.5;
+    CHECK_THAT(refusal(config, Code::kUnsupported),
+               Catch::Contains("attn_twist = 0.5, logit_swizzle = [1,2]") &&
+                   Catch::Contains(std::string(architecture->names.front())) &&
+                   Catch::Contains("take it out of the file"));
+    // Null says nothing.
+    config["logit_swizzle"] = nullptr;
+    config["attn_twist"] = nullptr;
+    CHECK(outcome(config) == before);
+  }
+}
+
+TEST_CASE("what is known to be harmless changes nothing, with all its values") {
+  const Json extras = {{"_name_or_path", "x"},
+                       {"transformers_version", "4.31.0.dev0"},
+                       {"auto_map", {{"AutoModelForCausalLM", "modeling.X"}}},
+                       {"unsloth_version", "2025.1"},
+                       {"unsloth_fixed", true},
+                       {"attention_dropout", 0.1},
+                       {"pretraining_tp", 2},
+                       {"use_cache", false},
+                       {"gradient_checkpointing", true},
+                       {"id2label", {{"0", "a"}}},
+                       {"task_specific_params", {{"text-generation", {{"do_sample", true}}}}},
+                       {"do_sample", true},
+                       {"top_k", 50},
+                       {"return_dict", true},
+                       {"prefix", ""},
+                       {"pad_token_id", 0},
+                       {"pruned_heads", Json::object()},
+                       {"is_encoder_decoder", false},
+                       {"add_cross_attention", false},
+                       {"_attn_implementation", "flash_attention_2"}};
+  for (const Architecture* architecture : architectures()) {
+    const Json config = {{"architectures", {architecture->names.front()}}};
+    CHECK(outcome(with_all(config, extras)) == outcome(config));
+    for (const KnownField& field : architecture->fields) {
+      INFO(field.name);
+      CHECK(field.reason.empty() ==
+            (field.use == FieldUse::kRead || field.use == FieldUse::kReadOrNull));
+    }
+  }
+}
+
+TEST_CASE("known fields with values that ask for something else are refused by name") {
+  const std::map<std::string, Json> values = {
+      {"is_encoder_decoder", true},
+      {"add_cross_attention", true},
+      {"tie_encoder_decoder", true},
+      {"pruned_heads", {{"0", {1}}}},
+      {"per_layer_config", {{"0", {{"sliding_window", 3}}}}},
+      {"prefix", "Once"},
+      {"transformers_weights", "other.safetensors"}};
+  for (const Architecture* architecture : architectures()) {
+    for (const auto& [name, value] : values) {
+      Json config = {{"architectures", {architecture->names.front()}}};
+      config[name] = value;
+      CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(name + ": "));
+    }
+  }
+  const auto refused = [](const char* name, const char* field, const Json& value) {
+    Json config = {{"architectures", {name}}};
+    config[field] = value;
+    CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(std::string(field) + ": "));
+  };
+  refused("MistralForCausalLM", "attention_bias", true);
+  refused("Qwen2ForCausalLM", "attention_bias", false);
+  refused("Qwen3ForCausalLM", "mlp_bias", true);
+  refused("GPT2LMHeadModel", "scale_attn_by_inverse_layer_idx", true);
+  refused("LlamaForCausalLM", "rope_interleaved", true);
+  // Null where the class has no meaning for it.
+  CHECK_THAT(refusal({{"architectures", {"LlamaForCausalLM"}}, {"rms_norm_eps", nullptr}},
+                     Code::kInvalidArgument),
+             Catch::Contains("rms_norm_eps: expected a value, got null"));
+}
+
+TEST_CASE("gpt2 takes the names that its fields have elsewhere, and no contradiction") {
+  const Json config = {{"architectures", {"GPT2LMHeadModel"}}, {"hidden_size", 96}};
+  CHECK(load_config(config).config.hidden_size == 96);
+  CHECK(load_config(with_all(config, {{"n_embd", 96}})).config.hidden_size == 96);
+  CHECK_THAT(refusal(with_all(config, {{"n_embd", 48}}), Code::kInvalidArgument),
+             Catch::Contains("hidden_size: 96 contradicts n_embd = 48"));
+}
+
+}  // namespace
+}  // namespace tgi
