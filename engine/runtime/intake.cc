@@ -274,8 +274,9 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
     refuse("give exactly one of prompt and messages");
   ipc::TokenizeResult out;
   out.text = asked.prompt ? *asked.prompt : render(asked);
-  const std::vector<int32_t> ids = encode(out.text, asked.prompt.has_value() && asked.add_special);
-  for (const TextSpan& span : token_spans(tokenizer_, out.text, ids)) {
+  const bool add_special = asked.prompt.has_value() && asked.add_special;
+  const std::vector<int32_t> ids = encode(out.text, add_special);
+  for (const TextSpan& span : token_spans(tokenizer_, out.text, ids, add_special)) {
     out.spans.push_back({.start = span.start, .stop = span.stop});
   }
   for (const int32_t id : ids) {
