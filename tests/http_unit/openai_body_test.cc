@@ -152,7 +152,7 @@ TEST_CASE("logit_bias is a map from token ids") {
              Catch::Contains("`logit_bias` must be >= -100 and <= 100. Given: 100.5"));
 }
 
-TEST_CASE("messages are flattened to texts, and the developer is the system") {
+TEST_CASE("messages keep their parts, and the developer is the system") {
   const auto request = chat_of(
       R"([{"role": "developer", "content": "be kind", "name": "x"},
           {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
