@@ -82,8 +82,8 @@ void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
     ids.push_back(*id);
     return ids;
   };
-  post_processor_ = PostProcessor(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
-                                  ids_when(config.add_eos_token, config.eos_token, "eos_token"));
+  post_processor_.add_ends(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
+                           ids_when(config.add_eos_token, config.eos_token, "eos_token"));
 }
 
 // The library gives a token that the model does not have the next free id, whatever the file says.

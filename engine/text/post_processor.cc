@@ -69,6 +69,10 @@ PostProcessor::PostProcessor(const JsonReader& component) {
 }
 
 PostProcessor::PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after) {
+  add_ends(std::move(before), std::move(after));
+}
+
+void PostProcessor::add_ends(std::vector<int32_t> before, std::vector<int32_t> after) {
   templates_.push_back({{false, std::move(before)}, {true, {}}, {false, std::move(after)}});
 }
 

@@ -23,6 +23,9 @@ class PostProcessor {
   // Just these ids around the text.
   PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after);
 
+  // Puts these ids around what it gives so far.
+  void add_ends(std::vector<int32_t> before, std::vector<int32_t> after);
+
   void apply(std::vector<int32_t>& ids, bool add_special) const;
 
   // With the spans of the ids, (0, 0) for those it adds. token_of: as spelled in the vocabulary.
