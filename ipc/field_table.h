@@ -29,6 +29,7 @@ struct Rules {
   bool above_low = false;  // low itself is not allowed
   bool required = false;
   bool leave_out_empty = false;  // an empty string or list is not written
+  bool is_object = false;        // of JSON that is kept as it is: an object, not a list of them
 };
 
 inline constexpr Rules kLeaveOutEmpty = {.leave_out_empty = true};
@@ -160,11 +161,16 @@ inline void read_value(const OrderedJson& json,
   out = json.get<std::string>();
 }
 
-// Lists of objects that are kept as they are: messages and tools.
+// What is kept as it is: an object, or a list of objects such as messages and tools.
 inline void read_value(const OrderedJson& json,
                        const std::string& path,
-                       const Rules&,
+                       const Rules& rules,
                        OrderedJson& out) {
+  if (rules.is_object) {
+    if (!json.is_object()) fail_type(path, "an object", json);
+    out = json;
+    return;
+  }
   if (!json.is_array()) fail_type(path, "an array of objects", json);
   for (size_t i = 0; i < json.size(); ++i) {
     if (!json[i].is_object()) fail_type(fmt::format("{}.{}", path, i), "an object", json[i]);

@@ -99,10 +99,11 @@ struct GenerateRequest {
   std::optional<std::vector<int32_t>> prompt_ids;
   std::optional<OrderedJson>
       messages;  // [{role, content, ...}]; rendered by the model's chat template
-  std::optional<OrderedJson> tools;     // chat only; handed to the template
-  bool continue_final_message = false;  // chat only
-  bool announce = false;                // one accepted event first
-  bool stream = false;                  // token events; without it only the done event comes
+  std::optional<OrderedJson> tools;                   // chat only; handed to the template
+  std::optional<OrderedJson> chat_template_kwargs{};  // chat only; {name: value}, its variables
+  bool continue_final_message = false;                // chat only
+  bool announce = false;                              // one accepted event first
+  bool stream = false;  // token events; without it only the done event comes
   GenerateParams params;
 };
 
@@ -290,6 +291,8 @@ struct MetricFamily {
 struct TokenizeParams {
   std::optional<std::string> prompt;
   std::optional<OrderedJson> messages;
+  std::optional<OrderedJson> tools{};                 // chat only
+  std::optional<OrderedJson> chat_template_kwargs{};  // chat only
   bool add_special = true;
   bool continue_final_message = false;  // chat only
 };

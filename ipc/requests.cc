@@ -28,6 +28,18 @@ void check_messages(const OrderedJson& messages) {
   }
 }
 
+// What only a chat template reads.
+template <typename Request>
+void check_chat(const Request& request) {
+  if (request.messages) return check_messages(*request.messages);
+  const auto refuse = [](bool given, const char* name) {
+    if (given) fail_field(name, "only goes with messages");
+  };
+  refuse(request.tools.has_value(), "tools");
+  refuse(request.chat_template_kwargs.has_value(), "chat_template_kwargs");
+  refuse(request.continue_final_message, "continue_final_message");
+}
+
 void check_one_of(const std::string& names, std::initializer_list<bool> given) {
   int count = 0;
   for (const bool one : given) count += one ? 1 : 0;
@@ -99,6 +111,7 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
       field<&R::prompt_ids>("prompt_ids", {.low = 0}),
       field<&R::messages>("messages"),
       field<&R::tools>("tools"),
+      field<&R::chat_template_kwargs>("chat_template_kwargs", {.is_object = true}),
       field<&R::continue_final_message>("continue_final_message"),
       field<&R::announce>("announce"),
       field<&R::stream>("stream"),
@@ -134,6 +147,8 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
   static constexpr std::array kFields = {
       field<&TokenizeParams::prompt>("prompt"),
       field<&TokenizeParams::messages>("messages"),
+      field<&TokenizeParams::tools>("tools"),
+      field<&TokenizeParams::chat_template_kwargs>("chat_template_kwargs", {.is_object = true}),
       field<&TokenizeParams::add_special>("add_special"),
       field<&TokenizeParams::continue_final_message>("continue_final_message"),
   };
@@ -176,14 +191,7 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
   check_one_of(
       "prompt, prompt_ids, messages",
       {request.prompt.has_value(), request.prompt_ids.has_value(), request.messages.has_value()});
-  if (request.messages) {
-    check_messages(*request.messages);
-  } else {
-    if (request.tools) fail_field("tools", "only goes with messages");
-    if (request.continue_final_message) {
-      fail_field("continue_final_message", "only goes with messages");
-    }
-  }
+  check_chat(request);
   if (request.prompt_ids && request.prompt_ids->empty()) {
     fail_field("prompt_ids", "expected at least one id, got none");
   }
@@ -213,7 +221,7 @@ OrderedJson to_json(const TokenizeParams& params) {
 TokenizeParams tokenize_params_from_json(const OrderedJson& params) {
   auto out = from_params<TokenizeParams>(params);
   check_one_of("prompt, messages", {out.prompt.has_value(), out.messages.has_value()});
-  if (out.messages) check_messages(*out.messages);
+  check_chat(out);
   return out;
 }
 

@@ -124,11 +124,7 @@ Response tokenize(Scope& scope, const GenerateBody& body) {
 }
 
 Response chat_tokenize(Scope& scope, const ChatBody& body) {
-  ipc::TokenizeParams asked;
-  asked.messages = flatten_messages(body.messages);
-  asked.continue_final_message = ends_with_assistant(*asked.messages);
-  asked.add_special = false;
-  const ipc::TokenizeResult result = ask_tokens(scope, asked);
+  const ipc::TokenizeResult result = ask_tokens(scope, to_tokenize(body));
   return json_response(
       200, {{"tokenize_response", spans_json(result)}, {"templated_text", result.text}});
 }

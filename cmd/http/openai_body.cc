@@ -130,8 +130,7 @@ std::vector<ipc::TokenBias> read_logit_bias(const std::optional<OrderedJson>& js
   return out;
 }
 
-// The text of one part of a message's content.
-std::string part_text(const OrderedJson& part, const std::string& path) {
+void check_part(const OrderedJson& part, const std::string& path) {
   if (!part.is_object() || !part.contains("type"))
     fail_body(path, "expected an object with a type");
   const OrderedJson& type = part["type"];
@@ -143,7 +142,15 @@ std::string part_text(const OrderedJson& part, const std::string& path) {
   if (!part.contains("text")) fail_body(path + ".text", "missing field");
   std::string text;
   read_body_value(part["text"], path + ".text", text);
-  return text;
+}
+
+// The arguments of the template that this server knows nothing about.
+void read_template_kwargs(const ChatBody& body, std::optional<OrderedJson>& out) {
+  if (!body.chat_template_kwargs) return;
+  if (!body.chat_template_kwargs->is_object()) {
+    fail_body_type("chat_template_kwargs", "an object", *body.chat_template_kwargs);
+  }
+  out = body.chat_template_kwargs;
 }
 
 void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
@@ -194,7 +201,7 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 7>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 8>{{
       body_field<&C::messages>("messages", {.description = "the conversation", .required = true}),
       body_field<&C::max_completion_tokens>(
           "max_completion_tokens",
@@ -202,9 +209,12 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
            .range = positive("`max_new_tokens` must be strictly positive")}),
       body_field<&C::logprobs>("logprobs", {"list the tokens with their log-probabilities"}),
       body_field<&C::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
-      body_field<&C::tools>("tools", {"not available yet"}),
+      body_field<&C::tools>("tools", {"shown by /chat_tokenize; elsewhere not available yet"}),
       body_field<&C::tool_choice>("tool_choice", {"not available yet; \"none\" is understood"}),
       body_field<&C::tool_prompt>("tool_prompt", {"not available yet"}),
+      body_field<&C::chat_template_kwargs>(
+          "chat_template_kwargs",
+          {"{name: value}: variables of the chat template, such as enable_thinking"}),
   }});
   return kFields;
 }
@@ -246,7 +256,7 @@ bool wants_usage(const OpenAiParameters& parameters) {
   return wanted;
 }
 
-OrderedJson flatten_messages(const OrderedJson& messages) {
+OrderedJson checked_messages(const OrderedJson& messages) {
   if (!messages.is_array()) fail_body_type("messages", "an array", messages);
   require(!messages.empty(), "`messages` cannot be empty");
   OrderedJson out = OrderedJson::array();
@@ -265,11 +275,9 @@ OrderedJson flatten_messages(const OrderedJson& messages) {
     if (content == from.end() || content->is_null()) {
       if (!has_calls) fail_body(path + ".content", "missing field");
     } else if (content->is_array()) {
-      std::string text;
       for (size_t k = 0; k < content->size(); ++k) {
-        text += part_text((*content)[k], fmt::format("{}.content[{}]", path, k));
+        check_part((*content)[k], fmt::format("{}.content[{}]", path, k));
       }
-      message["content"] = text;
     } else if (!content->is_string()) {
       fail_body_type(path + ".content", "a string or an array of parts", *content);
     }
@@ -278,8 +286,28 @@ OrderedJson flatten_messages(const OrderedJson& messages) {
   return out;
 }
 
-bool ends_with_assistant(const OrderedJson& flat_messages) {
-  return flat_messages.back()["role"] == "assistant";
+bool ends_with_assistant(const OrderedJson& messages) {
+  return messages.back()["role"] == "assistant";
+}
+
+ipc::TokenizeParams to_tokenize(const ChatBody& body) {
+  if (body.tool_prompt) refuse_feature("`tool_prompt`");
+  ipc::TokenizeParams out;
+  out.messages = checked_messages(body.messages);
+  out.continue_final_message = ends_with_assistant(*out.messages);
+  out.add_special = false;
+  const bool shows_tools =
+      body.tools && !body.tools->empty() && body.tool_choice != OrderedJson("none");
+  if (shows_tools) {
+    const auto is_object = [](const OrderedJson& tool) { return tool.is_object(); };
+    if (!body.tools->is_array() ||
+        !std::all_of(body.tools->begin(), body.tools->end(), is_object)) {
+      fail_body_type("tools", "an array of objects", *body.tools);
+    }
+    out.tools = body.tools;
+  }
+  read_template_kwargs(body, out.chat_template_kwargs);
+  return out;
 }
 
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) {
@@ -300,7 +328,8 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
     fail_body("max_completion_tokens", "duplicate field: `max_tokens` is given as well");
   }
   ipc::GenerateRequest out;
-  out.messages = flatten_messages(body.messages);
+  out.messages = checked_messages(body.messages);
+  read_template_kwargs(body, out.chat_template_kwargs);
   out.continue_final_message = ends_with_assistant(*out.messages);
   out.stream = body.stream;
   fill_sampling(body, options, out.params);

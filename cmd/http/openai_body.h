@@ -49,6 +49,7 @@ struct ChatBody : OpenAiParameters {
   std::optional<OrderedJson> tools;
   std::optional<OrderedJson> tool_choice;
   std::optional<std::string> tool_prompt;
+  std::optional<OrderedJson> chat_template_kwargs;
 };
 
 struct CompletionBody : OpenAiParameters {
@@ -97,10 +98,15 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options);
 // One per prompt.
 std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const ApiOptions& options);
 
-// For the template: content parts joined into one text. Throws for what can't be shown to a model.
-OrderedJson flatten_messages(const OrderedJson& messages);
+// For the daemon, which knows whether the template wants the parts of a content or its text. Throws
+// for what can't be shown to a model.
+OrderedJson checked_messages(const OrderedJson& messages);
+
+// The same conversation and variables for the template, to be tokenised only. Tools are shown,
+// since no answer has to be read.
+ipc::TokenizeParams to_tokenize(const ChatBody& body);
 
 // A conversation that ends with the assistant's turn: the answer goes on with it, as in TGI.
-bool ends_with_assistant(const OrderedJson& flat_messages);
+bool ends_with_assistant(const OrderedJson& messages);
 
 }  // namespace tgi::http

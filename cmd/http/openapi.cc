@@ -33,6 +33,7 @@ void describe_choices(OrderedJson& schemas) {
   }
   schemas["CompletionRequest"]["properties"]["prompt"]["oneOf"] =
       OrderedJson::array({text, texts, ids, {{"type", "array"}, {"items", ids}}});
+  schemas["ChatRequest"]["properties"]["chat_template_kwargs"]["type"] = "object";
   schemas["ChatRequest"]["properties"]["messages"] = {
       {"type", "array"},
       {"minItems", 1},

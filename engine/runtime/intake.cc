@@ -54,6 +54,25 @@ std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked,
   return out;
 }
 
+// A template may write a mark for an image, but nothing would show the image to the model.
+void check_parts(const ipc::OrderedJson& messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const auto content = messages[i].find("content");
+    if (content == messages[i].end() || !content->is_array()) continue;
+    for (size_t k = 0; k < content->size(); ++k) {
+      const ipc::OrderedJson& part = (*content)[k];
+      const bool is_text = part.is_object() && part.contains("type") && part["type"] == "text" &&
+                           part.contains("text") && part["text"].is_string();
+      if (is_text) continue;
+      refuse("messages[{}].content[{}]: expected {{\"type\": \"text\", \"text\": ...}}, got {}", i,
+             k,
+             part.is_object() && part.contains("type") && part["type"].is_string()
+                 ? fmt::format("a part of type {}", part["type"].get<std::string>())
+                 : "something else");
+    }
+  }
+}
+
 }  // namespace
 
 SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits) {
@@ -124,21 +143,23 @@ Intake::Intake(const Limits& limits,
       chat_template_(chat_template),
       vocab_size_(vocab_size) {}
 
-std::string Intake::render(const ipc::OrderedJson& messages,
-                           const ipc::OrderedJson* tools,
-                           bool continue_final) const {
+template <typename Asked>
+std::string Intake::render(const Asked& asked) const {
   if (chat_template_ == nullptr) {
     throw Error(Code::kTemplate,
                 "this model has no chat template (chat_template.jinja, or chat_template in "
                 "tokenizer_config.json); "
                 "use a plain prompt");
   }
+  const ipc::OrderedJson& messages = *asked.messages;
   if (!messages.is_array() || messages.empty())
     refuse("messages must be a list of at least one message");
+  check_parts(messages);
   RenderOptions options;
-  options.add_generation_prompt = !continue_final;
-  options.continue_final_message = continue_final;
-  options.tools = tools;
+  options.add_generation_prompt = !asked.continue_final_message;
+  options.continue_final_message = asked.continue_final_message;
+  options.tools = asked.tools ? &*asked.tools : nullptr;
+  if (asked.chat_template_kwargs) options.extra = *asked.chat_template_kwargs;
   try {
     return chat_template_->render(messages, options);
   } catch (const Error& error) {
@@ -171,8 +192,7 @@ std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
     text = *asked.prompt;
     return encode(text, true);
   }
-  text =
-      render(*asked.messages, asked.tools ? &*asked.tools : nullptr, asked.continue_final_message);
+  text = render(asked);
   return encode(text, false);  // a template writes the special tokens itself
 }
 
@@ -253,10 +273,10 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
   if (asked.prompt.has_value() == asked.messages.has_value())
     refuse("give exactly one of prompt and messages");
   ipc::TokenizeResult out;
-  out.text =
-      asked.prompt ? *asked.prompt : render(*asked.messages, nullptr, asked.continue_final_message);
-  const std::vector<int32_t> ids = encode(out.text, asked.prompt.has_value() && asked.add_special);
-  for (const TextSpan& span : token_spans(tokenizer_, out.text, ids)) {
+  out.text = asked.prompt ? *asked.prompt : render(asked);
+  const bool add_special = asked.prompt.has_value() && asked.add_special;
+  const std::vector<int32_t> ids = encode(out.text, add_special);
+  for (const TextSpan& span : token_spans(tokenizer_, out.text, ids, add_special)) {
     out.spans.push_back({.start = span.start, .stop = span.stop});
   }
   for (const int32_t id : ids) {

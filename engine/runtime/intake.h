@@ -45,9 +45,9 @@ class Intake {
     std::string text;
     bool add_special = true;
   };
-  std::string render(const ipc::OrderedJson& messages,
-                     const ipc::OrderedJson* tools,
-                     bool continue_final) const;
+  // A GenerateRequest or TokenizeParams with messages.
+  template <typename Asked>
+  std::string render(const Asked& asked) const;
   std::vector<int32_t> encode(std::string_view text, bool add_special) const;
   std::vector<int32_t> prompt_ids(const ipc::GenerateRequest& asked, std::string& text) const;
   void truncate(const ipc::GenerateParams& params, Request& request) const;

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/text/regex.h"
 #include "engine/text/vocabulary.h"
 
 namespace tgi {
@@ -107,12 +109,19 @@ class BpeModel {
               Scratch& scratch,
               std::vector<int32_t>& out) const;
 
+  // Appends where in `piece` each of `ids`, which encode gave for it, stands. In bytes.
+  void append_places(std::string_view piece,
+                     bool raw_bytes,
+                     std::span<const int32_t> ids,
+                     std::vector<TextRange>& out) const;
+
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  private:
   void add_merges(const BpeSpec& spec);
   void split_characters(std::string_view piece, std::vector<int32_t>& ids) const;
   int32_t require_unk(std::string_view symbol) const;
+  size_t size_of_token(std::string_view rest, int32_t id, bool is_first, bool is_last) const;
   void merge_runs(Scratch& scratch, std::vector<int32_t>& out) const;
   void merge(std::vector<int32_t>& ids, Scratch& scratch) const;
   void merge_short(std::vector<int32_t>& ids) const;

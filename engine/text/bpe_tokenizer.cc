@@ -82,8 +82,8 @@ void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
     ids.push_back(*id);
     return ids;
   };
-  post_processor_ = PostProcessor(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
-                                  ids_when(config.add_eos_token, config.eos_token, "eos_token"));
+  post_processor_.add_ends(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
+                           ids_when(config.add_eos_token, config.eos_token, "eos_token"));
 }
 
 // The library gives a token that the model does not have the next free id, whatever the file says.
@@ -127,12 +127,72 @@ void BpeTokenizer::add_added_tokens(const Json& tree) {
 
 void BpeTokenizer::encode_text(std::string_view text,
                                bool at_start,
-                               BpeModel::Scratch& scratch,
-                               std::vector<int32_t>& ids) const {
-  const Pieces pieces = pre_tokenizer_.apply(std::string(text), at_start);
+                               Alignment* alignment,
+                               std::vector<int32_t>& ids,
+                               Places* places) const {
+  thread_local BpeModel::Scratch scratch;
+  const Pieces pieces = pre_tokenizer_.apply(std::string(text), at_start, alignment);
+  Places in_piece;
   for (const TextRange& range : pieces.ranges) {
-    model_.encode(range.in(pieces.text), pieces.raw_bytes, scratch, ids);
+    const size_t before = ids.size();
+    const std::string_view piece = range.in(pieces.text);
+    model_.encode(piece, pieces.raw_bytes, scratch, ids);
+    if (places == nullptr) continue;
+    in_piece.clear();
+    model_.append_places(piece, pieces.raw_bytes, std::span(ids).subspan(before), in_piece);
+    for (const TextRange& place : in_piece) {
+      const TextRange changed{range.begin + place.begin, range.begin + place.end};
+      // A token without text, which the library doesn't have.
+      places->push_back(changed.size() == 0 ? TextRange{0, 0} : place_of(*alignment, changed));
+    }
   }
+}
+
+void BpeTokenizer::encode_segment(std::string_view text,
+                                  bool at_start,
+                                  Alignment* alignment,
+                                  std::vector<int32_t>& ids,
+                                  Places* places) const {
+  std::string normalized;
+  if (!normalizer_.changes_nothing()) {
+    normalized = text;
+    normalizer_.apply(normalized, at_start, alignment);
+    text = normalized;
+  }
+  for (const TextPart& part : added_.split(text, true)) {
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+      if (places != nullptr) places->push_back(place_of(*alignment, part.range));
+      continue;
+    }
+    const bool starts = at_start && part.range.begin == 0;
+    if (alignment == nullptr) {
+      encode_text(part.range.in(text), starts, nullptr, ids, nullptr);
+    } else {
+      const auto first = alignment->begin();
+      Alignment of_part(first + static_cast<std::ptrdiff_t>(part.range.begin),
+                        first + static_cast<std::ptrdiff_t>(part.range.end));
+      encode_text(part.range.in(text), starts, &of_part, ids, places);
+    }
+  }
+}
+
+std::vector<int32_t> BpeTokenizer::encode_plain(std::string_view text, Places* places) const {
+  std::vector<int32_t> ids;
+  ids.reserve(text.size() / 3 + 8);
+  for (const TextPart& part : added_.split(text, false)) {
+    const bool at_start = part.range.begin == 0;
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+      if (places != nullptr) places->push_back(part.range);
+    } else if (places == nullptr) {
+      encode_segment(part.range.in(text), at_start, nullptr, ids, nullptr);
+    } else {
+      Alignment alignment = align_characters(part.range.in(text), part.range.begin);
+      encode_segment(part.range.in(text), at_start, &alignment, ids, places);
+    }
+  }
+  return ids;
 }
 
 std::vector<int32_t> BpeTokenizer::encode(std::string_view text, bool add_special) const {
@@ -141,32 +201,26 @@ std::vector<int32_t> BpeTokenizer::encode(std::string_view text, bool add_specia
     repaired = replace_invalid_utf8(text);
     text = repaired;
   }
-  std::vector<int32_t> ids;
-  ids.reserve(text.size() / 3 + 8);
-  BpeModel::Scratch scratch;
-  std::string normalized;
-  for (const TextPart& part : added_.split(text, false)) {
-    if (part.token != nullptr) {
-      ids.push_back(part.token->id);
-      continue;
-    }
-    std::string_view segment = part.range.in(text);
-    bool at_start = part.range.begin == 0;
-    if (!normalizer_.changes_nothing()) {
-      normalized = segment;
-      normalizer_.apply(normalized, at_start);
-      segment = normalized;
-    }
-    for (const TextPart& inner : added_.split(segment, true)) {
-      if (inner.token != nullptr) {
-        ids.push_back(inner.token->id);
-      } else {
-        encode_text(inner.range.in(segment), at_start && inner.range.begin == 0, scratch, ids);
-      }
-    }
-  }
+  std::vector<int32_t> ids = encode_plain(text, nullptr);
   post_processor_.apply(ids, add_special);
   return ids;
+}
+
+std::vector<TextSpan> BpeTokenizer::spans(std::string_view text, bool add_special) const {
+  Places places;
+  std::vector<int32_t> ids = encode_plain(text, &places);
+  // Characters that begin before each byte.
+  std::vector<int64_t> num_before(text.size() + 1, 0);
+  for (size_t i = 0; i < text.size(); ++i) {
+    num_before[i + 1] = num_before[i] + ((text[i] & 0xC0) == 0x80 ? 0 : 1);
+  }
+  std::vector<TextSpan> spans;
+  spans.reserve(places.size());
+  for (const TextRange& place : places) {
+    spans.push_back({.start = num_before[place.begin], .stop = num_before[place.end]});
+  }
+  post_processor_.apply(ids, add_special, &spans, [this](int32_t id) { return token_of(id); });
+  return spans;
 }
 
 // What the decoder gets for `id`: an added token in its normalised form.

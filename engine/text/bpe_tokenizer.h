@@ -1,5 +1,5 @@
 // The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers) whose model is BPE: the
-// same ids as that library gives. Offsets, pairs, padding and truncation are not here: what the
+// same ids and offsets as that library gives. Pairs, padding and truncation are not here: what the
 // file says about the last two is ignored.
 //
 // Known differences from tokenizers 0.23: a special token whose normalised form differs from its
@@ -16,19 +16,20 @@
 #include <vector>
 
 #include "engine/text/added_tokens.h"
+#include "engine/text/alignment.h"
 #include "engine/text/bpe_model.h"
 #include "engine/text/decoder.h"
 #include "engine/text/normalizer.h"
 #include "engine/text/post_processor.h"
 #include "engine/text/pre_tokenizer.h"
-#include "engine/text/tokenizer.h"
+#include "engine/text/token_spans.h"
 #include "engine/text/tokenizer_config.h"
 
 namespace tgi {
 
 struct TokenizerJson;
 
-class BpeTokenizer final : public Tokenizer {
+class BpeTokenizer final : public SpanTokenizer {
  public:
   // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where
   // it says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of
@@ -37,6 +38,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer(std::string_view json, const TokenizerConfig& config);
 
   std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
+  std::vector<TextSpan> spans(std::string_view text, bool add_special) const override;
   void append_bytes(int32_t id, bool at_start, std::string& out) const override;
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override;
   bool is_special(int32_t id) const override;
@@ -49,10 +51,22 @@ class BpeTokenizer final : public Tokenizer {
 
   void add_added_tokens(const Json& tree);
   void add_configured_ends(const TokenizerConfig& config);
+  // Where tokens come from, when somebody asks: their places in the text, in bytes.
+  using Places = std::vector<TextRange>;
+
+  // Without what the post-processor adds. places: of the ids, or null.
+  std::vector<int32_t> encode_plain(std::string_view text, Places* places) const;
+  // alignment: of `text`, or null.
+  void encode_segment(std::string_view text,
+                      bool at_start,
+                      Alignment* alignment,
+                      std::vector<int32_t>& ids,
+                      Places* places) const;
   void encode_text(std::string_view text,
                    bool at_start,
-                   BpeModel::Scratch& scratch,
-                   std::vector<int32_t>& ids) const;
+                   Alignment* alignment,
+                   std::vector<int32_t>& ids,
+                   Places* places) const;
   std::optional<std::string_view> decoded_token(int32_t id) const;
 
   Normalizer normalizer_;

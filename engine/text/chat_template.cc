@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/text/jinja_interpreter.h"
+#include "engine/text/jinja_member_uses.h"
 #include "engine/text/jinja_parser.h"
 #include "engine/text/jinja_text.h"
 
@@ -22,8 +23,10 @@ constexpr std::string_view kEndTagBare = kEndTag.substr(0, kEndTag.size() - 1);
 constexpr std::array<const char*, 3> kReasoningNames = {"reasoning_content", "thinking",
                                                         "reasoning"};
 
-constexpr std::array<std::string_view, 4> kOwnVariables = {"messages", "tools", "documents",
-                                                           "add_generation_prompt"};
+// What a request says in other ways, and transformers takes as arguments of its own.
+constexpr std::array<std::string_view, 7> kOwnVariables = {
+    "messages",      "tools",   "documents", "add_generation_prompt", "continue_final_message",
+    "chat_template", "tokenize"};
 
 std::tm system_local_time() {
   const std::time_t now = std::time(nullptr);
@@ -32,9 +35,10 @@ std::tm system_local_time() {
   return local;
 }
 
-// Members that are null are left out: templates ask whether a member is there. Reasoning goes by
-// several names; it gets the one that templates read, and `thinking`.
-OrderedJson plain_message(const OrderedJson& message, size_t index) {
+using KeepsNull = std::function<bool(const std::string& member)>;
+
+// Reasoning goes by several names; it gets the one that templates read, and `thinking`.
+OrderedJson plain_message(const OrderedJson& message, size_t index, const KeepsNull& keeps_null) {
   if (!message.is_object()) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("messages[{}]: expected an object with role and content, got {}", index,
@@ -42,10 +46,12 @@ OrderedJson plain_message(const OrderedJson& message, size_t index) {
   }
   OrderedJson members = OrderedJson::object();
   for (const auto& [key, value] : message.items()) {
-    if (!value.is_null()) members[key] = value;
+    if (!value.is_null() || keeps_null(key)) members[key] = value;
   }
-  const auto named = std::find_if(kReasoningNames.begin(), kReasoningNames.end(),
-                                  [&](const char* name) { return members.contains(name); });
+  const auto given = [&](const char* name) {
+    return members.contains(name) && !members[name].is_null();
+  };
+  const auto named = std::find_if(kReasoningNames.begin(), kReasoningNames.end(), given);
   if (named == kReasoningNames.end()) return members;
   const OrderedJson reasoning = members[*named];
   if (!members.contains("thinking")) {
@@ -58,19 +64,57 @@ OrderedJson plain_message(const OrderedJson& message, size_t index) {
   return members;
 }
 
-OrderedJson plain_messages(const OrderedJson& messages) {
+OrderedJson plain_messages(const OrderedJson& messages, const KeepsNull& keeps_null) {
   if (!messages.is_array() || messages.empty()) {
     throw Error(Code::kInvalidArgument, "messages: expected an array of at least one message");
   }
   OrderedJson plain = OrderedJson::array();
-  for (size_t i = 0; i < messages.size(); ++i) plain.push_back(plain_message(messages[i], i));
+  for (size_t i = 0; i < messages.size(); ++i) {
+    plain.push_back(plain_message(messages[i], i, keeps_null));
+  }
   return plain;
+}
+
+// Whether a member is null and would be left out.
+bool has_null_member(const OrderedJson& messages, const KeepsNull& keeps_null) {
+  for (const OrderedJson& message : messages) {
+    for (const auto& [key, value] : message.items()) {
+      if (value.is_null() && !keeps_null(key)) return true;
+    }
+  }
+  return false;
+}
+
+// The text of a list of parts, for templates that know texts only.
+std::string text_of_parts(const OrderedJson& parts, size_t index) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const OrderedJson& part = parts[i];
+    const bool is_text = part.is_object() && part.value("type", OrderedJson("text")) == "text" &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("messages[{}].content[{}]: expected a part of type text, the only "
+                              "one this model's chat template knows",
+                              index, i));
+    }
+    text += part["text"].get_ref<const std::string&>();
+  }
+  return text;
+}
+
+void join_parts(OrderedJson& messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const auto content = messages[i].find("content");
+    if (content == messages[i].end() || !content->is_array()) continue;
+    *content = text_of_parts(*content, i);
+  }
 }
 
 // Marks the end of the last message. Returns its text without the mark.
 std::string tag_final_message(OrderedJson& messages) {
   OrderedJson& last = messages.back();
-  if (!last.contains("content")) {
+  if (!last.contains("content") || last["content"].is_null()) {
     throw Error(Code::kInvalidArgument,
                 "continue_final_message: the last message has no content to continue");
   }
@@ -112,6 +156,7 @@ struct ChatTemplate::Parsed {
   std::string name;
   std::string source;
   jinja::Program program;
+  jinja::MemberUses uses;
 };
 
 ChatTemplate ChatTemplate::parse(std::string_view source,
@@ -133,8 +178,10 @@ ChatTemplate ChatTemplate::parse(const std::vector<Named>& sources,
       throw Error(Code::kInvalidArgument, where + ": the text is not valid UTF-8");
     }
     try {
+      jinja::Program program = jinja::parse_template(named.source, limits);
+      jinja::MemberUses uses = jinja::find_member_uses(program);
       result.templates_.push_back(std::make_shared<const Parsed>(
-          Parsed{named.name, named.source, jinja::parse_template(named.source, limits)}));
+          Parsed{named.name, named.source, std::move(program), std::move(uses)}));
     } catch (const Error& error) {
       throw error.in(where);
     }
@@ -166,9 +213,33 @@ bool ChatTemplate::mentions(std::string_view variable, bool has_tools) const {
   return std::find(symbols.begin(), symbols.end(), variable) != symbols.end();
 }
 
+bool ChatTemplate::takes_parts(bool has_tools) const {
+  return choose(has_tools).uses.takes_parts;
+}
+
 std::string ChatTemplate::render(const OrderedJson& messages, const RenderOptions& options) const {
   const Parsed& chosen = choose(options.tools != nullptr);
-  OrderedJson plain = plain_messages(messages);
+  const auto asks = [&](const std::string& member) {
+    return chosen.uses.compared_with_none.count(member) != 0;
+  };
+  OrderedJson plain = plain_messages(messages, asks);
+  try {
+    return render_plain(chosen, std::move(plain), options);
+  } catch (const Error& error) {
+    if (!has_null_member(messages, asks)) throw;
+    try {
+      const KeepsNull always = [](const std::string&) { return true; };
+      return render_plain(chosen, plain_messages(messages, always), options);
+    } catch (const Error&) {
+      throw error;  // the one of the usual way
+    }
+  }
+}
+
+std::string ChatTemplate::render_plain(const Parsed& chosen,
+                                       OrderedJson plain,
+                                       const RenderOptions& options) const {
+  if (!chosen.uses.takes_parts && !options.keeps_parts) join_parts(plain);
   std::string content;
   if (options.continue_final_message) {
     if (options.add_generation_prompt) {
@@ -195,8 +266,9 @@ std::string ChatTemplate::render(const OrderedJson& messages, const RenderOption
   set("add_generation_prompt", options.add_generation_prompt);
   for (const auto& [name, value] : options.extra.items()) {
     if (std::find(kOwnVariables.begin(), kOwnVariables.end(), name) != kOwnVariables.end()) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("chat_template_kwargs: '{}' is set by the request itself", name));
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("chat_template_kwargs: '{}' is reserved: the request sets it itself", name));
     }
     set(name, value);
   }

@@ -31,7 +31,10 @@ struct RenderOptions {
   const OrderedJson* tools = nullptr;         // array of JSON schemas; null: none
   const OrderedJson* documents = nullptr;     // array of objects; null: none
   OrderedJson extra = OrderedJson::object();  // chat_template_kwargs; win over special tokens
-  std::function<std::tm()> local_time;        // for strftime_now; empty: the system's clock
+  // Lists of parts reach any template as they are. Otherwise a template that only handles texts
+  // gets the text of the parts.
+  bool keeps_parts = false;
+  std::function<std::tm()> local_time;  // for strftime_now; empty: the system's clock
 };
 
 // Immutable: may be rendered by several threads at once. Copies share the parsed template.
@@ -53,10 +56,16 @@ class ChatTemplate {
                             SpecialTokens tokens = {},
                             const jinja::Limits& limits = {});
 
-  // `messages`: array of {role, content, ...}; content is a string or a list of parts.
-  // Throws kInvalidArgument with the line when the template fails on this conversation, with the
-  // template's own words when it refuses it (raise_exception).
+  // `messages`: array of {role, content, ...}; content is a string, null or a list of parts.
+  // Members that are null are left out, as transformers does, but for those that the template
+  // compares with none, and where it fails without them: such templates were written for a
+  // transformers that kept null. A list of parts stays one where the template goes through its
+  // parts. Throws kInvalidArgument with the line when the template fails on this conversation, with
+  // the template's own words when it refuses it (raise_exception).
   std::string render(const OrderedJson& messages, const RenderOptions& options = {}) const;
+
+  // Whether the template that would be used goes through the parts of a content.
+  bool takes_parts(bool has_tools = false) const;
 
   // Whether the template that would be used mentions a variable, as in "does it know tools?".
   bool mentions(std::string_view variable, bool has_tools = false) const;
@@ -69,6 +78,9 @@ class ChatTemplate {
 
   ChatTemplate() = default;
   const Parsed& choose(bool has_tools) const;
+  std::string render_plain(const Parsed& chosen,
+                           OrderedJson plain,
+                           const RenderOptions& options) const;
 
   std::vector<std::shared_ptr<const Parsed>> templates_;
   SpecialTokens tokens_;

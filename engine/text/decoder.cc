@@ -140,11 +140,9 @@ void Decoder::add(const JsonReader& component, int depth) {
   if (type == "Sequence") {
     for (const JsonReader& member : component_list(component, "decoders")) add(member, depth + 1);
   } else if (type == "Replace") {
-    require_before_fuse(component, type);
-    steps_.push_back(std::make_unique<ReplaceStep>(component));
+    add_step(component, type, std::make_unique<ReplaceStep>(component));
   } else if (type == "Metaspace") {
-    require_before_fuse(component, type);
-    steps_.push_back(std::make_unique<MetaspaceStep>(component));
+    add_step(component, type, std::make_unique<MetaspaceStep>(component));
   } else if (type == "Strip") {
     add_strip(component);
   } else if (type == "ByteFallback") {
@@ -159,6 +157,17 @@ void Decoder::add(const JsonReader& component, int depth) {
   } else {
     fail_unknown_type(component, type, kKnown);
   }
+}
+
+void Decoder::add_step(const JsonReader& component,
+                       const std::string& type,
+                       std::unique_ptr<Step> step) {
+  if (byte_fallback_ && !fused_) {
+    steps_behind_bytes_.push_back(std::move(step));
+    return;
+  }
+  require_before_fuse(component, type);
+  steps_.push_back(std::move(step));
 }
 
 void Decoder::add_strip(const JsonReader& component) {
@@ -191,6 +200,11 @@ std::string Decoder::prepared(std::string_view token, bool at_start) const {
   return text;
 }
 
+// Of a token that is no byte.
+void Decoder::finish_token(std::string& token, bool at_start) const {
+  for (const auto& step : steps_behind_bytes_) step->apply(token, at_start);
+}
+
 void Decoder::strip_start(std::string& text) const {
   if (!stripped_.empty() && text.starts_with(stripped_)) text.erase(0, stripped_.size());
 }
@@ -203,7 +217,11 @@ void Decoder::append(std::string_view token, bool at_start, std::string& out) co
   }
   std::string text = prepared(token, at_start);
   if (byte_fallback_) {
-    if (const auto byte = byte_of_token(text)) text.assign(1, static_cast<char>(*byte));
+    if (const auto byte = byte_of_token(text)) {
+      text.assign(1, static_cast<char>(*byte));
+    } else {
+      finish_token(text, at_start);
+    }
   }
   if (byte_level_) {
     if (auto bytes = from_byte_level(text)) text = std::move(*bytes);
@@ -218,11 +236,12 @@ std::string Decoder::decode(const std::vector<std::string_view>& tokens) const {
   bool at_start = true;
   for (const std::string_view token : tokens) {
     if (byte_fallback_) {
-      const std::string prepared_token = prepared(token, at_start);
+      std::string prepared_token = prepared(token, at_start);
       if (const auto byte = byte_of_token(prepared_token)) {
         bytes += static_cast<char>(*byte);
       } else {
         flush_bytes(bytes, text);
+        finish_token(prepared_token, at_start);
         text += prepared_token;
       }
     } else if (words_) {

@@ -2,7 +2,9 @@
 //
 // Only chains that also work token by token, in a stream, are accepted: steps on single tokens
 // (Replace, Strip, Metaspace), then what makes bytes of them (ByteFallback or ByteLevel), then
-// Fuse, then at most a Strip that takes one character from the start of the text.
+// Fuse, then at most a Strip that takes one character from the start of the text. Replace and
+// Metaspace may also stand right behind ByteFallback: they change tokens that are no bytes (the
+// library changes the text of bytes, too, if they happen to spell what is replaced).
 #pragma once
 
 #include <memory>
@@ -40,11 +42,14 @@ class Decoder {
   void add(const JsonReader& component, int depth);
   void add_strip(const JsonReader& component);
   void require_before_fuse(const JsonReader& component, const std::string& type) const;
+  void add_step(const JsonReader& component, const std::string& type, std::unique_ptr<Step> step);
   std::string prepared(std::string_view token, bool at_start) const;
+  void finish_token(std::string& token, bool at_start) const;
   void strip_start(std::string& text) const;
 
   bool words_ = true;  // no decoder at all
   std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<std::unique_ptr<Step>> steps_behind_bytes_;
   bool byte_fallback_ = false;
   bool byte_level_ = false;
   bool fused_ = false;

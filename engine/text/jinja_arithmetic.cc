@@ -104,6 +104,7 @@ Value of_floats(BinaryOp op, double left, double right) {
     return Value::real(remainder == 0 ? std::copysign(0.0, right) : remainder);
   }
   const double quotient = (left - remainder) / right - (crosses ? 1 : 0);
+  if (quotient == 0) return Value::real(std::copysign(0.0, left / right));
   const double whole = std::floor(quotient);
   return Value::real(quotient - whole > 0.5 ? whole + 1 : whole);
 }

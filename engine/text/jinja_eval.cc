@@ -60,12 +60,14 @@ Value ConcatExpr::eval(Interpreter& in) const {
   std::string text;
   for (const ExprPtr& part : parts) {
     const Value value = in.eval(*part);
+    const size_t before = text.size();
     if (value.is_string()) {
       text += value.text();
     } else {
       text += to_text(value, in.budget());
     }
-    in.budget().charge_text(text.size());
+    if (text.size() > in.budget().max_text_bytes()) in.budget().charge_text(text.size());
+    in.budget().charge((text.size() - before) / 16);
   }
   return Value::string(std::move(text));
 }

@@ -16,7 +16,7 @@
 namespace tgi::jinja {
 namespace {
 
-constexpr size_t kCapturedCost = 16;  // steps for a scope or namespace, which are kept to the end
+constexpr size_t kNameBytes = sizeof(std::pair<NameId, Value>);
 
 // Told apart from other errors, which get the line put before them.
 struct RaisedByTemplate : Error {
@@ -74,7 +74,10 @@ Interpreter::NewScope::~NewScope() {
 }
 
 void Interpreter::NewScope::leave() {
-  if (scope_ != nullptr && scope_->is_captured) in_.captured_.push_back(std::move(scope_));
+  if (scope_ == nullptr || !scope_->is_captured) return;
+  // Kept to the end.
+  in_.kept_memory_.add(sizeof(Scope) + scope_->names.capacity() * kNameBytes);
+  in_.captured_.push_back(std::move(scope_));
 }
 
 void Interpreter::NewScope::renew() {
@@ -158,11 +161,15 @@ Flow Interpreter::exec(const Body& body) {
 
 Flow Interpreter::capture(const Body& body, std::string& text) {
   struct Restore {
-    std::string*& out;
-    std::string* saved;
-    ~Restore() { out = saved; }
+    Interpreter& in;
+    std::string* out;
+    const std::string& text;
+    ~Restore() {
+      in.out_ = out;
+      in.out_memory_.remove(text.size());
+    }
   };
-  const Restore restore{out_, std::exchange(out_, &text)};
+  const Restore restore{*this, std::exchange(out_, &text), text};
   return exec(body);
 }
 
@@ -175,7 +182,9 @@ void Interpreter::write(std::string_view text) {
   if (text.size() > limits_.max_text_bytes - std::min(out_->size(), limits_.max_text_bytes)) {
     fail(fmt::format("the output is longer than {} bytes", limits_.max_text_bytes));
   }
+  budget_.check_memory(text.size());
   budget_.charge(text.size() / 16);
+  out_memory_.add(text.size());
   *out_ += text;
 }
 
@@ -216,6 +225,7 @@ Arguments Interpreter::evaluate(const ArgumentExprs& exprs) {
   if (!more.is(Type::kDict)) fail(fmt::format("** wants a dict, got {}", type_name(more)));
   for (const DictObject::Entry& entry : more.dict().entries) {
     if (!entry.key.is_string()) fail("names of arguments must be strings");
+    budget_.charge(1 + arguments.named.size() / 4);
     const auto has_name = [&](const auto& known) { return known.first == entry.key.text(); };
     if (std::any_of(arguments.named.begin(), arguments.named.end(), has_name)) {
       fail(fmt::format("argument '{}' is given twice", entry.key.text()));
@@ -233,7 +243,6 @@ std::string Interpreter::filter_text(const Expr& filter, std::string text) {
 }
 
 Value Interpreter::make_macro(const MacroDefinition& definition) {
-  budget_.charge(kCapturedCost);
   for (Scope* scope = scope_; scope != nullptr && !scope->is_captured; scope = scope->parent) {
     scope->is_captured = true;
   }
@@ -241,9 +250,12 @@ Value Interpreter::make_macro(const MacroDefinition& definition) {
 }
 
 Value Interpreter::make_namespace(std::vector<std::pair<std::string, Value>> attributes) {
-  budget_.charge(kCapturedCost);
   auto space = std::make_shared<NamespaceObject>();
-  for (auto& [name, value] : attributes) set_namespace_attribute(*space, name, std::move(value));
+  for (auto& [name, value] : attributes) {
+    budget_.charge(1 + space->attributes.size() / 4);  // looked through for the name
+    set_namespace_attribute(*space, name, std::move(value));
+  }
+  space->memory.add(space->attributes.capacity() * sizeof(space->attributes[0]));
   namespaces_.push_back(space);
   return Value::from(std::move(space));
 }

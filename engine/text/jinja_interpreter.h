@@ -123,6 +123,8 @@ class Interpreter {
   std::unique_ptr<Scope> top_;
   Scope* scope_;
   std::string* out_ = nullptr;
+  MemoryCount out_memory_{0};   // of what was written, blocks that are being captured included
+  MemoryCount kept_memory_{0};  // of captured_
   Value filtered_text_;
   int line_ = 1;
   int depth_ = 0;

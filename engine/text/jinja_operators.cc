@@ -71,7 +71,9 @@ bool compare_order(CompareOp op, const Value& left, const Value& right, Budget& 
   if (left.is_number() && right.is_number()) return holds(op, order_numbers(left, right));
   if (left.is_string() && right.is_string()) {
     budget.charge(std::min(left.text().size(), right.text().size()) / 16);
-    return holds(op, left.text().compare(right.text()));
+    // compare() may give any number of the right sign, that of kUnordered too.
+    const int order = left.text().compare(right.text());
+    return holds(op, order < 0 ? -1 : order > 0 ? 1 : 0);
   }
   if (left.is_sequence() && left.is(right.type())) {
     const auto& a = left.items();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -99,8 +100,13 @@ class ExpressionParser {
   std::string parse_dotted_name();
   bool starts_test_argument() const;
   Target parse_single_target(bool with_attributes);
+  struct BinarySymbol {
+    std::string_view symbol;
+    BinaryOp op;
+  };
+  // Operators that bind alike, from the left.
   ExprPtr parse_binary_level(ExprPtr (ExpressionParser::*parse_operand)(),
-                             std::string_view symbols_of_level);
+                             std::span<const BinarySymbol> level);
   void note_unknown(int line, std::string_view kind, const std::string& name);
   bool take_comparison(CompareOp& op);
 

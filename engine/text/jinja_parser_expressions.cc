@@ -229,26 +229,15 @@ ExprPtr ExpressionParser::parse_compare() {
 }
 
 ExprPtr ExpressionParser::parse_binary_level(ExprPtr (ExpressionParser::*parse_operand)(),
-                                             std::string_view symbols_of_level) {
-  constexpr std::array<std::pair<std::string_view, BinaryOp>, 7> kSymbols = {{
-      {"+", BinaryOp::kAdd},
-      {"-", BinaryOp::kSubtract},
-      {"*", BinaryOp::kMultiply},
-      {"/", BinaryOp::kDivide},
-      {"//", BinaryOp::kFloorDivide},
-      {"%", BinaryOp::kModulo},
-      {"**", BinaryOp::kPower},
-  }};
+                                             std::span<const BinarySymbol> level) {
   ExprPtr left = (this->*parse_operand)();
   while (current().type == TokenType::kOperator) {
-    // `symbols_of_level` lists the symbols with a space behind each.
-    if (symbols_of_level.find(current().text + " ") == std::string_view::npos) break;
-    const auto row = std::find_if(kSymbols.begin(), kSymbols.end(), [&](const auto& candidate) {
-      return candidate.first == current().text;
+    const auto row = std::find_if(level.begin(), level.end(), [&](const auto& candidate) {
+      return candidate.symbol == current().text;
     });
-    if (row == kSymbols.end()) break;
+    if (row == level.end()) break;
     auto node = std::make_unique<BinaryExpr>(take().line);
-    node->op = row->second;
+    node->op = row->op;
     node->left = std::move(left);
     node->right = (this->*parse_operand)();
     const auto children = {static_cast<const Expr*>(node->left.get()),
@@ -259,7 +248,11 @@ ExprPtr ExpressionParser::parse_binary_level(ExprPtr (ExpressionParser::*parse_o
 }
 
 ExprPtr ExpressionParser::parse_sum() {
-  return parse_binary_level(&ExpressionParser::parse_concat, "+ - ");
+  constexpr std::array<BinarySymbol, 2> kLevel = {{
+      {"+", BinaryOp::kAdd},
+      {"-", BinaryOp::kSubtract},
+  }};
+  return parse_binary_level(&ExpressionParser::parse_concat, kLevel);
 }
 
 ExprPtr ExpressionParser::parse_concat() {
@@ -272,12 +265,18 @@ ExprPtr ExpressionParser::parse_concat() {
 }
 
 ExprPtr ExpressionParser::parse_product() {
-  return parse_binary_level(&ExpressionParser::parse_power, "* / // % ");
+  constexpr std::array<BinarySymbol, 4> kLevel = {{
+      {"*", BinaryOp::kMultiply},
+      {"/", BinaryOp::kDivide},
+      {"//", BinaryOp::kFloorDivide},
+      {"%", BinaryOp::kModulo},
+  }};
+  return parse_binary_level(&ExpressionParser::parse_power, kLevel);
 }
 
 ExprPtr ExpressionParser::parse_power() {
-  const auto parse_operand = &ExpressionParser::parse_unary_with_filters;
-  return parse_binary_level(parse_operand, "** ");
+  constexpr std::array<BinarySymbol, 1> kLevel = {{{"**", BinaryOp::kPower}}};
+  return parse_binary_level(&ExpressionParser::parse_unary_with_filters, kLevel);
 }
 
 ExprPtr ExpressionParser::parse_unary_with_filters() {

@@ -55,7 +55,12 @@ Value Value::group(Value key, Value items) {
 }
 
 Value Value::dict(DictObject dict) {
-  return from(std::make_shared<DictObject>(std::move(dict)));
+  constexpr size_t kPlaceBytes = 40;  // a node of the index of a large one
+  auto object = std::make_shared<DictObject>(std::move(dict));
+  object->memory.add(object->entries.capacity() * sizeof(DictObject::Entry) +
+                     (object->entries.size() > kLinearSearch ? object->entries.size() : 0) *
+                         kPlaceBytes);
+  return from(std::move(object));
 }
 
 Value Value::iterator(std::string_view name, std::vector<Value> items) {
@@ -96,7 +101,9 @@ const DictObject& Value::dict() const {
 }
 
 SequenceObject::SequenceObject(Type sequence_type, std::vector<Value> values)
-    : Object(sequence_type, depth_over(values)), items(std::move(values)) {}
+    : Object(sequence_type, depth_over(values)), items(std::move(values)) {
+  memory.add(items.capacity() * sizeof(Value));
+}
 
 RangeObject::RangeObject(int64_t first, int64_t last, int64_t by)
     : Object(Type::kRange), start(first), stop(last), step(by), length(0) {
@@ -108,10 +115,14 @@ RangeObject::RangeObject(int64_t first, int64_t last, int64_t by)
 }
 
 IteratorObject::IteratorObject(std::string_view kind, std::vector<Value> values)
-    : Object(Type::kIterator, depth_over(values)), name(kind), items(std::move(values)) {}
+    : Object(Type::kIterator, depth_over(values)), name(kind), items(std::move(values)) {
+  memory.add(items.capacity() * sizeof(Value));
+}
 
 CyclerObject::CyclerObject(std::vector<Value> values)
-    : Object(Type::kCycler, depth_over(values)), items(std::move(values)) {}
+    : Object(Type::kCycler, depth_over(values)), items(std::move(values)) {
+  memory.add(items.capacity() * sizeof(Value));
+}
 
 void DictObject::set(Value key, Value value, Budget& budget) {
   budget.charge(2);

@@ -51,12 +51,13 @@ enum class Type : uint8_t {
 };
 
 // What lies on the heap. `depth` is how deep containers nest below; bounded, so that walking a
-// value recursively is safe.
+// value recursively is safe. `memory` counts the object and what it alone owns.
 struct Object {
   explicit Object(Type object_type, int object_depth = 0)
       : type(object_type), depth(object_depth) {}
   Type type;
   int depth;
+  MemoryCount memory{128};  // about what any of them takes with the counters of its owners
 };
 
 struct DictObject;
@@ -129,7 +130,9 @@ struct UndefinedObject : Object {
 
 struct StringObject : Object {
   StringObject(std::string value, bool markup)
-      : Object(Type::kString), text(std::move(value)), is_markup(markup) {}
+      : Object(Type::kString), text(std::move(value)), is_markup(markup) {
+    memory.add(text.capacity());
+  }
   std::string text;
   bool is_markup;
 };

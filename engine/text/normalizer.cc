@@ -1,5 +1,7 @@
 #include "engine/text/normalizer.h"
 
+#include <algorithm>
+
 #include "engine/text/byte_level.h"
 #include "engine/text/component_list.h"
 #include "engine/text/split.h"
@@ -11,8 +13,13 @@ namespace {
 class PrependStep final : public Normalizer::Step {
  public:
   explicit PrependStep(const JsonReader& component) : prefix_(component.string("prepend")) {}
-  void apply(std::string& text, bool& /*at_start*/) const override {
-    if (!text.empty()) text.insert(0, prefix_);
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    if (text.empty()) return;
+    AlignmentWriter places(alignment);
+    places.place(0, prefix_.size());
+    places.copy(0, text.size());
+    places.finish();
+    text.insert(0, prefix_);
   }
 
  private:
@@ -24,7 +31,7 @@ class ReplaceStep final : public Normalizer::Step {
   explicit ReplaceStep(const JsonReader& component)
       : pattern_(component), content_(component.string("content")) {}
 
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
     if (text.empty()) return;
     std::vector<TextRange> matches;
     pattern_.find_all(text, matches);
@@ -37,13 +44,19 @@ class ReplaceStep final : public Normalizer::Step {
     }
     std::string replaced;
     replaced.reserve(text.size() + matches.size() * content_.size());
+    AlignmentWriter places(alignment);
     size_t end = 0;
     for (const TextRange& match : matches) {
       replaced.append(text, end, match.begin - end);
+      places.copy(end, match.begin - end);
       replaced += content_;
+      // That of the last byte replaced, or of what stands before an empty match.
+      places.place(match.end - 1, content_.size());
       end = match.end;
     }
     replaced.append(text, end);
+    places.copy(end, text.size() - end);
+    places.finish();
     text = std::move(replaced);
   }
 
@@ -55,22 +68,81 @@ class ReplaceStep final : public Normalizer::Step {
 class NormalFormStep final : public Normalizer::Step {
  public:
   explicit NormalFormStep(NormalForm form) : form_(form) {}
-  void apply(std::string& text, bool& /*at_start*/) const override {
-    text = normalize(text, form_);
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    std::string normal = normalize(text, form_);
+    if (alignment != nullptr && normal != text) align(text, normal, *alignment);
+    text = std::move(normal);
   }
 
  private:
+  // Part by part, from one character that nothing before it changes to the next.
+  void align(std::string_view text, std::string_view normal, Alignment& alignment) const {
+    AlignmentWriter places(&alignment);
+    size_t written = 0;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = end_of_part(text, begin);
+      const std::string part = normalize(text.substr(begin, end - begin), form_);
+      align_part(text, {begin, end}, part, places);
+      written += part.size();
+      begin = end;
+    }
+    if (written != normal.size()) {  // parts that are not independent: a guess is better than none
+      places.place(text.size() - 1, normal.size() - std::min(written, normal.size()));
+    }
+    places.finish();
+    alignment.resize(normal.size(), alignment.empty() ? TextRange{0, 0} : alignment.back());
+  }
+
+  // A character and what combines with it: marks, and vowels and finals of Hangul.
+  static size_t end_of_part(std::string_view text, size_t begin) {
+    size_t end = begin;
+    next_character(text, end);
+    while (end < text.size()) {
+      size_t next = end;
+      const char32_t character = next_character(text, next);
+      const bool is_jamo = character >= 0x1161 && character <= 0x11C2;
+      if (!is_combining_mark(character) && !is_jamo) break;
+      end = next;
+    }
+    return end;
+  }
+
+  // The first new character has the place of the first old one; when there are fewer of them the
+  // others have those of the last old ones, when there are more the surplus that of the last.
+  static void align_part(std::string_view text,
+                         TextRange old,
+                         std::string_view part,
+                         AlignmentWriter& places) {
+    std::vector<size_t> olds;
+    for (size_t at = old.begin; at < old.end; at += utf8_size(text[at])) olds.push_back(at);
+    size_t num_new = 0;
+    for (size_t at = 0; at < part.size(); at += utf8_size(part[at])) ++num_new;
+    size_t index = 0;
+    for (size_t at = 0; at < part.size(); ++index) {
+      const size_t size = utf8_size(part[at]);
+      size_t from = std::min(index, olds.size() - 1);
+      if (index > 0 && num_new < olds.size()) from = olds.size() - num_new + index;
+      places.place(olds[from], size);
+      at += size;
+    }
+  }
+
   const NormalForm form_;
 };
 
 class LowercaseStep final : public Normalizer::Step {
  public:
-  void apply(std::string& text, bool& /*at_start*/) const override {
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
     std::string lower;
     lower.reserve(text.size());
+    AlignmentWriter places(alignment);
     for (size_t offset = 0; offset < text.size();) {
+      const size_t begin = offset;
+      const size_t before = lower.size();
       append_lowercase(next_character(text, offset), lower);
+      places.place(begin, lower.size() - before);
     }
+    places.finish();
     text = std::move(lower);
   }
 };
@@ -80,7 +152,7 @@ class StripStep final : public Normalizer::Step {
   explicit StripStep(const JsonReader& component)
       : left_(component.boolean("strip_left")), right_(component.boolean("strip_right")) {}
 
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
     size_t begin = 0;
     while (left_ && begin < text.size()) {
       size_t next = begin;
@@ -96,6 +168,9 @@ class StripStep final : public Normalizer::Step {
       end = last;
     }
     if (begin != 0) at_start = false;
+    AlignmentWriter places(alignment);
+    places.copy(begin, end - begin);
+    places.finish();
     text = text.substr(begin, end - begin);
   }
 
@@ -106,24 +181,32 @@ class StripStep final : public Normalizer::Step {
 
 class StripAccentsStep final : public Normalizer::Step {
  public:
-  void apply(std::string& text, bool& at_start) const override {
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
     std::string kept;
     kept.reserve(text.size());
+    AlignmentWriter places(alignment);
     for (size_t offset = 0; offset < text.size();) {
       const size_t begin = offset;
       if (!is_combining_mark(next_character(text, offset))) {
         kept.append(text, begin, offset - begin);
+        places.copy(begin, offset - begin);
       } else if (begin == 0) {
         at_start = false;
       }
     }
+    places.finish();
     text = std::move(kept);
   }
 };
 
 class ByteLevelStep final : public Normalizer::Step {
  public:
-  void apply(std::string& text, bool& /*at_start*/) const override { text = to_byte_level(text); }
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    AlignmentWriter places(alignment);
+    for (size_t at = 0; at < text.size(); ++at) places.place(at, byte_level_size(text[at]));
+    places.finish();
+    text = to_byte_level(text);
+  }
 };
 
 using StepPointer = std::unique_ptr<Normalizer::Step>;
@@ -181,8 +264,8 @@ void Normalizer::add(const JsonReader& component, int depth) {
   fail_unknown_type(component, type, kKnown);
 }
 
-void Normalizer::apply(std::string& text, bool& at_start) const {
-  for (const auto& step : steps_) step->apply(text, at_start);
+void Normalizer::apply(std::string& text, bool& at_start, Alignment* alignment) const {
+  for (const auto& step : steps_) step->apply(text, at_start, alignment);
 }
 
 }  // namespace tgi

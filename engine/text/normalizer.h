@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "engine/text/alignment.h"
 
 namespace tgi {
 
@@ -18,15 +19,16 @@ class Normalizer {
   explicit Normalizer(const JsonReader& component);
 
   // at_start: whether `text` begins where the whole input does; turns false when its beginning is
-  // taken away. REQUIRES: valid UTF-8.
-  void apply(std::string& text, bool& at_start) const;
+  // taken away. alignment: that of `text`, kept up with it; null: nobody asks. REQUIRES: valid
+  // UTF-8.
+  void apply(std::string& text, bool& at_start, Alignment* alignment = nullptr) const;
 
   bool changes_nothing() const { return steps_.empty(); }
 
   class Step {
    public:
     virtual ~Step() = default;
-    virtual void apply(std::string& text, bool& at_start) const = 0;
+    virtual void apply(std::string& text, bool& at_start, Alignment* alignment) const = 0;
   };
 
  private:

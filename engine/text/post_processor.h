@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "engine/text/token_spans.h"
 
 namespace tgi {
 
@@ -20,7 +23,17 @@ class PostProcessor {
   // Just these ids around the text.
   PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after);
 
+  // Puts these ids around what it gives so far.
+  void add_ends(std::vector<int32_t> before, std::vector<int32_t> after);
+
   void apply(std::vector<int32_t>& ids, bool add_special) const;
+
+  // With the spans of the ids, (0, 0) for those it adds. token_of: as spelled in the vocabulary.
+  using TokenOf = std::function<std::string(int32_t id)>;
+  void apply(std::vector<int32_t>& ids,
+             bool add_special,
+             std::vector<TextSpan>* spans,
+             const TokenOf& token_of) const;
 
   bool adds_nothing() const { return templates_.empty(); }
 
@@ -31,11 +44,19 @@ class PostProcessor {
     std::vector<int32_t> ids;
   };
   using Template = std::vector<Part>;
+  // Takes the white space at the ends of tokens out of their spans. Comes before the template of
+  // the same number.
+  struct Trim {
+    size_t before_template;
+    bool leaves_first_space;  // which the pre-tokenizer added
+  };
 
   void add(const JsonReader& component, int depth);
   void add_template(const JsonReader& component);
   void add_sep_and_cls(const JsonReader& component);
+  void add_trim(const JsonReader& component);
 
+  std::vector<Trim> trims_;
   std::vector<Template> templates_;  // each is applied to what the one before gave
 };
 

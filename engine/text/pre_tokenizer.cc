@@ -10,16 +10,18 @@
 namespace tgi {
 namespace {
 
-// Replaces the text by what `rewrite(piece, index, out)` appends for each of its pieces.
+// Replaces the text by what `rewrite(piece, index, out, places)` appends for each of its pieces.
 template <typename Rewrite>
 void rewrite_pieces(Pieces& pieces, Rewrite rewrite) {
   std::string text;
   text.reserve(pieces.text.size() + pieces.text.size() / 2);
+  AlignmentWriter places(pieces.alignment);
   for (TextRange& range : pieces.ranges) {
     const size_t begin = text.size();
-    rewrite(range.in(pieces.text), range.begin, text);
+    rewrite(range.in(pieces.text), range.begin, text, places);
     range = {begin, text.size()};
   }
+  places.finish();
   pieces.text = std::move(text);
 }
 
@@ -87,9 +89,14 @@ class ByteLevelStep final : public PreTokenizer::Step {
 
   void apply(Pieces& pieces, bool is_last) const override {
     if (add_prefix_space_) {
-      rewrite_pieces(pieces, [](std::string_view piece, size_t /*begin*/, std::string& out) {
-        if (!piece.starts_with(' ')) out += ' ';
+      rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
+                                AlignmentWriter& places) {
+        if (!piece.starts_with(' ')) {
+          out += ' ';
+          places.place(begin, 1);
+        }
         out += piece;
+        places.copy(begin, piece.size());
       });
     }
     if (regex_ != nullptr) {
@@ -100,8 +107,10 @@ class ByteLevelStep final : public PreTokenizer::Step {
     if (is_last) {
       pieces.raw_bytes = true;
     } else {
-      rewrite_pieces(pieces, [](std::string_view piece, size_t /*begin*/, std::string& out) {
+      rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
+                                AlignmentWriter& places) {
         out += to_byte_level(piece);
+        for (const char byte : piece) places.place(begin++, byte_level_size(byte));
       });
     }
   }
@@ -131,14 +140,20 @@ class MetaspaceStep final : public PreTokenizer::Step {
 
   void apply(Pieces& pieces, bool /*is_last*/) const override {
     const bool at_start = pieces.at_start;
-    rewrite_pieces(pieces, [&](std::string_view piece, size_t begin, std::string& out) {
+    rewrite_pieces(pieces, [&](std::string_view piece, size_t begin, std::string& out,
+                               AlignmentWriter& places) {
       const bool prepend = always_ || (first_ && at_start && begin == 0);
-      if (prepend && piece[0] != ' ' && !piece.starts_with(replacement_)) out += replacement_;
+      if (prepend && piece[0] != ' ' && !piece.starts_with(replacement_)) {
+        out += replacement_;
+        places.place(begin, replacement_.size());
+      }
       for (const char c : piece) {
         if (c == ' ') {
           out += replacement_;
+          places.place(begin++, replacement_.size());
         } else {
           out += c;
+          places.place(begin++, 1);
         }
       }
     });
@@ -266,8 +281,8 @@ void PreTokenizer::add(const JsonReader& component, int depth) {
   fail_unknown_type(component, type, kKnown);
 }
 
-Pieces PreTokenizer::apply(std::string text, bool at_start) const {
-  Pieces pieces{std::move(text), {}, at_start, false};
+Pieces PreTokenizer::apply(std::string text, bool at_start, Alignment* alignment) const {
+  Pieces pieces{std::move(text), {}, at_start, false, alignment};
   if (pieces.text.empty()) return pieces;
   pieces.ranges.push_back({0, pieces.text.size()});
   for (const auto& step : steps_) step->apply(pieces, &step == &steps_.back());

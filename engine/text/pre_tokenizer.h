@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "engine/text/alignment.h"
 #include "engine/text/regex.h"
 
 namespace tgi {
@@ -18,6 +19,7 @@ struct Pieces {
   bool at_start = false;          // text begins where the whole input does
   // Each byte of the text stands for its byte-level character, which it has not been turned into.
   bool raw_bytes = false;
+  Alignment* alignment = nullptr;  // of text; null: nobody asks
 };
 
 class PreTokenizer {
@@ -28,7 +30,8 @@ class PreTokenizer {
   // path.
   explicit PreTokenizer(const JsonReader& component);
 
-  Pieces apply(std::string text, bool at_start) const;
+  // alignment: that of `text`, then that of the pieces' text; or null.
+  Pieces apply(std::string text, bool at_start, Alignment* alignment = nullptr) const;
 
   class Step {
    public:

@@ -78,7 +78,11 @@ class Aligner {
 
 std::vector<TextSpan> token_spans(const Tokenizer& tokenizer,
                                   std::string_view text,
-                                  std::span<const int32_t> ids) {
+                                  std::span<const int32_t> ids,
+                                  bool add_special) {
+  if (const auto* tracking = dynamic_cast<const SpanTokenizer*>(&tokenizer)) {
+    return tracking->spans(text, add_special);
+  }
   // Characters that begin before each byte.
   std::vector<int64_t> num_before(text.size() + 1, 0);
   for (size_t i = 0; i < text.size(); ++i) {

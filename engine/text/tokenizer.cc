@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file_source.h"
+#include "base/log.h"
 #include "engine/text/bpe_tokenizer.h"
 #include "engine/text/sentencepiece_tokenizer.h"
 #include "engine/text/tokenizer_config.h"
@@ -23,15 +24,39 @@ std::unique_ptr<Tokenizer> load_as(const FileSource& files,
   }
 }
 
+// tokenizer.model, where tokenizer.json needs what this build doesn't have.
+template <typename Load>
+std::unique_ptr<Tokenizer> load_instead(const Error& unsupported, const Load& load_model) {
+  std::unique_ptr<Tokenizer> tokenizer;
+  try {
+    tokenizer = load_model();
+  } catch (const Error& error) {
+    throw Error(Code::kUnsupported, fmt::format("{}; nor can the file beside it be used: {}",
+                                                unsupported.what(), error.what()));
+  }
+  log_warn("tokenizer.json can't be used, tokenizer.model beside it is",
+           {{"reason", unsupported.what()}});
+  return tokenizer;
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files) {
   const TokenizerConfig config = read_tokenizer_config(files);
-  if (const auto json = files.find_text("tokenizer.json")) {
-    return load_as<BpeTokenizer>(files, "tokenizer.json", *json, config);
-  }
-  if (const auto model = files.find_text("tokenizer.model")) {
+  const auto json = files.find_text("tokenizer.json");
+  const auto model = files.find_text("tokenizer.model");
+  const auto load_model = [&] {
     return load_as<SentencePieceTokenizer>(files, "tokenizer.model", *model, config);
+  };
+  if (!json && model) return load_model();
+  if (json) {
+    try {
+      return load_as<BpeTokenizer>(files, "tokenizer.json", *json, config);
+    } catch (const Error& error) {
+      // A file that is broken, not merely unknown to this build, is for the user to mend.
+      if (error.code() != Code::kUnsupported || !model) throw;
+      return load_instead(error, load_model);
+    }
   }
   throw Error(Code::kNotFound,
               fmt::format("{}: no such file, nor is there a tokenizer.model beside it",

@@ -27,7 +27,7 @@ std::string render_conversation(const ChatTemplate& chat, const OrderedJson& con
       options.tools = &value;
     } else if (name == "documents") {
       options.documents = &value;
-    } else if (name.find("_token") != std::string::npos) {
+    } else if (name == "enable_thinking" || name.find("_token") != std::string::npos) {
       options.extra[name] = value;
     }
   }
@@ -231,6 +231,105 @@ TEST_CASE("null_members_count_as_absent_and_reasoning_has_one_name") {
   const auto messages = OrderedJson::parse(
       R"([{"role": "assistant", "content": "4", "tool_calls": null, "reasoning": "2+2"}])");
   CHECK(chat.render(messages) == "False 2+2 2+2");
+}
+
+TEST_CASE("a_null_member_is_none_where_the_template_asks_or_fails_without") {
+  const auto calls = OrderedJson::parse(
+      R"([{"role": "assistant", "content": null, "tool_calls": [{"name": "f"}]}])");
+  const auto render = [&](const std::string& source) {
+    return ChatTemplate::parse(source).render(calls);
+  };
+  const std::string loop = "{% for m in messages %}";
+  const std::string end = "{% endfor %}";
+  for (const std::string asks :
+       {"m.content is none", "m['content'] is none", "m.content == none", "none == m['content']",
+        "m.get('content') is none", "m.content is sameas none", "not m.content is not none",
+        "(m.content if true else 1) is none"}) {
+    INFO(asks);
+    CHECK(render(loop + "{{ 'call' if " + asks + " else 'text' }}" + end) == "call");
+  }
+  CHECK(render(loop + "{% set c = m.content %}{% if c is none %}call{% endif %}" + end) == "call");
+  CHECK(render("{% macro f(a, b) %}{{ b is none }}{% endmacro %}" + loop +
+               "{{ f(1, m.content) }}{{ f(1, b=m.content) }}" + end) == "TrueTrue");
+  CHECK(render("{% set ns = namespace() %}" + loop +
+               "{% set ns.last = m.content %}{% endfor %}{{ ns.last is none }}") == "True");
+  // Otherwise as transformers: left out.
+  CHECK(render(loop + "[{{ m.content }}]{{ m.content is defined }}" + end) == "[]False");
+  // Asks for another member.
+  CHECK(render(loop + "{{ m.name is none }}{{ 'content' in m }}" + end) == "FalseFalse");
+  // As LFM2 has it: can't be rendered without the member.
+  CHECK(render(loop +
+               "{% set c = m.content %}{% if c is not string %}{% set c = c | tojson %}"
+               "{% endif %}{{ c + '!' }}" +
+               end) == "null!");
+  const Failure failure = failure_of([&] { render(loop + "{{ m.content + 'x' }}" + end); });
+  CHECK(failure.message.find("has no attribute 'content'") != std::string::npos);
+}
+
+TEST_CASE("a_list_of_parts_stays_one_where_the_template_goes_through_it") {
+  const auto messages = OrderedJson::parse(
+      R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])");
+  const auto render = [&](const std::string& source) {
+    return ChatTemplate::parse(source).render(messages);
+  };
+  const std::string loop = "{% for m in messages %}";
+  const std::string end = "{% endfor %}";
+  for (const std::string parts : {
+           "{% for p in m.content %}[{{ p.text }}]{% endfor %}",
+           "{% for p in m['content'] %}{% if p['type'] == 'text' %}[{{ p['text'] }}]{% endif %}{% "
+           "endfor %}",
+           "{% set c = m.content %}{% for p in c if p.type == 'text' %}[{{ p.text }}]{% endfor %}",
+           "{% if m.content is string %}{{ m.content }}{% else %}{% for content in m.content %}"
+           "[{{ content['text'] }}]{% endfor %}{% endif %}",
+           "[{{ m.content[0].text }}][{{ m['content'][-1]['text'] }}]",
+           "[{{ (m.content|first).text }}][{{ (m.content|last)['text'] }}]",
+           "[{{ m.content | map(attribute='text') | join('][') }}]",
+           "{% for p in m.content | selectattr('type', 'equalto', 'text') %}[{{ p.text }}]{% "
+           "endfor %}",
+           "{% for p in m.get('content') or [] %}[{{ p.text }}]{% endfor %}",
+       }) {
+    INFO(parts);
+    CHECK(ChatTemplate::parse(loop + parts + end).takes_parts());
+    CHECK(render(loop + parts + end) == "[a][b]");
+  }
+  CHECK(render("{% macro show(content) %}{% for p in content %}[{{ p.text }}]{% endfor %}{% "
+               "endmacro %}" +
+               loop + "{{ show(m.content) }}" + end) == "[a][b]");
+  for (const std::string text : {
+           "{{ m.content }}",
+           "{{ m['content'] | trim }}",
+           "{{ m.content if m.content is string }}",
+           "{% set c = m.content %}{{ c.split('x')[-1] }}",
+           "{% if m.content is string %}{{ m.content }}{% else %}{{ m.content | tojson }}{% endif "
+           "%}",
+           "{% for call in m.content if m.role == 'tool' %}{{ call.function }}{% endfor %}{{ "
+           "m.content }}",
+       }) {
+    INFO(text);
+    CHECK_FALSE(ChatTemplate::parse(loop + text + end).takes_parts());
+    CHECK(render(loop + text + end) == "ab");
+  }
+  const auto image = OrderedJson::parse(
+      R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image"}]}])");
+  const Failure failure =
+      failure_of([&] { ChatTemplate::parse("{{ messages[0].content }}").render(image); });
+  CHECK(failure.code == Code::kInvalidArgument);
+  CHECK(failure.message.find("messages[0].content[1]: expected a part of type text") == 0);
+  CHECK(ChatTemplate::parse("{% for p in messages[0].content %}{{ p.type }} {% endfor %}")
+            .render(image) == "text image ");
+}
+
+TEST_CASE("variables_that_are_not_the_request_s_to_give_are_refused") {
+  const ChatTemplate chat = ChatTemplate::parse("{{ enable_thinking }}");
+  for (const char* name : {"messages", "tools", "documents", "add_generation_prompt",
+                           "continue_final_message", "chat_template", "tokenize"}) {
+    RenderOptions options;
+    options.extra[name] = true;
+    const Failure failure = failure_of([&] { chat.render(one_message(), options); });
+    INFO(name);
+    CHECK(failure.code == Code::kInvalidArgument);
+    CHECK(failure.message.find(std::string("'") + name + "' is reserved") != std::string::npos);
+  }
 }
 
 TEST_CASE("refuses_messages_that_are_none") {

@@ -19,6 +19,7 @@ std::optional<std::string> render(const std::string& source,
                                   std::string& reason) {
   RenderOptions options;
   options.add_generation_prompt = false;
+  options.keeps_parts = true;
   options.local_time = &golden_time;
   for (const auto& [name, value] : context.items()) {
     if (name != "messages") options.extra[name] = value;
@@ -59,7 +60,11 @@ TEST_CASE("renders_random_templates_as_jinja2_does") {
   CHECK(check_cases(read_golden("random.json")) >= 400);
 }
 
-// For work on the interpreter: TGI_TEMPLATE_CASES=<file made with --random>.
+TEST_CASE("operators_bind_as_in_jinja2") {
+  CHECK(check_cases(read_golden("expressions.json")) >= 500);
+}
+
+// For work on the interpreter: TGI_TEMPLATE_CASES=<file made with --random or --expressions>.
 TEST_CASE("renders_the_cases_of_a_given_file_as_jinja2_does", "[.]") {
   const char* path = std::getenv("TGI_TEMPLATE_CASES");
   REQUIRE(path != nullptr);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "tests/chat_template/test_support.h"
 
@@ -85,7 +86,14 @@ TEST_CASE("endless_work_is_cut_short") {
   const std::string end = "{% endfor %}";
   jinja::Limits small;
   small.max_steps = 3'000'000;
-  check_invalid(repeated(loop, 4) + repeated(end, 4), "more than 50000000 steps");
+  jinja::Limits brief;
+  brief.max_seconds = 0.2;
+  const auto start = std::chrono::steady_clock::now();
+  check_invalid(repeated(loop, 4) + repeated(end, 4), "more than 0.2 seconds of processor time",
+                brief);
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
+  CHECK(seconds.count() < 20);
+  check_invalid(repeated(loop, 4) + repeated(end, 4), "more than 3000000 steps", small);
   check_invalid("{% set ns = namespace(s='x') %}" + loop + "{% set ns.s = ns.s ~ ns.s %}" + end,
                 "is too long");
   check_invalid("{% set ns = namespace(l=[1]) %}" + loop + "{% set ns.l = ns.l + ns.l %}" + end,
@@ -146,7 +154,7 @@ TEST_CASE("recursion_is_bounded") {
   const std::string ifs = repeated("{% if true %}", 60) + "{{ m() }}" + repeated("{% endif %}", 60);
   check_invalid("{% macro m() %}" + ifs + "{% endmacro %}{{ m() }}", "nests deeper");
   check_invalid("{{ 'a' | map(*(['map'] * 3000)) | list }}", "nests deeper");
-  check_invalid("{{ 'a' | map(*(['map'] * 100000)) | list }}", "too much work");
+  check_invalid("{{ 'a' | map(*(['map'] * 100000)) | list }}", "nests deeper");
 }
 
 TEST_CASE("deep_nesting_in_the_source_is_refused") {
@@ -192,7 +200,9 @@ TEST_CASE("deeply_nested_values_are_refused") {
   for (int i = 0; i < 5000; ++i) deep = OrderedJson::array({std::move(deep)});
   const auto messages = OrderedJson::array({{{"role", "user"}, {"content", std::move(deep)}}});
   const ChatTemplate chat = ChatTemplate::parse("{{ messages[0].content }}");
-  CHECK(failure_of([&] { chat.render(messages); }).message.find("nest deeper") !=
+  RenderOptions options;
+  options.keeps_parts = true;
+  CHECK(failure_of([&] { chat.render(messages, options); }).message.find("nest deeper") !=
         std::string::npos);
 }
 
@@ -226,6 +236,33 @@ TEST_CASE("values_that_refer_to_each_other_are_let_go") {
       "{% endfor %}{{ ns.l([1]) }}",
       "this loop is over");
   CHECK(render_simple("{% for i in [1, 2] %}{{ loop.changed(loop) }}{% endfor %}") == "TrueFalse");
+}
+
+TEST_CASE("memory_is_bounded_however_it_is_taken") {
+  jinja::Limits small;
+  small.max_memory_bytes = 8 << 20;
+  small.max_seconds = 60;
+  const std::string loop = "{% for i in range(100000) %}";
+  const std::string end = "{% endfor %}";
+  const std::vector<std::string> sources = {
+      "{% set ns = namespace(l=[1]) %}" + loop + "{% set ns.l = ns.l + ns.l %}" + end,
+      "{{ 'x' * 9000000 }}",
+      "{{ ['y' * 1000000, 'y' * 2000000, 'y' * 3000000, 'y' * 4000000] | length }}",
+      // What macros and namespaces keep to the end.
+      loop + "{% set a = 'x' * 100000 %}{% macro m() %}{{ a }}{% endmacro %}" + end,
+      loop + "{% set n = namespace(a='x' * 100000) %}" + end,
+      loop + "{% set n = namespace() %}" + end,
+      // Blocks inside each other.
+      "{% set a %}" + loop + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" + end +
+          "{% set b %}" + loop + "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" + end +
+          "{% endset %}{% endset %}",
+  };
+  for (const std::string& source : sources) {
+    check_invalid(source, "too much memory: at most 8388608 bytes are allowed at one time", small);
+  }
+  // What was let go doesn't count.
+  CHECK(render_simple("{% for i in range(1000) %}{% set a = 'x' * 100000 %}{% endfor %}x", small) ==
+        "x");
 }
 
 TEST_CASE("limits_can_be_set") {
@@ -263,6 +300,19 @@ TEST_CASE("a_long_conversation_is_rendered_within_the_limits") {
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
   CHECK(text.size() > 4'000'000);
   CHECK(seconds.count() < 5);
+}
+
+// 800 turns of which each is copied into a text that grows, as templates of DeepSeek do.
+TEST_CASE("a_conversation_of_800_messages_is_within_the_limits") {
+  OrderedJson messages = OrderedJson::array();
+  for (int i = 0; i < 800; ++i) {
+    messages.push_back({{"role", i % 2 == 0 ? "user" : "assistant"},
+                        {"content", std::string(4000, static_cast<char>('a' + i % 26))}});
+  }
+  const ChatTemplate chat = ChatTemplate::parse(
+      "{% set ns = namespace(text='') %}{% for m in messages %}"
+      "{% set ns.text = ns.text + '<' + m.role + '>' + m.content %}{% endfor %}{{ ns.text }}");
+  CHECK(chat.render(messages).size() > 3'200'000);
 }
 
 }  // namespace

@@ -60,6 +60,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)wants_usage(body);
   });
   check([&] {
+    const auto body = tgi::http::read_body<tgi::http::ChatBody>(json);
+    const tgi::ipc::TokenizeParams asked = to_tokenize(body);
+    const std::string line = tgi::ipc::encode_request(tgi::ipc::kTokenize, to_json(asked));
+    (void)tgi::ipc::tokenize_params_from_json(tgi::ipc::decode_request(line).params);
+  });
+  check([&] {
     const auto body = tgi::http::read_body<tgi::http::CompletionBody>(json);
     for (const auto& request : to_daemon(body, kOptions)) check_sent(request);
   });

@@ -44,6 +44,34 @@ def test_a_template_that_refuses(pair, tmp_path, stream):
     assert 'tgi_request_failure{err="template"} 1' in api.get("/metrics").text
 
 
+SHOWS = ("{% for m in messages %}{% if m.content is none %}<calls {{ m.tool_calls | length }}>{% elif m.content is string %}"
+         "<{{ m.content }}>{% else %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endif %}{% endfor %}"
+         "{% if tools %}{{ tools[0].function.name }}{% endif %}{{ '!' if enable_thinking is defined and not enable_thinking }}")
+
+
+def test_what_a_template_is_given(pair, tmp_path):
+    api = pair(model=with_template(tmp_path, SHOWS)).api
+    body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                         {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]},
+                         {"role": "user", "content": "c"}]}
+    text = "[a][b]<calls 1><c>"
+    assert api.ok("/chat_tokenize", body)["templated_text"] == text
+    tools = [{"type": "function", "function": {"name": "look"}}]
+    kwargs = {"enable_thinking": False}
+    whole = body | {"tools": tools, "chat_template_kwargs": kwargs}
+    assert api.ok("/chat_tokenize", whole)["templated_text"] == text + "look!"
+    assert api.ok("/chat_tokenize", whole | {"tool_choice": "none"})["templated_text"] == text + "!"
+    tokens = [len(api.ok("/chat_tokenize", one)["tokenize_response"]) for one in (body, body | {"chat_template_kwargs": kwargs})]
+    chats = [api.ok("/v1/chat/completions", one | {"max_tokens": 1})["usage"]["prompt_tokens"]
+             for one in (body, body | {"chat_template_kwargs": kwargs})]
+    assert chats == tokens and tokens[1] > tokens[0]
+    reserved = body | {"chat_template_kwargs": {"messages": []}}
+    assert "'messages' is reserved" in template_error(api.post("/v1/chat/completions", reserved))
+    template_error(api.post("/chat_tokenize", reserved), openai=False)
+    image = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}
+    assert api.post("/chat_tokenize", image).status_code == 422
+
+
 def test_a_model_without_a_template(pair, tmp_path):
     api = pair(model=with_template(tmp_path, None)).api
     template_error(api.post("/v1/chat/completions", chat_body("hi")))

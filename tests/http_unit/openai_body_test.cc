@@ -152,7 +152,7 @@ TEST_CASE("logit_bias is a map from token ids") {
              Catch::Contains("`logit_bias` must be >= -100 and <= 100. Given: 100.5"));
 }
 
-TEST_CASE("messages are flattened to texts, and the developer is the system") {
+TEST_CASE("messages keep their parts, and the developer is the system") {
   const auto request = chat_of(
       R"([{"role": "developer", "content": "be kind", "name": "x"},
           {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
@@ -161,7 +161,9 @@ TEST_CASE("messages are flattened to texts, and the developer is the system") {
   const OrderedJson& messages = *request.messages;
   REQUIRE(messages.size() == 4);
   CHECK(messages[0] == OrderedJson({{"role", "system"}, {"content", "be kind"}, {"name", "x"}}));
-  CHECK(messages[1]["content"] == "ab");
+  // The daemon knows whether the template wants the parts or their text.
+  CHECK(messages[1]["content"] ==
+        OrderedJson::parse(R"([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])"));
   CHECK(messages[2]["content"].is_null());
   CHECK(messages[3]["content"] == "");
   CHECK_FALSE(request.continue_final_message);
@@ -322,6 +324,31 @@ TEST_CASE("options of completions reach every prompt's request") {
              Catch::Contains("`logprobs` must be >= 0 and <= 20. Given: 21"));
   CHECK(completion_refusal(R"("prompt": "a", "suffix": "b")") ==
         "Suffix is not supported and can be achieved by preprocessing the prompt.");
+}
+
+TEST_CASE("variables of the template and tools reach the daemon") {
+  const OrderedJson kwargs = {{"enable_thinking", false}, {"style", {{"a", nullptr}}}};
+  const std::string member = R"("chat_template_kwargs": )" + kwargs.dump();
+  CHECK(chat(member).chat_template_kwargs == kwargs);
+  CHECK_FALSE(chat().chat_template_kwargs);
+  CHECK_THAT(chat_refusal(R"("chat_template_kwargs": [1])"),
+             Catch::Contains("chat_template_kwargs: invalid type: array, expected an object"));
+  const auto tokenize = [](const std::string& more) {
+    return to_tokenize(read_body<ChatBody>(OrderedJson::parse("{" + kHello + ", " + more + "}")));
+  };
+  const std::string tools = R"("tools": [{"type": "function", "function": {"name": "f"}}])";
+  const ipc::TokenizeParams asked = tokenize(tools + ", " + member);
+  CHECK(asked.chat_template_kwargs == kwargs);
+  REQUIRE(asked.tools);
+  CHECK((*asked.tools)[0]["function"]["name"] == "f");
+  CHECK_FALSE(tokenize(tools + R"(, "tool_choice": "none")").tools);
+  CHECK_FALSE(tokenize(R"("tools": [])").tools);
+  const auto refused = [&](const std::string& more) {
+    return refusal_of([&] { return tokenize(more); }).text;
+  };
+  CHECK_THAT(refused(R"("tools": {"a": 1})"), Catch::Contains("tools: invalid type: object"));
+  CHECK_THAT(refused(R"("tools": ["a"])"), Catch::Contains("expected an array of objects"));
+  CHECK_THAT(refused(R"("tool_prompt": "Use them")"), Catch::Contains("`tool_prompt`"));
 }
 
 }  // namespace tgi::http

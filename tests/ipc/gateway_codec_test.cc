@@ -185,7 +185,12 @@ TEST_CASE("a conversation that goes on can be tokenized as such") {
   TokenizeParams params;
   params.messages = OrderedJson::parse(R"([{"role":"assistant","content":"a"}])");
   params.continue_final_message = true;
-  CHECK(tokenize_params_from_json(to_json(params)).continue_final_message);
+  params.tools = OrderedJson::parse(R"([{"type":"function"}])");
+  params.chat_template_kwargs = OrderedJson::parse(R"({"enable_thinking":false})");
+  const TokenizeParams back = tokenize_params_from_json(to_json(params));
+  CHECK(back.continue_final_message);
+  CHECK(back.tools == params.tools);
+  CHECK(back.chat_template_kwargs == params.chat_template_kwargs);
 }
 
 TEST_CASE("every setting of a load comes back as it went") {

@@ -31,6 +31,7 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   GenerateRequest request;
   request.messages = OrderedJson::parse(R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   request.tools = OrderedJson::parse(R"([{"type":"function"}])");
+  request.chat_template_kwargs = OrderedJson::parse(R"({"enable_thinking":false,"a":null})");
   request.continue_final_message = true;
   request.announce = true;
   request.stream = true;
@@ -119,6 +120,10 @@ TEST_CASE("a wrong field of a request is refused by name") {
       Row{R"({"messages":[{"content":"hi"}]})", "messages.0.role: missing"},
       Row{R"({"messages":[{"role":1}]})", "messages.0.role: expected a string, got number"},
       Row{R"({"prompt":"a","tools":[{}]})", "tools: only goes with messages"},
+      Row{R"({"prompt":"a","chat_template_kwargs":{}})",
+          "chat_template_kwargs: only goes with messages"},
+      Row{R"({"messages":[{"role":"user"}],"chat_template_kwargs":[{}]})",
+          "chat_template_kwargs: expected an object, got array"},
       Row{R"({"prompt":"a","continue_final_message":true})", "continue_final_message: only goes"},
       Row{R"({})", "prompt, prompt_ids, messages: expected exactly one of them, got 0"},
       Row{R"({"prompt":"a","prompt_ids":[1]})", "expected exactly one of them, got 2"});

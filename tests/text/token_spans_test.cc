@@ -13,7 +13,7 @@ using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 Pairs spans_of(const Tokenizer& tokenizer, std::string_view text, std::span<const int32_t> ids) {
   Pairs out;
-  for (const TextSpan& span : token_spans(tokenizer, text, ids)) {
+  for (const TextSpan& span : token_spans(tokenizer, text, ids, true)) {
     out.emplace_back(span.start, span.stop);
   }
   return out;

@@ -2,8 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include <functional>
+#include <map>
 
 #include "base/error.h"
+#include "base/file_source.h"
 #include "base/json.h"
 #include "tests/tokenizer/golden.h"
 
@@ -211,6 +213,58 @@ TEST_CASE("no truncation of a tokenizer.json crashes the reader") {
     const Refused got = refusal([&] { load_contents("tokenizer.json", file.substr(0, size), ""); });
     CHECK(got.code == Code::kInvalidArgument);
   }
+}
+
+// The files of a model, by name, as they stand in a folder.
+std::unique_ptr<Tokenizer> load_files(const std::map<std::string, std::string>& files) {
+  std::vector<EmbeddedFile> embedded;
+  for (const auto& [name, text] : files) {
+    embedded.push_back({name, std::as_bytes(std::span(text.data(), text.size()))});
+  }
+  return load_tokenizer(*open_embedded("test", std::move(embedded)));
+}
+
+TEST_CASE("a tokenizer.json that is not supported gives way to a tokenizer.model that is") {
+  const std::string unigram =
+      R"({"version": "1.0", "model": {"type": "Unigram", "vocab": [["a", 0.0]]}})";
+  const std::string model = read_file(golden_path("sentencepiece_bpe") + "/tokenizer.model");
+  const auto alone = load_files({{"tokenizer.model", model}});
+  const auto instead = load_files({{"tokenizer.json", unigram}, {"tokenizer.model", model}});
+  CHECK(instead->encode("Hello world", true) == alone->encode("Hello world", true));
+  CHECK(instead->vocab_size() == alone->vocab_size());
+  const Refused both = refusal([&] {
+    load_files({{"tokenizer.json", unigram}, {"tokenizer.model", "rubbish"}});
+  });
+  CHECK(code_row(both.code).name == code_row(Code::kUnsupported).name);
+  CHECK(both.message.find("test/tokenizer.json: model.type") != std::string::npos);
+  CHECK(both.message.find("test/tokenizer.model: ") != std::string::npos);
+  // What is broken is not passed over.
+  const Refused broken = refusal([&] {
+    load_files({{"tokenizer.json", "{"}, {"tokenizer.model", model}});
+  });
+  CHECK(broken.message.find("not valid JSON") != std::string::npos);
+}
+
+// As ChatGLM has it.
+TEST_CASE("metaspace behind byte fallback is decoded as the library does") {
+  const auto tokenizer = load_contents("tokenizer.json", changed_file(R"({
+      "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"},
+        {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}]},
+      "model": {"byte_fallback": true, "merges": [],
+        "vocab": {"▁a": 3, "▁": 4, "<0xE2>": 5, "<0x82>": 6, "<0xAC>": 7, "<0x20>": 8}}})"),
+                                       "");
+  const auto decode = [&](const std::vector<int32_t>& ids) {
+    return tokenizer->decode(ids, false);
+  };
+  CHECK(decode({3, 3, 0}) == "a aa");
+  CHECK(decode({4, 5, 6, 7, 3}) == "\u20ac a");
+  CHECK(decode({5, 6, 7, 3}) == "\u20ac a");
+  CHECK(decode({5, 3}) == "\ufffd a");
+  CHECK(decode({8, 3}) == "  a");
+  std::string stream;
+  for (const int32_t id : {3, 5, 6, 7, 4, 3}) tokenizer->append_bytes(id, stream.empty(), stream);
+  CHECK(stream == "a\u20ac  a");
+  CHECK(decode({3, 5, 6, 7, 4, 3}) == stream);
 }
 
 }  // namespace
