@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/decimal_size.h"
 #include "base/error.h"
 #include "base/unique_fd.h"
 
@@ -77,8 +78,8 @@ void NewFolder::require_space(int64_t bytes) const {
       static_cast<int64_t>(facts.f_bavail) * static_cast<int64_t>(facts.f_frsize);
   if (free_bytes >= bytes) return;
   throw Error(Code::kOutOfMemory,
-              fmt::format("folder {}: needs {:.2f} GB, but the disk has {:.2f} GB free", final_,
-                          static_cast<double>(bytes) / 1e9, static_cast<double>(free_bytes) / 1e9));
+              fmt::format("folder {}: needs {}, but the disk has {} free", final_,
+                          decimal_size(bytes), decimal_size(free_bytes)));
 }
 
 bool NewFolder::commit() {

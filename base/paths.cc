@@ -65,13 +65,31 @@ std::string plugin_path(const std::string& name) {
 }
 
 void make_private_dir(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  const auto parent = std::filesystem::path(path).parent_path();
-  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  const fs::path parent = fs::path(path).parent_path();
+  std::error_code trouble;
+  if (!parent.empty()) fs::create_directories(parent, trouble);
+  if (trouble && !fs::is_directory(parent, error)) {
+    fs::path missing = parent;  // the topmost: the others could not be there
+    while (missing.has_relative_path() && !fs::exists(missing.parent_path(), error)) {
+      missing = missing.parent_path();
+    }
+    throw Error(Code::kInvalidArgument, fmt::format("folder {}: can't make {}: {}", path,
+                                                    missing.string(), trouble.message()));
+  }
   if (::mkdir(path.c_str(), 0700) == 0) return;
   const int reason = errno;
-  if (reason == EEXIST && std::filesystem::is_directory(path, error)) return;
+  if (reason == EEXIST && fs::is_directory(path, error)) return;
   throw Error(Code::kInvalidArgument, fmt::format("folder {}: {}", path, std::strerror(reason)));
+}
+
+void make_state_dir() {
+  try {
+    make_private_dir(state_dir());
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), kStateAdvice));
+  }
 }
 
 }  // namespace tgi

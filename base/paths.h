@@ -21,6 +21,10 @@ inline constexpr const char* kSystemSocketPath = "/run/tgi/tgid.sock";
 // and chat history.
 std::string state_dir();
 
+// Creates it. Throws as make_private_dir() does, and says which variable chooses another place.
+void make_state_dir();
+inline constexpr const char* kStateAdvice = "set XDG_STATE_HOME to a folder that can be written";
+
 // $XDG_CACHE_HOME/tgi, else ~/.cache/tgi.
 std::string cache_dir();
 
@@ -31,7 +35,8 @@ std::string executable_dir();
 // package puts it: ../lib/tgi. It may not be there.
 std::string plugin_path(const std::string& name);
 
-// Creates `path` and its parents, the last one with mode 0700. Throws with the system's reason.
+// Creates `path` and its parents, the last one with mode 0700. Throws with the system's reason and
+// the folder that can't be made.
 void make_private_dir(const std::string& path);
 
 }  // namespace tgi

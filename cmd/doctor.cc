@@ -9,6 +9,7 @@
 
 #include "base/color.h"
 #include "base/error.h"
+#include "base/paths.h"
 #include "cmd/doctor/backends.h"
 #include "cmd/doctor/daemon.h"
 #include "cmd/doctor/machine.h"
@@ -131,7 +132,8 @@ OrderedJson to_json(const std::vector<Finding>& findings) {
 void add_doctor_flags(CLI::App& app, DoctorFlags& flags) {
   app.footer(
       "Looks at the programs, the processor and the GPUs, memory, limits, the socket, the daemon "
-      "and its model, and the cache of downloads. Reads memory and multiplies matrices for about "
+      "and its model, the state folder and the cache of downloads. Reads memory and multiplies "
+      "matrices for about "
       "two seconds. With a model loaded, the daemon compares its next-token distributions over a "
       "fixed text with those of a second copy in float32, where memory allows; that copy takes 4 "
       "bytes a parameter while it runs.\n\n"
@@ -149,6 +151,7 @@ int run_doctor(const DoctorFlags& flags, const CommonFlags& common) {
   findings.push_back(doctor::look_at_memory());
   findings.push_back(doctor::look_at_huge_pages());
   findings.push_back(doctor::look_at_limits());
+  findings.push_back(doctor::look_at_state(state_dir()));
   add(findings, "cache", [&] { findings.push_back(doctor::look_at_cache(hub_folder())); });
   const doctor::DaemonReport daemon = doctor::look_at_daemon(session.client());
   findings.insert(findings.end(), daemon.findings.begin(), daemon.findings.end());

@@ -78,7 +78,9 @@ ReadLine PlainLines::read(const std::string& /*prompt*/) {
     std::array<char, 4096> bytes;
     const ssize_t count = read_bytes(bytes.data(), bytes.size());
     if (count < 0) {
-      throw Error(Code::kInvalidArgument, fmt::format("standard input: {}", std::strerror(errno)));
+      throw Error(Code::kInvalidArgument,
+                  errno == EBADF ? std::string("standard input is closed")
+                                 : fmt::format("standard input: {}", std::strerror(errno)));
     }
     at_end_ = count == 0;
     buffer_.append(bytes.data(), static_cast<size_t>(count));
@@ -165,7 +167,7 @@ void LineEditor::remember(const std::string& input) {
 
 void LineEditor::load_history() {
   try {
-    make_private_dir(state_dir());
+    make_state_dir();
   } catch (const Error& error) {
     problem_ = error.what();
     return;

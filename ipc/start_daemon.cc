@@ -88,12 +88,12 @@ void detach(SpawnSetup& setup, int log_fd) {
 StartedDaemon spawn_daemon(const std::string& socket_path, const std::vector<std::string>& flags) {
   StartedDaemon daemon{
       .pid = 0, .program = find_daemon(), .log_path = daemon_log_path(), .log_begin = 0};
-  make_private_dir(state_dir());
+  make_state_dir();
   const UniqueFd log(::open(daemon.log_path.c_str(),
                             O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("log {}: {}", daemon.log_path, std::strerror(errno)));
+                fmt::format("log {}: {}; {}", daemon.log_path, std::strerror(errno), kStateAdvice));
   }
   struct stat status {};
   if (::fstat(log.get(), &status) == 0) daemon.log_begin = status.st_size;

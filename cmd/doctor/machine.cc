@@ -1,13 +1,21 @@
 #include "cmd/doctor/machine.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 
+#include "base/error.h"
+#include "base/paths.h"
+#include "base/unique_fd.h"
 #include "cmd/ps.h"
 
 namespace tgi::doctor {
@@ -132,6 +140,29 @@ bool has_nvidia_hardware(const std::string& root) {
     }
   }
   return false;
+}
+
+Finding look_at_state(const std::string& folder) {
+  Finding out{.name = "state", .text = folder, .data = {{"folder", folder}}};
+  std::string trouble;
+  try {
+    make_private_dir(folder);
+    std::string file = folder + "/doctor.XXXXXX";
+    const UniqueFd probe(::mkostemp(file.data(), O_CLOEXEC));
+    if (probe) {
+      ::unlink(file.c_str());
+    } else {
+      trouble = fmt::format("folder {}: {}", folder, std::strerror(errno));
+    }
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  if (!trouble.empty()) {
+    out.verdict = Verdict::kFail;
+    out.text = trouble;
+    out.advice = fmt::format("no daemon can be started without its log: {}", kStateAdvice);
+  }
+  return out;
 }
 
 Finding look_at_cache(const std::string& folder) {

@@ -15,6 +15,10 @@ Finding look_at_limits();
 // Whether there is hardware of NVIDIA, whatever its driver says.
 bool has_nvidia_hardware(const std::string& root = "/");
 
+// Whether a file can be written to the folder of the log, the chat history and the store. Makes the
+// folder, as the first command that needs it would.
+Finding look_at_state(const std::string& folder);
+
 // Bytes and free space of a folder of downloads, or that it is not there yet.
 Finding look_at_cache(const std::string& folder);
 

@@ -6,7 +6,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/decimal_size.h"
 #include "base/unique_fd.h"
 
 namespace tgi::download {
@@ -112,16 +112,7 @@ int64_t size_of(const std::string& path) {
 }
 
 std::string format_size(int64_t bytes) {
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  constexpr std::array kUnits = {"kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes) / 1000;
-  size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return value < 10 ? fmt::format("{:.2f} {}", value, kUnits[unit])
-                    : fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kUnits[unit]);
+  return decimal_size(bytes);
 }
 
 }  // namespace tgi::download
