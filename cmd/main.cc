@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "base/error.h"
 #include "base/manual/help.h"
 #include "base/manual/usage.h"
+#include "base/standard_descriptors.h"
 #include "base/version.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
@@ -181,7 +184,7 @@ int unknown_command(std::string_view name) {
 // The last words of a command that went wrong: one line, and one of advice where there is any.
 int end_with(const Error& error) {
   const int status = report_error(error);
-  const std::string_view advice = advice_for(error.code());
+  const std::string advice = advice_for(error);
   if (!advice.empty()) Session::say(fmt::format("advice: {}", advice));
   return status;
 }
@@ -201,7 +204,17 @@ int run_command(const Command& command, const Flags& flags) {
   }
 }
 
+// --help and --version: written by CLI11, which does not look whether it worked.
+int show_help(const CLI::App& app, const CLI::ParseError& error) {
+  const int status = app.exit(error);
+  std::cout.flush();
+  if (std::cout) return status;
+  if (errno == EPIPE) return kOutputGoneExit;  // `| head -1`
+  return end_with(Error(Code::kInvalidArgument, "standard output is closed or can't be written"));
+}
+
 int run_main(int argc, char** argv) {
+  open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a closed output is an error of write(), not a death
   Flags flags;
   CLI::App app("Run language models on this machine: commands for the daemon tgid.", "tgi");
@@ -217,7 +230,7 @@ int run_main(int argc, char** argv) {
     app.parse(
         std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last first
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return show_help(app, error);
     const CLI::App& parsed = command != nullptr ? *app.get_subcommand(name) : app;
     return usage_error(command != nullptr ? name : "", explain_parse_error(parsed, error));
   }

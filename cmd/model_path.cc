@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "cmd/advised_error.h"
+#include "cmd/download/fetch_model.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/install_record.h"
 #include "cmd/download/run_fetch.h"
@@ -26,6 +28,7 @@ std::string absolute_model(const std::string& model) {
 }
 
 std::string resolve_model(const std::string& model, const ResolveOptions& options) {
+  download::refuse_gguf(model);
   if (!download::is_remote(model)) return absolute_model(model);
   download::FetchRequest request = download::request_for(model);
   request.revision = options.revision;
@@ -48,8 +51,12 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     return download::run_fetch(request, kind, options.cancel_fd, write).path;
   } catch (const Error& error) {
     if (error.code() != Code::kNotFound && error.code() != Code::kUnavailable) throw;
-    throw Error(error.code(),
-                fmt::format("{}; there is no folder {} here either", error.what(), model));
+    const std::string message =
+        fmt::format("{}; there is no folder {} here either", error.what(), model);
+    if (const auto* advised = dynamic_cast<const AdvisedError*>(&error)) {
+      throw AdvisedError(error.code(), message, advised->advice());
+    }
+    throw Error(error.code(), message);
   }
 }
 

@@ -21,6 +21,7 @@ namespace {
 
 Error system_error(const std::string& what) {
   const int reason = errno;
+  if (reason == EBADF) return {Code::kInvalidArgument, fmt::format("{} is closed", what)};
   const bool no_space = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
   const Code code = reason == ENOENT ? Code::kNotFound
                     : no_space       ? Code::kOutOfMemory
@@ -40,7 +41,7 @@ void Output::write(std::string_view text) {
     std::array<pollfd, 2> fds = {{{.fd = fd_, .events = POLLOUT, .revents = 0},
                                   {.fd = cancel_fd_, .events = POLLIN, .revents = 0}}};
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) {
-      throw system_error("waiting for the output");
+      throw system_error("standard output");
     }
     if (fds[1].revents != 0 && fds[0].revents == 0) {
       throw ipc::Stopped(ipc::Stopped::Why::kCancelFd);
@@ -52,7 +53,7 @@ void Output::write(std::string_view text) {
     } else if (errno == EPIPE) {
       throw ipc::Stopped(ipc::Stopped::Why::kOutputGone);
     } else if (errno != EINTR && errno != EAGAIN) {
-      throw system_error("writing the output");
+      throw system_error("standard output");
     }
   }
 }

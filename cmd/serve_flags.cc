@@ -145,6 +145,7 @@ class Resolver {
     const std::string& model = options_.model;
     if (model.empty() || model == kDemoModel || std::filesystem::is_directory(model)) return;
     try {
+      download::refuse_gguf(model);
       if (download::is_remote(model)) return;
     } catch (const Error& error) {
       throw error.in(where);

@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/manual/help.h"
 #include "base/paths.h"
+#include "cmd/advised_error.h"
 #include "cmd/model_path.h"
+#include "ipc/line_socket.h"
 
 namespace tgi {
 
@@ -77,8 +79,12 @@ void Session::say_verbose(std::string_view line) const {
   if (flags_.verbose) say(line);
 }
 
-std::string_view advice_for(Code code) {
-  switch (code) {
+std::string advice_for(const Error& error) {
+  if (const auto* advised = dynamic_cast<const AdvisedError*>(&error)) return advised->advice();
+  if (dynamic_cast<const ipc::NobodyListens*>(&error) != nullptr) {
+    return "`tgi load MODEL` starts one";
+  }
+  switch (error.code()) {
     case Code::kUnavailable:
       return "`tgi doctor` looks for the cause";
     case Code::kDeviceLost:

@@ -72,7 +72,7 @@ void choose_model(Session& session, const ModelFlags& flags);
 // "error: ..." on stderr and the exit status of the error's code.
 int report_error(const Error& error);
 
-// What to do about an error of this kind where its message can't say it; else nothing.
-std::string_view advice_for(Code code);
+// What to do about an error where its message can't say it; else nothing.
+std::string advice_for(const Error& error);
 
 }  // namespace tgi

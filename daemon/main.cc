@@ -1,11 +1,14 @@
 // tgid: owns the model and serves it on a Unix socket. See daemon/options.h for its settings.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/build_commit.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/manual/help.h"
 #include "base/manual/usage.h"
+#include "base/standard_descriptors.h"
 #include "base/version.h"
 #include "daemon/manual.h"
 #include "daemon/options.h"
@@ -89,8 +92,12 @@ int run_daemon(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tgi::open_standard_descriptors();
   try {
-    return run_daemon(argc, argv);
+    const int status = run_daemon(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+    if (errno == EPIPE) return status;  // `| head -1`
+    throw tgi::Error(tgi::Code::kInvalidArgument, "standard output is closed or can't be written");
   } catch (const tgi::Error& error) {
     std::fprintf(stderr, "tgid: %s\n", error.what());
     return tgi::code_row(error.code()).exit_status;

@@ -287,6 +287,20 @@ bool is_remote(const std::string& model) {
   return parse_hub_name(model).has_value();
 }
 
+void refuse_gguf(const std::string& model) {
+  std::string name = model.substr(0, model.find_first_of("?#@"));
+  while (name.ends_with('/')) name.pop_back();
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  std::error_code error;
+  if (!name.ends_with(".gguf") || fs::is_directory(model, error)) return;
+  throw Error(
+      Code::kUnsupported,
+      fmt::format("{}: GGUF files are not read yet; give the model as a Hugging Face folder "
+                  "or ORG/NAME of the hub with config.json, *.safetensors and a tokenizer, "
+                  "and --quantize int8 or int4 to load it small",
+                  model));
+}
+
 std::optional<FetchedModel> find_model(const FetchRequest& request) {
   return find_whole(target_of(request), request.rules);
 }
@@ -296,6 +310,7 @@ FetchedModel fetch_model(const FetchRequest& request,
                          std::stop_token stop) {
   std::error_code error;
   if (fs::is_directory(request.model, error)) return local_folder(request.model);
+  refuse_gguf(request.model);
   const Target target = target_of(request);
   if (!request.offline && !request.settings.offline) {
     return fetch_remote(request, target, observer, stop);

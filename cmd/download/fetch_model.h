@@ -43,6 +43,9 @@ class FetchObserver : public Observer {
 // Whether this names something that can be fetched: not "demo", and no folder that is there.
 bool is_remote(const std::string& model);
 
+// Throws kUnsupported for the name or address of a .gguf file: looking for it would be in vain.
+void refuse_gguf(const std::string& model);
+
 // What is in the cache, whole, without asking anybody. Nothing when something is missing.
 std::optional<FetchedModel> find_model(const FetchRequest& request);
 

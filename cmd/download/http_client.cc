@@ -65,6 +65,8 @@ void init_curl_once() {
                   message +
                       "; the certificate of this server is not trusted here (SSL_CERT_FILE names "
                       "other authorities)");
+    case CURLE_COULDNT_RESOLVE_HOST:
+      throw UnknownHost(message);
     case CURLE_COULDNT_RESOLVE_PROXY:
       throw Error(Code::kUnavailable,
                   message + "; see the variables https_proxy, http_proxy and ALL_PROXY");

@@ -76,6 +76,13 @@ class NetworkError : public Error {
   explicit NetworkError(const std::string& message) : Error(Code::kUnavailable, message) {}
 };
 
+// The name of the host is not known: mostly a wrong name or no network, and seldom better a moment
+// later.
+class UnknownHost : public NetworkError {
+ public:
+  using NetworkError::NetworkError;
+};
+
 class HttpClient {
  public:
   explicit HttpClient(HttpSettings settings);

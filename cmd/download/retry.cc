@@ -95,11 +95,14 @@ HttpReply exchange_patiently(HttpClient& client,
                              std::stop_token stop,
                              const OnRetry& on_retry) {
   Backoff backoff;
-  for (;;) {
+  for (bool was_unknown = false;;) {
     try {
       HttpReply reply = client.exchange(request, stop);
       if (!is_worth_another_try(reply.status)) return reply;
       if (!backoff.wait(describe_status(reply), retry_after(reply), stop, on_retry)) return reply;
+    } catch (const UnknownHost& error) {
+      if (was_unknown || !backoff.wait(error.what(), std::nullopt, stop, on_retry)) throw;
+      was_unknown = true;
     } catch (const NetworkError& error) {
       if (!backoff.wait(error.what(), std::nullopt, stop, on_retry)) throw;
     }

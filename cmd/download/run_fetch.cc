@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/unique_fd.h"
+#include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/install_record.h"
@@ -27,6 +28,19 @@ bool is_stopped(int fd, const UniqueFd& done) {
                                  {.fd = done.get(), .events = POLLIN, .revents = 0}}};
   ::poll(both.data(), both.size(), kTickMs);
   return both[0].revents != 0;
+}
+
+// The daemon has no part in a download: what its code advises would lead astray.
+[[noreturn]] void rethrow_with_advice(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable) throw;
+    throw AdvisedError(
+        error.code(), error.what(),
+        "look at the network, https_proxy and HF_ENDPOINT; with HF_HUB_OFFLINE=1 only what "
+        "is here is taken");
+  }
 }
 
 }  // namespace
@@ -67,7 +81,7 @@ FetchedModel run_fetch(const FetchRequest& request,
   }
   progress.finish();
   job.end(failed);
-  if (failed) std::rethrow_exception(failed);
+  if (failed) rethrow_with_advice(failed);
   const std::string trouble = record_install(request, model);
   if (!trouble.empty() && kind != ProgressKind::kQuiet && kind != ProgressKind::kJson) {
     write(fmt::format("`tgi ls` will not know of it: {}\n", trouble));

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "cmd/download/fetch_model.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
 
@@ -204,6 +205,7 @@ ListedModel find_listed_model(const Store& store, const std::string& name) {
   }
   std::error_code error;
   if (fs::is_directory(path, error)) return of_folder(path);
+  download::refuse_gguf(name);
   throw Error(Code::kNotFound,
               fmt::format("model {}: not on this machine; `tgi ls` lists those that are, `tgi "
                           "download-weights {}` brings one from the hub",
