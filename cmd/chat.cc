@@ -57,8 +57,12 @@ int Chat::run() {
     lines_.remember(*input);
     try {
       take_turn(*input);
-    } catch (const ipc::Stopped&) {
-      throw;
+    } catch (const ipc::Stopped& stopped) {
+      // Before the answer began, while the daemon was asked how it is: take_turn() has taken the
+      // question back.
+      if (!interactive_ || stopped.why() != ipc::Stopped::Why::kCancelFd) throw;
+      session_.interrupt().take();
+      Session::say("(stopped)");
     } catch (const Error& error) {
       const int status = report_error(error);
       if (interactive_) continue;
@@ -157,6 +161,7 @@ void Chat::answer() {
 
 int run_chat(const ChatFlags& flags, const CommonFlags& common) {
   Session session(common);
+  if (has_idle_seed(flags.sampling)) Session::say(kIdleSeed);
   choose_model(session, flags.model);
   const bool interactive = ::isatty(STDIN_FILENO) == 1 && session.out().is_terminal();
   if (!interactive) {

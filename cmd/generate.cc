@@ -32,6 +32,10 @@ void check_flags(const GenerateFlags& flags) {
     throw UsageError(
         "--lines and --stream can't go together: the answers of several prompts would mix");
   }
+  if (flags.stream && flags.sampling.params.value("best_of", uint64_t{1}) > 1) {
+    throw UsageError(
+        "--best-of and --stream can't go together: which answer is kept is known at the end only");
+  }
 }
 
 std::string read_prompt(const GenerateFlags& flags) {
@@ -120,8 +124,10 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
       "Of a prompt from --file or standard input one newline at the end is taken off; every "
       "other byte counts. With --lines each line is a prompt as it stands. A line that can "
       "not be answered is reported on stderr with its number, the others go on, and the "
-      "exit status is that of the first one. With --json every object has the line's index, "
-      "counted from 0.\n\n"
+      "exit status is that of the first one. With --json every line has its object, with the "
+      "line's index, counted from 0; that of a line without an answer is "
+      "{\"index\":N,\"error\":{\"code\":CODE,\"message\":TEXT}} with a code as in the list of exit "
+      "statuses.\n\n"
       "Ctrl-C cancels the request in the daemon, writes what there is of the answer, and "
       "ends with exit status 130. When the reader of the output goes away, as in a pipe "
       "into head, the request is cancelled as well and the exit status is 0.");
@@ -189,6 +195,7 @@ std::string describe_usage(const ipc::DoneEvent& done) {
 
 int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   check_flags(flags);
+  if (has_idle_seed(flags.sampling)) Session::say(kIdleSeed);
   const std::string prompt = read_prompt(flags);  // while Ctrl-C still ends the program by itself
   Session session(common);
   choose_model(session, flags.model);

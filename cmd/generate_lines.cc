@@ -105,6 +105,18 @@ void write_answer(const GenerateFlags& flags,
   session.out().write(json.dump() + "\n");
 }
 
+// A reader of objects finds one for every line.
+void write_error(const GenerateFlags& flags,
+                 size_t index,
+                 Code code,
+                 const std::string& message,
+                 Session& session) {
+  if (!flags.json) return;
+  const ipc::OrderedJson json = {{"index", index},
+                                 {"error", {{"code", code_row(code).name}, {"message", message}}}};
+  session.out().write(json.dump(-1, ' ', false, ipc::OrderedJson::error_handler_t::replace) + "\n");
+}
+
 // Without a daemon the lines that are left can't fare better.
 bool ends_everything(Code code) {
   return code == Code::kUnavailable || code == Code::kCancelled || code == Code::kDeviceLost;
@@ -123,8 +135,13 @@ int write_answers(const GenerateFlags& flags, size_t num_lines, Board& board, Se
     const Error& error = std::get<Error>(answer);
     if (exit_status == 0) exit_status = code_row(error.code()).exit_status;
     Session::say(fmt::format("error: line {}: {}", index + 1, error.what()));
+    write_error(flags, index, error.code(), error.what(), session);
     if (ends_everything(error.code()) && index + 1 < num_lines) {
       Session::say(fmt::format("{} lines after it are given up", num_lines - index - 1));
+      for (size_t rest = index + 1; rest < num_lines; ++rest) {
+        write_error(flags, rest, error.code(),
+                    fmt::format("given up after line {}: {}", index + 1, error.what()), session);
+      }
       break;
     }
   }

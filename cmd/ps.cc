@@ -14,8 +14,11 @@ namespace {
 std::string format_duration(double seconds) {
   const auto whole = static_cast<int64_t>(seconds);
   if (whole < 60) return fmt::format("{:.1f} s", seconds);
-  const int64_t hours = whole / 3600;
-  return fmt::format("{}:{:02}:{:02} h", hours, whole / 60 % 60, whole % 60);
+  const int64_t minutes = whole / 60;
+  const int64_t hours = minutes / 60;
+  if (hours == 0) return fmt::format("{} min {} s", minutes, whole % 60);
+  if (hours < 24) return fmt::format("{} h {} min", hours, minutes % 60);
+  return fmt::format("{} d {} h", hours / 24, hours % 24);
 }
 
 // "1.1 B" for a count of parameters.

@@ -20,7 +20,8 @@ constexpr std::array kSamplingFlags = {
                  "generate at most this many tokens; default: all that fit the model's context"},
     SamplingFlag{"temperature", "temperature", Kind::kNumber,
                  "more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling "
-                 "on"},
+                 "on",
+                 true, "; without it the likeliest token is taken each time, which is greedy"},
     SamplingFlag{"top-k", "top_k", Kind::kInteger,
                  "sample from the k likeliest tokens; turns sampling on"},
     SamplingFlag{"top-p", "top_p", Kind::kNumber,
@@ -109,8 +110,11 @@ void set_value(OrderedJson& params, const SamplingFlag& flag, OrderedJson value)
     ipc::generate_params_from_json({{field, value}});
   } catch (const Error& error) {
     std::string_view message = error.what();
+    // "stop.0: expected ...": neither the field nor the place in the list is the user's word.
     if (message.starts_with(flag.field)) message.remove_prefix(flag.field.size());
-    throw Error(Code::kInvalidArgument, fmt::format("{}{}", flag.name, message));
+    if (message.starts_with('.'))
+      message.remove_prefix(std::min(message.find(':'), message.size()));
+    throw Error(Code::kInvalidArgument, fmt::format("{}{}{}", flag.name, message, flag.hint));
   }
   if (flag.kind == Kind::kTexts && params.contains(field)) {
     for (auto& item : value) params[field].push_back(std::move(item));
@@ -170,6 +174,13 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat) {
     }
     option->group("Generation options");
   }
+}
+
+bool has_idle_seed(const SamplingFlags& flags) {
+  const ipc::GenerateParams params = to_params(flags);
+  const bool is_sampling = params.do_sample || params.temperature || params.top_k || params.top_p ||
+                           params.typical_p || params.min_p;
+  return params.seed && !is_sampling;
 }
 
 ipc::GenerateParams to_params(const SamplingFlags& flags) {

@@ -24,6 +24,7 @@ struct SamplingFlag {
   Kind kind;
   std::string_view help;
   bool in_chat = true;
+  std::string_view hint = {};  // said after a value that the codec refuses
 };
 
 std::span<const SamplingFlag> sampling_flags();
@@ -34,6 +35,12 @@ struct SamplingFlags {
 };
 
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat);
+
+// Whether a seed was given and nothing that turns sampling on: it is never drawn from.
+bool has_idle_seed(const SamplingFlags& flags);
+inline constexpr std::string_view kIdleSeed =
+    "the seed has no effect: nothing is drawn without --do-sample, --temperature, --top-k, "
+    "--top-p, --typical-p or --min-p";
 
 ipc::GenerateParams to_params(const SamplingFlags& flags);
 
