@@ -123,7 +123,8 @@ TEST_CASE("a wrong chat command is reported and changes nothing") {
     std::string message;
   };
   const Row row = GENERATE(
-      Row{"/nope", "/nope: no such command"}, Row{"/set temperature 0", "temperature: expected a"},
+      Row{"/nope", "/nope: no such command"},
+      Row{"/set temperature 0", "without it the likeliest token is taken"},
       Row{"/set nope 1", "nope: no such parameter; known are max-new-tokens"},
       Row{"/set seed", "/set seed: expected a value"}, Row{"/set best-of 2", "no such parameter"},
       Row{"/set stats maybe", "stats: expected on or off"}, Row{"/clear now", "takes no arguments"},
@@ -229,6 +230,42 @@ TEST_CASE("Ctrl-C stops the answer and not the chat, and what was said stays") {
   chat.read_to_end();
   CHECK(chat.wait() == 0);
   CHECK(asked(daemon).at(1)["messages"][1]["content"] == "a long sto");
+}
+
+TEST_CASE("Ctrl-C before an answer begins stops the turn and keeps the conversation") {
+  const Home home;
+  std::promise<bool> left;
+  std::promise<void> is_asking;
+  std::atomic<bool> hold = false;
+  const FakeDaemon daemon(home.socket(), [&](FakeSession& session) {
+    if (session.request().method == "status" && hold.exchange(false)) {
+      is_asking.set_value();
+      left.set_value(session.client_leaves_within(5000));
+      return;
+    }
+    ready_model(reply)(session);
+  });
+  Process chat(home, chat_on_terminal(), Process::Kind::kTerminal);
+  REQUIRE(at_prompt(chat));
+  chat.write("one\n");
+  REQUIRE(chat.wait_for_output("re: one"));
+  REQUIRE(at_prompt(chat));
+  hold = true;
+  chat.write("two\n");
+  is_asking.get_future().wait();
+  chat.interrupt();
+  CHECK(left.get_future().get());
+  REQUIRE(chat.wait_for_output("(stopped)"));
+  REQUIRE(at_prompt(chat));
+  chat.write("three\n");
+  REQUIRE(chat.wait_for_output("re: three"));
+  REQUIRE(at_prompt(chat));
+  chat.write("\x04");
+  chat.read_to_end();
+  CHECK(chat.wait() == 0);
+  CHECK(asked(daemon).back()["messages"].dump() ==
+        R"([{"role":"user","content":"one"},{"role":"assistant","content":"re: one"},)"
+        R"({"role":"user","content":"three"}])");
 }
 
 TEST_CASE("Ctrl-D typed during an answer ends the chat after it") {

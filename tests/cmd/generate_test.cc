@@ -247,7 +247,7 @@ TEST_CASE("without a daemon and with --no-start generate ends with 8") {
   const Ran ran = home.run({"generate", "hi", "--no-start"});
   CHECK(ran.exit_status == 8);
   CHECK(ran.err == "error: no daemon is running at " + home.socket() +
-                       "\nadvice: `tgi doctor` looks for the cause\n");
+                       "\nadvice: `tgi load MODEL` starts one\n");
 }
 
 TEST_CASE("json is one object per answer") {

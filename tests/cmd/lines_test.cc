@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "ipc/protocol.h"
 #include "tests/cmd/run_tgi.h"
@@ -81,6 +82,36 @@ TEST_CASE("lines that fail are reported with their number and the others go on")
   CHECK_THAT(ran.err, Catch::Contains("error: line 2: too long\n") &&
                           Catch::Contains("error: line 4: the prompt is not valid UTF-8"));
   CHECK(ran.exit_status == 6);  // of the first
+}
+
+TEST_CASE("with json a line that fails has its object too, in its place") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            if (prompt_of(session) == "bad") {
+                              session.send_error(Code::kOutOfMemory, "too long");
+                            } else if (prompt_of(session) == "end") {
+                              session.close();
+                            } else {
+                              echo(session);
+                            }
+                          }));
+  const Ran ran =
+      home.run({"generate", "--lines", "--json", "--parallel", "1"}, "a\nbad\nb\n\xFF\nend\nc\n");
+  CHECK(ran.exit_status == 6);
+  std::vector<ipc::OrderedJson> objects;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) {
+    objects.push_back(ipc::OrderedJson::parse(line));
+  }
+  REQUIRE(objects.size() == 6);
+  for (size_t i = 0; i < objects.size(); ++i) CHECK(objects[i]["index"] == i);
+  CHECK(objects[0]["text"] == "<a>");
+  CHECK(objects[1].dump() ==
+        R"({"index":1,"error":{"code":"out_of_memory","message":"too long"}})");
+  CHECK(objects[2]["text"] == "<b>");
+  CHECK(objects[3]["error"]["code"] == "invalid_argument");
+  CHECK(objects[4]["error"]["code"] == "unavailable");
+  CHECK(objects[5]["error"]["code"] == "unavailable");  // given up: never asked
 }
 
 TEST_CASE("a full queue in the daemon makes lines wait instead of fail") {

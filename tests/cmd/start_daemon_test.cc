@@ -160,7 +160,7 @@ TEST_CASE("ps, unload and stop never start a daemon") {
   const Ran ran = home.start({command});
   CHECK(ran.exit_status == 8);
   CHECK(ran.err == "error: no daemon is running at " + home.socket() +
-                       "\nadvice: `tgi doctor` looks for the cause\n");
+                       "\nadvice: `tgi load MODEL` starts one\n");
   CHECK(goes_away(home.socket()));
 }
 

@@ -27,8 +27,23 @@ TEST_CASE("ps shows what the daemon says") {
         "cpu avx512, 2 threads",
         "weights 1.9 MiB, KV cache 3.0 MiB, workspace 1.0 MiB, of 8.00 GiB",
         "10 used, 20 cached, 70 free, of 100 with 16 tokens each", "0 running, 0 waiting",
-        "uptime           1:02:05 h", "phase            ready\n"}) {
+        "uptime           1 h 2 min\n", "phase            ready\n"}) {
     CHECK_THAT(ran.out, Catch::Contains(part));
+  }
+}
+
+TEST_CASE("the uptime is said in words") {
+  struct Row {
+    double seconds;
+    std::string text;
+  };
+  for (const Row& row :
+       {Row{12.34, "12.3 s"}, Row{60, "1 min 0 s"}, Row{792.9, "13 min 12 s"},
+        Row{3599, "59 min 59 s"}, Row{7500, "2 h 5 min"}, Row{86'399, "23 h 59 min"},
+        Row{3 * 86'400 + 4 * 3600 + 3599, "3 d 4 h"}}) {
+    ipc::Status status;
+    status.uptime_seconds = row.seconds;
+    CHECK_THAT(format_status(status), Catch::Contains("uptime           " + row.text + "\n"));
   }
 }
 

@@ -1,0 +1,175 @@
+// What a new user meets in the first minutes: closed descriptors, a home that can't be written, a
+// file of another format, no network, values that mean something else than they seem to.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "base/new_folder.h"
+#include "tests/cmd/run_tgi.h"
+
+namespace tgi {
+namespace {
+
+void answer(FakeSession& session) {
+  ipc::DoneEvent done;
+  done.best.text = "hello";
+  session.send_done(done);
+}
+
+// With redirections that only a shell can make. Ends a command that hangs with status 124.
+Ran run_in_shell(const Home& home, const std::string& words, const std::string& redirections) {
+  std::string line = "exec 2>" + home.file("err") + "; env -i";
+  for (const std::string& variable : home.environment({})) line += " '" + variable + "'";
+  line += " timeout 20 " + tgi_binary() + " " + words + " " + redirections;
+  const int status = std::system(line.c_str());
+  return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = read_file(home.file("out")),
+          .err = read_file(home.file("err"))};
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+RunSetup with(std::vector<std::string> arguments, std::map<std::string, std::string> environment) {
+  return {.arguments = std::move(arguments),
+          .input = {},
+          .environment = std::move(environment),
+          .output_file = {}};
+}
+
+}  // namespace
+
+TEST_CASE("a closed standard output is an error, neither a hang nor a success") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const std::string words = GENERATE("ps", "ls", "generate hi", "generate hi --json --stream",
+                                     "doctor --quick", "--help", "ps --help", "--version");
+  CAPTURE(words);
+  const Ran ran = run_in_shell(home, words, ">&-");
+  CHECK(ran.exit_status == 3);
+  CHECK_THAT(ran.err, Catch::StartsWith("error: standard output is closed"));
+}
+
+TEST_CASE("with standard output closed nothing goes into the daemon's socket") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const std::string input = home.write("in", "hi\n");
+  const Ran ran = run_in_shell(home, "chat", "<" + input + " >&-");
+  CHECK(ran.exit_status == 3);
+  CHECK_THAT(ran.err, Catch::Contains("standard output is closed"));
+}
+
+TEST_CASE("a closed standard input counts only where it is read, a closed stderr never") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const std::string out = " >" + home.file("out");
+  CHECK(run_in_shell(home, "generate hi", "<&-" + out).out == "hello\n");
+  CHECK(run_in_shell(home, "generate hi", "2>&-" + out).exit_status == 0);
+  for (const char* words : {"generate -", "chat"}) {
+    const Ran ran = run_in_shell(home, words, "<&-" + out);
+    CHECK(ran.exit_status == 3);
+    CHECK(ran.err == "error: standard input is closed\n");
+  }
+}
+
+TEST_CASE("best-of and stream exclude each other, as they do over HTTP") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const Ran ran = home.run({"generate", "hi", "--do-sample", "--best-of", "3", "--stream"});
+  CHECK(ran.exit_status == 2);
+  CHECK_THAT(ran.err, Catch::Contains("--best-of and --stream can't go together"));
+  CHECK(home.run({"generate", "hi", "--do-sample", "--best-of", "1", "--stream"}).out == "hello\n");
+}
+
+TEST_CASE("a home that can't be written is named with the variable that chooses another place") {
+  const Home home;
+  const std::map<std::string, std::string> unwritable = {
+      {"HOME", "/proc/nonexistent"},
+      {"XDG_STATE_HOME", ""},
+      {"TGI_DAEMON", std::string(TGI_BINARY_DIR) + "/bin/fake_tgid"},
+      {"FAKE_TGID", "ready"}};
+  const Ran started = home.run(with({"generate", "hi"}, unwritable));
+  CHECK(started.exit_status == 3);
+  CHECK_THAT(started.err,
+             Catch::StartsWith("error: folder /proc/nonexistent/.local/state/tgi: can't make "
+                               "/proc/nonexistent: ") &&
+                 Catch::Contains("set XDG_STATE_HOME"));
+  const Ran doctor = home.run(with({"doctor", "--quick"}, unwritable));
+  CHECK(doctor.exit_status == 1);
+  CHECK_THAT(doctor.out, Catch::Contains("fail state        folder /proc/nonexistent") &&
+                             Catch::Contains("set XDG_STATE_HOME"));
+  CHECK_THAT(home.run({"doctor", "--quick"}).out,
+             Catch::Contains("ok   state        " + home.state() + "\n"));
+}
+
+TEST_CASE("a GGUF file is refused at once, wherever a model is taken") {
+  const Home home;
+  home.write("m.gguf", "GGUF");
+  for (const std::string& model :
+       {home.file("m.gguf"), std::string("m.gguf"), std::string("org/M-Q4.GGUF@main"),
+        std::string("https://localhost:1/m.gguf?download=true")}) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"load", model}, std::vector<std::string>{"show", model},
+          std::vector<std::string>{"serve", model},
+          std::vector<std::string>{"download-weights", model},
+          std::vector<std::string>{"quantize", model, home.file("new"), "--format", "int8"},
+          std::vector<std::string>{"generate", "-m", model, "hi"}}) {
+      CAPTURE(words);
+      const Ran ran = home.run(with(words, {{"HF_ENDPOINT", "http://127.0.0.1:1"}}));
+      CHECK(ran.exit_status == 5);
+      CHECK_THAT(ran.err, Catch::Contains("GGUF files are not read yet") &&
+                              !Catch::Contains("trying again"));
+    }
+  }
+}
+
+TEST_CASE("a host that is not known is asked for twice, and the advice is about the network") {
+  const Home home;
+  const Ran ran =
+      home.run(with({"load", "org/name"}, {{"HF_ENDPOINT", "http://no-such-host.invalid"}}));
+  CHECK(ran.exit_status == 8);
+  CHECK(count(ran.err, "trying again") == 1);
+  CHECK_THAT(ran.err, Catch::Contains("no-such-host.invalid") &&
+                          Catch::Contains("there is no folder org/name here either") &&
+                          Catch::Contains("\nadvice: look at the network") &&
+                          !Catch::Contains("tgi doctor"));
+}
+
+TEST_CASE("values of generation flags are explained in the user's words") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const Ran zero = home.run({"generate", "hi", "--temperature", "0"});
+  CHECK(zero.exit_status == 2);
+  CHECK_THAT(zero.err, Catch::Contains("--temperature: expected") &&
+                           Catch::Contains("without it the likeliest token is taken each time"));
+  const Ran stop = home.run({"generate", "hi", "--stop", "a", "--stop", ""});
+  CHECK(stop.exit_status == 2);
+  CHECK_THAT(stop.err, Catch::Contains("--stop: expected") && !Catch::Contains("stop.0"));
+}
+
+TEST_CASE("a seed that nothing draws from is mentioned") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model(answer));
+  const Ran idle = home.run({"generate", "hi", "--seed", "7"});
+  CHECK(idle.exit_status == 0);
+  CHECK(idle.out == "hello\n");
+  CHECK_THAT(idle.err, Catch::StartsWith("the seed has no effect"));
+  for (const char* flag : {"--temperature", "--top-p", "--min-p", "--typical-p"}) {
+    CHECK(home.run({"generate", "hi", "--seed", "7", flag, "0.5"}).err.empty());
+  }
+  CHECK(home.run({"generate", "hi", "--seed", "7", "--do-sample"}).err.empty());
+}
+
+TEST_CASE("a disk that is too small is described in units that fit") {
+  const Home home;
+  const NewFolder folder(home.file("model"));
+  CHECK_THROWS_WITH(folder.require_space(int64_t{5'000'000'000'000'000}),
+                    Catch::Contains("needs 5000 TB, but the disk has "));
+}
+
+}  // namespace tgi
