@@ -54,8 +54,14 @@ class FakeWorkers final : public WorkerGroup {
       known.push_back(id);
       result.sampled.push_back({.token = {.id = id, .logprob = -0.5F}, .top_tokens = {}});
     }
-    for (const ScoreRow& row : batch.score_rows)
+    for (const ScoreRow& row : batch.score_rows) {
       result.scores.push_back(static_cast<float>(-row.target_id));
+      auto& tops = result.score_tops.emplace_back();
+      for (int32_t i = 0; i < row.num_top; ++i) {
+        tops.push_back(
+            {.id = row.target_id + i, .logprob = static_cast<float>(-row.target_id - i)});
+      }
+    }
     results_.push_back(std::move(result));
     return static_cast<Ticket>(num_steps_);
   }

@@ -122,7 +122,18 @@ TEST_CASE("log-probabilities are those of the raw logits, whatever was done to p
           Approx(std::log(p[static_cast<size_t>(sampled.token.id)])).margin(1e-6));
     CHECK(top_ids(sampled) == std::vector<int32_t>{1, 0, 3, 2});
     CHECK(sampled.top_tokens[3].logprob == Approx(std::log(p[2])).margin(1e-6));
-    CHECK(score_row(logits.data(), 4, 3, c.math) == Approx(std::log(p[3])).margin(1e-6));
+    SamplerScratch scratch(4);
+    std::vector<TokenScore> top = {{.id = 9}};  // of an earlier row
+    const auto score = [&](const ScoreRow& asked) {
+      return score_row(logits.data(), 4, asked, c.math, scratch, top);
+    };
+    CHECK(score({.target_id = 3}) == Approx(std::log(p[3])).margin(1e-6));
+    CHECK(top.empty());
+    CHECK(score({.target_id = 3, .num_top = 2}) == Approx(std::log(p[3])).margin(1e-6));
+    REQUIRE(top.size() == 2);
+    CHECK(top[0].id == 1);
+    CHECK(top[1].id == 0);
+    CHECK(top[1].logprob == score({.target_id = 0}));  // the same bits, so that they compare
   }
 }
 
@@ -245,7 +256,12 @@ TEST_CASE("broken logits do not break the sampler") {
         CHECK(sample({3e38F, 1.0F}, params, {.history = {{1, 1}}}, c.math).token.id == 0);
       }
     }
-    CHECK(score_row(Floats{nan, 1.0F}.data(), 2, 0, c.math) == -kInfinity);
+    SamplerScratch scratch(2);
+    std::vector<TokenScore> top;
+    CHECK(score_row(Floats{nan, 1.0F}.data(), 2, {.target_id = 0, .num_top = 2}, c.math, scratch,
+                    top) == -kInfinity);
+    REQUIRE(top.size() == 1);
+    CHECK(top[0].id == 1);
   }
 }
 
