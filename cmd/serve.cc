@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/paths.h"
 #include "base/unique_fd.h"
+#include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
 #include "cmd/http/stream_pump.h"
@@ -29,7 +30,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLastWords{5000};  // for the final error events of cut-off streams
-constexpr int kConnectionsBeyondRequests = 1024;
 
 // SIGTERM, Ctrl-C and SIGHUP as a descriptor. Made before any thread, so that all have them
 // blocked.
@@ -118,9 +118,9 @@ void serve_until_signal(http::HttpServer& server,
   take_signal(signals);
   service.draining = true;
   log.event(LogLevel::kInfo, "shutting down",
-            {{"running", service.permits.num_taken()}, {"timeout_ms", drain_timeout.count()}});
+            {{"running", service.num_unanswered.load()}, {"timeout_ms", drain_timeout.count()}});
   const auto deadline = std::chrono::steady_clock::now() + drain_timeout;
-  while (service.permits.num_taken() > 0 && std::chrono::steady_clock::now() < deadline) {
+  while (service.num_unanswered > 0 && std::chrono::steady_clock::now() < deadline) {
     if (::poll(&signal, 1, 20) > 0) break;
   }
   fire(cut_off);
@@ -135,7 +135,9 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   ServeOptions options = resolve_serve_flags(flags);
   for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
   const UniqueFd signals = block_signals();
-  raise_descriptor_limit();  // a stream needs two
+  const http::DescriptorBudget descriptors =
+      http::plan_descriptors(raise_descriptor_limit(), options.max_concurrent_requests);
+  options.max_concurrent_requests = descriptors.num_requests;
   const std::string socket = common.socket.empty() ? default_socket_path() : common.socket;
   const ipc::Client starter({.socket_path = socket, .cancel_fd = signals.get()});
   ipc::StartOptions start;
@@ -144,6 +146,10 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   start.on_notice = [&](const std::string& line) {
     options.json_output ? log.event(LogLevel::kInfo, line) : Session::say(line);
   };
+  if (!descriptors.notice.empty()) {
+    options.json_output ? log.event(LogLevel::kWarn, descriptors.notice)
+                        : Session::say("warning: " + descriptors.notice);
+  }
   if (!options.model.empty()) {
     ResolveOptions resolve{.revision = options.revision,
                            .cache_dir = options.cache_dir,
@@ -181,8 +187,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   http::ServerOptions server_options;
   server_options.host = options.host;
   server_options.port = options.port;
-  server_options.max_connections =
-      static_cast<int>(limits.max_concurrent_requests) + kConnectionsBeyondRequests;
+  server_options.max_connections = static_cast<int>(descriptors.num_connections);
   server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
   http::HttpServer server(server_options, gateway);
   const std::string url = http_url(options.host, static_cast<uint16_t>(server.port()));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tgi::http {
 namespace {
@@ -39,7 +40,12 @@ Scope::Scope(Service& service, const Request& request, std::string route)
 }
 
 Scope::~Scope() {
-  service_.permits.give_back(num_permits_);
+  give_back_permits();
+  if (record_.is_generation) --service_.num_unanswered;
+}
+
+void Scope::give_back_permits() {
+  service_.permits.give_back(std::exchange(num_permits_, 0));
 }
 
 double Scope::elapsed_s() const {
@@ -49,6 +55,7 @@ double Scope::elapsed_s() const {
 void Scope::begin_generation(int64_t num_sequences) {
   if (!record_.is_generation) {
     record_.is_generation = true;
+    ++service_.num_unanswered;
     service_.metrics.request_started();
   }
   if (service_.draining) {

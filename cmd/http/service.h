@@ -65,6 +65,8 @@ struct Service {
   StreamPumps* pumps = nullptr;
   OtlpExporter* exporter = nullptr;   // (optional)
   std::atomic<bool> draining{false};  // no new work
+  // Requests to generate whose last byte is not written yet; their permits are back before that.
+  std::atomic<int64_t> num_unanswered{0};
 };
 
 // One HTTP request from its handler's first line until its last byte was written. Shared by the
@@ -72,7 +74,7 @@ struct Service {
 class Scope {
  public:
   Scope(Service& service, const Request& request, std::string route);
-  ~Scope();  // gives the permits back
+  ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
@@ -86,6 +88,10 @@ class Scope {
 
   // The request is one to generate. Throws the error that TGI gives when there is no permit left.
   void begin_generation(int64_t num_sequences);
+
+  // The daemon is done with the request, or never had it. Called before the last bytes are written:
+  // a client that asks again as soon as it has them must find its place free. May be called again.
+  void give_back_permits();
 
   // A token of sequence `choice` went out to the client.
   void token_written(size_t choice);

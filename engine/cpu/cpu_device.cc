@@ -122,6 +122,7 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   }
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
+  result_.score_tops.resize(batch.score_rows.size());
   const auto num_logit_rows =
       static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size());
   forward.run(batch.num_tokens(), num_logit_rows);
