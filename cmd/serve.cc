@@ -23,6 +23,7 @@
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
 #include "cmd/serve_daemon.h"
+#include "cmd/serve_watch.h"
 
 namespace tgi {
 namespace {
@@ -53,7 +54,8 @@ void fire(const UniqueFd& event) {
 
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
-  out.model_id = options.model.empty() ? shown_model(model.name) : options.model;
+  const bool is_as_asked = !options.model.empty() && model.name == options.model_path;
+  out.model_id = is_as_asked ? options.model : shown_model(model.name);
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
   out.max_concurrent_requests = options.max_concurrent_requests;
@@ -67,6 +69,18 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.max_client_batch_size = options.max_client_batch_size;
   out.validation_workers = options.validation_workers;
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
+  return out;
+}
+
+// The same for a model that took the place of the first: what was asked for then still bounds it,
+// what the new one allows does too.
+http::ApiOptions options_of_another(const ServeOptions& options, const ipc::ModelStatus& model) {
+  http::ApiOptions out = api_options(options, model);
+  out.max_total_tokens = std::min(out.max_total_tokens, model.max_total_tokens);
+  out.max_input_tokens = std::min(out.max_input_tokens, out.max_total_tokens - 1);
+  out.max_best_of = std::min(out.max_best_of, model.max_best_of);
+  out.max_stop_sequences = std::min(out.max_stop_sequences, model.max_stop_sequences);
+  out.max_top_n_tokens = std::min(out.max_top_n_tokens, model.max_top_n_tokens);
   return out;
 }
 
@@ -161,7 +175,6 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     options.model_path = resolve_model(options.model, resolve);
   }
   const ipc::Status status = prepare_served_model(starter, options, start);
-  ::signal(SIGCHLD, SIG_IGN);  // a daemon that was started for this may end before it
 
   const http::ApiOptions limits = api_options(options, *status.model);
   check_limits(limits, *status.model);
@@ -184,6 +197,20 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .exporter = exporter.get()};
   http::Gateway gateway(
       {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
+  // Outlives the server, whose threads ask it.
+  ServeWatch watch({.socket_path = socket,
+                    .serve = options,
+                    .daemon = static_cast<pid_t>(status.pid),
+                    .model = status.model->name,
+                    .on_model =
+                        [&](const ipc::Status& now) {
+                          service.options.set(options_of_another(options, *now.model));
+                        },
+                    .on_event =
+                        [&](bool is_trouble, const std::string& text) {
+                          log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
+                        }});
+  service.daemon_trouble = [&watch] { return watch.trouble(); };
   http::ServerOptions server_options;
   server_options.host = options.host;
   server_options.port = options.port;

@@ -27,11 +27,14 @@ std::vector<std::string> all_of(const Request& request, std::string_view name) {
 }  // namespace
 
 Scope::Scope(Service& service, const Request& request, std::string route)
-    : service_(service), peer_fd_(request.peer_fd), arrived_at_(request.arrived_at) {
+    : service_(service),
+      options_(service.options.get()),
+      peer_fd_(request.peer_fd),
+      arrived_at_(request.arrived_at) {
   record_.method = request.method;
   record_.route = std::move(route);
   record_.path = request.path;
-  record_.model = service.options.model_id;
+  record_.model = options_->model_id;
   record_.started_at = request.arrived_at_system;
   record_.trace_in =
       read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));

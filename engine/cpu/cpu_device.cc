@@ -67,6 +67,10 @@ int32_t CpuDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
+  if (layout.head_dim > kMaxHeadDim) {
+    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
+                                                layout.head_dim, kMaxHeadDim));
+  }
   return PanelKvCache::bytes(layout);
 }
 
@@ -84,10 +88,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
 
 void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   TGI_CHECK(slots.block_size == kv.block_size);
-  if (kv.head_dim > kMaxHeadDim) {
-    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
-                                                kv.head_dim, kMaxHeadDim));
-  }
+  (void)kv_bytes(kv);  // throws for what is not supported
   slot_layout_ = slots;
   kv_ = std::make_unique<PanelKvCache>(kv, kernels_.pair_order);
   slots_ = std::make_unique<SlotTable>(slots);

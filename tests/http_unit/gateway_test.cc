@@ -15,7 +15,7 @@ struct Served {
 
   Metrics metrics{{.max_input_tokens = 31, .max_total_tokens = 32, .trace_counts = {}}};
   RequestLog log{{.json = true, .level = LogLevel::kOff}};
-  Service service{.options = {.model_id = "acme/model", .compute_type = "cpu"},
+  Service service{.options = ApiOptions{.model_id = "acme/model", .compute_type = "cpu"},
                   .daemon = {.socket_path = "/nowhere/at/all"},
                   .permits = Permits(8),
                   .metrics = metrics,
