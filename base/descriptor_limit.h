@@ -5,13 +5,20 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+
 namespace tgi {
 
-inline void raise_descriptor_limit() {
+// Returns the limit that holds from now on.
+inline int64_t raise_descriptor_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return INT_MAX;
+  const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
 }
 
 }  // namespace tgi

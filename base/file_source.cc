@@ -1,29 +1,51 @@
 #include "base/file_source.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/mapped_file.h"
+#include "base/regular_file.h"
 
 namespace tgi {
 namespace {
 
-[[noreturn]] void fail_system(const std::string& path, int reason) {
-  const Code code = reason == ENOENT ? Code::kNotFound : Code::kInvalidArgument;
-  throw Error(code, fmt::format("{}: {}", path, std::strerror(reason)));
-}
+// Up to this size a copy costs little and nothing can happen to it any more; texts are parsed from
+// one. Larger ones are weights.
+constexpr size_t kMaxCopiedBytes = size_t{32} << 20;
+
+// A file of a folder, for reading.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) {
+    const RegularFile file = open_regular_file(path);
+    if (file.size > kMaxCopiedBytes) {
+      mapped_.emplace(file, path);
+    } else {
+      copy_ = read_to_end(file, path);
+    }
+  }
+
+  std::span<const std::byte> bytes() const {
+    return mapped_ ? mapped_->bytes() : std::as_bytes(std::span(copy_));
+  }
+  void check_intact() const {
+    if (mapped_) mapped_->check_intact();
+  }
+  void release(std::span<const std::byte> bytes) const {
+    const std::byte* const begin = this->bytes().data();
+    const bool is_ours = bytes.data() >= begin && bytes.data() < begin + this->bytes().size();
+    if (mapped_ && is_ours) mapped_->release(bytes);
+  }
+
+ private:
+  std::string copy_;
+  std::optional<MappedFile> mapped_;
+};
 
 class FolderSource final : public FileSource {
  public:
@@ -34,7 +56,7 @@ class FolderSource final : public FileSource {
     if (const auto it = files_.find(name); it != files_.end()) return it->second.bytes();
     std::error_code error;
     if (!std::filesystem::exists(describe(name), error)) return std::nullopt;
-    return files_.emplace(name, MappedFile(describe(name))).first->second.bytes();
+    return files_.try_emplace(name, describe(name)).first->second.bytes();
   }
 
   std::vector<std::string> names() const override {
@@ -50,16 +72,19 @@ class FolderSource final : public FileSource {
   std::string describe(const std::string& name) const override { return folder_ + "/" + name; }
 
   void release(std::span<const std::byte> bytes) const override {
-    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-    const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, file] : files_) file.release(bytes);
+  }
+
+  void check_intact() const override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, file] : files_) file.check_intact();
   }
 
  private:
   const std::string folder_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, MappedFile> files_;  // guarded by mutex_
+  mutable std::map<std::string, OpenFile> files_;  // guarded by mutex_
 };
 
 class EmbeddedSource final : public FileSource {
@@ -89,28 +114,6 @@ class EmbeddedSource final : public FileSource {
 };
 
 }  // namespace
-
-MappedFile::MappedFile(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail_system(path, errno);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) fail_system(path, errno);
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(Code::kInvalidArgument, fmt::format("{}: not a regular file", path));
-  }
-  size_ = static_cast<size_t>(status.st_size);
-  if (size_ == 0) return;
-  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd.get(), 0);
-  if (mapped == MAP_FAILED) fail_system(path, errno);
-  data_ = static_cast<const std::byte*>(mapped);
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 void FileSource::release(std::span<const std::byte> /*bytes*/) const {}
 

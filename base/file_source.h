@@ -1,9 +1,12 @@
-// The files of a model by name, wherever they are: a folder (mapped into memory) or the executable
-// itself (the demo model). Views stay valid as long as the source. Safe to read from several
-// threads.
+// The files of a model by name, wherever they are: a folder or the executable itself (the demo
+// model). Views stay valid as long as the source. Safe to read from several threads.
+//
+// Of a folder small files are read into memory, large ones are mapped (mapped_file.h). Whoever has
+// read from a source calls check_intact before it trusts what it made of it.
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,22 +15,6 @@
 #include <vector>
 
 namespace tgi {
-
-class MappedFile {
- public:
-  // Throws kNotFound or kInvalidArgument with the system's reason.
-  explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&&) = delete;
-  MappedFile(const MappedFile&) = delete;
-
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  size_t size_ = 0;
-};
 
 class FileSource {
  public:
@@ -47,12 +34,30 @@ class FileSource {
   // that their memory need not stay resident. (optional: does nothing by default)
   virtual void release(std::span<const std::byte> bytes) const;
 
+  // Throws kInvalidArgument naming the first file of which some could not be read, because it was
+  // cut short since it was opened or its disk fails. (optional: nothing can happen to it)
+  virtual void check_intact() const {}
+
   std::optional<std::string_view> find_text(const std::string& name) const;
 
   // Throws kNotFound naming the file when it is not there.
   std::span<const std::byte> require(const std::string& name) const;
   std::string_view require_text(const std::string& name) const;
 };
+
+// What `make` makes of the files, when all that it read was there; else what check_intact throws,
+// whatever `make` thought of it.
+template <typename Make>
+auto made_of_intact(const FileSource& files, Make make) {
+  try {
+    auto made = make();
+    files.check_intact();
+    return made;
+  } catch (const std::exception&) {
+    files.check_intact();
+    throw;
+  }
+}
 
 // Throws kNotFound when `folder` is not there and kInvalidArgument when it is not a folder.
 std::unique_ptr<FileSource> open_folder(const std::string& folder);

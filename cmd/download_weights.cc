@@ -47,7 +47,7 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
   app.add_option(
          "model", flags.model,
          "ORG/NAME or ORG/NAME@REVISION of the hub, s3://BUCKET/PREFIX, https://HOST/FOLDER, or "
-         "a folder, which is only looked at")
+         "a folder, where only a torch checkpoint is converted")
       ->type_name("MODEL")
       ->required();
   app.add_option("--revision", flags.revision, "a branch, a tag or a commit; default main")

@@ -60,9 +60,11 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
   Session session(common);
-  const std::string model = resolve_model(flags.model, {.revision = flags.revision,
-                                                        .offline = flags.offline,
-                                                        .cancel_fd = session.interrupt().fd()});
+  const std::string model =
+      resolve_model(flags.model, {.revision = flags.revision,
+                                  .offline = flags.offline,
+                                  .needs_weights = flags.load_format != "dummy",
+                                  .cancel_fd = session.interrupt().fd()});
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
   const ipc::LoadParams params{

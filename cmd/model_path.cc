@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cmd/advised_error.h"
+#include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/install_record.h"
@@ -27,9 +28,25 @@ std::string absolute_model(const std::string& model) {
   return path;
 }
 
+static download::FetchedModel fetch(const download::FetchRequest& request,
+                                    const ResolveOptions& options) {
+  const auto kind = options.on_line ? download::ProgressKind::kLines : download::kind_for_stderr();
+  const auto write = [&](const std::string& text) {
+    if (!options.on_line) return fmt::print(stderr, "{}", text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) options.on_line(line);
+  };
+  return download::run_fetch(request, kind, options.cancel_fd, write);
+}
+
 std::string resolve_model(const std::string& model, const ResolveOptions& options) {
   download::refuse_gguf(model);
-  if (!download::is_remote(model)) return absolute_model(model);
+  if (!download::is_remote(model)) {
+    const std::string path = absolute_model(model);
+    const bool converts =
+        model != "demo" && options.needs_weights && download::needs_conversion(path);
+    return converts ? fetch(download::request_for(path), options).path : path;
+  }
   download::FetchRequest request = download::request_for(model);
   request.revision = options.revision;
   request.offline = options.offline;
@@ -41,14 +58,8 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     (void)download::record_install(request, *found);
     return found->path;
   }
-  const auto kind = options.on_line ? download::ProgressKind::kLines : download::kind_for_stderr();
-  const auto write = [&](const std::string& text) {
-    if (!options.on_line) return fmt::print(stderr, "{}", text);
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) options.on_line(line);
-  };
   try {
-    return download::run_fetch(request, kind, options.cancel_fd, write).path;
+    return fetch(request, options).path;
   } catch (const Error& error) {
     if (error.code() != Code::kNotFound && error.code() != Code::kUnavailable) throw;
     const std::string message =

@@ -11,16 +11,18 @@ namespace tgi {
 std::string absolute_model(const std::string& model);
 
 struct ResolveOptions {
-  std::string revision{};   // of a model of the hub; empty: main, or the one in its name
-  std::string cache_dir{};  // empty: huggingface_hub's
-  bool offline = false;     // never ask anybody
+  std::string revision{};     // of a model of the hub; empty: main, or the one in its name
+  std::string cache_dir{};    // empty: huggingface_hub's
+  bool offline = false;       // never ask anybody
+  bool needs_weights = true;  // false: a folder's torch checkpoint is left as it is
   int cancel_fd = -1;
   // Gets the lines about a download (optional); without it they go to stderr, on a terminal with a
   // display.
   std::function<void(const std::string&)> on_line{};
 };
 
-// What the daemon is told: "demo", or the absolute path of a folder. A folder of that name goes
+// What the daemon is told: "demo", or the absolute path of a folder: of its conversion, when it has
+// weights of torch only (converted.h). A folder of that name goes
 // before a model of the hub, an s3:// or https:// address; those are downloaded when they are not
 // in the cache as a whole, and in that case only is anybody asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);

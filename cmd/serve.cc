@@ -17,11 +17,13 @@
 #include "base/log.h"
 #include "base/paths.h"
 #include "base/unique_fd.h"
+#include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
 #include "cmd/serve_daemon.h"
+#include "cmd/serve_watch.h"
 
 namespace tgi {
 namespace {
@@ -29,7 +31,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLastWords{5000};  // for the final error events of cut-off streams
-constexpr int kConnectionsBeyondRequests = 1024;
 
 // SIGTERM, Ctrl-C and SIGHUP as a descriptor. Made before any thread, so that all have them
 // blocked.
@@ -53,7 +54,8 @@ void fire(const UniqueFd& event) {
 
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
-  out.model_id = options.model.empty() ? shown_model(model.name) : options.model;
+  const bool is_as_asked = !options.model.empty() && model.name == options.model_path;
+  out.model_id = is_as_asked ? options.model : shown_model(model.name);
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
   out.max_concurrent_requests = options.max_concurrent_requests;
@@ -67,6 +69,18 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.max_client_batch_size = options.max_client_batch_size;
   out.validation_workers = options.validation_workers;
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
+  return out;
+}
+
+// The same for a model that took the place of the first: what was asked for then still bounds it,
+// what the new one allows does too.
+http::ApiOptions options_of_another(const ServeOptions& options, const ipc::ModelStatus& model) {
+  http::ApiOptions out = api_options(options, model);
+  out.max_total_tokens = std::min(out.max_total_tokens, model.max_total_tokens);
+  out.max_input_tokens = std::min(out.max_input_tokens, out.max_total_tokens - 1);
+  out.max_best_of = std::min(out.max_best_of, model.max_best_of);
+  out.max_stop_sequences = std::min(out.max_stop_sequences, model.max_stop_sequences);
+  out.max_top_n_tokens = std::min(out.max_top_n_tokens, model.max_top_n_tokens);
   return out;
 }
 
@@ -118,9 +132,9 @@ void serve_until_signal(http::HttpServer& server,
   take_signal(signals);
   service.draining = true;
   log.event(LogLevel::kInfo, "shutting down",
-            {{"running", service.permits.num_taken()}, {"timeout_ms", drain_timeout.count()}});
+            {{"running", service.num_unanswered.load()}, {"timeout_ms", drain_timeout.count()}});
   const auto deadline = std::chrono::steady_clock::now() + drain_timeout;
-  while (service.permits.num_taken() > 0 && std::chrono::steady_clock::now() < deadline) {
+  while (service.num_unanswered > 0 && std::chrono::steady_clock::now() < deadline) {
     if (::poll(&signal, 1, 20) > 0) break;
   }
   fire(cut_off);
@@ -135,7 +149,9 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   ServeOptions options = resolve_serve_flags(flags);
   for (const std::string& warning : options.warnings) Session::say("warning: " + warning);
   const UniqueFd signals = block_signals();
-  raise_descriptor_limit();  // a stream needs two
+  const http::DescriptorBudget descriptors =
+      http::plan_descriptors(raise_descriptor_limit(), options.max_concurrent_requests);
+  options.max_concurrent_requests = descriptors.num_requests;
   const std::string socket = common.socket.empty() ? default_socket_path() : common.socket;
   const ipc::Client starter({.socket_path = socket, .cancel_fd = signals.get()});
   ipc::StartOptions start;
@@ -144,6 +160,10 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   start.on_notice = [&](const std::string& line) {
     options.json_output ? log.event(LogLevel::kInfo, line) : Session::say(line);
   };
+  if (!descriptors.notice.empty()) {
+    options.json_output ? log.event(LogLevel::kWarn, descriptors.notice)
+                        : Session::say("warning: " + descriptors.notice);
+  }
   if (!options.model.empty()) {
     ResolveOptions resolve{.revision = options.revision,
                            .cache_dir = options.cache_dir,
@@ -155,7 +175,6 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     options.model_path = resolve_model(options.model, resolve);
   }
   const ipc::Status status = prepare_served_model(starter, options, start);
-  ::signal(SIGCHLD, SIG_IGN);  // a daemon that was started for this may end before it
 
   const http::ApiOptions limits = api_options(options, *status.model);
   check_limits(limits, *status.model);
@@ -178,11 +197,24 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .exporter = exporter.get()};
   http::Gateway gateway(
       {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
+  // Outlives the server, whose threads ask it.
+  ServeWatch watch({.socket_path = socket,
+                    .serve = options,
+                    .daemon = static_cast<pid_t>(status.pid),
+                    .model = status.model->name,
+                    .on_model =
+                        [&](const ipc::Status& now) {
+                          service.options.set(options_of_another(options, *now.model));
+                        },
+                    .on_event =
+                        [&](bool is_trouble, const std::string& text) {
+                          log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
+                        }});
+  service.daemon_trouble = [&watch] { return watch.trouble(); };
   http::ServerOptions server_options;
   server_options.host = options.host;
   server_options.port = options.port;
-  server_options.max_connections =
-      static_cast<int>(limits.max_concurrent_requests) + kConnectionsBeyondRequests;
+  server_options.max_connections = static_cast<int>(descriptors.num_connections);
   server_options.max_body_bytes = static_cast<size_t>(options.payload_limit);
   http::HttpServer server(server_options, gateway);
   const std::string url = http_url(options.host, static_cast<uint16_t>(server.port()));

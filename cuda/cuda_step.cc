@@ -193,19 +193,25 @@ const StepResult& CudaDevice::wait(Ticket ticket) {
   wait_for(flight.done);
   clock_.end();
   const auto* const rows = static_cast<const SampledRow*>(flight.results.data());
+  const auto take_tops = [](const SampledRow& row, std::vector<TokenScore>& out) {
+    out.clear();
+    for (int32_t k = 0; k < row.num_top; ++k) {
+      out.push_back({.id = row.top_ids[k], .logprob = row.top_logprobs[k]});
+    }
+  };
   result_.sampled.resize(static_cast<size_t>(flight.num_sampled));
   for (int32_t i = 0; i < flight.num_sampled; ++i) {
-    const SampledRow& row = rows[i];
     SampledToken& out = result_.sampled[static_cast<size_t>(i)];
-    out.token = {.id = row.id, .logprob = row.logprob};
-    out.top_tokens.clear();
-    for (int32_t k = 0; k < row.num_top; ++k) {
-      out.top_tokens.push_back({.id = row.top_ids[k], .logprob = row.top_logprobs[k]});
-    }
+    out.token = {.id = rows[i].id, .logprob = rows[i].logprob};
+    take_tops(rows[i], out.top_tokens);
   }
   result_.scores.clear();
-  for (int32_t i = 0; i < flight.num_scores; ++i)
-    result_.scores.push_back(rows[flight.num_sampled + i].logprob);
+  result_.score_tops.resize(static_cast<size_t>(flight.num_scores));
+  for (int32_t i = 0; i < flight.num_scores; ++i) {
+    const SampledRow& row = rows[flight.num_sampled + i];
+    result_.scores.push_back(row.logprob);
+    take_tops(row, result_.score_tops[static_cast<size_t>(i)]);
+  }
   return result_;
 }
 

@@ -108,7 +108,11 @@ size_t fill_step(const Batch& batch,
     *row++ = {.row = sample.row, .slot = sample.slot, .position = sample.position, .target_id = 0};
   }
   for (const ScoreRow& score : batch.score_rows) {
-    *row++ = {.row = score.row, .slot = -1, .position = 0, .target_id = score.target_id};
+    *row++ = {.row = score.row,
+              .slot = -1,
+              .position = 0,
+              .target_id = score.target_id,
+              .num_top = score.num_top};
   }
   std::fill(row, host.logit_rows + shape.num_logit_rows,
             LogitRow{.row = 0, .slot = nobody, .position = 0, .target_id = 0});

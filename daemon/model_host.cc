@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <new>
+#include <optional>
 #include <thread>
 
 #include "base/log.h"
@@ -88,32 +90,83 @@ void ModelHost::announce_load(const ModelOptions& options) {
   detail_ = options.model;
 }
 
-void ModelHost::load(const ModelOptions& options) {
-  // What is wrong with the files is told before the model that serves now gives way.
-  if (current() != nullptr) ServedModel::check(options);
-  begin("loading", options.model);
-  std::shared_ptr<ServedModel> loaded;
-  try {
-    drop_current();
-    {
-      const std::lock_guard lock(mutex_);
-      phase_ = "loading";
-    }
-    ModelOptions stoppable = options;
-    stoppable.stop = stop_.get_token();
-    loaded = ServedModel::load(stoppable);
-  } catch (const std::exception& error) {
-    const std::lock_guard lock(mutex_);
-    busy_ = false;
-    phase_ = "failed";
-    detail_ = error.what();
-    throw;
-  }
+void ModelHost::set_loading(const std::string& model) {
+  const std::lock_guard lock(mutex_);
+  phase_ = "loading";
+  detail_ = model;
+}
+
+void ModelHost::set_ready(std::unique_ptr<ServedModel> model) {
   const std::lock_guard lock(mutex_);
   busy_ = false;
-  model_ = std::move(loaded);
+  model_ = std::move(model);
   phase_ = "ready";
   detail_.clear();
+}
+
+void ModelHost::set_failed(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  busy_ = false;
+  phase_ = "failed";
+  detail_ = reason;
+}
+
+// Null when nothing serves: then there is nothing to lose, and the load itself finds what is wrong.
+std::unique_ptr<PreparedModel> ModelHost::prepare_beside_current(
+    const ModelOptions& options) const {
+  const std::shared_ptr<ServedModel> serving = current();
+  if (serving == nullptr) return nullptr;
+  std::unique_ptr<PreparedModel> prepared = prepare_model(options);
+  check_fits(*prepared, *serving);
+  return prepared;
+}
+
+Error ModelHost::load_again(const ModelOptions& before, const Error& failure) {
+  const auto with = [&](const std::string& outcome) {
+    return Error(failure.code(), fmt::format("{}; {}", failure.what(), outcome));
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return failure;
+  }
+  log_warn("a load failed, the model before is loaded again",
+           {{"error", failure.what()}, {"model", before.model}});
+  set_loading(before.model);
+  try {
+    set_ready(ServedModel::load(before));
+    return with(fmt::format("{}, which served before, was loaded again", before.model));
+  } catch (const std::exception& error) {
+    return with(
+        fmt::format("{}, which served before, could not be loaded again ({}), so that there is no "
+                    "model now; load one with: tgi load PATH",
+                    before.model, error.what()));
+  }
+}
+
+void ModelHost::load(const ModelOptions& options) {
+  ModelOptions stoppable = options;
+  stoppable.stop = stop_.get_token();
+  std::unique_ptr<PreparedModel> prepared = prepare_beside_current(stoppable);
+  begin("loading", options.model);
+  std::optional<ModelOptions> before;
+  std::optional<Error> failure;
+  try {
+    if (const auto serving = current()) before = serving->options();
+    drop_current();
+    set_loading(options.model);
+    if (prepared == nullptr) prepared = prepare_model(stoppable);
+    set_ready(ServedModel::load(std::move(prepared)));
+    return;
+  } catch (const Error& error) {
+    failure = error;
+  } catch (const std::bad_alloc&) {
+    failure.emplace(Code::kOutOfMemory, "the daemon has no memory left for this model");
+  } catch (const std::exception& error) {
+    failure.emplace(Code::kInternal, error.what());
+  }
+  if (before) failure = load_again(*before, *failure);
+  if (phase() != "ready") set_failed(failure->what());
+  throw Error(*failure);
 }
 
 void ModelHost::unload() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "engine/runtime/prepared_model.h"
 #include "engine/runtime/served_model.h"
 
 namespace tgi::daemon {
@@ -27,9 +28,11 @@ class ModelHost {
 
   // Blocks until the model is ready. A model that was there before finishes its requests first (up
   // to the drain timeout) and is dropped before the new one takes memory. Throws what
-  // ServedModel::load throws: for files that are missing or wrong the model that was there stays;
-  // for damaged weights or short memory there is none then. Throws kOverloaded when another load
-  // or unload is under way.
+  // prepare_model, check_fits and ServedModel::load throw. The first two find what can be known
+  // before the weights are read, and the model that was there serves on. After damaged weights, a
+  // failing disk or memory that somebody else took meanwhile it is loaded again, and the error says
+  // so, or why that did not work either. Throws kOverloaded when another load or unload is under
+  // way.
   void load(const ModelOptions& options);
 
   // The phase is "loading" from now on, before load is called on another thread: who asks in
@@ -51,6 +54,11 @@ class ModelHost {
  private:
   void begin(const std::string& phase, const std::string& detail);
   void drop_current();
+  void set_loading(const std::string& model);
+  void set_ready(std::unique_ptr<ServedModel> model);
+  void set_failed(const std::string& reason);
+  std::unique_ptr<PreparedModel> prepare_beside_current(const ModelOptions& options) const;
+  Error load_again(const ModelOptions& before, const Error& failure);
 
   const std::chrono::milliseconds drain_timeout_;
   mutable std::mutex mutex_;

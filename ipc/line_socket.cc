@@ -38,8 +38,11 @@ sockaddr_un address_of(const std::string& path) {
 
 UniqueFd new_socket() {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) throw Error(Code::kOutOfMemory, fmt::format("socket: {}", std::strerror(errno)));
-  return fd;
+  if (fd) return fd;
+  // Others of this process will close theirs: whoever asks later may fare better.
+  const bool is_passing = errno == EMFILE || errno == ENFILE;
+  throw Error(is_passing ? Code::kOverloaded : Code::kOutOfMemory,
+              fmt::format("socket: {}", std::strerror(errno)));
 }
 
 int connect_to(int fd, const sockaddr_un& address) {

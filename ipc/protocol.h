@@ -63,7 +63,8 @@ struct TokenBias {
 
 // How to pick tokens. Absent optionals mean "off" or "the model's default".
 struct GenerateParams {
-  std::optional<int64_t> max_new_tokens;  // absent: all that fits, max_total_tokens - prompt
+  // absent: all that fits, max_total_tokens - prompt; 0: the prompt alone is computed
+  std::optional<int64_t> max_new_tokens;
   bool do_sample = false;             // sampling is on as well when any of the next five is given
   std::optional<double> temperature;  // > 0
   std::optional<int64_t> top_k;       // > 0
@@ -116,6 +117,7 @@ struct TokenInfo {
   std::optional<double>
       logprob;  // natural log under the raw distribution; absent: none (first prompt token)
   bool special = false;
+  std::vector<uint8_t> bytes{};  // where they are not valid UTF-8, so that the text can't tell them
 };
 
 // The request has been checked and waits for its first step.
@@ -159,7 +161,9 @@ struct DoneEvent {
   SequenceResult best;
   std::vector<SequenceResult> others;    // best_of - 1 of them
   std::vector<TokenInfo> prompt_tokens;  // with prompt_logprobs
-  std::optional<uint64_t> seed;          // when sampling
+  std::vector<std::vector<TokenInfo>>
+      prompt_top_tokens{};       // and with top_n_tokens; a list per token, that of the first empty
+  std::optional<uint64_t> seed;  // when sampling
   int64_t num_prompt_tokens = 0;
   int64_t num_cached_tokens = 0;     // of the prompt, taken from the prefix cache
   int64_t num_truncated_tokens = 0;  // dropped from the left on the client's wish

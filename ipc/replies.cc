@@ -64,6 +64,7 @@ std::span<const Field<TokenInfo>> fields<TokenInfo>() {
       field<&TokenInfo::text>("text", kRequired),
       field<&TokenInfo::logprob>("logprob"),
       field<&TokenInfo::special>("special"),
+      field<&TokenInfo::bytes>("bytes", kLeaveOutEmpty),
   };
   return kFields;
 }
@@ -147,6 +148,7 @@ std::span<const Field<DoneEvent>> fields<DoneEvent>() {
   static constexpr std::array kFields = {
       field<&D::others>("others", kLeaveOutEmpty),
       field<&D::prompt_tokens>("prompt_tokens", kLeaveOutEmpty),
+      field<&D::prompt_top_tokens>("prompt_top_tokens", kLeaveOutEmpty),
       field<&D::seed>("seed"),
       field<&D::num_prompt_tokens>("num_prompt_tokens"),
       field<&D::num_cached_tokens>("num_cached_tokens"),

@@ -14,7 +14,9 @@ void write_token(const TokenInfo& token, JsonText& out) {
   if (!is_valid_utf8(token.text)) throw Error(Code::kInternal, "a token's text is not valid UTF-8");
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   if (token.logprob) out.raw(",\"logprob\":").number(*token.logprob);
-  out.raw(",\"special\":").boolean(token.special).raw("}");
+  out.raw(",\"special\":").boolean(token.special);
+  if (!token.bytes.empty()) out.raw(fmt::format(",\"bytes\":[{}]", fmt::join(token.bytes, ",")));
+  out.raw("}");
 }
 
 // Fills a TokenEvent from the events of nlohmann's parser. Any handler that returns false ends it:

@@ -1,6 +1,8 @@
 // Models whose weights are a torch checkpoint only: converted once to safetensors, in
 // $XDG_CACHE_HOME/tgi/converted/ORG--NAME/COMMIT. Not in the cache that is shared with
-// huggingface_hub: its snapshots hold what the hub has, and nothing else.
+// huggingface_hub: its snapshots hold what the hub has, and nothing else. Nor in a folder of the
+// user's own, which is converted to NAME/STATE there: the state is made of its path and of its
+// files' sizes and times, so that a folder that changes is converted anew.
 #pragma once
 
 #include <optional>
@@ -11,8 +13,8 @@
 
 namespace tgi::download {
 
-// Whether the chosen files have weights of torch and no safetensors.
-bool needs_conversion(const FetchedModel& model);
+// Whether the folder has weights of torch and no safetensors.
+bool needs_conversion(const std::string& folder);
 
 // Where its conversion is or will be.
 std::string converted_folder(const FetchedModel& model);

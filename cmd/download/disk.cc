@@ -10,10 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/decimal_size.h"
+#include "base/regular_file.h"
 #include "base/unique_fd.h"
 
 namespace tgi::download {
@@ -81,14 +80,7 @@ void write_whole(const std::string& path, std::string_view text) {
 }
 
 std::string read_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return "";
-    throw disk_error("read", path, errno);
-  }
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return exists(path) ? read_regular_file(path) : "";
 }
 
 int64_t free_bytes(const std::string& path) {

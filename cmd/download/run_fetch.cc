@@ -91,7 +91,7 @@ FetchedModel run_fetch(const FetchRequest& request,
 
 std::optional<FetchedModel> find_usable(const FetchRequest& request) {
   std::optional<FetchedModel> model = find_model(request);
-  if (!model || !needs_conversion(*model)) return model;
+  if (!model || !needs_conversion(model->path)) return model;
   model->path = converted_folder(*model);
   return exists(model->path + "/config.json") ? model : std::nullopt;
 }

@@ -77,10 +77,13 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
 "CompletionComplete": {"type": "object", "required": ["index", "text", "finish_reason"], "properties": {
   "index": {"type": "integer"}, "text": {"type": "string"}, "finish_reason": {"type": "string"},
   "logprobs": {"type": "object", "nullable": true}}},
+"CompletionPart": {"type": "object", "required": ["index", "text", "finish_reason"], "properties": {
+  "index": {"type": "integer"}, "text": {"type": "string"}, "finish_reason": {"type": "string", "nullable": true},
+  "logprobs": {"type": "object", "nullable": true}}},
 "Chunk": {"type": "object", "required": ["id", "object", "created", "model", "system_fingerprint", "choices"], "properties": {
   "id": {"type": "string"}, "object": {"type": "string", "enum": ["text_completion"]}, "created": {"type": "integer"},
   "model": {"type": "string"}, "system_fingerprint": {"type": "string"},
-  "choices": {"type": "array", "items": {"$ref": "#/components/schemas/CompletionComplete"}},
+  "choices": {"type": "array", "items": {"$ref": "#/components/schemas/CompletionPart"}},
   "usage": {"allOf": [{"$ref": "#/components/schemas/Usage"}], "nullable": true}}},
 "Info": {"type": "object", "required": ["model_id", "max_concurrent_requests", "max_best_of", "max_stop_sequences",
   "max_input_tokens", "max_total_tokens", "validation_workers", "max_client_batch_size", "router", "version"], "properties": {

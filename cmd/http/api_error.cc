@@ -4,6 +4,20 @@
 
 namespace tgi::http {
 
+namespace {
+
+// As soon as another request ends there is room: clients that know the header wait so long.
+constexpr std::string_view kRetryAfterSeconds = "1";
+
+Response with_retry(Response response) {
+  if (response.status == 429 || response.status == 503) {
+    response.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
+  }
+  return response;
+}
+
+}  // namespace
+
 ApiError validation_error(const std::string& rule) {
   return {422, "validation", "Input validation error: " + rule};
 }
@@ -76,7 +90,7 @@ Response native_error(const ApiError& error) {
   if (dynamic_cast<const BodyError*>(&error) != nullptr) {
     return plain_text(error.status(), error.what());
   }
-  return json_response(error.status(), native_error_json(error));
+  return with_retry(json_response(error.status(), native_error_json(error)));
 }
 
 ipc::OrderedJson openai_error_json(const ApiError& error) {
@@ -91,7 +105,7 @@ ipc::OrderedJson openai_error_json(const ApiError& error) {
 }
 
 Response openai_error(const ApiError& error) {
-  return json_response(error.status(), openai_error_json(error));
+  return with_retry(json_response(error.status(), openai_error_json(error)));
 }
 
 }  // namespace tgi::http

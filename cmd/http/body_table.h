@@ -1,12 +1,13 @@
 // JSON bodies to structs by tables of fields, and the same tables to the OpenAPI document, so that
 // what is documented is what is checked. A struct takes part by a specialisation of body_fields<T>.
 //
-// Reading is as lenient as TGI's: unknown members are passed over and null counts as absent, but a
-// value of the wrong type is refused with its path.
+// Null counts as absent. A value of the wrong type is refused with its path. A member that is in no
+// table is refused by its name: whoever sends it expects something of it.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -54,6 +55,29 @@ struct BodyField {
 
 template <typename T>
 std::span<const BodyField<T>> body_fields();
+
+// A member that clients of other servers send and that nothing here reads.
+struct ExtraField {
+  std::string_view name;
+  // A JSON array of the values that ask for nothing that is not done anyway; kAnything: all do.
+  std::string_view harmless;
+  std::string_view reason;  // why it is harmless, or what it would ask for
+};
+inline constexpr std::string_view kAnything = "*";
+
+// Those of T; a specialisation says which.
+template <typename T>
+std::span<const ExtraField> extra_fields() {
+  return {};
+}
+
+// Refuses a member that is not in the table of the body: takes it when it is a harmless one of
+// `extras`. `path` is its whole name, `known` what the body has.
+void check_extra_field(const std::string& path,
+                       const std::string& name,
+                       const OrderedJson& value,
+                       std::span<const ExtraField> extras,
+                       std::span<const std::string_view> known);
 
 // The name of T in the OpenAPI document.
 template <typename T>
@@ -127,6 +151,17 @@ void read_body_value(const OrderedJson& json, const std::string& path, std::vect
 }
 
 template <typename T>
+void check_extra_fields(const OrderedJson& json, const std::string& path) {
+  std::vector<std::string_view> known;
+  for (const BodyField<T>& field : body_fields<T>()) known.push_back(field.name);
+  for (const auto& item : json.items()) {
+    if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
+    check_extra_field(path.empty() ? item.key() : path + "." + item.key(), item.key(), item.value(),
+                      extra_fields<T>(), known);
+  }
+}
+
+template <typename T>
 void read_body_fields(const OrderedJson& json, const std::string& path, T& out) {
   if (!json.is_object()) fail_body_type(path.empty() ? "body" : path, "an object", json);
   for (const BodyField<T>& field : body_fields<T>()) {
@@ -139,6 +174,7 @@ void read_body_fields(const OrderedJson& json, const std::string& path, T& out) 
       fail_body(where, "missing field");
     }
   }
+  check_extra_fields<T>(json, path);
 }
 
 template <BodyStruct T>
@@ -226,6 +262,8 @@ OrderedJson field_schema(const BodyField<T>& field) {
   return out;
 }
 
+OrderedJson extra_field_schema(const ExtraField& extra);
+
 template <typename T>
 OrderedJson body_schema() {
   OrderedJson properties = OrderedJson::object();
@@ -234,9 +272,13 @@ OrderedJson body_schema() {
     properties[std::string(field.name)] = field_schema(field);
     if (field.required) required.push_back(field.name);
   }
+  for (const ExtraField& extra : extra_fields<T>()) {
+    properties[std::string(extra.name)] = extra_field_schema(extra);
+  }
   OrderedJson out = {{"type", "object"}};
   if (!required.empty()) out["required"] = required;
   out["properties"] = std::move(properties);
+  out["additionalProperties"] = false;
   return out;
 }
 

@@ -1,8 +1,10 @@
 #include "cmd/http/framing.h"
 
+#include <fmt/format.h>
 #include <strings.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace tgi::http {
 namespace {
@@ -15,7 +17,65 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+bool same_name(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Of a host with a port (RFC 3986, section 3.2): no path, no user, and no %XX, which no name of a
+// machine that listens here needs.
+bool is_authority(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("-._~:[]!$&'()*+,;=").find(static_cast<char>(c)) !=
+               std::string_view::npos;
+  });
+}
+
+// RFC 9112, section 3.2.
+std::string host_problem(const httplib::Request& request, const std::vector<Header>& headers) {
+  const auto is_host = [](const Header& header) { return same_name(header.name, "Host"); };
+  const auto count = std::count_if(headers.begin(), headers.end(), is_host);
+  if (count == 0 && request.version == "HTTP/1.0") return "";
+  if (count != 1) return fmt::format("expected one Host header, got {}", count);
+  if (!is_authority(std::find_if(headers.begin(), headers.end(), is_host)->value)) {
+    return "Host: expected a name or an address, with or without a port";
+  }
+  return "";
+}
+
+std::string target_problem(const httplib::Request& request) {
+  const size_t length = authority_length(request.target);
+  if (length == 0) return "";
+  const std::string_view authority = std::string_view(request.target).substr(0, length);
+  const std::string_view host = authority.substr(authority.find("://") + 3);
+  return host.empty() || !is_authority(host) ? "the request target has no valid host" : "";
+}
+
 }  // namespace
+
+bool keeps_connection(bool is_http_1_0, const std::vector<Header>& headers) {
+  bool asks_to_close = false;
+  bool asks_to_keep = false;
+  for (const Header& header : headers) {
+    if (!same_name(header.name, "Connection")) continue;
+    for (std::string_view rest = header.value; !rest.empty();) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      const std::string_view option = trimmed(rest.substr(0, end));
+      asks_to_close = asks_to_close || same_name(option, "close");
+      asks_to_keep = asks_to_keep || same_name(option, "keep-alive");
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return !asks_to_close && (!is_http_1_0 || asks_to_keep);
+}
+
+size_t authority_length(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
+    return std::min(target.find_first_of("/?", scheme.size()), target.size());
+  }
+  return 0;
+}
 
 bool is_digits(const std::string& text) {
   return !text.empty() &&
@@ -58,7 +118,8 @@ std::string framing_problem(const httplib::Request& request, const std::vector<H
   if (num_lengths == 1 && (!is_digits(length) || length.size() > 18)) {
     return "Content-Length: expected a number";
   }
-  return "";
+  if (std::string problem = host_problem(request, headers); !problem.empty()) return problem;
+  return target_problem(request);
 }
 
 }  // namespace tgi::http

@@ -19,6 +19,14 @@ std::vector<Header> headers_of(std::string_view head);
 // `headers`: those of the request, as they came.
 std::string framing_problem(const httplib::Request& request, const std::vector<Header>& headers);
 
+// Whether another request may follow on the connection (RFC 9112, section 9.3): names of options
+// have no case and stand in lists, and HTTP/1.0 has to ask for it.
+bool keeps_connection(bool is_http_1_0, const std::vector<Header>& headers);
+
+// How many bytes of a request target in absolute form (RFC 9112, section 3.2.2) stand before the
+// path: "http://host:80" of "http://host:80/info"; 0 for other targets.
+size_t authority_length(std::string_view target);
+
 bool is_digits(const std::string& text);
 
 }  // namespace tgi::http

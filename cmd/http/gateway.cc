@@ -1,5 +1,7 @@
 #include "cmd/http/gateway.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -20,6 +22,45 @@ bool matches(const Route& route, std::string_view path) {
 
 bool same_method(const Route& route, const Request& request) {
   return route.method == request.method || (route.method == "GET" && request.method == "HEAD");
+}
+
+// The whole path of the route that was probably meant: /v1 too often, or left out.
+std::string_view near_route(std::string_view path) {
+  if (!path.starts_with('/') || path.size() == 1) return "";
+  for (const Route& route : route_table()) {
+    if (route.path.size() > 1 && (path.ends_with(route.path) || route.path.ends_with(path))) {
+      return route.path;
+    }
+  }
+  return "";
+}
+
+// 404 or 405, with what there is.
+Response no_route(const Request& request) {
+  std::string allowed;
+  std::string all;
+  for (const Route& route : route_table()) {
+    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", route.method, route.path);
+    if (!matches(route, request.path)) continue;
+    allowed += fmt::format("{}{}{}", allowed.empty() ? "" : ", ", route.method,
+                           route.method == "GET" ? ", HEAD" : "");
+  }
+  const std::string asked = fmt::format("{} {}", request.method, request.path.substr(0, 200));
+  // The paths of OpenAI's clients begin so, and these read errors of OpenAI's shape alone.
+  const bool is_openai = request.path.starts_with("/v1/");
+  if (!allowed.empty()) {
+    const ApiError error(405, "method_not_allowed",
+                         fmt::format("{}: this route takes {}", asked, allowed));
+    Response response = is_openai ? openai_error(error) : native_error(error);
+    response.headers.push_back({"Allow", allowed});
+    return response;
+  }
+  const std::string_view near = near_route(request.path);
+  const ApiError error(
+      404, "not_found",
+      fmt::format("there is no route {}{}; there are {}", asked,
+                  near.empty() ? "" : fmt::format(", did you mean {}?", near), all));
+  return is_openai ? openai_error(error) : native_error(error);
 }
 
 // An id that may be told back and logged as it is.
@@ -115,14 +156,8 @@ std::optional<Response> Gateway::on_headers(const Request& request) {
   if (route == nullptr) {
     auto scope = std::make_shared<Scope>(service_, request, "");
     if (request.method == "OPTIONS") return finish(scope, request, preflight(request));
-    std::string allowed;
-    for (const Route& each : route_table()) {
-      if (!matches(each, request.path)) continue;
-      allowed += allowed.empty() ? "" : ", ";
-      allowed += each.method;
-    }
-    Response response{.status = allowed.empty() ? 404 : 405};
-    if (!allowed.empty()) response.headers.push_back({"Allow", allowed});
+    Response response = no_route(request);
+    scope->record().error_type = response.status == 404 ? "not_found" : "method_not_allowed";
     return finish(scope, request, std::move(response));
   }
   if (route->needs_key && !has_key(request)) {
@@ -159,6 +194,7 @@ Response Gateway::answer(const Route& route, const Request& request) const {
   } catch (const std::exception& error) {
     response = refuse(ApiError(500, "internal", std::string("internal error: ") + error.what()));
   }
+  if (!response.stream) scope->give_back_permits();
   return finish(scope, request, std::move(response));
 }
 

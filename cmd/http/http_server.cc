@@ -28,7 +28,9 @@ struct Current {
   Request request;
   std::function<void(bool)> on_end;
   bool answered = false;    // by our handlers: the status is not the library's doing
-  bool must_close = false;  // what is left of the request was not read
+  bool must_close = false;  // what is left of the request was not read, or the end ends the body
+  bool is_last = false;     // client or server want no other request on this connection
+  bool is_http_1_0 = false;
 };
 thread_local Current* current = nullptr;
 
@@ -43,13 +45,13 @@ class SinkWriter final : public BodyWriter {
   const int chunked_fd_;
 };
 
-void fill_response(Response&& from, bool is_http_1_0, httplib::Response& to) {
+void fill_response(Response&& from, httplib::Response& to) {
+  const bool is_http_1_0 = current->is_http_1_0;
   to.status = from.status;
   for (const Header& header : from.headers) to.set_header(header.name, header.value);
   current->on_end = std::move(from.on_end);
   current->answered = true;
   if (from.stream && is_http_1_0) current->must_close = true;  // the end of the body is the end
-  if (current->must_close) to.set_header("Connection", "close");
   if (!from.stream) {
     if (!from.content_type.empty()) to.set_content(from.body, from.content_type);
     return;
@@ -71,9 +73,14 @@ void fill_response(Response&& from, bool is_http_1_0, httplib::Response& to) {
 
 // For an answer that is written without the library.
 std::string plain_bytes(const Response& response) {
+  std::string headers;
+  for (const Header& header : response.headers) {
+    headers += fmt::format("{}: {}\r\n", header.name, header.value);
+  }
   return fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
-      response.status, response.status == 429 ? "Too Many Requests" : "URI Too Long",
+      "HTTP/1.1 {} {}\r\n{}Content-Type: {}\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n\r\n{}",
+      response.status, response.status == 429 ? "Too Many Requests" : "URI Too Long", headers,
       response.content_type, response.body.size(), response.body);
 }
 
@@ -110,6 +117,10 @@ class HttpServer::Library final : public httplib::Server {
       return HandlerResponse::Handled;
     };
     set_error_handler(explain);
+    // All that is said about the connection is said here, after everything that decides it.
+    set_post_routing_handler([this](const httplib::Request&, httplib::Response& response) {
+      tell_persistence(response);
+    });
     set_exception_handler([](const httplib::Request&, httplib::Response& response,
                              std::exception_ptr) { response.status = 500; });
     set_expect_100_continue_handler(
@@ -134,18 +145,22 @@ class HttpServer::Library final : public httplib::Server {
 
   int listener() const { return svr_sock_; }
 
-  // False: the connection is of no more use.
-  bool serve_one(Connection& connection, bool close_after) {
-    bool closed = false;
-    const bool ok =
-        process_request(connection, close_after, closed, [&](httplib::Request& request) {
-          connection.headers_are_complete();
-          // Neither parts of a document nor compressed ones are what an API answers.
-          request.ranges.clear();
-          request.headers.erase("Range");
-          request.headers.erase("Accept-Encoding");
-        });
-    return ok && !closed && !close_after;
+  // False: the answer could not be written whole.
+  bool serve_one(Connection& connection) {
+    bool ignored = false;  // the library's opinion of the connection, which compares with case
+    return process_request(connection, false, ignored, [&](httplib::Request& request) {
+      connection.headers_are_complete();
+      current->request.headers = headers_of(connection.head());
+      current->is_http_1_0 = request.version == "HTTP/1.0";
+      if (!keeps_connection(current->is_http_1_0, current->request.headers)) {
+        current->is_last = true;
+      }
+      // Neither parts of a document nor compressed ones are what an API answers.
+      request.ranges.clear();
+      request.headers.erase("Range");
+      request.headers.erase("Accept-Encoding");
+      request.headers.erase("Connection");
+    });
   }
 
  private:
@@ -155,12 +170,24 @@ class HttpServer::Library final : public httplib::Server {
            (length.size() > 18 || std::stoull(length) > options_.max_body_bytes);
   }
 
+  void tell_persistence(httplib::Response& response) const {
+    response.headers.erase("Connection");
+    response.headers.erase("Keep-Alive");
+    if (current->must_close || current->is_last) {
+      response.set_header("Connection", "close");
+      return;
+    }
+    if (current->is_http_1_0) response.set_header("Connection", "keep-alive");
+    response.set_header("Keep-Alive",
+                        fmt::format("timeout={}", options_.connection.idle_timeout.count() / 1000));
+  }
+
   // What is known before the body is read.
   static void note_request(const httplib::Request& from) {
     Request& request = current->request;
     request.method = from.method;
-    request.path = from.path;
-    request.headers = headers_of(current->connection->head());
+    request.path = from.path.substr(std::min(authority_length(from.target), from.path.size()));
+    if (request.path.empty()) request.path = "/";
     request.remote_address = from.remote_addr;
     request.peer_fd = current->connection->fd();
     request.arrived_at = current->connection->request_began();
@@ -178,15 +205,15 @@ class HttpServer::Library final : public httplib::Server {
     current->must_close = has_body;
     if (const std::string problem = framing_problem(from, request.headers); !problem.empty()) {
       current->must_close = true;
-      fill_response(handler_.on_refused(request, 400, problem), false, response);
+      fill_response(handler_.on_refused(request, 400, problem), response);
       return HandlerResponse::Handled;
     }
     if (auto answer = handler_.on_headers(request)) {
-      fill_response(std::move(*answer), is_http_1_0(from), response);
+      fill_response(std::move(*answer), response);
       return HandlerResponse::Handled;
     }
     if (from.method != "POST") {
-      fill_response(handler_.on_request(request), is_http_1_0(from), response);
+      fill_response(handler_.on_request(request), response);
       return HandlerResponse::Handled;
     }
     return HandlerResponse::Unhandled;
@@ -208,14 +235,12 @@ class HttpServer::Library final : public httplib::Server {
     if (too_large) {
       const auto reason = fmt::format("the body has more than {} bytes, which is the limit",
                                       options_.max_body_bytes);
-      return fill_response(handler_.on_refused(request, 413, reason), is_http_1_0(from), response);
+      return fill_response(handler_.on_refused(request, 413, reason), response);
     }
     if (!complete) return refuse(response);
     current->must_close = false;
-    fill_response(handler_.on_request(request), is_http_1_0(from), response);
+    fill_response(handler_.on_request(request), response);
   }
-
-  static bool is_http_1_0(const httplib::Request& request) { return request.version == "HTTP/1.0"; }
 
   // The library gave up: say why, and close.
   void refuse(httplib::Response& response) {
@@ -237,7 +262,7 @@ class HttpServer::Library final : public httplib::Server {
     } else if (status == 500) {
       reason = "internal error";
     }
-    fill_response(handler_.on_refused(current->request, status, reason), false, response);
+    fill_response(handler_.on_refused(current->request, status, reason), response);
   }
 
   const ServerOptions& options_;
@@ -266,12 +291,14 @@ HttpServer::~HttpServer() {
 
 void HttpServer::run(int stop_fd) {
   for (;;) {
-    std::array<pollfd, 2> fds = {{{.fd = library_->listener(), .events = POLLIN, .revents = 0},
-                                  {.fd = stop_fd, .events = POLLIN, .revents = 0}}};
-    if (::poll(fds.data(), 2, -1) < 0 && errno != EINTR) {
+    std::vector<pollfd> fds = {{.fd = library_->listener(), .events = POLLIN, .revents = 0},
+                               {.fd = stop_fd, .events = POLLIN, .revents = 0}};
+    turned_away_.append_to(fds);
+    if (::poll(fds.data(), fds.size(), turned_away_.timeout_ms()) < 0 && errno != EINTR) {
       throw Error(Code::kInternal, fmt::format("poll: {}", std::strerror(errno)));
     }
     if (fds[1].revents != 0) return;
+    turned_away_.look();
     if (fds[0].revents != 0) accept_one();
   }
 }
@@ -310,10 +337,7 @@ void HttpServer::turn_away(UniqueFd socket) {
       handler_.on_refused({}, 429,
                           fmt::format("{} connections are open, which is as many as are taken",
                                       options_.max_connections));
-  const std::string bytes = plain_bytes(response);
-  // A fresh socket has room for so little; what the client sends is not read.
-  (void)::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  ::shutdown(socket.get(), SHUT_WR);
+  turned_away_.add(std::move(socket), plain_bytes(response));
 }
 
 void HttpServer::serve(UniqueFd socket) {
@@ -326,17 +350,17 @@ void HttpServer::serve(UniqueFd socket) {
       state.connection = &connection;
       current = &state;
       pollfd stopping{.fd = idle_stop_.get(), .events = POLLIN, .revents = 0};
-      const bool close_after = ::poll(&stopping, 1, 0) > 0;
-      const bool ok = library_->serve_one(connection, close_after);
+      state.is_last = ::poll(&stopping, 1, 0) > 0;
+      const bool ok = library_->serve_one(connection);
       current = nullptr;
       // The library says nothing when not even the first line could be read.
       if (!ok && !state.answered && connection.headers_too_large()) {
         write_plainly(connection, handler_.on_refused({}, 414, "the address is too long"));
         state.must_close = true;
       }
-      if (state.on_end) state.on_end(ok || close_after);
+      if (state.on_end) state.on_end(ok);
       cut_off = state.must_close;
-      if (!ok || state.must_close) break;
+      if (!ok || state.must_close || state.is_last) break;
     }
     if (cut_off) connection.linger();
     const std::lock_guard lock(mutex_);

@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "cmd/http/connection.h"
 #include "cmd/http/message.h"
+#include "cmd/http/turned_away.h"
 
 namespace tgi::http {
 
@@ -75,7 +76,8 @@ class HttpServer {
   RequestHandler& handler_;
   std::unique_ptr<Library> library_;
   int port_ = 0;
-  UniqueFd idle_stop_;  // eventfd: readable after close_idle
+  TurnedAway turned_away_;  // of the acceptor's thread
+  UniqueFd idle_stop_;      // eventfd: readable after close_idle
   std::mutex mutex_;
   std::condition_variable emptied_;
   std::unordered_set<int> connections_;  // guarded by mutex_: descriptors of live connections

@@ -89,7 +89,11 @@ Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
     // The daemon is not there, or does not answer: that is the answer.
   }
   if (healthy) return {.status = 200};
-  return native_error(ApiError(503, "healthcheck", "unhealthy"));
+  const ApiError error(503, "healthcheck", "unhealthy");
+  const std::string trouble = service.daemon_trouble ? service.daemon_trouble() : "";
+  if (trouble.empty()) return native_error(error);
+  return json_response(
+      503, {{"error", error.what()}, {"error_type", error.type()}, {"reason", trouble}});
 }
 
 Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) {

@@ -50,6 +50,10 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
 template <>
 std::span<const BodyField<GenerateBody>> body_fields<GenerateBody>();
 template <>
+std::span<const ExtraField> extra_fields<GenerateParameters>();
+template <>
+std::span<const ExtraField> extra_fields<GenerateBody>();
+template <>
 struct SchemaName<GenerateParameters> {
   static constexpr std::string_view value = "GenerateParameters";
 };

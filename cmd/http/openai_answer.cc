@@ -42,10 +42,15 @@ std::string_view openai_finish_reason(ipc::FinishReason reason) {
   return reason == ipc::FinishReason::kLength ? "length" : "stop";
 }
 
-void UsageCounts::add(const ipc::DoneEvent& done) {
+size_t choices_of_sequence(size_t num_sequences, size_t n) {
+  return num_sequences == 1 ? std::max<size_t>(n, 1) : 1;
+}
+
+void UsageCounts::add(const ipc::DoneEvent& done, size_t n) {
   num_prompt_tokens += done.num_prompt_tokens;
   num_cached_tokens += done.num_cached_tokens;
-  num_generated_tokens += done.best.num_generated_tokens;
+  const auto copies = static_cast<int64_t>(choices_of_sequence(done.others.size() + 1, n));
+  num_generated_tokens += copies * done.best.num_generated_tokens;
   for (const auto& other : done.others) num_generated_tokens += other.num_generated_tokens;
 }
 
@@ -59,6 +64,18 @@ OrderedJson UsageCounts::to_json() const {
 std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done) {
   std::vector<const ipc::SequenceResult*> out = {&done.best};
   for (const auto& other : done.others) out.push_back(&other);
+  std::sort(out.begin(), out.end(),
+            [](const auto* a, const auto* b) { return a->index < b->index; });
+  return out;
+}
+
+std::vector<const ipc::SequenceResult*> choices_of(const ipc::DoneEvent& done, size_t n) {
+  std::vector<const ipc::SequenceResult*> out = in_order(done);
+  if (out.size() == 1) out.resize(choices_of_sequence(1, n), out.front());
+  if (out.size() <= n) return out;
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto* a, const auto* b) { return a->mean_logprob > b->mean_logprob; });
+  out.resize(n);
   std::sort(out.begin(), out.end(),
             [](const auto* a, const auto* b) { return a->index < b->index; });
   return out;

@@ -29,12 +29,19 @@ struct UsageCounts {
   int64_t num_cached_tokens = 0;
   int64_t num_generated_tokens = 0;
 
-  void add(const ipc::DoneEvent& done);
+  // `n` choices were asked for.
+  void add(const ipc::DoneEvent& done, size_t n);
   OrderedJson to_json() const;
 };
 
+// How many choices one sequence makes: all `n` when it is greedy, since they are the same.
+size_t choices_of_sequence(size_t num_sequences, size_t n);
+
 // The sequences in the order of their draws.
 std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done);
+
+// One for each of `n` choices, in the order of the draws; of more than n the best.
+std::vector<const ipc::SequenceResult*> choices_of(const ipc::DoneEvent& done, size_t n);
 
 // Highest first, and no more than `count`: tokens that tie are left out from the end.
 std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count);

@@ -31,7 +31,7 @@ constexpr BodyField<B> row(std::string_view name, FieldInfo info = {}) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 19> shared_rows() {
+constexpr std::array<BodyField<B>, 18> shared_rows() {
   using P = OpenAiParameters;
   return {{
       row<B, &P::model>("model",
@@ -66,9 +66,6 @@ constexpr std::array<BodyField<B>, 19> shared_rows() {
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
       row<B, &P::top_k>("top_k", {.description = "the k most likely tokens",
                                   .range = positive("`top_k` must be strictly positive")}),
-      row<B, &P::max_tokens>("max_tokens",
-                             {.description = "of the answer; default: all that fits",
-                              .range = positive("`max_new_tokens` must be strictly positive")}),
       row<B, &P::n>("n", {.description = "answers to sample",
                           .range = positive("`n` must be strictly positive")}),
       row<B, &P::seed>("seed", {"of the draws"}),
@@ -154,8 +151,7 @@ void read_template_kwargs(const ChatBody& body, std::optional<OrderedJson>& out)
 }
 
 void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
-  const bool greedy = p.temperature && *p.temperature == 0;
-  if (!greedy) {
+  if (!is_greedy(p)) {
     to.do_sample = true;
     to.temperature = p.temperature;
     if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
@@ -174,7 +170,8 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   to.max_input_tokens = options.max_input_tokens;
   to.max_total_tokens = options.max_total_tokens;
   if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
-  to.best_of = p.n.value_or(1);
+  // Greedy answers are all the same one, which is computed once and told n times.
+  to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
 }
 
 void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
@@ -185,9 +182,6 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
   require(num_stop <= options.max_stop_sequences,
           "`stop` supports up to {} stop sequences. Given: {}", options.max_stop_sequences,
           num_stop);
-  // Several greedy answers would all be the same one.
-  require(n == 1 || !p.temperature || *p.temperature > 0,
-          "you must use sampling when `n` is > 1: give a `temperature` above 0");
   const auto text_only = [](const OrderedJson& format) {
     return format.is_object() && format.contains("type") && format["type"] == "text";
   };
@@ -201,7 +195,10 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 8>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 9>{{
+      row<C, &OpenAiParameters::max_tokens>(
+          "max_tokens", {.description = "of the answer; default: all that fits",
+                         .range = positive("`max_new_tokens` must be strictly positive")}),
       body_field<&C::messages>("messages", {.description = "the conversation", .required = true}),
       body_field<&C::max_completion_tokens>(
           "max_completion_tokens",
@@ -222,7 +219,10 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
 template <>
 std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>() {
   using C = CompletionBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 5>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 6>{{
+      row<C, &OpenAiParameters::max_tokens>(
+          "max_tokens", {"of the answer; default: all that fits; 0 with `echo` and `logprobs`: the "
+                         "prompt's log-probabilities alone"}),
       body_field<&C::prompt>("prompt",
                              {.description = "a text, a list of texts, token ids, or lists of them",
                               .required = true}),
@@ -245,10 +245,22 @@ void check_model(const std::optional<std::string>& model, const ApiOptions& opti
                              model->substr(0, 200), options.model_id));
 }
 
+bool is_greedy(const OpenAiParameters& parameters) {
+  return parameters.temperature && *parameters.temperature == 0;
+}
+
 bool wants_usage(const OpenAiParameters& parameters) {
   if (!parameters.stream_options) return false;
   const OrderedJson& options = *parameters.stream_options;
   if (!options.is_object()) fail_body_type("stream_options", "an object", options);
+  static constexpr std::array<std::string_view, 1> kKnown = {"include_usage"};
+  static constexpr std::array kExtras = {
+      ExtraField{"include_obfuscation", kAnything, "padding against those who watch packets"},
+      ExtraField{"continuous_usage_stats", "[false]", "usage comes once, at the end"}};
+  for (const auto& item : options.items()) {
+    if (item.key() == kKnown[0]) continue;
+    check_extra_field("stream_options." + item.key(), item.key(), item.value(), kExtras, kKnown);
+  }
   const auto it = options.find("include_usage");
   if (it == options.end() || it->is_null()) return false;
   bool wanted = false;
@@ -393,11 +405,12 @@ std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const Ap
                                options.max_client_batch_size));
   }
   for (ipc::GenerateRequest& request : out) {
-    request.stream = body.stream;
+    // The prompt's tokens are known at its end only, and have to be told before all others.
+    request.stream = body.stream && !(body.echo && body.logprobs);
     fill_sampling(body, options, request.params);
-    request.params.best_of = best_of;
+    if (!is_greedy(body)) request.params.best_of = best_of;
     request.params.return_full_text = body.echo;
-    request.params.details = body.logprobs.has_value() && !body.stream;
+    request.params.details = body.logprobs.has_value() && !request.stream;
     request.params.prompt_logprobs = body.echo && body.logprobs.has_value();
     request.params.top_n_tokens = top_n;
   }

@@ -79,6 +79,10 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>();
 template <>
 std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>();
 template <>
+std::span<const ExtraField> extra_fields<ChatBody>();
+template <>
+std::span<const ExtraField> extra_fields<CompletionBody>();
+template <>
 struct SchemaName<ChatBody> {
   static constexpr std::string_view value = "ChatRequest";
 };
@@ -89,6 +93,9 @@ struct SchemaName<CompletionBody> {
 
 // Throws 404 model_not_found for a name that is not this server's.
 void check_model(const std::optional<std::string>& model, const ApiOptions& options);
+
+// Whether each token is the most likely one: then all of `n` answers are the same.
+bool is_greedy(const OpenAiParameters& parameters);
 
 // Whether {"stream_options": {"include_usage": true}}.
 bool wants_usage(const OpenAiParameters& parameters);

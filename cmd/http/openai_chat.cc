@@ -7,15 +7,32 @@
 namespace tgi::http {
 namespace {
 
+// Those of the token, also where the text can't tell them.
+OrderedJson bytes_of(const ipc::TokenInfo& token) {
+  OrderedJson out = OrderedJson::array();
+  for (const uint8_t byte : token.bytes) out.push_back(byte);
+  if (!token.bytes.empty()) return out;
+  for (const char c : token.text) out.push_back(static_cast<uint8_t>(c));
+  return out;
+}
+
+// OpenAI lists the tokens whose bytes make up the content: not the end token, nor other special
+// ones.
+bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason) {
+  return !token.special && finish_reason != ipc::FinishReason::kEosToken;
+}
+
 OrderedJson token_logprobs(const ipc::TokenInfo& token,
                            const std::vector<ipc::TokenInfo>& top_tokens,
                            int64_t num_top) {
   OrderedJson top = OrderedJson::array();
   for (const ipc::TokenInfo& each : first_of(top_tokens, num_top)) {
-    top.push_back({{"token", each.text}, {"logprob", logprob_json(each.logprob)}});
+    top.push_back(
+        {{"token", each.text}, {"logprob", logprob_json(each.logprob)}, {"bytes", bytes_of(each)}});
   }
   return {{"token", token.text},
           {"logprob", logprob_json(token.logprob)},
+          {"bytes", bytes_of(token)},
           {"top_logprobs", std::move(top)}};
 }
 
@@ -23,20 +40,24 @@ OrderedJson sequence_logprobs(const ipc::SequenceResult& sequence, int64_t num_t
   static const std::vector<ipc::TokenInfo> kNone;
   OrderedJson content = OrderedJson::array();
   for (size_t i = 0; i < sequence.tokens.size(); ++i) {
+    const bool is_last = i + 1 == sequence.tokens.size();
+    const auto reason = is_last ? std::optional(sequence.finish_reason) : std::nullopt;
+    if (!is_listed(sequence.tokens[i], reason)) continue;
     const auto& top = i < sequence.top_tokens.size() ? sequence.top_tokens[i] : kNone;
     content.push_back(token_logprobs(sequence.tokens[i], top, num_top));
   }
-  return {{"content", std::move(content)}};
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
 Response whole_answer(Scope& scope, Generation& generation, const ChatBody& body) {
   const ipc::DoneEvent done = std::move(generation.wait().front());
   OrderedJson choices = OrderedJson::array();
-  for (const ipc::SequenceResult* sequence : in_order(done)) {
+  const size_t n = body.n.value_or(1);
+  for (const ipc::SequenceResult* sequence : choices_of(done, n)) {
     const std::string_view reason = openai_finish_reason(sequence->finish_reason);
     scope.record().finish_reasons.emplace_back(reason);
     choices.push_back(
-        {{"index", sequence->index},
+        {{"index", choices.size()},
          {"message", {{"role", "assistant"}, {"content", sequence->text}}},
          {"logprobs", body.logprobs ? sequence_logprobs(*sequence, body.top_logprobs.value_or(0))
                                     : OrderedJson()},
@@ -45,7 +66,7 @@ Response whole_answer(Scope& scope, Generation& generation, const ChatBody& body
   OrderedJson answer = answer_head("chatcmpl", "chat.completion", body.model, scope.options());
   answer["choices"] = std::move(choices);
   UsageCounts usage;
-  usage.add(done);
+  usage.add(done, n);
   answer["usage"] = usage.to_json();
   Response response = json_response(200, answer);
   response.headers = timing_headers(scope, generation.num_prompt_characters());
@@ -61,33 +82,15 @@ class Chunks {
         wants_usage_(wants_usage(body)),
         logprobs_(body.logprobs),
         num_top_(body.top_logprobs.value_or(0)),
+        copies_(choices_of_sequence(is_greedy(body) ? 1 : body.n.value_or(1), body.n.value_or(1))),
         role_sent_(body.n.value_or(1), false) {}
 
   void on_event(const Generation::Event& event, EventWriter& events) {
-    if (event.reply.done) usage_.add(*event.reply.done);
+    if (event.reply.done) usage_.add(*event.reply.done, role_sent_.size());
     if (!event.reply.token) return;
-    const ipc::TokenEvent& token = *event.reply.token;
-    const auto index = static_cast<size_t>(token.index);
-    if (!role_sent_.at(index)) {
-      role_sent_[index] = true;
-      events.send_text(chunk(token.index, "", "null", ""));
-    }
-    std::string_view finish;
-    if (token.finish_reason) {
-      finish = openai_finish_reason(*token.finish_reason);
-      scope_->record().finish_reasons.emplace_back(finish);
-    }
-    std::string logprobs = "null";
-    if (logprobs_) {
-      OrderedJson json;
-      json["content"] =
-          OrderedJson::array({token_logprobs(token.token, token.top_tokens, num_top_)});
-      logprobs = dump_json(json);
-    }
-    events.send_text(chunk(token.index, token.text, logprobs, finish));
-    scope_->token_written(index);
+    const auto first = static_cast<size_t>(event.reply.token->index);
+    for (size_t i = 0; i < copies_; ++i) send(first + i, *event.reply.token, events);
   }
-
   void on_end(EventWriter& events) const {
     if (!wants_usage_) return;
     OrderedJson last = head_;
@@ -97,8 +100,30 @@ class Chunks {
   }
 
  private:
+  void send(size_t index, const ipc::TokenEvent& token, EventWriter& events) {
+    if (!role_sent_.at(index)) {
+      role_sent_[index] = true;
+      events.send_text(chunk(index, "", "null", ""));
+    }
+    std::string_view finish;
+    if (token.finish_reason) {
+      finish = openai_finish_reason(*token.finish_reason);
+      scope_->record().finish_reasons.emplace_back(finish);
+    }
+    std::string logprobs = "null";
+    if (logprobs_ && is_listed(token.token, token.finish_reason)) {
+      OrderedJson json;
+      json["content"] =
+          OrderedJson::array({token_logprobs(token.token, token.top_tokens, num_top_)});
+      json["refusal"] = nullptr;
+      logprobs = dump_json(json);
+    }
+    events.send_text(chunk(index, token.text, logprobs, finish));
+    scope_->token_written(index);
+  }
+
   // One chunk per token, so it is written straight into the line. An empty `finish` is none.
-  std::string chunk(int64_t index,
+  std::string chunk(size_t index,
                     std::string_view content,
                     std::string_view logprobs,
                     std::string_view finish) const {
@@ -119,6 +144,7 @@ class Chunks {
   const bool wants_usage_;
   const bool logprobs_;
   const int64_t num_top_;
+  const size_t copies_;          // of each sequence
   std::vector<bool> role_sent_;  // of each choice
   UsageCounts usage_;
 };
@@ -128,7 +154,8 @@ class Chunks {
 Response chat_completions(std::shared_ptr<Scope> scope, const ChatBody& body) {
   scope->record().n = body.n.value_or(1);
   scope->record().stream = body.stream;
-  scope->begin_generation(std::min<int64_t>(body.n.value_or(1), scope->options().max_choices));
+  const int64_t num_sequences = is_greedy(body) ? 1 : body.n.value_or(1);
+  scope->begin_generation(std::min(num_sequences, scope->options().max_choices));
   const auto generation = std::make_shared<Generation>(
       scope, std::vector<ipc::GenerateRequest>{to_daemon(body, scope->options())});
   if (!body.stream) return whole_answer(*scope, *generation, body);

@@ -1,30 +1,46 @@
 // POST /v1/completions
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/token_json.h"
 
 namespace tgi::http {
 namespace {
 
+// As OpenAI's older API spells it: bytes that are no character alone are told as such.
+std::string token_name(const ipc::TokenInfo& token) {
+  if (token.bytes.empty()) return token.text;
+  std::string out = "bytes:";
+  for (const uint8_t byte : token.bytes) out += fmt::format("\\x{:02x}", byte);
+  return out;
+}
+
 // OpenAI's parallel lists, one entry per token.
 class TokenLists {
  public:
-  // `num_top` alternatives; `offset` is where the first token begins, in characters.
-  TokenLists(int64_t num_top, int64_t offset) : num_top_(num_top), offset_(offset) {}
+  // `num_top` alternatives; `offset` is where the first token begins, in characters. `text`: what
+  // the tokens make up, to find special tokens in it (optional: they are taken as not in it).
+  TokenLists(int64_t num_top, int64_t offset, std::string_view text)
+      : num_top_(num_top), offset_(offset), has_text_(!text.empty()), rest_(text) {}
 
   void add(const ipc::TokenInfo& token, const std::vector<ipc::TokenInfo>* top) {
-    tokens_.push_back(token.text);
-    logprobs_.push_back(token.logprob ? OrderedJson(*token.logprob) : OrderedJson());
+    tokens_.push_back(token_name(token));
+    logprobs_.push_back(logprob_json(token.logprob));
     offsets_.push_back(offset_);
-    // Special tokens are not in the text.
-    if (!token.special) offset_ += count_utf8_characters(token.text);
-    OrderedJson alternatives;  // null: the daemon lists none for prompt tokens
-    if (top != nullptr && num_top_ > 0) {
+    pass(token);
+    OrderedJson alternatives;  // null: there is nothing that the first token of a prompt is from
+    if (top != nullptr && num_top_ > 0 && token.logprob) {
       alternatives = OrderedJson::object();
+      // Of several with one name the first, the most likely one. The token itself is always there.
       for (const ipc::TokenInfo& each : first_of(*top, num_top_)) {
-        alternatives[each.text] = each.logprob ? OrderedJson(*each.logprob) : OrderedJson();
+        alternatives.emplace(token_name(each), logprob_json(each.logprob));
       }
+      alternatives.emplace(token_name(token), logprob_json(token.logprob));
     }
     tops_.push_back(std::move(alternatives));
   }
@@ -39,8 +55,24 @@ class TokenLists {
   }
 
  private:
+  void pass(const ipc::TokenInfo& token) {
+    const std::string raw =
+        token.bytes.empty() ? token.text : std::string(token.bytes.begin(), token.bytes.end());
+    std::string_view piece = raw;
+    if (!has_text_ || !rest_.starts_with(piece)) {
+      if (token.special) return;
+      // The first token of a text may have a space that is not written there.
+      const bool drops_space = has_text_ && piece.starts_with(' ') && offset_ == 0;
+      if (drops_space && rest_.starts_with(piece.substr(1))) piece.remove_prefix(1);
+    }
+    rest_.remove_prefix(std::min(piece.size(), rest_.size()));
+    offset_ += count_utf8_characters(piece);
+  }
+
   const int64_t num_top_;
   int64_t offset_;
+  const bool has_text_;
+  std::string_view rest_;
   OrderedJson tokens_ = OrderedJson::array();
   OrderedJson logprobs_ = OrderedJson::array();
   OrderedJson tops_ = OrderedJson::array();
@@ -50,34 +82,29 @@ class TokenLists {
 OrderedJson sequence_logprobs(const ipc::DoneEvent& done,
                               const ipc::SequenceResult& sequence,
                               int64_t num_top) {
-  TokenLists lists(num_top, 0);
-  for (const ipc::TokenInfo& token : done.prompt_tokens) lists.add(token, nullptr);
-  for (size_t i = 0; i < sequence.tokens.size(); ++i) {
-    lists.add(sequence.tokens[i],
-              i < sequence.top_tokens.size() ? &sequence.top_tokens[i] : nullptr);
-  }
+  TokenLists lists(num_top, 0, sequence.text);
+  const auto add_all = [&](const std::vector<ipc::TokenInfo>& tokens,
+                           const std::vector<std::vector<ipc::TokenInfo>>& tops) {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      lists.add(tokens[i], i < tops.size() ? &tops[i] : nullptr);
+    }
+  };
+  add_all(done.prompt_tokens, done.prompt_top_tokens);
+  add_all(sequence.tokens, sequence.top_tokens);
   return std::move(lists).to_json();
 }
 
 OrderedJson choice_json(int64_t index,
-                        std::string_view text,
-                        OrderedJson logprobs,
-                        std::string_view finish_reason) {
+                        const ipc::DoneEvent& done,
+                        const ipc::SequenceResult& sequence,
+                        const std::optional<uint32_t>& num_top,
+                        Scope& scope) {
+  const std::string_view reason = openai_finish_reason(sequence.finish_reason);
+  scope.record().finish_reasons.emplace_back(reason);
   return {{"index", index},
-          {"text", text},
-          {"logprobs", std::move(logprobs)},
-          {"finish_reason", finish_reason}};
-}
-
-// The n best of a prompt's sequences, in the order of their draws.
-std::vector<const ipc::SequenceResult*> best_sequences(const ipc::DoneEvent& done, size_t n) {
-  std::vector<const ipc::SequenceResult*> all = in_order(done);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto* a, const auto* b) { return a->mean_logprob > b->mean_logprob; });
-  all.resize(std::min(all.size(), n));
-  std::sort(all.begin(), all.end(),
-            [](const auto* a, const auto* b) { return a->index < b->index; });
-  return all;
+          {"text", sequence.text},
+          {"logprobs", num_top ? sequence_logprobs(done, sequence, *num_top) : OrderedJson()},
+          {"finish_reason", reason}};
 }
 
 Response whole_answer(Scope& scope, Generation& generation, const CompletionBody& body) {
@@ -86,14 +113,10 @@ Response whole_answer(Scope& scope, Generation& generation, const CompletionBody
   OrderedJson choices = OrderedJson::array();
   UsageCounts usage;
   for (const ipc::DoneEvent& done : dones) {
-    usage.add(done);
-    for (const ipc::SequenceResult* sequence : best_sequences(done, n)) {
-      const std::string_view reason = openai_finish_reason(sequence->finish_reason);
-      scope.record().finish_reasons.emplace_back(reason);
-      OrderedJson logprobs;
-      if (body.logprobs) logprobs = sequence_logprobs(done, *sequence, *body.logprobs);
-      choices.push_back(choice_json(static_cast<int64_t>(choices.size()), sequence->text,
-                                    std::move(logprobs), reason));
+    usage.add(done, n);
+    for (const ipc::SequenceResult* sequence : choices_of(done, n)) {
+      choices.push_back(
+          choice_json(static_cast<int64_t>(choices.size()), done, *sequence, body.logprobs, scope));
     }
   }
   OrderedJson answer = answer_head("cmpl", "text_completion", body.model, scope.options());
@@ -114,25 +137,33 @@ class Chunks {
         // TGI puts the usage of a prompt into its last chunk.
         usage_in_last_(!body.stream_options && body.n.value_or(1) == 1),
         num_top_(body.logprobs),
+        has_generated_(body.max_tokens.value_or(1) > 0),
         n_(body.n.value_or(1)),
+        copies_(choices_of_sequence(is_greedy(body) ? 1 : n_, n_)),
         offsets_(num_prompts * body.n.value_or(1), 0),
-        last_(num_prompts) {}
+        last_(num_prompts),
+        has_tokens_(num_prompts, false) {}
 
   void on_event(Generation::Event& event, EventWriter& events) {
     if (event.reply.done) {
-      usage_.add(*event.reply.done);
-      if (last_[event.prompt]) {
-        UsageCounts usage;
-        usage.add(*event.reply.done);
-        const OrderedJson counts = usage.to_json();
-        send(event.prompt, *last_[event.prompt], &counts, events);
+      usage_.add(*event.reply.done, n_);
+      UsageCounts usage;
+      usage.add(*event.reply.done, n_);
+      const OrderedJson counts = usage_in_last_ ? usage.to_json() : OrderedJson();
+      if (!has_tokens_[event.prompt]) {
+        send_whole(event.prompt, *event.reply.done, counts, events);
+      } else if (last_[event.prompt]) {
+        send(event.prompt, 0, *last_[event.prompt], &counts, events);
       }
     }
     if (!event.reply.token) return;
+    has_tokens_[event.prompt] = true;
     if (event.reply.token->finish_reason && usage_in_last_) {
       last_[event.prompt] = std::move(event.reply.token);
-    } else {
-      send(event.prompt, *event.reply.token, nullptr, events);
+      return;
+    }
+    for (size_t i = 0; i < copies_; ++i) {
+      send(event.prompt, i, *event.reply.token, nullptr, events);
     }
   }
 
@@ -145,20 +176,37 @@ class Chunks {
   }
 
  private:
+  // What the daemon did not stream, since the prompt's tokens come before all others.
+  void send_whole(size_t prompt,
+                  const ipc::DoneEvent& done,
+                  const OrderedJson& usage,
+                  EventWriter& events) {
+    size_t index = prompt * n_;
+    for (const ipc::SequenceResult* sequence : choices_of(done, n_)) {
+      OrderedJson chunk = head_;
+      chunk["choices"] = OrderedJson::array(
+          {choice_json(static_cast<int64_t>(index), done, *sequence, num_top_, *scope_)});
+      if (!usage.is_null()) chunk["usage"] = usage;
+      events.send(chunk);
+      scope_->token_written(index++);
+    }
+  }
+
+  // `copy`: of the sequence, one for each choice that it makes.
   void send(size_t prompt,
+            size_t copy,
             const ipc::TokenEvent& token,
             const OrderedJson* usage,
             EventWriter& events) {
-    const size_t index = prompt * n_ + static_cast<size_t>(token.index);
-    // As in TGI a choice that goes on has an empty reason, not null.
+    const size_t index = prompt * n_ + static_cast<size_t>(token.index) + copy;
     std::string_view reason;
     if (token.finish_reason) {
       reason = openai_finish_reason(*token.finish_reason);
       scope_->record().finish_reasons.emplace_back(reason);
     }
     std::string logprobs = "null";
-    if (num_top_) {
-      TokenLists lists(*num_top_, offsets_[index]);
+    if (num_top_ && has_generated_) {
+      TokenLists lists(*num_top_, offsets_[index], "");
       lists.add(token.token, &token.top_tokens);
       offsets_[index] = lists.offset();
       logprobs = dump_json(std::move(lists).to_json());
@@ -169,7 +217,9 @@ class Chunks {
     JsonText out(line);
     out.raw(open_head_).raw(",\"choices\":[{\"index\":").number(index);
     out.raw(",\"text\":").string(token.text).raw(",\"logprobs\":").raw(logprobs);
-    out.raw(",\"finish_reason\":").string(reason).raw("}]");
+    out.raw(",\"finish_reason\":");
+    reason.empty() ? out.raw("null") : out.string(reason);
+    out.raw("}]");
     if (usage != nullptr) out.raw(",\"usage\":").raw(dump_json(*usage));
     out.raw("}");
     events.send_text(line);
@@ -182,16 +232,20 @@ class Chunks {
   const bool wants_usage_;
   const bool usage_in_last_;
   const std::optional<uint32_t> num_top_;
+  const bool has_generated_;  // tokens; else the events are of the prompt alone
   const size_t n_;
+  const size_t copies_;                               // of each sequence
   std::vector<int64_t> offsets_;                      // of the next token of each choice
   std::vector<std::optional<ipc::TokenEvent>> last_;  // of each prompt, waiting for its usage
+  std::vector<bool> has_tokens_;                      // of each prompt: events of tokens came
   UsageCounts usage_;
 };
 
 }  // namespace
 
 Response completions(std::shared_ptr<Scope> scope, const CompletionBody& body) {
-  const int64_t num_sequences = std::max(body.best_of.value_or(1), body.n.value_or(1));
+  const int64_t num_sequences =
+      is_greedy(body) ? 1 : std::max(body.best_of.value_or(1), body.n.value_or(1));
   scope->record().n = body.n.value_or(1);
   scope->record().best_of = num_sequences;
   scope->record().stream = body.stream;

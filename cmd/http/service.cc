@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tgi::http {
 namespace {
@@ -26,11 +27,14 @@ std::vector<std::string> all_of(const Request& request, std::string_view name) {
 }  // namespace
 
 Scope::Scope(Service& service, const Request& request, std::string route)
-    : service_(service), peer_fd_(request.peer_fd), arrived_at_(request.arrived_at) {
+    : service_(service),
+      options_(service.options.get()),
+      peer_fd_(request.peer_fd),
+      arrived_at_(request.arrived_at) {
   record_.method = request.method;
   record_.route = std::move(route);
   record_.path = request.path;
-  record_.model = service.options.model_id;
+  record_.model = options_->model_id;
   record_.started_at = request.arrived_at_system;
   record_.trace_in =
       read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));
@@ -39,7 +43,12 @@ Scope::Scope(Service& service, const Request& request, std::string route)
 }
 
 Scope::~Scope() {
-  service_.permits.give_back(num_permits_);
+  give_back_permits();
+  if (record_.is_generation) --service_.num_unanswered;
+}
+
+void Scope::give_back_permits() {
+  service_.permits.give_back(std::exchange(num_permits_, 0));
 }
 
 double Scope::elapsed_s() const {
@@ -49,6 +58,7 @@ double Scope::elapsed_s() const {
 void Scope::begin_generation(int64_t num_sequences) {
   if (!record_.is_generation) {
     record_.is_generation = true;
+    ++service_.num_unanswered;
     service_.metrics.request_started();
   }
   if (service_.draining) {

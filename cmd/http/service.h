@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,8 @@
 
 namespace tgi::http {
 
-// Limits of this gateway and facts it tells. Constant while it serves.
+// Limits of this gateway and facts it tells. A request sees the same from its first line to its
+// last.
 struct ApiOptions {
   std::string model_id;      // told by /info and /v1/models; clients may name it
   std::string compute_type;  // the x-compute-type header
@@ -54,10 +57,31 @@ class Permits {
   std::atomic<int64_t> taken_{0};
 };
 
+// What holds for requests that come now: the daemon may be given another model at any time.
+// Thread-safe.
+class CurrentOptions {
+ public:
+  CurrentOptions(ApiOptions options) { set(std::move(options)); }
+
+  std::shared_ptr<const ApiOptions> get() const {
+    const std::lock_guard lock(mutex_);
+    return options_;
+  }
+  void set(ApiOptions options) {
+    auto next = std::make_shared<const ApiOptions>(std::move(options));
+    const std::lock_guard lock(mutex_);
+    options_ = std::move(next);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ApiOptions> options_;  // guarded by mutex_
+};
+
 class StreamPumps;
 
 struct Service {
-  const ApiOptions options;
+  CurrentOptions options;
   const ipc::ClientOptions daemon;  // cancel_fd: readable when running work must end
   Permits permits;
   Metrics& metrics;
@@ -65,6 +89,10 @@ struct Service {
   StreamPumps* pumps = nullptr;
   OtlpExporter* exporter = nullptr;   // (optional)
   std::atomic<bool> draining{false};  // no new work
+  // Requests to generate whose last byte is not written yet; their permits are back before that.
+  std::atomic<int64_t> num_unanswered{0};
+  // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)
+  std::function<std::string()> daemon_trouble{};
 };
 
 // One HTTP request from its handler's first line until its last byte was written. Shared by the
@@ -72,12 +100,12 @@ struct Service {
 class Scope {
  public:
   Scope(Service& service, const Request& request, std::string route);
-  ~Scope();  // gives the permits back
+  ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
   Service& service() const { return service_; }
-  const ApiOptions& options() const { return service_.options; }
+  const ApiOptions& options() const { return *options_; }
   int peer_fd() const { return peer_fd_; }
   RequestRecord& record() { return record_; }
   const RequestRecord& record() const { return record_; }
@@ -86,6 +114,10 @@ class Scope {
 
   // The request is one to generate. Throws the error that TGI gives when there is no permit left.
   void begin_generation(int64_t num_sequences);
+
+  // The daemon is done with the request, or never had it. Called before the last bytes are written:
+  // a client that asks again as soon as it has them must find its place free. May be called again.
+  void give_back_permits();
 
   // A token of sequence `choice` went out to the client.
   void token_written(size_t choice);
@@ -98,6 +130,7 @@ class Scope {
 
  private:
   Service& service_;
+  const std::shared_ptr<const ApiOptions> options_;
   const int peer_fd_;
   const std::chrono::steady_clock::time_point arrived_at_;
   int64_t num_permits_ = 0;

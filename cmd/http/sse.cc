@@ -48,10 +48,12 @@ bool run_stream(Scope& scope,
       body();
     } catch (const ApiError& error) {
       scope.failed(error);
+      scope.give_back_permits();
       on_error(error);
     } catch (const std::exception& error) {
       const ApiError internal(500, "generation", std::string("internal error: ") + error.what());
       scope.failed(internal);
+      scope.give_back_permits();
       on_error(internal);
     }
   } catch (const ClientGone&) {

@@ -64,6 +64,7 @@ class PendingBody final : public BodyWriter {
 void run_blocking(const StreamTask& task, Generation& generation, EventWriter& events) {
   while (!generation.is_done()) {
     Generation::Event event = next_event(generation, events);
+    if (generation.is_done()) task.scope->give_back_permits();
     task.on_event(event, events);
   }
   task.on_end(events);
@@ -102,6 +103,7 @@ class StreamPump::Job {
       if (!has_ended_ && body_.is_empty()) {
         generation_->begin_round();
         while (std::optional<Generation::Event> event = generation_->try_next()) {
+          if (generation_->is_done()) task_.scope->give_back_permits();
           task_.on_event(*event, events_);
         }
         if (generation_->is_done()) end();

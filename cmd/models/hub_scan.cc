@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/unique_fd.h"
 
 namespace tgi {
@@ -31,10 +31,15 @@ std::string repo_of_folder(const std::string& folder) {
   return out;
 }
 
+// "" when it can't be read.
 std::string read_line(const fs::path& path) {
   std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
+  try {
+    const std::string text = read_regular_file(path.string());
+    line = text.substr(0, text.find('\n'));
+  } catch (const Error&) {
+    return "";
+  }
   while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) {
     line.pop_back();
   }

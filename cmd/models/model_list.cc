@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/error.h"
 #include "base/paths.h"
+#include "base/regular_file.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
@@ -131,8 +130,12 @@ std::string sources_dir() {
 }
 
 std::string format_of_folder(const std::string& folder) {
-  std::ifstream file(folder + "/config.json", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  try {
+    text = read_regular_file(folder + "/config.json");
+  } catch (const Error&) {
+    // What is wrong with it, loading tells.
+  }
   const Json config = Json::parse(text, nullptr, false);  // what is wrong with it, loading tells
   if (config.is_object() && config.contains("quantization_config")) {
     const Json& how = config["quantization_config"];

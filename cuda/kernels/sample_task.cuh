@@ -107,7 +107,12 @@ __device__ __forceinline__ RowPlan plan_row(const SampleLaunch& launch, unsigned
   plan.races = false;
   plan.first = FirstFilter::kNone;
   plan.num_tops = 0;
-  if (!plan.draws) return plan;
+  if (!plan.draws) {
+    if (!plan.is_padding) {
+      plan.num_tops = min(min(plan.row.num_top, kMaxTopTokens), launch.slots.vocab_size);
+    }
+    return plan;
+  }
   plan.sampling = launch.slots.sampling[plan.row.slot];
   plan.first = first_filter(plan.sampling, launch.slots.vocab_size);
   plan.races = plan.sampling.do_sample && plan.first == FirstFilter::kNone;

@@ -64,6 +64,7 @@ struct LogitRow {
   int32_t slot = -1;      // draws the slot's next token; -1: scores target_id
   int32_t position = 0;   // of the token to be drawn
   int32_t target_id = 0;  // to be scored
+  int32_t num_top = 0;    // alternatives to list of a row that scores
 };
 
 // The step's tokens of one sequence: rows [first_row, first_row + num_rows), the last of a context

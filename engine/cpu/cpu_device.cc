@@ -67,6 +67,10 @@ int32_t CpuDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t CpuDevice::kv_bytes(const KvLayout& layout) const {
+  if (layout.head_dim > kMaxHeadDim) {
+    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
+                                                layout.head_dim, kMaxHeadDim));
+  }
   return PanelKvCache::bytes(layout);
 }
 
@@ -84,10 +88,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
 
 void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   TGI_CHECK(slots.block_size == kv.block_size);
-  if (kv.head_dim > kMaxHeadDim) {
-    throw Error(Code::kUnsupported, fmt::format("head_dim {}: the cpu backend goes up to {}",
-                                                kv.head_dim, kMaxHeadDim));
-  }
+  (void)kv_bytes(kv);  // throws for what is not supported
   slot_layout_ = slots;
   kv_ = std::make_unique<PanelKvCache>(kv, kernels_.pair_order);
   slots_ = std::make_unique<SlotTable>(slots);
@@ -122,6 +123,7 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   }
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
+  result_.score_tops.resize(batch.score_rows.size());
   const auto num_logit_rows =
       static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size());
   forward.run(batch.num_tokens(), num_logit_rows);

@@ -326,8 +326,9 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
     const int64_t index = begin + i;
     if (index >= num_samples) {
       const auto score = static_cast<size_t>(index - num_samples);
-      result_.scores[score] = score_row(row, static_cast<int32_t>(vocab_size),
-                                        batch_->score_rows[score].target_id, kernels_.sampler_math);
+      result_.scores[score] = score_row(
+          row, static_cast<int32_t>(vocab_size), batch_->score_rows[score], kernels_.sampler_math,
+          scratch_[static_cast<size_t>(thread)].sampler, result_.score_tops[score]);
       return;
     }
     const SampleRow& sample = batch_->sample_rows[static_cast<size_t>(index)];

@@ -144,6 +144,7 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
   slots_->apply(batch);
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
+  result_.score_tops.resize(batch.score_rows.size());
   forward.run(batch.num_tokens(),
               static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size()));
   batch_ = nullptr;
@@ -360,7 +361,8 @@ void ReferenceDevice::sample(const SampleArgs& args) {
   }
   for (size_t i = 0; i < batch_->score_rows.size(); ++i) {
     fill_logits(num_samples + i);
-    result_.scores[i] = score_row(logits.data(), vocab_size, batch_->score_rows[i].target_id, math);
+    result_.scores[i] = score_row(logits.data(), vocab_size, batch_->score_rows[i], math, scratch,
+                                  result_.score_tops[i]);
   }
 }
 

@@ -131,4 +131,8 @@ TensorSources match_checkpoint(const LoadedConfig& model,
       fmt::format("the weights don't fit config.json ({}){}", model.config.architecture, text));
 }
 
+void check_weights(const LoadedConfig& model, const Checkpoint& checkpoint) {
+  (void)match_checkpoint(model, TensorTable(model), checkpoint);
+}
+
 }  // namespace tgi

@@ -18,6 +18,9 @@ TensorSources match_checkpoint(const LoadedConfig& model,
                                const TensorTable& table,
                                const Checkpoint& checkpoint);
 
+// The same for who does not load them yet.
+void check_weights(const LoadedConfig& model, const Checkpoint& checkpoint);
+
 // What a weight format is asked for.
 MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry);
 

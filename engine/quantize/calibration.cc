@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file_source.h"
 #include "base/json.h"
+#include "base/regular_file.h"
 
 // The assembler reads the file; see engine/runtime/demo_model.cc.
 __asm__(
@@ -42,12 +42,12 @@ std::vector<std::string> read_json_lines(std::string_view text, const std::strin
 }
 
 std::vector<std::string> read_documents(const std::string& file) {
-  const MappedFile mapped(file);
-  std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
-                        mapped.bytes().size());
-  const bool is_cut = text.size() > kMaxTextBytes;
-  if (is_cut) text = text.substr(0, kMaxTextBytes);
-  if (!file.ends_with(".jsonl")) return {std::string(text)};
+  RegularFile opened = open_regular_file(file);
+  const bool is_cut = opened.size > kMaxTextBytes;
+  if (is_cut) opened.size = kMaxTextBytes;
+  const std::string whole = read_to_end(opened, file);
+  if (!file.ends_with(".jsonl")) return {whole};
+  std::string_view text = whole;
   if (is_cut) text = text.substr(0, text.rfind('\n') + 1);
   return read_json_lines(text, file);
 }

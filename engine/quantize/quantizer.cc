@@ -126,6 +126,7 @@ class Run {
     check_fidelity(fidelity);
     writer_.finish(job_.files, encoder_.quantization_config(settings_));
     if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
+    job_.files.check_intact();
     if (!folder_.commit()) throw is_taken(options_.folder);
     return result(fidelity);
   }
@@ -194,16 +195,19 @@ QuantizeResult quantize_checkpoint(const QuantizeJob& job,
 }
 
 QuantizeResult quantize_model(const QuantizeJob& job) {
-  const LoadedConfig model = load_model_config(job.files);
-  if (model.weight_format->name != "dense") {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{} is quantised already (as {}); quantize the model that it was made "
-                            "from",
-                            job.options.model, model.weight_format->name));
-  }
-  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(job.files);
-  const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(job.files);
-  return quantize_checkpoint(job, model, *checkpoint, *tokenizer);
+  return made_of_intact(job.files, [&] {
+    const LoadedConfig model = load_model_config(job.files);
+    if (model.weight_format->name != "dense") {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("{} is quantised already (as {}); quantize the model that it was made "
+                      "from",
+                      job.options.model, model.weight_format->name));
+    }
+    const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(job.files);
+    const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(job.files);
+    return quantize_checkpoint(job, model, *checkpoint, *tokenizer);
+  });
 }
 
 }  // namespace tgi

@@ -111,13 +111,13 @@ void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& resul
     if (part.num_scores == 0) continue;
     LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
     for (int32_t i = 0; i < part.num_scores; ++i) {
-      const float score = result.scores[next++];
+      const float score = result.scores[next];
       if (std::isnan(score) && !part.sequence->finished) {
         mark_not_finite(*part.sequence, part.first_scored_token + i);
       }
-      const auto at = static_cast<size_t>(part.first_scored_token + i);
-      if (at < live.prompt_tokens.size() && std::isfinite(score))
-        live.prompt_tokens[at].logprob = shortest_double(score);
+      live.take_score(static_cast<size_t>(part.first_scored_token + i), score,
+                      result.score_tops[next]);
+      ++next;
     }
   }
 }
@@ -126,7 +126,7 @@ void Engine::take_token(LiveSequence& sequence,
                         const SampledToken& sampled,
                         Clock::time_point now) {
   LiveRequest& live = *sequence.live;
-  ++counters_.num_generated_tokens;
+  if (live.request->max_new_tokens > 0) ++counters_.num_generated_tokens;
   if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
   live.last_token_at = now;
   ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);

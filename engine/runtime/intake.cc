@@ -174,6 +174,20 @@ std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) con
   return tokenizer_.encode(text, add_special);
 }
 
+// As the text of an answer is made: without special tokens.
+std::string Intake::text_of(const std::vector<int32_t>& ids) const {
+  std::string raw;
+  bool at_start = true;
+  for (const int32_t id : ids) {
+    if (tokenizer_.is_special(id)) continue;
+    tokenizer_.append_bytes(id, at_start, raw);
+    at_start = false;
+  }
+  std::string text;
+  drain_utf8(raw, true, text);
+  return text;
+}
+
 std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
                                         std::string& text) const {
   const int num_given = int{asked.prompt.has_value()} + int{asked.prompt_ids.has_value()} +
@@ -185,6 +199,7 @@ std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
       if (id < 0 || id >= vocab_size_)
         refuse("prompt_ids: {} is not in the vocabulary of {} tokens", id, vocab_size_);
     }
+    text = text_of(*asked.prompt_ids);
     return *asked.prompt_ids;
   }
   if (asked.prompt) {
@@ -203,8 +218,8 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   request->sampling = resolve_sampling(params, limits_);
   request->sampling.logit_bias =
       resolve_bias(params.logit_bias, vocab_size_, limits_.max_logit_bias);
-  if (params.max_new_tokens && *params.max_new_tokens <= 0) {
-    refuse("`max_new_tokens` must be strictly positive. Given: {}", *params.max_new_tokens);
+  if (params.max_new_tokens && *params.max_new_tokens < 0) {
+    refuse("`max_new_tokens` must be at least 0. Given: {}", *params.max_new_tokens);
   }
   if (params.stop.size() > static_cast<size_t>(limits_.max_stop_sequences)) {
     refuse("`stop` supports up to {} stop sequences. Given: {}", limits_.max_stop_sequences,

@@ -49,6 +49,7 @@ class Intake {
   template <typename Asked>
   std::string render(const Asked& asked) const;
   std::vector<int32_t> encode(std::string_view text, bool add_special) const;
+  std::string text_of(const std::vector<int32_t>& ids) const;
   std::vector<int32_t> prompt_ids(const ipc::GenerateRequest& asked, std::string& text) const;
   void truncate(const ipc::GenerateParams& params, Request& request) const;
   void check_length(const ipc::GenerateParams& params, Request& request) const;

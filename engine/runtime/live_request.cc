@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -21,11 +22,18 @@ std::optional<double> finite(float logprob) {
   return std::isfinite(logprob) ? std::optional<double>(shortest_double(logprob)) : std::nullopt;
 }
 
+ipc::TokenInfo describe(const Tokenizer& tokenizer, int32_t id, std::optional<double> logprob) {
+  ipc::TokenInfo out{.id = id, .text{}, .logprob = logprob, .special = tokenizer.is_special(id)};
+  tokenizer.append_bytes(id, false, out.text);
+  if (is_valid_utf8(out.text)) return out;
+  out.bytes.assign(out.text.begin(), out.text.end());
+  std::string raw = std::exchange(out.text, {});
+  drain_utf8(raw, true, out.text);
+  return out;
+}
+
 ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
-  return {.id = token.id,
-          .text = token_text(tokenizer, token.id),
-          .logprob = finite(token.logprob),
-          .special = tokenizer.is_special(token.id)};
+  return describe(tokenizer, token.id, finite(token.logprob));
 }
 
 // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): seeds that lie apart.
@@ -73,6 +81,12 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
                                    const std::vector<int32_t>& eos_token_ids) {
   ipc::TokenEvent event;
   event.index = result.index;
+  // Asked for the prompt alone: what was drawn at its end is not of the answer.
+  if (request->max_new_tokens == 0) {
+    ended = true;
+    event.finish_reason = result.finish_reason;
+    return event;
+  }
   const int32_t id = sampled.token.id;
   event.token = describe(*tokenizer, sampled.token);
   for (const TokenScore& top : sampled.top_tokens)
@@ -118,10 +132,18 @@ LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokeni
   }
   if (!request->prompt_logprobs) return;
   for (const int32_t id : request->prompt_ids) {
-    prompt_tokens.push_back({.id = id,
-                             .text = token_text(tokenizer, id),
-                             .logprob = std::nullopt,
-                             .special = tokenizer.is_special(id)});
+    prompt_tokens.push_back(describe(tokenizer, id, std::nullopt));
+  }
+  if (request->sampling.top_n_tokens > 0) prompt_top_tokens.resize(prompt_tokens.size());
+}
+
+void LiveRequest::take_score(size_t at, float logprob, std::span<const TokenScore> top_tokens) {
+  if (at >= prompt_tokens.size()) return;
+  prompt_tokens[at].logprob = finite(logprob);
+  if (at >= prompt_top_tokens.size()) return;
+  prompt_top_tokens[at].clear();
+  for (const TokenScore& top : top_tokens) {
+    prompt_top_tokens[at].push_back(describe(*sequences.front()->tokenizer, top));
   }
 }
 
@@ -138,6 +160,7 @@ ipc::DoneEvent LiveRequest::make_done(Clock::time_point now) {
   done.num_truncated_tokens = request->num_truncated_tokens;
   if (request->sampling.do_sample) done.seed = request->sampling.seed;
   done.prompt_tokens = std::move(prompt_tokens);
+  done.prompt_top_tokens = std::move(prompt_top_tokens);
   for (const auto& sequence : sequences) {
     ipc::SequenceResult& result = sequence->result;
     result.text.insert(0, request->echo_text);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,13 +41,17 @@ struct LiveRequest {
 
   int num_steps_in_flight() const;
 
+  // The log-probability of prompt token `at`, and what was most likely in its place.
+  void take_score(size_t at, float logprob, std::span<const TokenScore> top_tokens);
+
   // All sequences have ended: the answer, the best by mean log-probability first.
   ipc::DoneEvent make_done(Clock::time_point now);
 
   std::unique_ptr<Request> request;
   std::unique_ptr<ResponseSink> sink;
   std::vector<std::unique_ptr<LiveSequence>> sequences;
-  std::vector<ipc::TokenInfo> prompt_tokens;  // with prompt_logprobs
+  std::vector<ipc::TokenInfo> prompt_tokens;                   // with prompt_logprobs
+  std::vector<std::vector<ipc::TokenInfo>> prompt_top_tokens;  // and with top_n_tokens
   int32_t num_ended = 0;
   int32_t num_unacknowledged = 0;  // token events the reader has not taken
   bool paused = false;

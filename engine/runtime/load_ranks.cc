@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -74,10 +75,26 @@ class RankLoader {
   RankLoader(const RankLoader&) = delete;
   RankLoader& operator=(const RankLoader&) = delete;
 
+  void check(const GivenBack& given_back) {
+    try {
+      threads_->run([this](int rank) { make_device(rank); });
+    } catch (const Error& error) {
+      if (error.code() != Code::kOutOfMemory) throw;
+      log_warn("whether it fits is seen only when the model that serves has given way",
+               {{"reason", error.what()}});
+      return;
+    }
+    plan(given_back);
+    threads_->run([this](int rank) {
+      if (model_.config.rotary) devices_[static_cast<size_t>(rank)]->add_rope(model_.config.rope);
+    });
+  }
+
   LoadedRanks load() {
     check_stop(options_.stop);
     threads_->run([this](int rank) { make_device(rank); });
-    plan();
+    plan({});
+    log_plan();
     threads_->run([this](int rank) { load_weights_of(rank); });
     check_stop(options_.stop);
     take_facts();
@@ -114,9 +131,17 @@ class RankLoader {
     devices_[static_cast<size_t>(rank)] = backend_.make_device(device);
   }
 
+  // A backend whose ranks share a device divides what comes free there.
+  int64_t given_back_to(size_t rank, const GivenBack& given_back) const {
+    const bool is_shared = backend_.num_devices() == std::numeric_limits<int>::max();
+    if (is_shared) return given_back.bytes / options_.num_ranks;
+    const auto had = static_cast<size_t>(given_back.num_ranks);
+    return rank < had ? given_back.bytes / given_back.num_ranks : 0;
+  }
+
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
-  void plan() {
+  void plan(const GivenBack& given_back) {
     MemoryRequest wanted;
     wanted.num_ranks = options_.num_ranks;
     wanted.available_bytes = INT64_MAX;
@@ -137,7 +162,8 @@ class RankLoader {
                                        options_.max_batch_tokens) +
           device.slot_bytes(slot_layout(model_.config, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
-      wanted.available_bytes = std::min(wanted.available_bytes, info.memory_bytes);
+      const int64_t available = info.memory_bytes + given_back_to(rank, given_back);
+      wanted.available_bytes = std::min(wanted.available_bytes, available);
       wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes);
       wanted.block_bytes = std::max(wanted.block_bytes, block_bytes);
       wanted.workspace_bytes = std::max(wanted.workspace_bytes, workspace_bytes);
@@ -148,11 +174,15 @@ class RankLoader {
     }
     out_.plan = plan_memory(wanted);
     out_.kv_bytes = out_.plan.num_blocks * out_.block_bytes;
+    planned_for_ = wanted;
+  }
+
+  void log_plan() const {
     log_info("memory planned", {{"ranks", options_.num_ranks},
-                                {"weights", format_bytes(wanted.weight_bytes)},
+                                {"weights", format_bytes(planned_for_.weight_bytes)},
                                 {"kv_cache", format_bytes(out_.plan.kv_bytes)},
-                                {"workspace", format_bytes(wanted.workspace_bytes)},
-                                {"available", format_bytes(wanted.available_bytes)},
+                                {"workspace", format_bytes(planned_for_.workspace_bytes)},
+                                {"available", format_bytes(planned_for_.available_bytes)},
                                 {"blocks", out_.plan.num_blocks},
                                 {"max_total_tokens", out_.plan.max_total_tokens}});
   }
@@ -207,6 +237,7 @@ class RankLoader {
   std::unique_ptr<RankThreads> threads_;          // (null: the workers have it)
   std::vector<std::unique_ptr<Device>> devices_;  // (num_ranks)
   std::vector<ModelWeights> weights_;             // (num_ranks)
+  MemoryRequest planned_for_;
   LoadedRanks out_;
 };
 
@@ -224,6 +255,15 @@ void check_num_ranks(Backend& backend, int32_t num_ranks) {
         fmt::format("num_shard is {}, but the {} backend has {} {}; each rank needs one", num_ranks,
                     backend.name(), num_devices, num_devices == 1 ? "device" : "devices"));
   }
+}
+
+void check_ranks(Backend& backend,
+                 const LoadedConfig& model,
+                 const LoadRanksOptions& options,
+                 const GivenBack& given_back) {
+  check_num_ranks(backend, options.num_ranks);
+  check_world_size(model.config, options.num_ranks);
+  RankLoader(backend, model, {}, options).check(given_back);
 }
 
 LoadedRanks load_ranks(Backend& backend,

@@ -60,6 +60,21 @@ struct LoadedRanks {
 // both numbers.
 void check_num_ranks(Backend& backend, int32_t num_ranks);
 
+// What a model that gives way holds of the same backend's memory: all of its ranks together.
+struct GivenBack {
+  int64_t bytes = 0;
+  int32_t num_ranks = 1;
+};
+
+// Whether such a model could be loaded once `given_back` is free: devices are made for a moment and
+// asked, nothing large is taken. Throws what load_ranks throws before it reads the first weight.
+// Where the devices can't even be made beside those that serve, for want of memory, it says so in
+// the log and returns.
+void check_ranks(Backend& backend,
+                 const LoadedConfig& model,
+                 const LoadRanksOptions& options,
+                 const GivenBack& given_back);
+
 // Throws what the first rank that failed threw, when all have ended and given back what they took:
 // kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost, kCancelled.
 LoadedRanks load_ranks(Backend& backend,

@@ -20,6 +20,7 @@ std::string format_bytes(int64_t bytes) {
 }
 
 PlannedMemory plan_memory(const MemoryRequest& request) {
+  TGI_CHECK(request.block_bytes > 0 && request.block_size > 0);
   const int64_t left = request.available_bytes - request.weight_bytes - request.workspace_bytes;
   const auto fail = [&](int64_t kv_bytes, const std::string& advice) {
     throw Error(

@@ -7,11 +7,8 @@
 #include <stop_token>
 #include <string>
 
-#include "base/file_source.h"
-#include "engine/model/architecture.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/intake.h"
-#include "engine/runtime/memory_plan.h"
 #include "engine/text/chat_template.h"
 #include "ipc/protocol.h"
 
@@ -53,15 +50,17 @@ struct ModelOptions {
 
 // What devices are asked to be for these; `dtype` is that of dense weights.
 DeviceOptions device_options(const ModelOptions& options, DType dtype);
+struct PreparedModel;
 
 class ServedModel {
  public:
-  // Reads everything but the weights, so that a path that can't be loaded is refused before another
-  // model gives way to it. Throws what load throws.
+  // Throws what prepare_model throws (prepared_model.h).
   static void check(const ModelOptions& options);
 
-  // Throws an Error of every kind: kNotFound, kInvalidArgument, kUnsupported, kOutOfMemory.
+  // Throws what prepare_model throws and, of what is prepared, kOutOfMemory when it does not fit
+  // and kInvalidArgument for damaged numbers and files that can't be read to their end.
   static std::unique_ptr<ServedModel> load(const ModelOptions& options);
+  static std::unique_ptr<ServedModel> load(std::unique_ptr<PreparedModel> prepared);
 
   Engine& engine() { return *engine_; }
   const Intake& intake() const { return *intake_; }
@@ -75,11 +74,9 @@ class ServedModel {
 
  private:
   ServedModel() = default;
-  LoadedConfig read_files(const ModelOptions& options);
 
   ModelOptions options_;
   int32_t max_top_tokens_ = 0;
-  std::unique_ptr<FileSource> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;
   std::unique_ptr<Intake> intake_;

@@ -126,18 +126,19 @@ int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scr
 }
 
 // All logits that are not below the n-th highest.
-void list_top(const SamplerRow& row,
+void list_top(std::span<const float> logits,
+              int32_t num_top,
               const Distribution& distribution,
               SamplerScratch& scratch,
               std::vector<TokenScore>& out) {
   out.clear();
-  const auto wanted = static_cast<size_t>(std::clamp(row.params->top_n_tokens, 0, row.vocab_size));
+  const auto vocab_size = static_cast<int32_t>(logits.size());
+  const auto wanted = static_cast<size_t>(std::clamp(num_top, 0, vocab_size));
   if (wanted == 0) return;
   // A heap of the highest so far, the lowest of them in front.
   float* const heap = scratch.keys.data();
   size_t size = 0;
-  for (int32_t id = 0; id < row.vocab_size; ++id) {
-    const float x = row.logits[id];
+  for (const float x : logits) {
     if (!(x > (size < wanted ? -kInfinity : heap[0]))) continue;
     if (size == wanted) std::pop_heap(heap, heap + size--, std::greater<>());
     heap[size++] = x;
@@ -146,8 +147,9 @@ void list_top(const SamplerRow& row,
   if (size == 0) return;
   const float lowest = heap[0];
   // The value waits in the place of the log-probability until the order is made.
-  for (int32_t id = 0; id < row.vocab_size; ++id) {
-    if (row.logits[id] >= lowest) out.push_back({.id = id, .logprob = row.logits[id]});
+  for (int32_t id = 0; id < vocab_size; ++id) {
+    const float x = logits[static_cast<size_t>(id)];
+    if (x >= lowest) out.push_back({.id = id, .logprob = x});
   }
   std::sort(out.begin(), out.end(), [](const TokenScore& a, const TokenScore& b) {
     return a.logprob != b.logprob ? a.logprob > b.logprob : a.id < b.id;
@@ -181,11 +183,24 @@ void sample_row(const SamplerRow& row,
   }
   out.token.id = pick(row, math, scratch);
   out.token.logprob = distribution.logprob(row.logits[out.token.id]);
-  list_top(row, distribution, scratch, out.top_tokens);
+  list_top({row.logits, static_cast<size_t>(row.vocab_size)}, row.params->top_n_tokens,
+           distribution, scratch, out.top_tokens);
 }
 
-float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math) {
-  return Distribution(logits, vocab_size, math).logprob(logits[id]);
+float score_row(const float* logits,
+                int32_t vocab_size,
+                const ScoreRow& asked,
+                const SamplerMath& math,
+                SamplerScratch& scratch,
+                std::vector<TokenScore>& top_tokens) {
+  const Distribution distribution(logits, vocab_size, math);
+  if (!distribution.is_finite()) {
+    top_tokens.clear();
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  list_top({logits, static_cast<size_t>(vocab_size)}, asked.num_top, distribution, scratch,
+           top_tokens);
+  return distribution.logprob(logits[asked.target_id]);
 }
 
 }  // namespace tgi

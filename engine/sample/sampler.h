@@ -57,7 +57,13 @@ void sample_row(const SamplerRow& row,
                 SamplerScratch& scratch,
                 SampledToken& out);
 
-// log_softmax(logits)[id]; NaN when the logits are not finite.
-float score_row(const float* logits, int32_t vocab_size, int32_t id, const SamplerMath& math);
+// log_softmax(logits)[asked.target_id]; the alternatives go to `top_tokens`. NaN and none of them
+// when the logits are not finite.
+float score_row(const float* logits,
+                int32_t vocab_size,
+                const ScoreRow& asked,
+                const SamplerMath& math,
+                SamplerScratch& scratch,
+                std::vector<TokenScore>& top_tokens);
 
 }  // namespace tgi

@@ -297,7 +297,8 @@ void Scheduler::emit(Sequence& sequence,
          position < end && position + 1 < sequence.num_prompt_tokens; ++position) {
       batch.score_rows.push_back(
           {.row = first_row + position - begin,
-           .target_id = sequence.token_ids[static_cast<size_t>(position) + 1]});
+           .target_id = sequence.token_ids[static_cast<size_t>(position) + 1],
+           .num_top = sequence.sampling.top_n_tokens});
       ++part.num_scores;
     }
     sequence.num_scored_tokens += part.num_scores;

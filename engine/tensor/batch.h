@@ -42,6 +42,7 @@ struct SampleRow {
 struct ScoreRow {
   int32_t row = 0;
   int32_t target_id = 0;
+  int32_t num_top = 0;  // alternatives to list
 };
 
 // Sequence i of the step owns token rows [cu_seqlens_q[i], cu_seqlens_q[i + 1]), which are the last
@@ -93,6 +94,7 @@ struct SampledToken {
 struct StepResult {
   std::vector<SampledToken> sampled;
   std::vector<float> scores;
+  std::vector<std::vector<TokenScore>> score_tops;  // as SampledToken::top_tokens
 };
 
 }  // namespace tgi

@@ -151,14 +151,18 @@ std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files) {
     return checkpoint;
   }
   if (const auto index = files.find_text(kIndexFile)) return open_sharded(files, *index);
-  const bool has_pickle =
-      files.find("pytorch_model.bin") || files.find_text("pytorch_model.bin.index.json");
-  throw Error(
-      Code::kNotFound,
-      fmt::format("{}: no such file, and no {} either{}", files.describe(kSingleFile), kIndexFile,
-                  has_pickle ? "; there is a pytorch_model.bin: only safetensors are read, "
-                               "convert it first"
-                             : ""));
+  std::string advice;
+  const bool has_torch = std::ranges::any_of(files.names(), [](const std::string& name) {
+    return name.starts_with("pytorch_model") && name.find(".bin") != std::string::npos;
+  });
+  if (has_torch) {
+    std::string folder = files.describe("");
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    advice = fmt::format(
+        "; there is a torch checkpoint: `tgi load {}` converts it to safetensors, once", folder);
+  }
+  throw Error(Code::kNotFound, fmt::format("{}: no such file, and no {} either{}",
+                                           files.describe(kSingleFile), kIndexFile, advice));
 }
 
 const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,

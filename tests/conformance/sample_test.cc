@@ -92,6 +92,14 @@ void collect(const StepResult& result, Outcome& out) {
     }
   }
   out.scores.insert(out.scores.end(), result.scores.begin(), result.scores.end());
+  REQUIRE(result.score_tops.size() == result.scores.size());
+  for (const auto& tops : result.score_tops) {
+    out.top_ids.push_back(-1 - static_cast<int32_t>(tops.size()));  // where a list ends
+    for (const TokenScore& top : tops) {
+      out.top_ids.push_back(top.id);
+      out.scores.push_back(top.logprob);
+    }
+  }
 }
 
 // The first step scores 40 rows too: more than any device holds logits for at a time.
@@ -132,7 +140,8 @@ Outcome run_model(Device& device) {
       batch.sample_rows.push_back({.row = slot, .slot = slot, .position = position + 1});
     }
     for (int32_t i = 0; step == 0 && i < 40; ++i) {
-      batch.score_rows.push_back({.row = i % num_slots, .target_id = i * 7});
+      batch.score_rows.push_back(
+          {.row = i % num_slots, .target_id = i * 7, .num_top = i % 4 == 1 ? 0 : i % 4});
     }
     collect(model.run(device, batch), out);
   }

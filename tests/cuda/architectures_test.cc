@@ -56,17 +56,16 @@ TEST_CASE("a list of architectures that are no numbers is refused by name") {
 TEST_CASE("a GPU that nothing was built for is refused with its name and what there is") {
   const auto make = [] { return emulated_backend().make_device({}); };
   for (const auto& [major, minor] :
-       {std::pair(8, 0), std::pair(8, 6), std::pair(8, 9), std::pair(9, 0), std::pair(10, 0),
-        std::pair(10, 3), std::pair(12, 0), std::pair(12, 1)}) {
+       {std::pair(8, 0), std::pair(8, 6), std::pair(8, 9), std::pair(9, 0)}) {
     const CapabilityGuard guard(major, minor);
     INFO(major << "." << minor);
     CHECK_NOTHROW(make());
   }
-  for (const auto& [major, minor] : {std::pair(7, 5), std::pair(11, 0), std::pair(13, 0)}) {
+  for (const auto& [major, minor] : {std::pair(7, 5), std::pair(10, 0), std::pair(12, 0)}) {
     const CapabilityGuard guard(major, minor);
     const std::string capability = std::to_string(major) + "." + std::to_string(minor);
     CHECK_THROWS_WITH(make(), Catch::Contains("Emulated GPU") && Catch::Contains(capability) &&
-                                  Catch::Contains("sm_80, sm_89, sm_90a, sm_100, sm_120") &&
+                                  Catch::Contains("sm_80, sm_89, sm_90a") &&
                                   Catch::Contains("--backend cpu"));
   }
 }

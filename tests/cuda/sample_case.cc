@@ -110,7 +110,8 @@ std::vector<SampleOutcome> run_kernels(const std::vector<SampleCase>& cases, int
     rows[i] = {.row = 0,
                .slot = each.target_id >= 0 ? -1 : static_cast<int32_t>(slot),
                .position = each.position,
-               .target_id = std::max(each.target_id, 0)};
+               .target_id = std::max(each.target_id, 0),
+               .num_top = each.target_id >= 0 ? each.params.top_n_tokens : 0};
     std::copy(each.logits.begin(), each.logits.end(),
               logits.begin() + static_cast<std::ptrdiff_t>(i) * stride);
     if (!each.allowed.empty()) {
@@ -177,12 +178,15 @@ std::vector<SampleOutcome> run_kernels(const std::vector<SampleCase>& cases) {
 
 SampledToken wanted(const SampleCase& each) {
   const auto vocab_size = static_cast<int32_t>(each.logits.size());
-  if (each.target_id >= 0) {
-    const float logprob =
-        score_row(each.logits.data(), vocab_size, each.target_id, plain_sampler_math());
-    return {.token = {.id = each.target_id, .logprob = logprob}, .top_tokens = {}};
-  }
   SamplerScratch scratch(vocab_size);
+  if (each.target_id >= 0) {
+    SampledToken out{.token = {.id = each.target_id}, .top_tokens = {}};
+    out.token.logprob =
+        score_row(each.logits.data(), vocab_size,
+                  {.target_id = each.target_id, .num_top = each.params.top_n_tokens},
+                  plain_sampler_math(), scratch, out.top_tokens);
+    return out;
+  }
   return sample_with(each, each.params, scratch);
 }
 

@@ -48,7 +48,10 @@ SampleCase random_case(Random& random, int32_t vocab_size, int32_t position) {
   out.position = position;
   const int32_t kind = random.integer(0, 19);
   if (kind == 0) out.is_padding = true;
-  if (kind == 1) out.target_id = random.integer(0, vocab_size - 1);
+  if (kind == 1) {
+    out.target_id = random.integer(0, vocab_size - 1);
+    out.params.top_n_tokens = random.integer(0, 5);
+  }
   if (kind <= 1) return out;
   SamplingParams& params = out.params;
   params.do_sample = kind > 5;

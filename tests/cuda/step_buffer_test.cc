@@ -36,7 +36,7 @@ Batch mixed_batch() {
   batch.context_lens = {10, 25, 71};
   batch.sample_rows = {{.row = 0, .slot = 1, .position = 10},
                        {.row = 6, .slot = 4, .position = 71}};
-  batch.score_rows = {{.row = 2, .target_id = 77}};
+  batch.score_rows = {{.row = 2, .target_id = 77, .num_top = 3}};
   batch.block_appends = {{.slot = 3, .index = 1, .block = 12}};
   return batch;
 }
@@ -60,6 +60,7 @@ TEST_CASE("a step's rows say where each token and each wanted logit belongs") {
   CHECK(step.logit_rows[1].position == 71);
   CHECK(step.logit_rows[2].slot == -1);
   CHECK(step.logit_rows[2].target_id == 77);
+  CHECK(step.logit_rows[2].num_top == 3);
   CHECK(step.sequences[1].num_rows == 5);
   CHECK(step.sequences[1].first_row == 1);
   CHECK(step.sequences[2].context_len == 71);

@@ -143,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (answer.find("HTTP/1.1 -") != std::string::npos) std::abort();
   }
   const UniqueFd next = dial(server.http.port());
-  send_all(next.get(), "GET /abc HTTP/1.1\r\nConnection: close\r\n\r\n");
+  send_all(next.get(), "GET /abc HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   if (!read_all(next.get()).starts_with("HTTP/1.1 200 OK\r\n")) std::abort();
   for (int i = 0; server.handler.num_open != 0; ++i) {
     if (i == 20'000) std::abort();  // a request that began was never ended

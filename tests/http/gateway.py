@@ -62,13 +62,13 @@ class Home:
 class Process:
     """A child whose stderr goes to a file; the end of this one is the end of the child."""
 
-    def __init__(self, name, arguments, home, env=None):
+    def __init__(self, name, arguments, home, env=None, before_start=lambda: None):
         self.log_path = home.path / f"{name}-{time.monotonic_ns()}.log"
         with open(self.log_path, "wb") as log:
             self.child = subprocess.Popen(
                 [str(a) for a in arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=home.environment(**(env or {})),
-                preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL))
+                preexec_fn=lambda: (_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL), before_start()))
 
     def log(self):
         return self.log_path.read_text(errors="replace")
@@ -118,10 +118,10 @@ class Daemon(Process):
 class Gateway(Process):
     """`tgi serve` that has printed its address."""
 
-    def __init__(self, home, flags=(), model="demo", env=None, http="127.0.0.1:0"):
+    def __init__(self, home, flags=(), model="demo", env=None, http="127.0.0.1:0", before_start=lambda: None):
         where = [] if http is None else ["--http", http]
         super().__init__("serve", [TGI, "serve", *([model] if model else []), *where, "--socket", home.socket, *flags],
-                         home, env)
+                         home, env, before_start)
         try:
             found = wait_until(lambda: not self.alive() or _SERVING.search(self.log()), 60)
             assert found is not True, f"tgi serve ended: {self.log()}"

@@ -108,20 +108,61 @@ def test_invocations_looks_at_the_shape(api):
     assert api.post("/invocations", {"nothing": 1}).status_code == 422
 
 
-def test_unknown_fields_are_ignored(api):
-    body = {"inputs": "Once", "parameters": {"max_new_tokens": 2, "num_beams": 4, "x": {"y": []}}, "options":
-            {"use_cache": False}, "model": "anything"}
-    assert api.ok("/generate", body)["generated_text"]
+NATIVE_EXTRAS = [
+    ({"options": {"use_cache": False}, "model": "anything"}, {"num_beams": 1, "pad_token_id": 0}, None),
+    ({"unknown": None}, {"min_new_tokens": None, "api_token": "x"}, None),
+    ({}, {"num_beams": 4}, "parameters.num_beams"), ({}, {"min_new_tokens": 3}, "parameters.min_new_tokens"),
+    ({}, {"max_tokens": 3}, "parameters.max_tokens"), ({"max_new_tokens": 3}, {}, "max_new_tokens"),
+    ({}, {"stop_sequences": ["a"]}, "parameters.stop_sequences"), ({"input": "a"}, {}, "input"),
+]
+
+
+@pytest.mark.parametrize("extra, parameters, name", NATIVE_EXTRAS, ids=repr)
+def test_a_field_is_read_or_harmless_or_refused_by_name(api, extra, parameters, name):
+    response = api.post("/generate", {"inputs": "Once", "parameters": {"max_new_tokens": 2} | parameters} | extra)
+    if name is None:
+        assert response.status_code == 200, response.text
+    else:
+        assert response.status_code == 422 and response.json()["error_type"] == "validation"
+        assert f"`{name}`" in response.json()["error"]
+
+
+OPENAI_EXTRAS = [
+    ({"user": "me", "store": True, "metadata": {"a": "b"}, "service_tier": "auto"}, None),
+    ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, None),
+    ({"min_tokens": 0, "guided_json": None, "skip_special_tokens": True, "use_beam_search": False}, None),
+    ({"guided_json": {"type": "object"}}, "guided_json"), ({"guided_choice": ["a"]}, "guided_choice"),
+    ({"structured_outputs": {"choice": ["a"]}}, "structured_outputs"), ({"min_tokens": 4}, "min_tokens"),
+    ({"stop_token_ids": [1]}, "stop_token_ids"), ({"use_beam_search": True}, "use_beam_search"),
+    ({"max_token": 4}, "max_token"), ({"stream_options": {"usage": True}}, "stream_options.usage"),
+]
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}]}), ("/v1/completions", {"prompt": "a"})])
+@pytest.mark.parametrize("extra, name", OPENAI_EXTRAS, ids=repr)
+def test_fields_of_other_servers_are_harmless_or_refused_by_name(api, path, body, extra, name):
+    response = api.post(path, body | {"max_tokens": 2} | extra)
+    if name is None:
+        assert response.status_code == 200, response.text
+    else:
+        error = openai_error(response, 422)
+        assert f"`{name}`" in error["message"]
+        assert error["code"] in ("unsupported_feature", "unknown_parameter")
 
 
 def test_unknown_paths_and_methods(api):
     response = api.get("/nowhere")
-    assert response.status_code == 404 and response.content == b""
-    assert api.post("/v1/nowhere", {}).status_code == 404
+    assert response.status_code == 404 and "POST /generate_stream" in response.json()["error"]
+    assert "POST /v1/completions" in openai_error(api.post("/v1/nowhere", {}), 404)["message"]
+    assert "did you mean /v1/chat/completions?" in api.post("/chat/completions", {}).json()["error"]
     for path in ("/generate", "/generate_stream", "/v1/chat/completions", "/v1/completions", "/tokenize"):
-        assert api.get(path).status_code == 405, path
+        response = api.get(path)
+        assert response.status_code == 405 and response.headers["allow"] == "POST", path
+        assert "this route takes POST" in response.text
     for path in ("/info", "/health", "/metrics", "/v1/models"):
-        assert api.post(path, {}).status_code == 405, path
+        response = api.post(path, {})
+        assert response.status_code == 405 and response.headers["allow"] == "GET, HEAD", path
 
 
 def test_an_unknown_model_is_a_404_on_openai_routes(api, gateway):

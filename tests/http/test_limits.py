@@ -1,6 +1,7 @@
 """Limits and manners: too many at once, clients that leave or read slowly, API keys, other origins."""
 
 import json
+import resource
 import subprocess
 import time
 
@@ -8,7 +9,7 @@ import pytest
 import requests
 
 from client import Api, RawConnection, chat_body, http_request, raw_events, start_stream, together
-from gateway import TGI, wait_until
+from gateway import TGI, Gateway, wait_until
 
 LONG = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 3000}}
 KEY = "Secret-Key_123"
@@ -37,6 +38,54 @@ def test_the_429_comes_at_once_when_all_streams_are_busy(slow_pair):
         "max_new_tokens": 1}}).status_code == 200)
     for stream in streams[1:]:
         stream.close()
+
+
+def test_one_after_another_needs_one_place(serve):
+    api = Api(serve("--max-concurrent-requests", "1").url)
+    with requests.Session() as session:
+        for i in range(300):
+            path, body = (("/generate_stream", {"inputs": "Once", "parameters": {"max_new_tokens": 3}}),
+                          ("/v1/completions", {"prompt": "Once", "max_tokens": 3, "stream": True}),
+                          ("/v1/chat/completions", chat_body("hi", max_tokens=3)))[i % 3]
+            response = session.post(api.url + path, json=body, timeout=30)
+            assert response.status_code == 200 and "overloaded" not in response.text, (i, response.text)
+
+
+def test_a_connection_that_closes_is_no_client_that_left(serve):
+    gateway = serve()
+    api = Api(gateway.url)
+    body = json.dumps({"inputs": "Once", "parameters": {"max_new_tokens": 3}}).encode()
+    for path in ("/generate", "/generate_stream"):
+        for version, headers in (("HTTP/1.1", [("Connection", "close")]), ("HTTP/1.0", [])):
+            with RawConnection(gateway) as connection:
+                connection.send(http_request("POST", path, body, headers, version))
+                assert b"generated_text" in connection.read_all()
+    wait_until(lambda: "tgi_request_success 4" in api.get("/metrics").text)
+    assert 'err="dropped"} 0' in api.get("/metrics").text or 'err="dropped"' not in api.get("/metrics").text
+
+
+def test_few_descriptors_are_429_and_never_an_error_of_the_system(home, daemon):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    gateway = Gateway(home, before_start=limit)
+    try:
+        assert "open files are limited to 256 (ulimit -n): at most 64 requests at once" in gateway.log()
+        assert Api(gateway.url).ok_get("/info")["max_concurrent_requests"] == 64
+        body = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 200}}
+
+        def ask():
+            response = requests.post(gateway.url + "/generate_stream", json=body, timeout=60)
+            if response.status_code == 200 and "overloaded" not in response.text:
+                assert '"details":{' in response.text, response.text
+                return 200
+            assert "overloaded" in response.text, response.text
+            assert response.status_code == 200 or response.headers["Retry-After"] == "1"
+            return 429
+
+        statuses = together([ask] * 200)
+        assert set(statuses) <= {200, 429} and statuses.count(200) >= 64
+        assert "Too many open files" not in gateway.log()
+    finally:
+        gateway.end()
 
 
 def test_the_429_comes_at_once_when_the_daemon_does_not_answer(slow_pair):

@@ -93,6 +93,26 @@ def test_n(chat):
         assert "".join(c.delta.content or "" for c in mine) == choices[i].message.content
 
 
+def test_n_greedy_answers_are_the_same(chat, complete):
+    answer = chat(n=3, max_tokens=6, temperature=0)
+    assert [c.index for c in answer.choices] == [0, 1, 2]
+    assert {c.message.content for c in answer.choices} == {chat(max_tokens=6, temperature=0).choices[0].message.content}
+    assert answer.usage.completion_tokens == 18
+    streamed = list(complete(prompt=["Once", "The fox"], n=2, max_tokens=5, temperature=0, stream=True))
+    texts = ["".join(c.choices[0].text for c in streamed if c.choices[0].index == i) for i in range(4)]
+    assert texts[0] == texts[1] != texts[2] == texts[3]
+
+
+def test_logprobs_have_bytes_and_no_end_token(chat):
+    answer = chat(temperature=0, logprobs=True, top_logprobs=2).choices[0]
+    assert answer.finish_reason == "stop"
+    assert b"".join(bytes(t.bytes) for t in answer.logprobs.content).decode() == answer.message.content
+    assert all(bytes(top.bytes) for t in answer.logprobs.content for top in t.top_logprobs)
+    streamed = [t for c in chat(temperature=0, logprobs=True, top_logprobs=2, stream=True)
+                if c.choices[0].logprobs for t in c.choices[0].logprobs.content]
+    assert streamed == answer.logprobs.content
+
+
 def test_logprobs(chat):
     answer = chat(max_tokens=5, temperature=0, logprobs=True, top_logprobs=4)
     content = answer.choices[0].logprobs.content
@@ -153,6 +173,7 @@ def test_completions(complete, api):
     assert answer.choices[0].text == native_text(native)
     streamed = list(complete(max_tokens=10, temperature=0, stream=True))
     assert "".join(c.choices[0].text for c in streamed) == answer.choices[0].text
+    assert [c.choices[0].finish_reason for c in streamed] == [None] * (len(streamed) - 1) + ["length"]
     assert complete(max_tokens=4, temperature=0, echo=True).choices[0].text.startswith("Once upon a time")
     usage = list(complete(max_tokens=4, stream=True, stream_options={"include_usage": True}))[-1]
     assert usage.choices == [] and usage.usage.completion_tokens == 4
@@ -181,6 +202,9 @@ def test_completions_of_token_ids_and_echo_with_logprobs(complete, api):
     logprobs = complete(max_tokens=2, temperature=0, echo=True, logprobs=1).choices[0].logprobs
     assert logprobs.token_logprobs[0] is None
     assert all(value <= 0 for value in logprobs.token_logprobs[1:])
+    assert logprobs.top_logprobs[0] is None
+    assert all(max(top.values()) >= own for top, own in zip(logprobs.top_logprobs[1:], logprobs.token_logprobs[1:]))
+    assert complete(prompt=ids, max_tokens=1, temperature=0, echo=True).choices[0].text.startswith("Once upon a time")
     assert len(logprobs.tokens) == len(logprobs.text_offset) == len(ids) + 2
 
 

@@ -1,4 +1,5 @@
-// docs/grafana.json and docs/metrics.md tell of exactly the metrics there are.
+// docs/grafana.json and docs/metrics.md tell of exactly the metrics there are, and another page of
+// the fields that other servers have.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -7,6 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "cmd/http/native_body.h"
+#include "cmd/http/openai_body.h"
 #include "sample_record.h"
 #include "scrape.h"
 
@@ -126,6 +129,21 @@ TEST_CASE("docs: metrics.md tells of every metric, of the right type, and of no 
     CHECK(told.emplace((*it)[1], (*it)[2]).second);
   }
   CHECK(told == full_scrape().types);
+}
+
+TEST_CASE(
+    "docs: coming_from_tgi.md tells of every field that is taken or refused without being read") {
+  const std::string page = file_text("docs/coming_from_tgi.md");
+  const auto check = [&](std::span<const ExtraField> extras) {
+    for (const ExtraField& extra : extras) {
+      INFO(extra.name);
+      CHECK(page.find("`" + std::string(extra.name) + "`") != std::string::npos);
+    }
+  };
+  check(extra_fields<ChatBody>());
+  check(extra_fields<CompletionBody>());
+  check(extra_fields<GenerateBody>());
+  check(extra_fields<GenerateParameters>());
 }
 
 }  // namespace tgi::http

@@ -2,7 +2,10 @@
 #include "cmd/http/gateway.h"
 
 #include <catch2/catch.hpp>
+#include <climits>
 #include <set>
+
+#include "cmd/http/descriptor_budget.h"
 
 namespace tgi::http {
 namespace {
@@ -12,7 +15,7 @@ struct Served {
 
   Metrics metrics{{.max_input_tokens = 31, .max_total_tokens = 32, .trace_counts = {}}};
   RequestLog log{{.json = true, .level = LogLevel::kOff}};
-  Service service{.options = {.model_id = "acme/model", .compute_type = "cpu"},
+  Service service{.options = ApiOptions{.model_id = "acme/model", .compute_type = "cpu"},
                   .daemon = {.socket_path = "/nowhere/at/all"},
                   .permits = Permits(8),
                   .metrics = metrics,
@@ -60,14 +63,42 @@ TEST_CASE("what has no route is 404, a wrong method 405 and says which are right
   const auto missing = served.gateway.on_headers(request_of("GET", "/nope"));
   REQUIRE(missing);
   CHECK(missing->status == 404);
+  const auto problem = ipc::OrderedJson::parse(missing->body);
+  CHECK(problem["error_type"] == "not_found");
+  const auto text = problem["error"].get<std::string>();
+  CHECK(text.starts_with("there is no route GET /nope; there are POST /, "));
+  for (const Route& route : route_table()) {
+    CHECK(text.find(std::string(route.method) + " " + std::string(route.path)) != text.npos);
+  }
   const auto wrong = served.gateway.on_headers(request_of("GET", "/generate"));
   REQUIRE(wrong);
   CHECK(wrong->status == 405);
   CHECK(header_of(*wrong, "allow") == "POST");
-  CHECK(header_of(*served.gateway.on_headers(request_of("PUT", "/")), "allow") == "POST, GET");
+  CHECK(ipc::OrderedJson::parse(wrong->body)["error"] == "GET /generate: this route takes POST");
+  CHECK(header_of(*served.gateway.on_headers(request_of("PUT", "/")), "allow") ==
+        "POST, GET, HEAD");
   CHECK_FALSE(served.gateway.on_headers(request_of("HEAD", "/health")));
   CHECK_FALSE(served.gateway.on_headers(request_of("GET", "/v1/models/acme/model")));
   CHECK(served.gateway.on_headers(request_of("GET", "/v1/models/"))->status == 404);
+}
+
+TEST_CASE("below /v1 a missing route is told in OpenAI's shape, and the one that was meant") {
+  Served served;
+  const auto message_to = [&](const std::string& path) {
+    const auto json =
+        ipc::OrderedJson::parse(served.gateway.on_headers(request_of("POST", path))->body);
+    return json["error"].is_object() ? json["error"]["message"].get<std::string>()
+                                     : json["error"].get<std::string>();
+  };
+  CHECK(message_to("/v1/v1/chat/completions").find("did you mean /v1/chat/completions?") !=
+        std::string::npos);
+  CHECK(message_to("/chat/completions").find("did you mean /v1/chat/completions?") !=
+        std::string::npos);
+  CHECK(message_to("/v1/embeddings").find("did you mean") == std::string::npos);
+  const auto json =
+      ipc::OrderedJson::parse(served.gateway.on_headers(request_of("GET", "/v1/nope"))->body);
+  CHECK(json["error"]["code"] == "not_found");
+  CHECK(json["error"]["type"] == "invalid_request_error");
 }
 
 TEST_CASE("a key guards what generates, and nothing that only tells") {
@@ -198,6 +229,54 @@ TEST_CASE("as many sequences as there are permits, and each is given back") {
   CHECK(served.service.permits.num_taken() == 7);
   served.service.draining = true;
   CHECK(status_of("{}") == 503);
+}
+
+TEST_CASE("a place is free before the answer is written, and a refusal says when to ask again") {
+  Served served;
+  Request request = request_of("POST", "/generate", {kJson});
+  request.body = R"({"inputs": "a"})";
+  const Response failed = served.gateway.on_request(request);
+  CHECK(failed.status == 502);
+  CHECK(served.service.permits.num_taken() == 0);
+  CHECK(served.service.num_unanswered == 1);  // what ends the gateway waits for the last byte
+  REQUIRE(served.service.permits.try_take(8));
+  const Response refused = served.gateway.on_request(request);
+  CHECK(refused.status == 429);
+  CHECK(header_of(refused, "retry-after") == "1");
+  request.path = "/v1/completions";
+  request.body = R"({"prompt": "a"})";
+  CHECK(header_of(served.gateway.on_request(request), "retry-after") == "1");
+  served.service.draining = true;
+  const Response draining = served.gateway.on_request(request);
+  CHECK(draining.status == 503);
+  CHECK(header_of(draining, "retry-after") == "1");
+  CHECK(header_of(failed, "retry-after").empty());
+}
+
+TEST_CASE("descriptors set how many are served at once") {
+  const DescriptorBudget plenty = plan_descriptors(1'048'576, 128);
+  CHECK(plenty.num_requests == 128);
+  CHECK(plenty.num_connections == 1152);
+  CHECK(plenty.notice.empty());
+  const DescriptorBudget few = plan_descriptors(256, 128);
+  CHECK(few.num_requests == 64);
+  CHECK(few.num_connections == 128);
+  CHECK(few.notice ==
+        "open files are limited to 256 (ulimit -n): at most 64 requests at once and 128 "
+        "connections, others get 429; --max-concurrent-requests 128 would need 1344");
+  const DescriptorBudget some = plan_descriptors(1024, 128);
+  CHECK(some.num_requests == 128);
+  CHECK(some.num_connections == 832);
+  CHECK(some.notice.find("1152 connections would need 1344") != std::string::npos);
+  for (const int64_t limit : {67, 100, 256, 1000, 1343, 1344, 5000}) {
+    const DescriptorBudget budget = plan_descriptors(limit, 128);
+    CHECK(budget.num_requests >= 1);
+    CHECK(budget.num_connections > budget.num_requests);
+    CHECK(budget.num_requests + budget.num_connections <= limit - 64);
+    CHECK(budget.notice.empty() == (limit >= 1344));
+  }
+  CHECK_THROWS_WITH(plan_descriptors(66, 128), Catch::Contains("expected at least 67"));
+  CHECK(plan_descriptors(INT_MAX, INT64_MAX).num_requests > 1'000'000);
 }
 
 TEST_CASE("the OpenAPI document has every route, and every schema it refers to") {

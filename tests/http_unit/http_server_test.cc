@@ -96,14 +96,6 @@ TEST_CASE("HEAD gets the headers of GET and no body") {
   CHECK(client.answer().body == "GET /b ");
 }
 
-TEST_CASE("Connection: close is kept to") {
-  TestServer server;
-  RawClient client(server.port());
-  client.send(get("/a", "Connection: close\r\n"));
-  CHECK(client.answer().status == 200);
-  CHECK(client.is_closed());
-}
-
 TEST_CASE("too long headers and addresses are told as such") {
   TestServer server({.connection = {.max_header_bytes = 16384}});
   RawClient many(server.port());

@@ -2,6 +2,9 @@
 #include "cmd/http/openai_body.h"
 
 #include <catch2/catch.hpp>
+#include <set>
+
+#include "cmd/http/native_body.h"
 
 namespace tgi::http {
 namespace {
@@ -220,6 +223,69 @@ TEST_CASE("what is not there yet is refused by name, what means nothing is not")
   CHECK_NOTHROW(chat(R"("tools": null, "grammar": null, "user": "me", "store": false)"));
 }
 
+TEST_CASE("fields of other servers are refused by name unless they ask for nothing") {
+  struct Row {
+    const char* members;
+    const char* name;  // "": taken
+  };
+  const Row row = GENERATE(
+      Row{R"("user": "me", "store": true, "metadata": {"a": "b"}, "service_tier": "auto")", ""},
+      Row{R"("parallel_tool_calls": false, "safety_identifier": "x", "prompt_cache_key": "y")", ""},
+      Row{R"("guided_json": null, "min_tokens": 0, "skip_special_tokens": true)", ""},
+      Row{R"("use_beam_search": false, "length_penalty": 1.0, "stop_token_ids": [])", ""},
+      Row{R"("modalities": ["text"], "functions": [], "echo": false)", ""},
+      Row{R"("guided_json": {"type": "object"})", "`guided_json` is not supported"},
+      Row{R"("structured_outputs": {"json": {}})", "`structured_outputs` is not supported"},
+      Row{R"("min_tokens": 5)", "`min_tokens` is not supported"},
+      Row{R"("stop_token_ids": [7])", "`stop_token_ids` is not supported"},
+      Row{R"("skip_special_tokens": false)", "`skip_special_tokens` is not supported"},
+      Row{R"("reasoning_effort": "low")", "`reasoning_effort` is not supported"},
+      Row{R"("modalities": ["text", "audio"])", "`modalities` is not supported"},
+      Row{R"("max_token": 5)", "unknown field `max_token`"},
+      Row{R"("prompt": "a")", "unknown field `prompt`"});
+  CAPTURE(row.members);
+  if (*row.name == '\0') {
+    CHECK_NOTHROW(chat(row.members));
+  } else {
+    CHECK_THAT(chat_refusal(row.members), Catch::Contains(row.name));
+  }
+}
+
+TEST_CASE("no extra field is one that is read, and each says something") {
+  const auto check = []<typename Body>(Body) {
+    std::set<std::string_view> names;
+    for (const BodyField<Body>& field : body_fields<Body>()) names.insert(field.name);
+    for (const ExtraField& extra : extra_fields<Body>()) {
+      INFO(extra.name);
+      CHECK(names.insert(extra.name).second);
+      CHECK_FALSE(extra.reason.empty());
+      if (extra.harmless != kAnything) CHECK(OrderedJson::parse(extra.harmless).is_array());
+    }
+  };
+  check(ChatBody());
+  check(CompletionBody());
+  check(GenerateBody());
+  check(GenerateParameters());
+}
+
+TEST_CASE("several greedy answers are one sequence of the daemon") {
+  CHECK(chat(R"("n": 3, "temperature": 0)").params.best_of == 1);
+  CHECK(chat(R"("n": 3, "temperature": 0.5)").params.best_of == 3);
+  CHECK(complete(R"("prompt": "a", "n": 2, "best_of": 3, "temperature": 0)")[0].params.best_of ==
+        1);
+}
+
+TEST_CASE("a completion may be of the prompt alone") {
+  const auto request =
+      complete(R"("prompt": [1, 2], "max_tokens": 0, "echo": true, "logprobs": 1)");
+  CHECK(request[0].params.max_new_tokens == 0);
+  CHECK(request[0].params.prompt_logprobs);
+  CHECK(request[0].params.top_n_tokens == 1);
+  // The prompt's tokens come first, and they are known at the end.
+  CHECK_FALSE(complete(R"("prompt": "a", "echo": true, "logprobs": 1, "stream": true)")[0].stream);
+  CHECK(complete(R"("prompt": "a", "logprobs": 1, "stream": true)")[0].stream);
+}
+
 TEST_CASE("only this server's model, or no name, is served") {
   for (const char* name : {R"("acme/model")", R"("tgi")", R"("")", R"("dummy")", "null"}) {
     INFO(name);
@@ -244,7 +310,6 @@ TEST_CASE("ranges of a chat are checked in TGI's words") {
                Row{R"("max_completion_tokens": 0)", "`max_new_tokens` must be strictly positive"},
                Row{R"("n": 0)", "`n` must be strictly positive"},
                Row{R"("n": 17)", "`n` must be > 0 and <= 16. Given: 17"},
-               Row{R"("n": 2, "temperature": 0)", "you must use sampling when `n` is > 1"},
                Row{R"("logprobs": true, "top_logprobs": 21)",
                    "`top_logprobs` must be >= 0 and <= 20. Given: 21"},
                Row{R"("top_logprobs": 2)", "`top_logprobs` needs `logprobs` to be true"});
@@ -269,7 +334,11 @@ TEST_CASE("stream_options are an object with include_usage") {
         OrderedJson::parse("{" + kHello + R"(, "stream_options": )" + value + "}")));
   };
   CHECK(wants(R"({"include_usage": true})"));
-  CHECK_FALSE(wants(R"({"include_usage": false, "other": 1})"));
+  CHECK_FALSE(wants(R"({"include_usage": false, "include_obfuscation": true})"));
+  CHECK_THROWS_WITH(wants(R"({"other": 1})"),
+                    Catch::Contains("unknown field `stream_options.other`"));
+  CHECK_THROWS_WITH(wants(R"({"continuous_usage_stats": true})"),
+                    Catch::Contains("`stream_options.continuous_usage_stats` is not supported"));
   CHECK_FALSE(wants(R"({"include_usage": null})"));
   CHECK_FALSE(wants("{}"));
   CHECK_FALSE(wants("null"));

@@ -24,8 +24,10 @@ ApiOptions options() {
 
 // Everything that `tgi serve` puts together, with a daemon that plays `script`.
 struct ScriptedGateway {
-  explicit ScriptedGateway(FakeDaemon::Script script)
-      : daemon(folder.file("s"), std::move(script)), thread([this] { server.run(stop.get()); }) {}
+  explicit ScriptedGateway(FakeDaemon::Script script, int64_t max_requests = 128)
+      : num_permits(max_requests),
+        daemon(folder.file("s"), std::move(script)),
+        thread([this] { server.run(stop.get()); }) {}
 
   ~ScriptedGateway() {
     fire(stop);
@@ -49,6 +51,7 @@ struct ScriptedGateway {
                 std::to_string(body.size()) + "\r\n\r\n" + body);
   }
 
+  const int64_t num_permits;
   TempFolder folder;
   FakeDaemon daemon;
   UniqueFd stop{::eventfd(0, EFD_CLOEXEC)};
@@ -58,7 +61,7 @@ struct ScriptedGateway {
   StreamPumps pumps{2, cut_off.get(), std::chrono::milliseconds(500)};
   Service service{.options = options(),
                   .daemon = {.socket_path = folder.file("s"), .cancel_fd = cut_off.get()},
-                  .permits = Permits(128),
+                  .permits = Permits(num_permits),
                   .metrics = metrics,
                   .log = log,
                   .pumps = &pumps};
@@ -122,6 +125,139 @@ TEST_CASE("many streams at once get each its own tokens, in order, and give thei
     CHECK(events[2]["generated_text"] == prompt);
   }
   CHECK(soon([&] { return gateway.service.permits.num_taken() == 0; }));
+}
+
+TEST_CASE("one after another needs one place, however an answer is sent") {
+  ScriptedGateway gateway(say_it_back, 1);
+  RawClient client(gateway.server.port());
+  const std::string native = R"({"inputs":"x"})";
+  const std::string openai = R"({"prompt":"x","stream":true})";
+  for (int i = 0; i < 500; ++i) {
+    ScriptedGateway::send(client, i % 2 == 0 ? "/generate_stream" : "/v1/completions",
+                          i % 2 == 0 ? native : openai);
+    // Asks again as soon as the last event is there: the last chunk is still to come.
+    REQUIRE(client.wait_for(i % 2 == 0 ? "\"details\":{" : "[DONE]"));
+    RawClient next(gateway.server.port());
+    ScriptedGateway::send(next, "/generate_stream", native);
+    const RawAnswer answer = next.answer();
+    REQUIRE(answer.body.find("overloaded") == std::string::npos);
+    REQUIRE(client.answer().status == 200);
+  }
+}
+
+TEST_CASE("a choice that goes on has no finish reason yet") {
+  ScriptedGateway gateway(say_it_back);
+  const auto events =
+      events_of(gateway.post("/v1/completions", R"({"prompt":"x","stream":true})").body);
+  REQUIRE(events.size() == 3);
+  CHECK(events[0]["choices"][0]["finish_reason"].is_null());
+  CHECK(events[1]["choices"][0]["finish_reason"].is_null());
+  CHECK(events[2]["choices"][0]["finish_reason"] == "length");
+}
+
+TEST_CASE("greedy choices are one sequence, told as often as asked for") {
+  ScriptedGateway gateway([](FakeSession& session) {
+    CHECK_FALSE(session.request().params.value("best_of", 1) > 1);
+    if (session.request().params.value("stream", false)) return say_it_back(session);
+    session.send(ipc::encode_accepted_event({.num_prompt_tokens = 1}));
+    ipc::DoneEvent done = done_with("same");
+    done.best.num_generated_tokens = 3;
+    session.send_done(done);
+  });
+  const auto whole = ipc::OrderedJson::parse(
+      gateway.post("/v1/completions", R"({"prompt":["x","x"],"n":3,"temperature":0})").body);
+  REQUIRE(whole["choices"].size() == 6);
+  for (size_t i = 0; i < 6; ++i) {
+    CHECK(whole["choices"][i]["index"] == i);
+    CHECK(whole["choices"][i]["text"] == "same");
+  }
+  CHECK(whole["usage"]["completion_tokens"] == 18);
+  const auto events = events_of(
+      gateway.post("/v1/completions", R"({"prompt":"x","n":2,"temperature":0,"stream":true})")
+          .body);
+  REQUIRE(events.size() == 6);
+  std::map<int, std::string> texts;
+  for (const auto& event : events) {
+    texts[event["choices"][0]["index"].get<int>()] += event["choices"][0]["text"];
+  }
+  CHECK(texts == std::map<int, std::string>{{0, "x0 x1 x2 "}, {1, "x0 x1 x2 "}});
+}
+
+TEST_CASE("log-probabilities of a chat have bytes, and no end token") {
+  const auto script = [](FakeSession& session) {
+    const bool streams = session.request().params.value("stream", false);
+    session.send(ipc::encode_accepted_event({.num_prompt_tokens = 1}));
+    ipc::DoneEvent done = done_with("\u00e9!");
+    done.best.finish_reason = ipc::FinishReason::kEosToken;
+    // Two halves of one character, a character, and an end token that is not flagged as special.
+    for (int i = 0; i < 4; ++i) {
+      ipc::TokenEvent event;
+      event.token = {.id = i, .text = i < 2 ? "\uFFFD" : (i == 2 ? "!" : "</s>"), .logprob = -1.5};
+      if (i < 2) event.token.bytes = {static_cast<uint8_t>(i == 0 ? 0xC3 : 0xA9)};
+      event.top_tokens = {event.token};
+      if (i == 3) event.finish_reason = ipc::FinishReason::kEosToken;
+      if (streams) session.send(ipc::encode_token_event(event));
+      done.best.tokens.push_back(event.token);
+      done.best.top_tokens.push_back(event.top_tokens);
+    }
+    session.send_done(done);
+  };
+  ScriptedGateway gateway(script);
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"x"}],"logprobs":true,"top_logprobs":1)";
+  const auto whole = ipc::OrderedJson::parse(gateway.post("/v1/chat/completions", body + "}").body);
+  const auto& content = whole["choices"][0]["logprobs"]["content"];
+  REQUIRE(content.size() == 3);
+  CHECK(content[0]["bytes"] == ipc::OrderedJson::parse("[195]"));
+  CHECK(content[1]["top_logprobs"][0]["bytes"] == ipc::OrderedJson::parse("[169]"));
+  CHECK(content[2]["bytes"] == ipc::OrderedJson::parse("[33]"));
+  auto streamed = ipc::OrderedJson::array();
+  for (const auto& event :
+       events_of(gateway.post("/v1/chat/completions", body + R"(,"stream":true})").body)) {
+    const auto& logprobs = event["choices"][0]["logprobs"];
+    if (!logprobs.is_null())
+      streamed.insert(streamed.end(), logprobs["content"].begin(), logprobs["content"].end());
+  }
+  CHECK(streamed == content);
+}
+
+TEST_CASE("an echo with log-probabilities begins with the prompt's, in a stream too") {
+  ScriptedGateway gateway([](FakeSession& session) {
+    CHECK_FALSE(session.request().params.value("stream", false));
+    session.send(ipc::encode_accepted_event({.num_prompt_tokens = 3}));
+    ipc::DoneEvent done = done_with("a \u00e9 b");
+    const auto token = [](int32_t id, std::string text, std::optional<double> logprob) {
+      return ipc::TokenInfo{.id = id, .text = std::move(text), .logprob = logprob};
+    };
+    done.prompt_tokens = {token(1, "<s>", {}), token(2, " a", -1.0), token(3, " \uFFFD", -2.0),
+                          token(4, "\uFFFD", -3.0)};
+    done.prompt_tokens[0].special = true;
+    done.prompt_tokens[2].bytes = {' ', 0xC3};
+    done.prompt_tokens[3].bytes = {0xA9};
+    // Two names for the same bytes: the likelier one counts.
+    done.prompt_top_tokens = {{},
+                              {token(2, " a", -1.0)},
+                              {token(9, "x", -0.5)},
+                              {token(8, "y", -0.25), token(7, "y", -4.0)}};
+    done.best.tokens = {token(5, " b", -0.125)};
+    done.best.top_tokens = {{token(5, " b", -0.125)}};
+    done.best.num_generated_tokens = 1;
+    session.send_done(done);
+  });
+  const std::string body = R"({"prompt":[1,2,3,4],"echo":true,"logprobs":2,"max_tokens":1)";
+  const auto whole = ipc::OrderedJson::parse(gateway.post("/v1/completions", body + "}").body);
+  const auto& choice = whole["choices"][0];
+  CHECK(choice["text"] == "a \u00e9 b");
+  CHECK(choice["logprobs"] == ipc::OrderedJson::parse(R"({
+      "tokens": ["<s>", " a", "bytes:\\x20\\xc3", "bytes:\\xa9", " b"],
+      "token_logprobs": [null, -1.0, -2.0, -3.0, -0.125],
+      "top_logprobs": [null, {" a": -1.0}, {"x": -0.5, "bytes:\\x20\\xc3": -2.0},
+                       {"y": -0.25, "bytes:\\xa9": -3.0}, {" b": -0.125}],
+      "text_offset": [0, 0, 1, 3, 3]})"));
+  const auto events = events_of(gateway.post("/v1/completions", body + R"(,"stream":true})").body);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0]["choices"][0]["logprobs"] == choice["logprobs"]);
+  CHECK(events[0]["choices"][0]["text"] == choice["text"]);
 }
 
 TEST_CASE("a daemon that goes away in the middle ends the stream with an error, whole as HTTP") {

@@ -97,8 +97,8 @@ TEST_CASE("a wrong field of a request is refused by name") {
       Row{R"({"prompt":"a","stream":"yes"})", "stream: expected true or false, got string"},
       Row{R"({"prompt":"a","max_new_tokens":1.5})",
           "max_new_tokens: expected a whole number, got 1.5"},
-      Row{R"({"prompt":"a","max_new_tokens":0})",
-          "max_new_tokens: expected a number at least 1, got 0"},
+      Row{R"({"prompt":"a","max_new_tokens":-1})",
+          "max_new_tokens: expected a number at least 0, got -1"},
       Row{R"({"prompt":"a","max_new_tokens":18446744073709551615})",
           "max_new_tokens: expected a number from -9223372036854775808 to"},
       Row{R"({"prompt":"a","temperature":0})", "temperature: expected a number more than 0, got 0"},
@@ -236,7 +236,9 @@ TEST_CASE("a done event comes back as it went") {
   event.others.emplace_back();
   event.others[0].text = "other";
   event.others[0].finish_reason = FinishReason::kEosToken;
-  event.prompt_tokens = {token(3, "p")};
+  event.prompt_tokens = {token(3, "p"), token(4, "\uFFFD", -2)};
+  event.prompt_tokens[1].bytes = {0xC3, 0x28};
+  event.prompt_top_tokens = {{}, {token(5, "q", -1), token(6, "r", -1.5)}};
   event.seed = uint64_t{1} << 63;
   event.num_prompt_tokens = 5;
   event.num_cached_tokens = 4;
@@ -247,9 +249,23 @@ TEST_CASE("a done event comes back as it went") {
   CHECK(to_json(*reply.done) == to_json(event));
   CHECK(reply.done->best.finish_reason == FinishReason::kStopSequence);
   CHECK(reply.done->best.top_tokens.size() == 2);
+  CHECK(reply.done->prompt_tokens.at(1).bytes == std::vector<uint8_t>{0xC3, 0x28});
+  CHECK(reply.done->prompt_top_tokens.at(1).at(1).id == 6);
   CHECK(reply.done->others.at(0).finish_reason == FinishReason::kEosToken);
   CHECK(reply.done->seed == uint64_t{1} << 63);
   CHECK(reply.done->timings.total_ms == 4.5);
+}
+
+TEST_CASE("a token event has the bytes that its text can't tell") {
+  TokenEvent event{.token = token(7, "\uFFFD", -1), .text = "", .top_tokens = {token(8, "x")}};
+  event.token.bytes = {0xF0, 0x9F};
+  const std::string line = encode_token_event(event);
+  CHECK(line.find(R"("bytes":[240,159])") != std::string::npos);
+  CHECK(OrderedJson::parse(line) == to_json(event));
+  const Reply reply = decode_reply(line);
+  REQUIRE(reply.token);
+  CHECK(reply.token->token.bytes == event.token.bytes);
+  CHECK(reply.token->top_tokens.at(0).bytes.empty());
 }
 
 TEST_CASE("every finish reason has its name") {

@@ -163,6 +163,7 @@ TEST_CASE("engine reports the log-probabilities of the prompt whatever the chunk
       Answer answer;
       auto request = request_of("abcdefghij", 2);
       request->prompt_logprobs = true;
+      request->sampling.top_n_tokens = round;
       engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
       REQUIRE(answer.wait_for_end());
       const auto& tokens = answer.done->prompt_tokens;
@@ -170,6 +171,12 @@ TEST_CASE("engine reports the log-probabilities of the prompt whatever the chunk
       CHECK_FALSE(tokens[0].logprob);
       for (size_t i = 1; i < tokens.size(); ++i) CHECK(tokens[i].logprob.value() == -tokens[i].id);
       CHECK(answer.done->num_cached_tokens == 0);
+      const auto& tops = answer.done->prompt_top_tokens;
+      REQUIRE(tops.size() == (round == 0 ? 0U : 10U));
+      for (size_t i = 0; i < tops.size(); ++i) {
+        REQUIRE(tops[i].size() == (i == 0 ? 0U : 1U));
+        if (i > 0) CHECK(tops[i][0].id == tokens[i].id);
+      }
     }
   }
 }
@@ -260,6 +267,26 @@ TEST_CASE("engine makes prefill chunks as long as the target time allows, two st
     // However slow the machine: the chunks follow what was measured. With the wait for the step
     // before counted in, a step would take half of the 30 ms.
     CHECK(elapsed_ms / static_cast<double>(rows.size()) >= 20);
+  }
+}
+
+TEST_CASE("engine computes the prompt alone when no token is asked for") {
+  Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+  for (const bool streams : {false, true}) {
+    Answer answer;
+    auto request = request_of("abc", 0);
+    request->prompt_logprobs = true;
+    request->details = true;
+    request->stream = streams;
+    request->echo_text = "abc";
+    engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_end());
+    REQUIRE(answer.done);
+    CHECK(answer.done->prompt_tokens.at(2).logprob.value() == -'c');
+    CHECK(answer.done->best.text == "abc");
+    CHECK(answer.done->best.tokens.empty());
+    CHECK(answer.done->best.num_generated_tokens == 0);
+    CHECK(answer.done->best.finish_reason == ipc::FinishReason::kLength);
   }
 }
 

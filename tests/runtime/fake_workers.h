@@ -68,6 +68,11 @@ class FakeWorkers final : public WorkerGroup {
       const bool is_poisoned = batch.token_ids[static_cast<size_t>(row.row)] == options_.poison;
       result.scores.push_back(is_poisoned ? std::numeric_limits<float>::quiet_NaN()
                                           : static_cast<float>(-row.target_id));
+      auto& tops = result.score_tops.emplace_back();
+      for (int32_t i = 0; i < row.num_top; ++i) {
+        tops.push_back(
+            {.id = row.target_id + i, .logprob = static_cast<float>(-row.target_id - i)});
+      }
     }
     if (options_.mixed_rows != nullptr && batch.num_sequences() > 1 &&
         batch.num_tokens() > batch.num_sequences()) {

@@ -38,7 +38,7 @@ TEST_CASE("intake refuses parameters out of range, naming the parameter and the 
       {[](auto& p, double v) { p.typical_p = v; }, nan, "typical_p"},
       {[](auto& p, double v) { p.min_p = v; }, -0.1, "min_p"},
       {[](auto& p, double v) { p.top_k = static_cast<int64_t>(v); }, 0, "top_k"},
-      {[](auto& p, double v) { p.max_new_tokens = static_cast<int64_t>(v); }, 0, "max_new_tokens"},
+      {[](auto& p, double v) { p.max_new_tokens = static_cast<int64_t>(v); }, -1, "max_new_tokens"},
       {[](auto& p, double v) { p.best_of = static_cast<int64_t>(v); }, 0, "best_of"},
       {[](auto& p, double v) { p.best_of = static_cast<int64_t>(v); }, 3, "sampling"},
       {[](auto& p, double v) { p.top_n_tokens = static_cast<int64_t>(v); }, 1000, "top_n_tokens"},
@@ -51,6 +51,23 @@ TEST_CASE("intake refuses parameters out of range, naming the parameter and the 
     INFO(bad.name << " = " << bad.value);
     CHECK_THROWS_WITH(kIntake.prepare(request), Catch::Contains(bad.name));
   }
+}
+
+TEST_CASE("intake tells a prompt of ids as text when the full text is asked for") {
+  ipc::GenerateRequest request;
+  request.prompt_ids = std::vector<int32_t>{'H', 'i', 0xC3, 0xA9};
+  CHECK(kIntake.prepare(request)->echo_text.empty());
+  request.params.return_full_text = true;
+  request.announce = true;
+  const auto prepared = kIntake.prepare(request);
+  CHECK(prepared->echo_text == "Hi\u00e9");
+  CHECK(prepared->num_prompt_characters == 3);
+}
+
+TEST_CASE("intake takes a request for the prompt alone, as long as one for a token") {
+  ipc::GenerateRequest request = ask(std::string(31, 'x'));
+  request.params.max_new_tokens = 0;
+  CHECK(kIntake.prepare(request)->max_new_tokens == 0);
 }
 
 TEST_CASE("intake refuses prompts that can't be served, with numbers") {

@@ -122,7 +122,18 @@ TEST_CASE("log-probabilities are those of the raw logits, whatever was done to p
           Approx(std::log(p[static_cast<size_t>(sampled.token.id)])).margin(1e-6));
     CHECK(top_ids(sampled) == std::vector<int32_t>{1, 0, 3, 2});
     CHECK(sampled.top_tokens[3].logprob == Approx(std::log(p[2])).margin(1e-6));
-    CHECK(score_row(logits.data(), 4, 3, c.math) == Approx(std::log(p[3])).margin(1e-6));
+    SamplerScratch scratch(4);
+    std::vector<TokenScore> top = {{.id = 9}};  // of an earlier row
+    const auto score = [&](const ScoreRow& asked) {
+      return score_row(logits.data(), 4, asked, c.math, scratch, top);
+    };
+    CHECK(score({.target_id = 3}) == Approx(std::log(p[3])).margin(1e-6));
+    CHECK(top.empty());
+    CHECK(score({.target_id = 3, .num_top = 2}) == Approx(std::log(p[3])).margin(1e-6));
+    REQUIRE(top.size() == 2);
+    CHECK(top[0].id == 1);
+    CHECK(top[1].id == 0);
+    CHECK(top[1].logprob == score({.target_id = 0}));  // the same bits, so that they compare
   }
 }
 
@@ -266,7 +277,12 @@ TEST_CASE("logits that are not finite have no token and no log-probability") {
         CHECK(sampled.token.id == 0);
         CHECK(sampled.top_tokens.empty());
       }
-      CHECK(std::isnan(score_row(row.data(), static_cast<int32_t>(row.size()), 0, c.math)));
+      const auto vocab_size = static_cast<int32_t>(row.size());
+      SamplerScratch scratch(vocab_size);
+      std::vector<TokenScore> top;
+      CHECK(std::isnan(
+          score_row(row.data(), vocab_size, {.target_id = 0, .num_top = 2}, c.math, scratch, top)));
+      CHECK(top.empty());
     }
     // The id still keeps to the mask: the step after may have begun with it.
     const uint32_t allowed[] = {0b100U};
@@ -292,8 +308,13 @@ TEST_CASE("tokens may be forbidden, and finite logits leave the range of floats 
     const SamplingParams forced{.do_sample = true, .logit_bias = {{.id = 1, .bias = 3e38F}}};
     CHECK(sample({1.0F, 3e38F}, forced, {}, c.math).token.id == 1);
     const Floats row = {-kInfinity, 1.0F};
-    CHECK(score_row(row.data(), 2, 0, c.math) == -kInfinity);
-    CHECK(score_row(row.data(), 2, 1, c.math) == 0.0F);
+    SamplerScratch scratch(2);
+    std::vector<TokenScore> top;
+    CHECK(score_row(row.data(), 2, {.target_id = 0, .num_top = 2}, c.math, scratch, top) ==
+          -kInfinity);
+    REQUIRE(top.size() == 1);
+    CHECK(top[0].id == 1);
+    CHECK(score_row(row.data(), 2, {.target_id = 1}, c.math, scratch, top) == 0.0F);
   }
 }
 

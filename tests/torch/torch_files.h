@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/file_source.h"
+#include "base/mapped_file.h"
 #include "engine/weights/checkpoint.h"
 #include "engine/weights/safetensors.h"
 

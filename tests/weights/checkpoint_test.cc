@@ -63,7 +63,7 @@ TEST_CASE("says what is missing when there are no weights") {
              Catch::Contains("memory/model.safetensors") && Catch::Contains(kIndex));
   CHECK_THAT(refusal(MemorySource(std::map<std::string, std::string>{{"pytorch_model.bin", "x"}}),
                      Code::kNotFound),
-             Catch::Contains("only safetensors are read"));
+             Catch::Contains("`tgi load memory` converts it to safetensors"));
 }
 
 TEST_CASE("a damaged index is refused") {

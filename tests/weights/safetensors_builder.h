@@ -61,6 +61,11 @@ class MemorySource final : public FileSource {
     if (it == files_.end()) return std::nullopt;
     return as_bytes(it->second);
   }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> out;
+    for (const auto& [name, bytes] : files_) out.push_back(name);
+    return out;
+  }
   std::string describe(const std::string& name) const override { return "memory/" + name; }
   void release(std::span<const std::byte> bytes) const override { released_bytes_ += bytes.size(); }
 

@@ -38,7 +38,17 @@ bool is_head(const std::string& name) {
 class Converter {
  public:
   Converter(const std::string& folder, const ConvertOptions& options)
-      : found_(find_torch_files(folder)), options_(options), files_(open_folder(folder)) {
+      : found_(find_torch_files(folder)), options_(options), files_(open_folder(folder)) {}
+
+  ConvertedModel convert(const std::string& out_folder) {
+    return made_of_intact(*files_, [&] {
+      read();
+      return write(out_folder);
+    });
+  }
+
+ private:
+  void read() {
     for (const std::string& file : found_.files) read_file(file);
     check_index();
     drop_tied();
@@ -60,12 +70,12 @@ class Converter {
       write_text(out.file("model.safetensors.index.json"), plan_.index_json().dump(2) + "\n");
     }
     report(true);
+    files_->check_intact();
     out.commit();  // another process's conversion of the same model is as good
     out_.folder = fs::absolute(out_folder).string();
     return std::move(out_);
   }
 
- private:
   void read_file(const std::string& file) {
     const std::string where = files_->describe(file);
     const auto bytes = files_->find(file);
@@ -220,7 +230,7 @@ class Converter {
 ConvertedModel convert_torch_checkpoint(const std::string& folder,
                                         const std::string& out_folder,
                                         const ConvertOptions& options) {
-  return Converter(folder, options).write(out_folder);
+  return Converter(folder, options).convert(out_folder);
 }
 
 }  // namespace tgi::download

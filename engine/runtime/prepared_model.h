@@ -1,0 +1,42 @@
+// A model that is about to be loaded: its files are open, and all that can be known before its
+// weights are read has been checked. There is no other way to load one, so that a check ahead of a
+// load and the load itself can't differ.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/file_source.h"
+#include "engine/device/backend.h"
+#include "engine/model/architecture.h"
+#include "engine/runtime/load_ranks.h"
+#include "engine/runtime/served_model.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+
+namespace tgi {
+
+struct PreparedModel {
+  ModelOptions options;
+  std::unique_ptr<FileSource> files;
+  LoadedConfig loaded;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  Backend* backend = nullptr;
+  LoadRanksOptions ranks;
+  double seconds = 0;  // that this took
+
+  // Each rank opens its own; references this.
+  OpenCheckpoint open_checkpoint_of() const;
+};
+
+// Reads everything but the weights' numbers, takes nothing of a device. Throws an Error of every
+// kind naming what is wrong: settings, files, the tensors' names, shapes and types, what the
+// backend has no kernels for, cuts that don't come out even.
+std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options);
+
+// Whether it will fit when `serving` has given way to it. Throws what check_ranks throws.
+void check_fits(const PreparedModel& model, const ServedModel& serving);
+
+}  // namespace tgi
