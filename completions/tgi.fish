@@ -137,7 +137,7 @@ complete -c tgi -n '__fish_seen_subcommand_from load' -l load-format -x -a 'auto
 complete -c tgi -n '__fish_seen_subcommand_from load' -l dtype -x -a 'auto f32 bf16 f16' -d 'of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint\'s'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize -x -a 'none int8 int4 compressed-tensors gptq awq fp8' -d 'none, or round the layers\' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l kv-cache-dtype -x -a 'auto f32 bf16 f16 f8e4m3' -d 'of the KV cache: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU'
-complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize-group-size -x -d 'columns that share a scale: 32, 64 and so on to 256; default 64 for int8, 32 for int4'
+complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize-group-size -x -d 'columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for int4'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l backend -x -a 'auto cpu cuda reference' -d 'auto (cuda where there is a GPU, else cpu), cpu, cuda or reference'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l num-shard -x -d 'ranks that share the model: GPUs, or threads of the processor'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l cuda-memory-fraction -x -d 'of the memory that is free on a GPU, above 0 and at most 1'

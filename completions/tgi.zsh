@@ -187,7 +187,7 @@ _tgi() {
         '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
         '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
         '--kv-cache-dtype[of the KV cache\: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU]:DTYPE:(auto f32 bf16 f16 f8e4m3)' \
-        '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 64 for int8, 32 for int4]:N: ' \
+        '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 128 for int8, 32 for int4]:N: ' \
         '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda or reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model\: GPUs, or threads of the processor]:N: ' \
         '--cuda-memory-fraction[of the memory that is free on a GPU, above 0 and at most 1]:X: ' \
