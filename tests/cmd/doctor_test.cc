@@ -141,7 +141,8 @@ TEST_CASE("instruction sets that failed their trial are warned of, from the prob
   });
   const Ran ran = home.run({"doctor", "--quick", "--json"});
   bool found = false;
-  for (const OrderedJson& one : OrderedJson::parse(ran.out)["findings"]) {
+  const OrderedJson report = OrderedJson::parse(ran.out);
+  for (const OrderedJson& one : report["findings"]) {
     if (one["name"] != "left out") continue;
     found = true;
     CHECK(one["verdict"] == "warn");
@@ -244,6 +245,7 @@ TEST_CASE(
     CHECK(finding["verdict"] == "fail");
     CHECK(finding["data"]["mean_kl"] == 0.7);
   }
+  INFO(ran.out);
   CHECK(found);
   const Ran quick = home.run(RunSetup{{"doctor", "--quick"}, "", environment, std::nullopt});
   CHECK(quick.exit_status == 0);

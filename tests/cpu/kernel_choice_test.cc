@@ -50,9 +50,9 @@ int64_t chosen(const KernelTable& kernels, int64_t group_size) {
 }  // namespace
 
 TEST_CASE("a kernel for many rows that loses every race is never used, one that wins always is") {
-  const KernelTable none = table(nullptr);
-  const KernelTable loser = table(slow);
-  const KernelTable winner = table(fast);
+  static const KernelTable none = table(nullptr);  // what was measured is kept by address
+  static const KernelTable loser = table(slow);
+  static const KernelTable winner = table(fast);
   for (const int64_t group_size : {32, 128}) {
     CHECK(chosen(none, group_size) == kNever);
     CHECK(chosen(loser, group_size) == kNever);
@@ -61,9 +61,9 @@ TEST_CASE("a kernel for many rows that loses every race is never used, one that 
 }
 
 TEST_CASE("a kernel for many rows is used from where it wins on, by group size") {
-  const KernelTable both = table(flat);
+  static const KernelTable both = table(flat);
   CHECK(chosen(both, 64) == 12);
-  const KernelTable large = table(flat_in_large_groups);
+  static const KernelTable large = table(flat_in_large_groups);
   CHECK(chosen(large, 32) == kNever);
   CHECK(chosen(large, 128) == 12);
 }

@@ -100,7 +100,7 @@ TEST_CASE("a model with a NaN in its weights answers with that, is counted, and 
           Code::kNotFinite);
   }
   const Ran ran = home.run({"generate", "Once upon"});
-  CHECK(ran.exit_status == 10);
+  CHECK(ran.exit_status == 11);
   CHECK(ran.out.empty());
   CHECK_THAT(ran.err, Catch::StartsWith("error: the model's logits after "));
   REQUIRE(daemon.becomes_idle());

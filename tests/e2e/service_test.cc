@@ -286,7 +286,8 @@ TEST_CASE("--manage-group parts those who may use the daemon from those who may 
   const std::optional<int> used = tgi_as_nobody("ps" + on, 65534);
   if (!used) return;
   CHECK(*used == 0);
-  for (const std::string command : {"load demo", "unload", "stop", "quantize demo /tmp/none"}) {
+  for (const std::string command :
+       {"load demo", "unload", "stop", "quantize demo /tmp/none --format int8"}) {
     CAPTURE(command);
     CHECK(tgi_as_nobody(command + on, 65534, "", log) == 10);
   }

@@ -62,7 +62,7 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   CHECK(line.method == "generate");
   const GenerateRequest back = generate_request_from_json(line.params);
   CHECK(to_json(back) == to_json(request));
-  CHECK(to_json(back).size() == 30);  // 5 of the request, all 25 of its parameters
+  CHECK(to_json(back).size() == 31);  // 5 of the request, all 25 of its parameters
   CHECK(back.messages->dump() == R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   CHECK(back.params.seed == std::numeric_limits<uint64_t>::max());
   CHECK(back.params.temperature == 0.1);
