@@ -15,11 +15,11 @@ namespace tgi {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int64_t kCols = 1536;
-constexpr int64_t kPanels = 4;  // of a task
+constexpr int64_t kRaceCols = 1536;
+constexpr int64_t kRacePanels = 4;  // of a task
 // Between 1 and 32 rows the plain kernel's time grows with the rows, that of tiles in two steps.
-constexpr int64_t kRows[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64};
-constexpr int64_t kMostRows = 64;
+constexpr int64_t kRaceRows[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64};
+constexpr int64_t kMostRaceRows = 64;
 
 // The same block with both kernels in turn, so that a slow moment meets both.
 class Race {
@@ -28,10 +28,10 @@ class Race {
       : few_(kernels.matmul[static_cast<size_t>(layout.type)]),
         many_(kernels.matmul_many[static_cast<size_t>(layout.type)]),
         layout_(layout),
-        panels_(map_memory(static_cast<size_t>(kPanels * layout.bytes()), "kernel choice")),
-        x_(map_memory(static_cast<size_t>((kMostRows + kExtraPreparedRows) * kStride),
+        panels_(map_memory(static_cast<size_t>(kRacePanels * layout.bytes()), "kernel choice")),
+        x_(map_memory(static_cast<size_t>((kMostRaceRows + kExtraPreparedRows) * kStride),
                       "kernel choice")),
-        out_(map_memory(kMostRows * kPanels * 16 * 4, "kernel choice")) {}
+        out_(map_memory(kMostRaceRows * kRacePanels * 16 * 4, "kernel choice")) {}
 
   bool many_wins(int64_t num_rows) {
     double few = std::numeric_limits<double>::infinity();
@@ -44,7 +44,7 @@ class Race {
   }
 
  private:
-  static constexpr int64_t kStride = prepared_row_bytes(kCols * 4);
+  static constexpr int64_t kStride = prepared_row_bytes(kRaceCols * 4);
 
   // Zeros take as long as other numbers.
   double seconds(const MatmulKernel& kernel, int64_t num_rows) {
@@ -52,15 +52,15 @@ class Race {
     kernel.block({.x = static_cast<const std::byte*>(x_.data()),
                   .x_stride_bytes = kStride,
                   .num_rows = num_rows,
-                  .k = kCols,
+                  .k = kRaceCols,
                   .group_size = layout_.group_size,
                   .head = layout_.head,
                   .panels = static_cast<const std::byte*>(panels_.data()),
                   .panel_bytes = layout_.bytes(),
-                  .num_panels = kPanels,
+                  .num_panels = kRacePanels,
                   .out = static_cast<float*>(out_.data()),
-                  .out_stride = kPanels * 16,
-                  .num_outputs = kPanels * 16});
+                  .out_stride = kRacePanels * 16,
+                  .num_outputs = kRacePanels * 16});
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     return taken.count();
   }
@@ -74,10 +74,10 @@ class Race {
 };
 
 int64_t measure(const KernelTable& kernels, PanelLayout layout) {
-  layout.cols = kCols;
+  layout.cols = kRaceCols;
   Race race(kernels, layout);
   int64_t least = kNever;
-  for (auto rows = std::rbegin(kRows); rows != std::rend(kRows); ++rows) {
+  for (auto rows = std::rbegin(kRaceRows); rows != std::rend(kRaceRows); ++rows) {
     if (!race.many_wins(*rows)) break;
     least = *rows;
   }

@@ -90,6 +90,8 @@ def test_no_token_gives_the_prompt_alone(api, ids):
     as_text = ask(api, CONTEXT + CONTINUATION, max_tokens=0)
     assert as_text["choices"][0]["logprobs"] == lists
     for offset, token in zip(lists["text_offset"], lists["tokens"]):
+        if token == "<|bos|>":
+            continue  # a special token, which the text has not
         assert (CONTEXT + CONTINUATION)[offset:].startswith(token.removeprefix(" " if offset == 0 else ""))
     plain = api.complete(CONTEXT, max_tokens=0)["choices"][0]
     assert (plain["text"], plain["finish_reason"]) == ("", "length")
