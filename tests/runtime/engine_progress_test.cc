@@ -53,8 +53,8 @@ TEST_CASE("a request that its reader holds up is no work") {
   std::atomic<bool> open = true;
   EngineOptions options = small_engine();
   options.num_blocks = 400;
+  Answer answer;  // outlives the engine, which answers it at its end
   Engine engine(options, std::make_unique<GatedWorkers>(open), kTokenizer);
-  Answer answer;
   engine.submit(request_of("abc", Engine::kMaxUnacknowledged + 50),
                 std::make_unique<AnswerSink>(answer));
   REQUIRE(answer.wait_for_events(Engine::kMaxUnacknowledged));
