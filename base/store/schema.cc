@@ -70,11 +70,14 @@ int64_t newest_schema() {
 }
 
 int64_t check_schema(const Database& database) {
-  const int64_t version = database.pragma("user_version");
-  const int64_t application = database.pragma("application_id");
-  Statement any = database.prepare("SELECT count(*) FROM sqlite_master");
-  any.step();
-  const bool is_empty = any.integer(0) == 0 && version == 0;
+  // In one statement: another process may make the tables between two.
+  Statement facts = database.prepare(
+      "SELECT (SELECT user_version FROM pragma_user_version), "
+      "(SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)");
+  facts.step();
+  const int64_t version = facts.integer(0);
+  const int64_t application = facts.integer(1);
+  const bool is_empty = facts.integer(2) == 0 && version == 0;
   if (application != kApplicationId && !is_empty) {
     throw Error(
         Code::kInvalidArgument,
