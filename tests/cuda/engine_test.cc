@@ -96,7 +96,7 @@ SamplingParams sampling(int32_t which) {
 }
 
 std::vector<int32_t> ids_of(Answer& answer) {
-  REQUIRE(answer.wait_for_end(120000));
+  REQUIRE(answer.wait_for_end(400000));
   if (answer.error) FAIL(answer.error->what());
   std::vector<int32_t> out;
   for (const ipc::TokenInfo& token : answer.done->best.tokens) out.push_back(token.id);
@@ -175,7 +175,7 @@ TEST_CASE("weights with a NaN on a GPU end every request with that, and the engi
         served.ask(told[i], prompt(which), 3, asked);
       }
       for (Answer& each : told) {
-        REQUIRE(each.wait_for_end(120000));
+        REQUIRE(each.wait_for_end(400000));
         REQUIRE(each.error);
         CHECK(each.error->code() == Code::kNotFinite);
       }
@@ -219,7 +219,7 @@ TEST_CASE("a GPU that is lost ends every request with its reason, and the engine
     served.ask(told[i], prompt(static_cast<int32_t>(i)), 500);
   cuda_emulation::lose_devices(cudaErrorLaunchFailure, 200);
   for (Answer& each : told) {
-    REQUIRE(each.wait_for_end(120000));
+    REQUIRE(each.wait_for_end(400000));
     REQUIRE(each.error);
     CHECK(each.error->code() == Code::kDeviceLost);
     CHECK_THAT(each.error->what(), Catch::Contains("GPU"));
@@ -227,7 +227,7 @@ TEST_CASE("a GPU that is lost ends every request with its reason, and the engine
   CHECK(served.engine().has_failed());
   Answer late;
   served.ask(late, prompt(1), 4);
-  REQUIRE(late.wait_for_end(120000));
+  REQUIRE(late.wait_for_end(400000));
   CHECK(late.error);
   cuda_emulation::restore_devices();
 }

@@ -208,9 +208,9 @@ TEST_CASE(
 }
 
 TEST_CASE("when the daemon stops, those whose jobs wait are told at once") {
-  Daemon daemon;
-  std::promise<void> begun;
+  std::promise<void> begun;  // these outlive the thread of the jobs
   std::promise<void> released;
+  Daemon daemon;
   daemon.loads().post([&] {
     begun.set_value();
     released.get_future().wait();
