@@ -85,6 +85,12 @@ std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& toke
   return {tokens.data(), std::min(tokens.size(), static_cast<size_t>(count))};
 }
 
+OrderedJson usage_chunk(OrderedJson head, const UsageCounts& usage) {
+  head["choices"] = OrderedJson::array();
+  head["usage"] = usage.to_json();
+  return head;
+}
+
 Response stream_answer(std::shared_ptr<Scope> scope,
                        std::shared_ptr<Generation> generation,
                        std::function<void(Generation::Event& event, EventWriter& events)> on_event,

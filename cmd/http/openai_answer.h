@@ -46,6 +46,9 @@ std::vector<const ipc::SequenceResult*> choices_of(const ipc::DoneEvent& done, s
 // Highest first, and no more than `count`: tokens that tie are left out from the end.
 std::span<const ipc::TokenInfo> first_of(const std::vector<ipc::TokenInfo>& tokens, int64_t count);
 
+// The last chunk of a stream that was asked for its usage: `head` without choices.
+OrderedJson usage_chunk(OrderedJson head, const UsageCounts& usage);
+
 // A 200 whose events `on_event` makes of the daemon's; ends with [DONE], also after an error.
 // REQUIRES: generation->wait_until_accepted().
 Response stream_answer(std::shared_ptr<Scope> scope,

@@ -92,11 +92,7 @@ class Chunks {
     for (size_t i = 0; i < copies_; ++i) send(first + i, *event.reply.token, events);
   }
   void on_end(EventWriter& events) const {
-    if (!wants_usage_) return;
-    OrderedJson last = head_;
-    last["choices"] = OrderedJson::array();
-    last["usage"] = usage_.to_json();
-    events.send(last);
+    if (wants_usage_) events.send(usage_chunk(head_, usage_));
   }
 
  private:

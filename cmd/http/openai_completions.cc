@@ -168,11 +168,7 @@ class Chunks {
   }
 
   void on_end(EventWriter& events) const {
-    if (!wants_usage_) return;
-    OrderedJson last = head_;
-    last["choices"] = OrderedJson::array();
-    last["usage"] = usage_.to_json();
-    events.send(last);
+    if (wants_usage_) events.send(usage_chunk(head_, usage_));
   }
 
  private:
