@@ -106,8 +106,11 @@ void Engine::run(const std::stop_token& stop) {
         continue;
       }
       // A quiet moment: what later steps need is made ready, a piece between two looks at the mail.
-      if (refusal_ == nullptr && workers_->prepare_step()) continue;
-      publish_prepared();
+      if (refusal_ == nullptr) {
+        const bool is_more = workers_->prepare_step();
+        publish_prepared();
+        if (is_more) continue;
+      }
     } catch (const std::exception& error) {
       break_down(error);
     }
