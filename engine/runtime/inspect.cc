@@ -183,7 +183,7 @@ std::string licence_of_card(std::string_view readme) {
 }
 
 std::string find_licence(const FileSource& files, const std::string& model) {
-  if (model == kDemoModel) return "that of tgi";
+  if (model == kDemoModel) return "apache-2.0";
   if (const auto readme = files.find_text("README.md")) {
     const std::string licence = licence_of_card(*readme);
     if (!licence.empty()) return licence;

@@ -29,7 +29,7 @@ TEST_CASE("inspect plans what loading the model then takes") {
   CHECK(facts.num_params == 3'476'224);
   CHECK(facts.max_positions == 1024);
   CHECK(facts.chat_templates.size() == 1);
-  CHECK(facts.licence == "that of tgi");
+  CHECK(facts.licence == "apache-2.0");
   REQUIRE(facts.plans.size() == 4);
   for (const ipc::DTypePlan& plan : facts.plans) {
     INFO(plan.dtype);
