@@ -237,6 +237,7 @@ ncclResult_t abort(ncclComm_t comm) {
   }
   const std::shared_ptr<State> state = comm->state;
   state->aborted = true;
+  state->pending.clear();  // each holds the state
   alive().erase(comm);
   --stub().counts.num_alive;
   stub().changed.notify_all();
