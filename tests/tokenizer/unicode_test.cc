@@ -1,8 +1,8 @@
-#include "engine/text/unicode.h"
+#include "engine/text/unicode/unicode.h"
 
 #include <catch2/catch.hpp>
 
-#include "engine/text/byte_level.h"
+#include "engine/text/tokenizer/byte_level.h"
 
 namespace tgi {
 namespace {
