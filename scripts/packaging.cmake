@@ -4,7 +4,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # what is installed has to be built, 
 
 install(TARGETS tgi tgid RUNTIME DESTINATION bin COMPONENT main)
 if(TARGET tgi-cuda)
-  install(TARGETS tgi-cuda LIBRARY DESTINATION lib/tgi COMPONENT cuda)  # where base/paths.cc looks
+  install(TARGETS tgi-cuda LIBRARY DESTINATION lib/tgi COMPONENT cuda)  # where base/files/paths.cc looks
 endif()
 
 foreach(section 1 5 8)

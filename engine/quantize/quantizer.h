@@ -13,7 +13,7 @@
 #include <stop_token>
 #include <string>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/device/backend.h"
 #include "engine/quantize/calibration.h"
 #include "engine/quantize/layer_runner.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/log.h"
 #include "engine/text/tokenizer/bpe_tokenizer.h"
 #include "engine/text/tokenizer/sentencepiece_tokenizer.h"

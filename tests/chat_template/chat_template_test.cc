@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/parser.h"
 #include "tests/chat_template/test_support.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/fake_device.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/text/tokenizer/vocabulary.h"
 

@@ -1,4 +1,4 @@
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
-#include "base/regular_file.h"
+#include "base/files/mapped_file.h"
+#include "base/files/regular_file.h"
 
 namespace tgi {
 namespace {

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 namespace tgi {
 

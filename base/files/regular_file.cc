@@ -1,4 +1,4 @@
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

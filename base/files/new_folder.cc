@@ -1,4 +1,4 @@
-#include "base/new_folder.h"
+#include "base/files/new_folder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "base/safetensors_writer.h"
+#include "base/files/safetensors_writer.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

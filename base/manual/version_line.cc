@@ -1,10 +1,11 @@
-#include "base/version.h"
+#include "base/manual/version_line.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
+#include "base/version.h"
 
 namespace tgi {
 
