@@ -1,5 +1,5 @@
 // Where the Unicode versions of the `tokenizers` library differ from those of PCRE2 and utf8proc.
-// The rows are written by scripts/make_unicode_tables.
+// The rows are written by scripts/golden/make_unicode_tables.
 #pragma once
 
 #include <span>

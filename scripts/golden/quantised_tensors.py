@@ -1,4 +1,4 @@
-"""The quantised layouts of scripts/make_quantised_checkpoints, written from their descriptions: a
+"""The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions: a
 matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors
 does its own both ways; gptq and awq, whose packages want a GPU, are done here.
 """

@@ -22,7 +22,7 @@ install(FILES assets/debian/copyright DESTINATION share/doc/tgi COMPONENT main)
 
 # Known only when it is installed: the prefix. Under /usr, settings are in /etc and completions where Debian has them.
 install(CODE "set(TGI_SOURCE \"${CMAKE_SOURCE_DIR}\")\nset(TGI_WORK \"${CMAKE_BINARY_DIR}/install\")" COMPONENT main)
-install(SCRIPT scripts/install_for_prefix.cmake COMPONENT main)
+install(SCRIPT scripts/package/install_for_prefix.cmake COMPONENT main)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tgi)
@@ -37,7 +37,7 @@ set(CPACK_COMPONENTS_ALL main)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/scripts/compress_package.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/scripts/package/compress_package.cmake)
 
 set(CPACK_DEBIAN_MAIN_PACKAGE_NAME tgi)
 set(CPACK_DEBIAN_MAIN_PACKAGE_DEPENDS adduser)

@@ -1,4 +1,4 @@
-"""The engines of scripts/bench_peers, one module each.
+"""The engines of scripts/bench/bench_peers, one module each.
 
 A module has
     NAME                     as the table calls it

@@ -1,7 +1,7 @@
 """llama.cpp through the C interface of llama-cpp-python, in the way of llama-bench and llama-batched-bench.
 
 Built for a processor with AMX, llama-cpp-python 0.3.36 dies of an illegal instruction in its own int8 path for AMX, with
-Q8_0 and with Q4_0. It is to be built without that path, as scripts/bench_peers says; what it was built with is in `about`.
+Q8_0 and with Q4_0. It is to be built without that path, as scripts/bench/bench_peers says; what it was built with is in `about`.
 """
 
 import ctypes
