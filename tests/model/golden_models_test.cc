@@ -1,6 +1,7 @@
 // Every tiny checkpoint in tests/golden/models: config reader and loader, judged by what
-// transformers computes from the same files (scripts/golden/make_model_goldens), and every quantised one,
-// judged by what it computes from the dequantised weights (scripts/golden/make_quantised_checkpoints).
+// transformers computes from the same files (scripts/golden/make_model_goldens), and every
+// quantised one, judged by what it computes from the dequantised weights
+// (scripts/golden/make_quantised_checkpoints).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Writes the whole distribution after every token of given texts, for scripts/bench/bench_quality: what
-// quantising a model costs is seen there and not in a few greedy tokens. Runs the real forward pass
-// on the CPU backend, without daemon, scheduler or tokenizer.
+// Writes the whole distribution after every token of given texts, for scripts/bench/bench_quality:
+// what quantising a model costs is seen there and not in a few greedy tokens. Runs the real forward
+// pass on the CPU backend, without daemon, scheduler or tokenizer.
 //
 // The input has one text in each line: token ids with spaces between. The output is raw float32,
 // (tokens of all texts, vocab): natural log-probabilities, which are logits up to a constant of the

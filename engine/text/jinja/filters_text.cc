@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/filters.h"
 #include "engine/text/jinja/format.h"
 #include "engine/text/jinja/interpreter.h"
@@ -31,17 +32,17 @@ std::string title_words(std::string_view text) {
     size_t at = start;
     const auto starts_word = [&](size_t position) {
       size_t next = position;
-      const char32_t character = decode_character(text, next);
+      const char32_t character = next_character(text, next);
       return is_space(character) ||
              (character < 0x80 &&
               kBefore.find(static_cast<char>(character)) != std::string_view::npos);
     };
-    while (at < text.size() && starts_word(at)) at += character_length(text, at);
+    while (at < text.size() && starts_word(at)) at += character_size(text, at);
     result += text.substr(start, at - start);
     start = at;
-    while (at < text.size() && !starts_word(at)) at += character_length(text, at);
+    while (at < text.size() && !starts_word(at)) at += character_size(text, at);
     if (at == start) continue;
-    const size_t first = character_length(text, start);
+    const size_t first = character_size(text, start);
     result += to_upper(text.substr(start, first));
     result += to_lower(text.substr(start + first, at - start - first));
     start = at;
@@ -126,7 +127,7 @@ Value filter_wordcount(Interpreter& in, const Value& value, const Bound&) {
   Int words = 0;
   bool in_word = false;
   for (size_t at = 0; at < text.size();) {
-    const bool continues = is_word_character(decode_character(text, at));
+    const bool continues = is_word_character(next_character(text, at));
     words += continues && !in_word ? 1 : 0;
     in_word = continues;
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/format_field.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/print.h"
@@ -139,7 +140,7 @@ class PercentFormatter {
     std::string text;
     if (value.is_integral() && value.as_int() >= 0 && value.as_int() <= 0x10FFFF &&
         (value.as_int() < 0xD800 || value.as_int() > 0xDFFF)) {
-      append_utf8(text, static_cast<char32_t>(value.as_int()));
+      append_utf8(static_cast<char32_t>(value.as_int()), text);
     } else if (value.is_string() && count_characters(value.text()) == 1) {
       text = value.text();
     } else {
@@ -163,7 +164,7 @@ FieldStyle parse_specification(std::string_view text) {
   FieldStyle style;
   size_t at = 0;
   if (!text.empty()) {
-    const size_t first = character_length(text, 0);
+    const size_t first = character_size(text, 0);
     if (first < text.size() && kAligns.find(text[first]) != std::string_view::npos) {
       style.fill = std::string(text.substr(0, first));
       style.align = text[first];

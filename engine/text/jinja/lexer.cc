@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/literals.h"
 #include "engine/text/jinja/text.h"
 
@@ -60,7 +61,7 @@ class Lexer {
     size_t end = at_;
     while (end < source_.size()) {
       size_t next = end;
-      if (!is_space(decode_character(source_, next))) break;
+      if (!is_space(next_character(source_, next))) break;
       end = next;
     }
     advance(end - at_);
@@ -195,7 +196,7 @@ class Lexer {
 
   void lex_token(std::string& open_brackets) {
     size_t next = at_;
-    const char32_t first = decode_character(source_, next);
+    const char32_t first = next_character(source_, next);
     if (is_space(first)) {
       skip_space();
     } else if (first >= '0' && first <= '9') {
@@ -213,7 +214,7 @@ class Lexer {
     size_t end = at_;
     for (size_t next = at_; next < source_.size(); end = next) {
       const size_t start = next;
-      decode_character(source_, next);
+      next_character(source_, next);
       // Grow while the whole is still a name: marks may follow letters.
       if (!is_identifier("_" + source_.substr(start, next - start))) break;
     }
@@ -226,7 +227,7 @@ class Lexer {
                                     [&](std::string_view symbol) { return looking_at(symbol); });
     if (found == kOperators.end()) {
       fail_at(line_, fmt::format("unexpected character '{}'",
-                                 source_.substr(at_, character_length(source_, at_))));
+                                 source_.substr(at_, character_size(source_, at_))));
     }
     const size_t bracket = std::string_view("([{)]}").find((*found)[0]);
     if (bracket < 3) {

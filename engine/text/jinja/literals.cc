@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/lexer.h"
 #include "engine/text/jinja/text.h"
 
@@ -83,7 +84,7 @@ size_t append_character(
   if (character > 0x10FFFF || (character >= 0xD800 && character < 0xE000)) {
     fail_at(line, fmt::format("U+{:04X} is not a character", static_cast<uint32_t>(character)));
   }
-  append_utf8(result, character);
+  append_utf8(character, result);
   return end;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/text.h"
 
 namespace tgi::jinja {
@@ -146,7 +147,7 @@ std::string slice_text(const std::string& text,
   }
   std::vector<size_t> starts;  // of each character, and the end
   starts.reserve(length + 1);
-  for (size_t at = 0; at < text.size(); at += character_length(text, at)) starts.push_back(at);
+  for (size_t at = 0; at < text.size(); at += character_size(text, at)) starts.push_back(at);
   starts.push_back(text.size());
   std::string result;
   for (Int i = bounds.start; bounds.step > 0 ? i < bounds.stop : i > bounds.stop;
@@ -271,7 +272,7 @@ std::optional<Value> element(const Value& value, Int index) {
   }
   if (value.is_sequence()) return value.items()[static_cast<size_t>(index)];
   const size_t at = byte_offset(value.text(), static_cast<size_t>(index));
-  return Value::string(value.text().substr(at, character_length(value.text(), at)),
+  return Value::string(value.text().substr(at, character_size(value.text(), at)),
                        value.is_markup());
 }
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/operators.h"
 #include "engine/text/jinja/text.h"
@@ -21,7 +22,7 @@ void append_string_repr(const std::string& text, std::string& out) {
   out += quote;
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     constexpr std::string_view kNamed = "\n\r\t\\";
     constexpr std::string_view kLetters = "nrt\\";
     const size_t named =
@@ -272,7 +273,7 @@ class JsonWriter {
     out_ += '"';
     for (size_t at = 0; at < text.size();) {
       const size_t start = at;
-      const char32_t character = decode_character(text, at);
+      const char32_t character = next_character(text, at);
       constexpr std::string_view kNamed = "\"\\\n\r\t\f\b";
       constexpr std::string_view kLetters = "\"\\nrtfb";
       const size_t named =

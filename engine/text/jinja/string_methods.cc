@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/format.h"
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/methods.h"
@@ -226,8 +227,8 @@ Value expand_tabs(Interpreter& in, const Value& self, const Bound& arguments) {
       continue;
     }
     text += character;
-    const bool starts_character = (static_cast<unsigned char>(character) & 0xC0) != 0x80;
-    column = character == '\n' || character == '\r' ? 0 : column + (starts_character ? 1 : 0);
+    column =
+        character == '\n' || character == '\r' ? 0 : column + (starts_character(character) ? 1 : 0);
   }
   return like(self, std::move(text));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/text.h"
 
@@ -15,13 +16,9 @@ namespace {
 size_t run_length(std::string_view text, bool from_right, bool of_space) {
   size_t length = 0;
   while (length < text.size()) {
-    size_t at = length;
-    if (from_right) {
-      at = text.size() - length - 1;
-      while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
-    }
+    const size_t at = from_right ? character_begin(text, text.size() - length - 1) : length;
     size_t end = at;
-    if (is_space(decode_character(text, end)) != of_space) break;
+    if (is_space(next_character(text, end)) != of_space) break;
     length += end - at;
   }
   return length;
@@ -101,7 +98,7 @@ std::string replace_all(std::string_view text,
     if (!old_text.empty()) {
       at = text.find(old_text, done);
     } else {
-      at = at < text.size() ? at + character_length(text, at) : std::string_view::npos;
+      at = at < text.size() ? at + character_size(text, at) : std::string_view::npos;
     }
   }
   result.append(text, done, std::string_view::npos);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
+
 namespace tgi::jinja {
 namespace {
 
@@ -55,7 +57,7 @@ void append_upper(std::string& text, char32_t character) {
   if (const SpecialCase* special = special_case(character); special != nullptr) {
     text += special->upper;
   } else {
-    append_utf8(text, simple_upper(character));
+    append_utf8(simple_upper(character), text);
   }
 }
 
@@ -63,7 +65,7 @@ void append_title(std::string& text, char32_t character) {
   if (const SpecialCase* special = special_case(character); special != nullptr) {
     text += special->title;
   } else {
-    append_utf8(text, simple_title(character));
+    append_utf8(simple_title(character), text);
   }
 }
 
@@ -76,63 +78,33 @@ bool is_cased(char32_t character) {
 // Sigma at the end of a word has its own small letter.
 bool is_final_sigma(std::string_view text, size_t start, size_t end) {
   if (start == 0 || text[start - 1] == ' ') return false;
-  size_t before = start - 1;
-  while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
-  if (!is_cased(decode_character(text, before))) return false;
-  return end >= text.size() || !is_cased(decode_character(text, end));
+  size_t before = character_begin(text, start - 1);
+  if (!is_cased(next_character(text, before))) return false;
+  return end >= text.size() || !is_cased(next_character(text, end));
 }
 
 void append_lower(std::string& lowered, std::string_view text, size_t& at) {
   const size_t start = at;
-  const char32_t character = decode_character(text, at);
+  const char32_t character = next_character(text, at);
   if (character == 0x03A3) {
-    append_utf8(lowered, is_final_sigma(text, start, at) ? 0x03C2 : 0x03C3);
+    append_utf8(is_final_sigma(text, start, at) ? 0x03C2 : 0x03C3, lowered);
   } else if (character == 0x0130) {
     lowered += "i\u0307";
   } else {
-    append_utf8(lowered, simple_lower(character));
+    append_utf8(simple_lower(character), lowered);
   }
 }
 
 }  // namespace
 
-size_t character_length(std::string_view text, size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  return std::min(length, text.size() - at);
-}
-
-char32_t decode_character(std::string_view text, size_t& at) {
-  const size_t length = character_length(text, at);
-  const auto lead = static_cast<unsigned char>(text[at]);
-  if (length == 1) {
-    ++at;
-    return lead;
-  }
-  char32_t character = lead & (0xFFu >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    character = (character << 6) | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
-  }
-  at += length;
-  return character;
-}
-
-void append_utf8(std::string& text, char32_t character) {
-  std::array<utf8proc_uint8_t, 4> bytes{};
-  const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(character), bytes.data());
-  text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(length));
-}
-
 size_t count_characters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  }));
+  return static_cast<size_t>(count_utf8_characters(text));
 }
 
 size_t byte_offset(std::string_view text, size_t index) {
   size_t at = 0;
   while (index > 0 && at < text.size()) {
-    at += character_length(text, at);
+    at += character_size(text, at);
     --index;
   }
   return at;
@@ -160,7 +132,7 @@ bool is_word_character(char32_t character) {
 std::string to_upper(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  for (size_t at = 0; at < text.size();) append_upper(result, decode_character(text, at));
+  for (size_t at = 0; at < text.size();) append_upper(result, next_character(text, at));
   return result;
 }
 
@@ -176,7 +148,7 @@ std::string to_title(std::string_view text) {
   bool in_word = false;
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (in_word) {
       at = start;
       append_lower(result, text, at);
@@ -192,7 +164,7 @@ std::string swap_case(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (category_of(character) == UTF8PROC_CATEGORY_LU) {
       at = start;
       append_lower(result, text, at);
@@ -206,7 +178,7 @@ std::string swap_case(std::string_view text) {
 std::string capitalize(std::string_view text) {
   std::string result;
   size_t at = 0;
-  if (!text.empty()) append_title(result, decode_character(text, at));
+  if (!text.empty()) append_title(result, next_character(text, at));
   while (at < text.size()) append_lower(result, text, at);
   return result;
 }
@@ -214,11 +186,11 @@ std::string capitalize(std::string_view text) {
 std::string fold_case(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (const SpecialCase* special = special_case(character); special != nullptr) {
       result += to_lower(special->upper);
     } else {
-      append_utf8(result, simple_lower(character == 0x03C2 ? 0x03A3 : character));
+      append_utf8(simple_lower(character == 0x03C2 ? 0x03A3 : character), result);
     }
   }
   return result;
@@ -226,17 +198,16 @@ std::string fold_case(std::string_view text) {
 
 std::string_view strip(std::string_view text, bool left, bool right, std::string_view characters) {
   const auto is_dropped = [&](size_t at, size_t length) {
-    if (characters.empty()) return is_space(decode_character(text, at));
+    if (characters.empty()) return is_space(next_character(text, at));
     return characters.find(text.substr(at, length)) != std::string_view::npos;
   };
   while (left && !text.empty()) {
-    const size_t length = character_length(text, 0);
+    const size_t length = character_size(text, 0);
     if (!is_dropped(0, length)) break;
     text.remove_prefix(length);
   }
   while (right && !text.empty()) {
-    size_t start = text.size() - 1;
-    while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+    const size_t start = character_begin(text, text.size() - 1);
     if (!is_dropped(start, text.size() - start)) break;
     text.remove_suffix(text.size() - start);
   }
@@ -252,7 +223,7 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
   size_t start = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = at;
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (!is_break(character)) continue;
     if (character == '\r' && at < text.size() && text[at] == '\n') ++at;
     lines.push_back(text.substr(start, (keep_ends ? at : end) - start));
@@ -312,7 +283,7 @@ bool is_printable(char32_t character) {
 
 bool all_characters(std::string_view text, CharacterTest test) {
   for (size_t at = 0; at < text.size();) {
-    if (!test(decode_character(text, at))) return false;
+    if (!test(next_character(text, at))) return false;
   }
   return !text.empty();
 }
@@ -320,7 +291,7 @@ bool all_characters(std::string_view text, CharacterTest test) {
 bool is_lower(std::string_view text) {
   bool any = false;
   for (size_t at = 0; at < text.size();) {
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (!is_cased(character)) continue;
     if (category_of(character) != UTF8PROC_CATEGORY_LL) return false;
     any = true;
@@ -331,7 +302,7 @@ bool is_lower(std::string_view text) {
 bool is_upper(std::string_view text) {
   bool any = false;
   for (size_t at = 0; at < text.size();) {
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     if (!is_cased(character)) continue;
     if (category_of(character) != UTF8PROC_CATEGORY_LU) return false;
     any = true;
@@ -343,7 +314,7 @@ bool is_title(std::string_view text) {
   bool any = false;
   bool in_word = false;
   for (size_t at = 0; at < text.size();) {
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     const bool cased = is_cased(character);
     if (cased && in_word != (category_of(character) == UTF8PROC_CATEGORY_LL)) return false;
     in_word = cased;
@@ -355,10 +326,10 @@ bool is_title(std::string_view text) {
 bool is_identifier(std::string_view text) {
   if (text.empty()) return false;
   size_t at = 0;
-  const char32_t first = decode_character(text, at);
+  const char32_t first = next_character(text, at);
   if (first != '_' && !is_letter(first) && category_of(first) != UTF8PROC_CATEGORY_NL) return false;
   while (at < text.size()) {
-    const char32_t character = decode_character(text, at);
+    const char32_t character = next_character(text, at);
     const utf8proc_category_t category = category_of(character);
     const bool continues = is_letter(character) || category == UTF8PROC_CATEGORY_NL ||
                            category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||

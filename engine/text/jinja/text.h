@@ -14,11 +14,6 @@
 
 namespace tgi::jinja {
 
-// Bytes of the character that starts at `at`. REQUIRES: at < text.size().
-size_t character_length(std::string_view text, size_t at);
-char32_t decode_character(std::string_view text, size_t& at);  // moves `at` behind it
-void append_utf8(std::string& text, char32_t character);
-
 size_t count_characters(std::string_view text);
 // Where character number `index` starts; the size of the text when there are fewer.
 size_t byte_offset(std::string_view text, size_t index);

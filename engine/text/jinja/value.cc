@@ -287,7 +287,7 @@ bool Iteration::next(Value& item) {
     case Type::kString: {
       const std::string& text = value_.text();
       if (at_ >= text.size()) return false;
-      const size_t length = character_length(text, at_);
+      const size_t length = character_size(text, at_);
       item = Value::string(text.substr(at_, length), value_.is_markup());
       at_ += length;
       return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "engine/text/unicode/unicode.h"
 
 namespace tgi {
@@ -11,8 +12,7 @@ namespace {
 size_t trailing_space(std::string_view text) {
   size_t begin = text.size();
   while (begin > 0) {
-    size_t last = begin - 1;
-    while ((text[last] & 0xC0) == 0x80) --last;
+    const size_t last = character_begin(text, begin - 1);
     size_t offset = last;
     if (!is_white_space(next_character(text, offset))) break;
     begin = last;
@@ -85,8 +85,7 @@ const AddedTokens::Entry* AddedTokens::longest_at(const Finder& finder, std::str
 bool AddedTokens::stands_alone(std::string_view text, TextRange match) const {
   std::vector<TextRange> found;
   if (match.begin > 0) {
-    size_t last = match.begin - 1;
-    while ((text[last] & 0xC0) == 0x80) --last;
+    const size_t last = character_begin(text, match.begin - 1);
     word_->find_all(text.substr(last, match.begin - last), found);
   }
   if (match.end < text.size()) {

@@ -1,6 +1,6 @@
 #include "engine/text/tokenizer/alignment.h"
 
-#include "engine/text/unicode/unicode.h"
+#include "base/utf8.h"
 
 namespace tgi {
 

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/tokenizer/byte_level.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 namespace {
@@ -55,8 +55,7 @@ MergeTable::Merge MergeTable::find(int32_t left, int32_t right) const {
 JoinFilter::Ends JoinFilter::ends_of(std::string_view token) {
   size_t offset = 0;
   const char32_t first = next_character(token, offset);
-  size_t last = token.size() - 1;
-  while ((token[last] & 0xC0) == 0x80) --last;
+  size_t last = character_begin(token, token.size() - 1);
   return {static_cast<uint16_t>(first), static_cast<uint16_t>(next_character(token, last))};
 }
 

@@ -2,10 +2,10 @@
 // without gaps, so the size of each is enough.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "engine/text/tokenizer/bpe_model.h"
 #include "engine/text/tokenizer/byte_level.h"
 #include "engine/text/tokenizer/decoder.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 
@@ -50,10 +50,8 @@ void BpeModel::append_places(std::string_view piece,
     const std::string_view rest = text.substr(at);
     const size_t size = size_of_token(rest, ids[i], i == 0, i + 1 == ids.size());
     // A byte of the piece is a character of the text that it was mapped to.
-    const auto width = static_cast<size_t>(
-        raw_bytes ? std::count_if(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size),
-                                  [](char byte) { return (byte & 0xC0) != 0x80; })
-                  : static_cast<std::ptrdiff_t>(size));
+    const auto width = static_cast<size_t>(raw_bytes ? count_utf8_characters(rest.substr(0, size))
+                                                     : static_cast<int64_t>(size));
     out.push_back({place, place + width});
     at += size;
     place += width;

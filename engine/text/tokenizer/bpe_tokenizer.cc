@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/tokenizer_json.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 namespace {
@@ -212,7 +211,7 @@ std::vector<TextSpan> BpeTokenizer::spans(std::string_view text, bool add_specia
   // Characters that begin before each byte.
   std::vector<int64_t> num_before(text.size() + 1, 0);
   for (size_t i = 0; i < text.size(); ++i) {
-    num_before[i + 1] = num_before[i] + ((text[i] & 0xC0) == 0x80 ? 0 : 1);
+    num_before[i + 1] = num_before[i] + (starts_character(text[i]) ? 1 : 0);
   }
   std::vector<TextSpan> spans;
   spans.reserve(places.size());

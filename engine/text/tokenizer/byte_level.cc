@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "engine/text/unicode/unicode.h"
+#include "base/utf8.h"
 
 namespace tgi {
 namespace {

@@ -6,7 +6,6 @@
 #include "engine/text/tokenizer/byte_level.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/split.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "engine/text/tokenizer/byte_level.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/split.h"
@@ -161,8 +162,7 @@ class StripStep final : public Normalizer::Step {
     }
     size_t end = text.size();
     while (right_ && end > begin) {
-      size_t last = end - 1;
-      while ((text[last] & 0xC0) == 0x80) --last;
+      const size_t last = character_begin(text, end - 1);
       size_t offset = last;
       if (!is_white_space(next_character(text, offset))) break;
       end = last;

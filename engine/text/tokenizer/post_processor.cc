@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/utf8.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/unicode/unicode.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "engine/text/tokenizer/byte_level.h"
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/split.h"

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/text/tokenizer/decoder.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 namespace {

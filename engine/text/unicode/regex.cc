@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/unicode/regex_syntax.h"
 #include "engine/text/unicode/unicode.h"
 

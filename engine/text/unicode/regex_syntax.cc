@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/text/unicode/regex_class.h"
-#include "engine/text/unicode/unicode.h"
 
 namespace tgi {
 namespace {

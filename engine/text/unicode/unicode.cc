@@ -70,45 +70,10 @@ size_t stable_prefix(std::string_view text, NormalForm form) {
   }
   if (offset == text.size() || offset == 0) return offset;
   // The last one may compose with what follows.
-  do {
-    --offset;
-  } while ((text[offset] & 0xC0) == 0x80);
-  return offset;
+  return character_begin(text, offset - 1);
 }
 
 }  // namespace
-
-char32_t next_character(std::string_view text, size_t& offset) {
-  const auto byte = [&](size_t at) {
-    return static_cast<char32_t>(static_cast<unsigned char>(text[offset + at]));
-  };
-  const char32_t lead = byte(0);
-  char32_t character = lead;
-  const size_t size = utf8_size(text[offset]);
-  if (size == 2) character = (lead & 0x1F) << 6 | (byte(1) & 0x3F);
-  if (size == 3) character = (lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-  if (size == 4) {
-    character =
-        (lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
-  }
-  offset += size;
-  return character;
-}
-
-void append_utf8(char32_t character, std::string& out) {
-  utf8proc_uint8_t bytes[4];
-  const utf8proc_ssize_t size =
-      utf8proc_encode_char(static_cast<utf8proc_int32_t>(character), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
-}
-
-std::string replace_invalid_utf8(std::string_view text) {
-  std::string raw(text);
-  std::string out;
-  out.reserve(text.size());
-  drain_utf8(raw, true, out);
-  return out;
-}
 
 bool is_white_space(char32_t character) {
   if (character < 0x80) return character == ' ' || (character >= '\t' && character <= '\r');

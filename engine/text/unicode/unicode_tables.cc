@@ -1,4 +1,5 @@
-// Written by scripts/golden/make_unicode_tables; do not edit. See there for what the tables are and why.
+// Written by scripts/golden/make_unicode_tables; do not edit. See there for what the tables are and
+// why.
 #include "engine/text/unicode/unicode_tables.h"
 
 namespace tgi {
