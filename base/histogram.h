@@ -1,10 +1,13 @@
 // Counts of observations in buckets with fixed upper bounds, as Prometheus' histograms. Not
-// thread-safe: whoever observes owns it and hands out copies.
+// thread-safe: whoever observes owns it and hands out copies. For many threads: shared_histogram.h.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace tgi {
 
@@ -14,6 +17,12 @@ class Histogram {
   explicit Histogram(std::vector<double> bounds)
       : bounds_(std::move(bounds)), counts_(bounds_.size() + 1, 0) {}
 
+  // What somebody else counted. REQUIRES: one count more than bounds.
+  Histogram(std::vector<double> bounds, std::vector<int64_t> counts, double sum)
+      : bounds_(std::move(bounds)), counts_(std::move(counts)), sum_(sum) {
+    TGI_CHECK(counts_.size() == bounds_.size() + 1);
+  }
+
   // `count` bounds: start, start * factor, ...
   static std::vector<double> geometric(double start, double factor, int count) {
     std::vector<double> bounds;
@@ -21,9 +30,22 @@ class Histogram {
     return bounds;
   }
 
+  // `count` bounds up to `last`: last / count, 2 * last / count, ...
+  static std::vector<double> linear(double last, int count) {
+    std::vector<double> bounds;
+    for (int i = 1; i <= count; ++i) bounds.push_back(last / count * i);
+    return bounds;
+  }
+
+  // The first bucket whose bound reaches `value`, the last one when none does. NaN is put in the
+  // first one.
+  static size_t bucket_of(const std::vector<double>& bounds, double value) {
+    return static_cast<size_t>(std::lower_bound(bounds.begin(), bounds.end(), value) -
+                               bounds.begin());
+  }
+
   void observe(double value) {
-    const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
-    ++counts_[static_cast<size_t>(bucket)];
+    ++counts_[bucket_of(bounds_, value)];
     sum_ += value;
   }
 
@@ -36,5 +58,10 @@ class Histogram {
   std::vector<int64_t> counts_;
   double sum_ = 0;
 };
+
+// The buckets of TGI's *_duration histograms, in seconds, so that its dashboards fit.
+inline std::vector<double> duration_bounds() {
+  return Histogram::geometric(0.00015, 1.5, 35);
+}
 
 }  // namespace tgi

@@ -93,8 +93,7 @@ std::string shorten_quote(std::string_view reason) {
   quoted = quoted.substr(0, end);
   const bool is_cut = quoted.size() > kMaxQuoted;
   if (is_cut) quoted.remove_prefix(quoted.size() - kMaxQuoted);
-  while (!quoted.empty() && (static_cast<unsigned char>(quoted.front()) & 0xC0U) == 0x80)
-    quoted.remove_prefix(1);
+  while (!quoted.empty() && !starts_character(quoted.front())) quoted.remove_prefix(1);
   const std::string what = with_our_names(std::string(reason.substr(0, found)));
   if (!is_valid_utf8(quoted)) return what + with_our_names(rest);
   return fmt::format("{} near {}{}{}", what, is_cut ? "..." : "", quoted, with_our_names(rest));

@@ -77,4 +77,28 @@ void drain_utf8(std::string& raw, bool at_end, std::string& out) {
   raw.erase(0, raw.size() - rest.size());
 }
 
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string raw(text);
+  std::string out;
+  out.reserve(text.size());
+  drain_utf8(raw, true, out);
+  return out;
+}
+
+void append_utf8(char32_t character, std::string& out) {
+  const auto continuation = [&](int shift) {
+    return static_cast<char>(0x80 | (character >> shift & 0x3F));
+  };
+  if (character < 0x80) {
+    out += static_cast<char>(character);
+  } else if (character < 0x800) {
+    out += {static_cast<char>(0xC0 | character >> 6), continuation(0)};
+  } else if (character < 0x10000) {
+    out += {static_cast<char>(0xE0 | character >> 12), continuation(6), continuation(0)};
+  } else if (character < 0x110000) {
+    out += {static_cast<char>(0xF0 | character >> 18), continuation(12), continuation(6),
+            continuation(0)};
+  }
+}
+
 }  // namespace tgi

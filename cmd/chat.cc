@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/utf8.h"
 #include "cmd/generate.h"
 #include "ipc/line_socket.h"

@@ -9,7 +9,7 @@
 
 #include "base/color.h"
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "cmd/doctor/backends.h"
 #include "cmd/doctor/daemon.h"
 #include "cmd/doctor/machine.h"

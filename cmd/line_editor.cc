@@ -16,7 +16,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 
 namespace tgi {
 namespace {

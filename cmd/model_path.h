@@ -22,7 +22,7 @@ struct ResolveOptions {
 };
 
 // What the daemon is told: "demo", or the absolute path of a folder: of its conversion, when it has
-// weights of torch only (converted.h). A folder of that name goes
+// weights of torch only (cmd/download/converted.h). A folder of that name goes
 // before a model of the hub, an s3:// or https:// address; those are downloaded when they are not
 // in the cache as a whole, and in that case only is anybody asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);

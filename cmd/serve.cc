@@ -14,8 +14,8 @@
 
 #include "base/descriptor_limit.h"
 #include "base/error.h"
+#include "base/files/paths.h"
 #include "base/log.h"
-#include "base/paths.h"
 #include "base/unique_fd.h"
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"

@@ -6,8 +6,8 @@
 
 #include "base/color.h"
 #include "base/error.h"
+#include "base/files/paths.h"
 #include "base/manual/help.h"
-#include "base/paths.h"
 #include "cmd/advised_error.h"
 #include "cmd/model_path.h"
 #include "ipc/line_socket.h"

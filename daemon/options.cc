@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 
 namespace tgi::daemon {
 namespace {

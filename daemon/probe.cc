@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/paths.h"
 #include "base/log.h"
-#include "base/paths.h"
 #include "engine/device/backend.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/matmul_probe.h"

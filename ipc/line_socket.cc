@@ -14,7 +14,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/utf8.h"
 
 namespace tgi::ipc {

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/store/schema.h"
 
 namespace tgi {

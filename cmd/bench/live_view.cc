@@ -75,13 +75,13 @@ std::vector<std::string> draw_histogram(const std::vector<double>& seconds,
                                         size_t num_bins,
                                         size_t width) {
   if (seconds.empty()) return {};
-  const Histogram histogram = make_histogram(seconds, num_bins);
-  const size_t highest = *std::max_element(histogram.counts.begin(), histogram.counts.end());
-  const double bin_width = (histogram.high - histogram.low) / static_cast<double>(num_bins);
+  const Bins bins = bin_values(seconds, num_bins);
+  const size_t highest = *std::max_element(bins.counts.begin(), bins.counts.end());
+  const double bin_width = (bins.high - bins.low) / static_cast<double>(num_bins);
   std::vector<std::string> out;
   for (size_t i = 0; i < num_bins; ++i) {
-    const size_t count = histogram.counts[i];
-    const double low = histogram.low + bin_width * static_cast<double>(i);
+    const size_t count = bins.counts[i];
+    const double low = bins.low + bin_width * static_cast<double>(i);
     // Whatever happened once is seen.
     const size_t length = (count * width + highest - 1) / highest;
     const bool is_last = i + 1 == num_bins;

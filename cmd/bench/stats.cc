@@ -35,9 +35,9 @@ std::optional<Summary> summarize(std::vector<double> values, double scale) {
                  .p99 = scale * at_rank(values, 0.99)};
 }
 
-Histogram make_histogram(const std::vector<double>& values, size_t num_bins) {
+Bins bin_values(const std::vector<double>& values, size_t num_bins) {
   TGI_CHECK(num_bins > 0);
-  Histogram out;
+  Bins out;
   out.counts.resize(num_bins);
   if (values.empty()) return out;
   out.low = *std::min_element(values.begin(), values.end());

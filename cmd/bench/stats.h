@@ -29,11 +29,11 @@ std::optional<Summary> summarize(std::vector<double> values, double scale = 1);
 
 // How many of `values` fall into each of `num_bins` bins of equal width between the lowest and the
 // 99th percentile; what lies above is in the last one. `low` and `high` are the outer borders.
-struct Histogram {
+struct Bins {
   double low = 0;
   double high = 0;
   std::vector<size_t> counts;
 };
-Histogram make_histogram(const std::vector<double>& values, size_t num_bins);
+Bins bin_values(const std::vector<double>& values, size_t num_bins);
 
 }  // namespace tgi::bench

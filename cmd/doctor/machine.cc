@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "base/unique_fd.h"
 #include "cmd/ps.h"
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/decimal_size.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 #include "base/unique_fd.h"
 
 namespace tgi::download {

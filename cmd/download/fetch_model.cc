@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "cmd/download/content_hash.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/folder_source.h"

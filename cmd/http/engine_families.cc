@@ -30,22 +30,17 @@ std::string escaped_help(const std::string& help) {
   return out;
 }
 
-bool fill_histogram(const ipc::MetricSample& sample, ClientMetric::Histogram& out) {
-  if (sample.counts.size() != sample.bounds.size() + 1) return false;
+// Nothing when it is none.
+std::optional<Histogram> histogram_of(const ipc::MetricSample& sample) {
+  if (sample.counts.size() != sample.bounds.size() + 1) return std::nullopt;
   // Strictly rising; a NaN is not less than anything.
   for (size_t i = 1; i < sample.bounds.size(); ++i) {
-    if (!(sample.bounds[i - 1] < sample.bounds[i])) return false;
+    if (!(sample.bounds[i - 1] < sample.bounds[i])) return std::nullopt;
   }
-  for (size_t i = 0; i < sample.counts.size(); ++i) {
-    if (sample.counts[i] < 0) return false;
-    out.sample_count += static_cast<uint64_t>(sample.counts[i]);
-    const bool last = i == sample.bounds.size();
-    out.bucket.push_back(
-        {.cumulative_count = out.sample_count,
-         .upper_bound = last ? std::numeric_limits<double>::infinity() : sample.bounds[i]});
+  for (const int64_t count : sample.counts) {
+    if (count < 0) return std::nullopt;
   }
-  out.sample_sum = sample.sum;
-  return true;
+  return Histogram(sample.bounds, sample.counts, sample.sum);
 }
 
 bool fill_labels(const ipc::MetricSample& sample, bool is_histogram, ClientMetric& out) {
@@ -61,6 +56,19 @@ bool fill_labels(const ipc::MetricSample& sample, bool is_histogram, ClientMetri
 
 }  // namespace
 
+ClientMetric::Histogram to_prometheus(const Histogram& histogram) {
+  ClientMetric::Histogram out;
+  for (size_t i = 0; i < histogram.counts().size(); ++i) {
+    out.sample_count += static_cast<uint64_t>(histogram.counts()[i]);
+    const bool last = i == histogram.bounds().size();
+    out.bucket.push_back(
+        {.cumulative_count = out.sample_count,
+         .upper_bound = last ? std::numeric_limits<double>::infinity() : histogram.bounds()[i]});
+  }
+  out.sample_sum = histogram.sum();
+  return out;
+}
+
 std::optional<prometheus::MetricFamily> to_prometheus(const ipc::MetricFamily& family) {
   const std::optional<MetricType> type = type_from_name(family.type);
   if (!type || !prometheus::CheckMetricName(family.name)) return std::nullopt;
@@ -70,7 +78,11 @@ std::optional<prometheus::MetricFamily> to_prometheus(const ipc::MetricFamily& f
   for (const ipc::MetricSample& sample : family.samples) {
     ClientMetric metric;
     if (!fill_labels(sample, is_histogram, metric)) return std::nullopt;
-    if (is_histogram && !fill_histogram(sample, metric.histogram)) return std::nullopt;
+    if (is_histogram) {
+      const std::optional<Histogram> histogram = histogram_of(sample);
+      if (!histogram) return std::nullopt;
+      metric.histogram = to_prometheus(*histogram);
+    }
     if (*type == MetricType::Counter) metric.counter.value = sample.value;
     if (*type == MetricType::Gauge) metric.gauge.value = sample.value;
     const bool twice = std::any_of(out.metric.begin(), out.metric.end(),

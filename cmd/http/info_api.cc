@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "ipc/client.h"
 
 namespace tgi::http {
@@ -33,7 +34,7 @@ OrderedJson model_json(const ApiOptions& options) {
 OrderedJson spans_json(const ipc::TokenizeResult& result) {
   std::vector<size_t> begins;  // of each character, in bytes
   for (size_t i = 0; i < result.text.size(); ++i) {
-    if ((result.text[i] & 0xC0) != 0x80) begins.push_back(i);
+    if (starts_character(result.text[i])) begins.push_back(i);
   }
   begins.push_back(result.text.size());
   OrderedJson out = OrderedJson::array();

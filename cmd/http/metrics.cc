@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
@@ -14,7 +13,7 @@
 #include <utility>
 
 #include "base/histogram.h"
-#include "cmd/http/duration_histogram.h"
+#include "base/shared_histogram.h"
 #include "cmd/http/engine_families.h"
 #include "cmd/http/process_metrics.h"
 
@@ -25,15 +24,8 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-// TGI's buckets of everything that ends in _duration; ours take the same.
-std::vector<double> duration_bounds() {
-  return Histogram::geometric(0.00015, 1.5, 35);
-}
-
-std::vector<double> linear_bounds(int64_t limit) {
-  std::vector<double> bounds;
-  for (int i = 1; i <= 100; ++i) bounds.push_back(static_cast<double>(limit) / 100 * i);
-  return bounds;
+std::vector<double> token_bounds(int64_t limit) {
+  return Histogram::linear(static_cast<double>(limit), 100);
 }
 
 MetricsOptions checked(MetricsOptions options) {
@@ -65,6 +57,24 @@ MetricFamily single(const char* name,
   return {.name = name, .help = help, .type = type, .metric = {std::move(metric)}};
 }
 
+struct NamedHistogram {
+  const char* name;
+  const char* help;
+  SharedHistogram buckets;
+
+  void observe(double value) noexcept { buckets.observe(value); }
+
+  MetricFamily family() const {
+    ClientMetric metric;
+    metric.histogram = to_prometheus(buckets.snapshot());
+    return {.name = name, .help = help, .type = MetricType::Histogram, .metric = {metric}};
+  }
+};
+
+NamedHistogram durations(const char* name, const char* help) {
+  return {name, help, SharedHistogram(duration_bounds())};
+}
+
 }  // namespace
 
 struct Metrics::Families {
@@ -73,23 +83,14 @@ struct Metrics::Families {
   prometheus::Counter& counter(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
   }
-  prometheus::Histogram& histogram(const char* name, const char* help, std::vector<double> bounds) {
-    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, bounds);
-  }
-  prometheus::Histogram& durations(const char* name, const char* help) {
-    return histogram(name, help, duration_bounds());
-  }
 
   explicit Families(const MetricsOptions& options)
-      : input_length(histogram("tgi_request_input_length",
-                               "Prompt tokens per request",
-                               linear_bounds(options.max_input_tokens))),
-        max_new_tokens(histogram("tgi_request_max_new_tokens",
-                                 "Tokens a request may generate",
-                                 linear_bounds(options.max_total_tokens))),
-        generated_tokens(histogram("tgi_request_generated_tokens",
-                                   "Generated tokens per request",
-                                   linear_bounds(options.max_total_tokens))) {
+      : input_length{"tgi_request_input_length", "Prompt tokens per request",
+                     SharedHistogram(token_bounds(options.max_input_tokens))},
+        max_new_tokens{"tgi_request_max_new_tokens", "Tokens a request may generate",
+                       SharedHistogram(token_bounds(options.max_total_tokens))},
+        generated_tokens{"tgi_request_generated_tokens", "Generated tokens per request",
+                         SharedHistogram(token_bounds(options.max_total_tokens))} {
     for (const auto& [value, name] : kFailures) failure.Add({{"err", std::string(name)}});
     for (const char* phase : {"queue", "prefill", "decode"}) cancelled.Add({{"phase", phase}});
   }
@@ -117,22 +118,32 @@ struct Metrics::Families {
                                    .Register(registry)
                                    .Add({});
 
-  prometheus::Histogram& duration = durations("tgi_request_duration", "Seconds, arrival to end");
-  prometheus::Histogram& validation =
+  NamedHistogram duration = durations("tgi_request_duration", "Seconds, arrival to end");
+  NamedHistogram validation =
       durations("tgi_request_validation_duration", "Seconds, arrival until queued");
-  prometheus::Histogram& queue =
+  NamedHistogram queue =
       durations("tgi_request_queue_duration", "Seconds, queued until the first step");
-  prometheus::Histogram& inference =
+  NamedHistogram inference =
       durations("tgi_request_inference_duration", "Seconds, first step until done");
-  prometheus::Histogram& time_per_token = durations("tgi_request_mean_time_per_token_duration",
-                                                    "Seconds of inference per generated token");
-  prometheus::Histogram& first_token = durations(
-      "tgi_request_time_to_first_token", "Seconds, arrival at the socket until the first token");
-  prometheus::Histogram& input_length;
-  prometheus::Histogram& max_new_tokens;
-  prometheus::Histogram& generated_tokens;
+  NamedHistogram time_per_token = durations("tgi_request_mean_time_per_token_duration",
+                                            "Seconds of inference per generated token");
+  NamedHistogram first_token = durations("tgi_request_time_to_first_token",
+                                         "Seconds, arrival at the socket until the first token");
+  NamedHistogram token_gap = durations("tgi_request_inter_token_latency",
+                                       "Seconds between two tokens written to a stream");
+  NamedHistogram input_length;
+  NamedHistogram max_new_tokens;
+  NamedHistogram generated_tokens;
 
-  DurationHistogram token_gap{duration_bounds()};
+  std::vector<MetricFamily> histogram_families() const {
+    std::vector<MetricFamily> out;
+    for (const NamedHistogram* each :
+         {&duration, &validation, &queue, &inference, &time_per_token, &first_token, &token_gap,
+          &input_length, &max_new_tokens, &generated_tokens}) {
+      out.push_back(each->family());
+    }
+    return out;
+  }
 };
 
 Metrics::Metrics(MetricsOptions options)
@@ -146,11 +157,11 @@ void Metrics::request_started() noexcept {
 }
 
 void Metrics::first_token(double seconds) noexcept {
-  families_->first_token.Observe(std::max(seconds, 0.0));
+  families_->first_token.observe(std::max(seconds, 0.0));
 }
 
 void Metrics::token_gap(double seconds) noexcept {
-  families_->token_gap.observe(seconds);
+  families_->token_gap.observe(seconds > 0 ? seconds : 0);  // a NaN too becomes 0
 }
 
 void Metrics::observe(const RequestRecord& record) {
@@ -163,9 +174,9 @@ void Metrics::observe(const RequestRecord& record) {
   if (!record.is_generation) return;
   to.running.Decrement();
   if (record.num_prompt_tokens) {
-    to.input_length.Observe(static_cast<double>(*record.num_prompt_tokens));
+    to.input_length.observe(static_cast<double>(*record.num_prompt_tokens));
   }
-  if (record.max_new_tokens) to.max_new_tokens.Observe(static_cast<double>(*record.max_new_tokens));
+  if (record.max_new_tokens) to.max_new_tokens.observe(static_cast<double>(*record.max_new_tokens));
   if (!record.cancelled_phase.empty()) {
     to.cancelled.Add({{"phase", record.cancelled_phase}}).Increment();
   }
@@ -176,37 +187,29 @@ void Metrics::observe(const RequestRecord& record) {
   }
   // Like TGI's, these are of requests that succeeded.
   to.success.Increment();
-  to.duration.Observe(record.total_s);
-  if (record.validation_s) to.validation.Observe(*record.validation_s);
-  if (record.queue_s) to.queue.Observe(*record.queue_s);
-  if (record.inference_s) to.inference.Observe(*record.inference_s);
+  to.duration.observe(record.total_s);
+  if (record.validation_s) to.validation.observe(*record.validation_s);
+  if (record.queue_s) to.queue.observe(*record.queue_s);
+  if (record.inference_s) to.inference.observe(*record.inference_s);
   if (!record.num_generated_tokens) return;
   const double num_generated = static_cast<double>(*record.num_generated_tokens);
-  to.generated_tokens.Observe(num_generated);
+  to.generated_tokens.observe(num_generated);
   if (record.inference_s && num_generated > 0) {
-    to.time_per_token.Observe(*record.inference_s / num_generated);
+    to.time_per_token.observe(*record.inference_s / num_generated);
   }
 }
 
 namespace {
 
-// What the token path counted, and TGI's tgi_request_skipped_tokens, which it observes once per
-// step and sequence: tokens that speculation gained. There is no speculation, so each is 0.
-void add_token_families(const DurationHistogram& token_gap,
-                        const prometheus::Histogram& first_token,
-                        std::vector<MetricFamily>& out) {
-  const ClientMetric gaps = token_gap.collect();
+// TGI's tgi_request_skipped_tokens, which it observes once per step and sequence: tokens that
+// speculation gained. There is no speculation, so each is 0.
+MetricFamily skipped_tokens(uint64_t num_tokens) {
   ClientMetric skipped;
-  skipped.summary.sample_count =
-      gaps.histogram.sample_count + first_token.Collect().histogram.sample_count;
-  out.push_back({.name = "tgi_request_inter_token_latency",
-                 .help = "Seconds between two tokens written to a stream",
-                 .type = MetricType::Histogram,
-                 .metric = {gaps}});
-  out.push_back({.name = "tgi_request_skipped_tokens",
-                 .help = "Tokens gained by speculation per streamed token: there is none",
-                 .type = MetricType::Summary,
-                 .metric = {skipped}});
+  skipped.summary.sample_count = num_tokens;
+  return {.name = "tgi_request_skipped_tokens",
+          .help = "Tokens gained by speculation per streamed token: there is none",
+          .type = MetricType::Summary,
+          .metric = {skipped}};
 }
 
 void add_trace_families(const TraceCounts& counts, std::vector<MetricFamily>& out) {
@@ -246,7 +249,14 @@ int add_engine_families(const EngineReport& report, std::vector<MetricFamily>& o
 
 std::string Metrics::scrape(const std::optional<EngineReport>& engine) const {
   std::vector<MetricFamily> families = families_->registry.Collect();
-  add_token_families(families_->token_gap, families_->first_token, families);
+  uint64_t num_tokens = 0;  // that were streamed
+  for (MetricFamily& family : families_->histogram_families()) {
+    if (family.name == families_->token_gap.name || family.name == families_->first_token.name) {
+      num_tokens += family.metric[0].histogram.sample_count;
+    }
+    families.push_back(std::move(family));
+  }
+  families.push_back(skipped_tokens(num_tokens));
   for (MetricFamily& family : process_metrics()) families.push_back(std::move(family));
   if (options_.trace_counts) add_trace_families(options_.trace_counts(), families);
   families.push_back(single("tgi_build_info", "Always 1; the version is a label", MetricType::Gauge,

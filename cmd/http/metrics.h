@@ -5,7 +5,7 @@
 // first_token() and token_gap() while it streams, then observe() when it ends. Every other request
 // gets observe() alone.
 //
-// Thread-safe. token_gap() takes no lock and no allocation (see duration_histogram.h).
+// Thread-safe. token_gap() takes no lock and no allocation (see base/shared_histogram.h).
 #pragma once
 
 #include <functional>

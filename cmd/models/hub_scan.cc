@@ -13,7 +13,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/regular_file.h"
+#include "base/files/regular_file.h"
 #include "base/unique_fd.h"
 
 namespace tgi {

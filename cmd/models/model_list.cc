@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/paths.h"
-#include "base/regular_file.h"
+#include "base/files/paths.h"
+#include "base/files/regular_file.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"

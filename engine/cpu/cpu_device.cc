@@ -1,4 +1,4 @@
-// CpuDevice: memory, state and steps. The ops are in cpu_ops.cc and cpu_sample.cc.
+// CpuDevice: memory, state and steps. The ops are in cpu_ops.cc.
 #include "engine/cpu/cpu_device.h"
 
 #include <fmt/format.h>

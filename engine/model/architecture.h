@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"

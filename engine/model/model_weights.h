@@ -47,7 +47,8 @@ struct ModelWeights {
 
 struct LoadWeightsOptions {
   DType dtype = DType::kBF16;  // of the matrices on the device that are not quantised
-  // Of a plain checkpoint; one that is quantised keeps its own integers (weight_format.h).
+  // Of a plain checkpoint; one that is quantised keeps its own integers
+  // (engine/weights/weight_format.h).
   // Of the layers' matrices. The head, on whose rows the choice of a token hangs, is int8 at least;
   // embeddings are only looked up and stay dense, but where they are the head too.
   Quantization quantization = Quantization::kNone;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/files/regular_file.h"
 #include "base/json.h"
-#include "base/regular_file.h"
 
 // The assembler reads the file; see engine/runtime/demo_model.cc.
 __asm__(

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/new_folder.h"
-#include "base/safetensors_writer.h"
+#include "base/files/new_folder.h"
+#include "base/files/safetensors_writer.h"
 #include "engine/quantize/layer_tensors.h"
 #include "engine/quantize/source_model.h"
 #include "engine/weights/weight_encoder.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/new_folder.h"
+#include "base/files/new_folder.h"
 #include "engine/quantize/checkpoint_writer.h"
 #include "engine/quantize/layer_quantizer.h"
 

@@ -13,7 +13,7 @@
 #include <stop_token>
 #include <string>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/device/backend.h"
 #include "engine/quantize/calibration.h"
 #include "engine/quantize/layer_runner.h"
@@ -26,7 +26,8 @@ inline constexpr double kMaxPerplexityGrowth = 0.1;
 struct QuantizeOptions {
   std::string model;   // for messages
   std::string folder;  // to be written
-  std::string format;  // of weight_encoder.h: "int8", "int4", "gptq", "awq", "fp8"
+  // As engine/weights/weight_encoder.h names them: "int8", "int4", "gptq", "awq", "fp8".
+  std::string format;
   // Columns that share a scale; -1: a row. Nothing: the format's own, or the next smaller power of
   // two that divides all matrices.
   std::optional<int32_t> group_size;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/files/paths.h"
 #include "base/log.h"
-#include "base/paths.h"
 #include "engine/cpu/cpu_backend.h"
 
 namespace tgi {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 
 namespace tgi {
 

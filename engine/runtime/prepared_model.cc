@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/files/paths.h"
+#include "base/files/regular_file.h"
 #include "base/log.h"
-#include "base/paths.h"
-#include "base/regular_file.h"
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"

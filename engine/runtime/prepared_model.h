@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/device/backend.h"
 #include "engine/model/architecture.h"
 #include "engine/runtime/load_ranks.h"

@@ -8,11 +8,6 @@
 
 namespace tgi {
 
-// The buckets of TGI's *_duration histograms, so that its dashboards fit.
-inline std::vector<double> duration_bounds() {
-  return Histogram::geometric(0.00015, 1.5, 35);
-}
-
 // Of steps that hold prompt tokens ("prefill") or none ("decode").
 struct StepKindMetrics {
   int64_t num_steps = 0;

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "engine/text/jinja_interpreter.h"
-#include "engine/text/jinja_member_uses.h"
-#include "engine/text/jinja_parser.h"
-#include "engine/text/jinja_text.h"
+#include "engine/text/jinja/interpreter.h"
+#include "engine/text/jinja/member_uses.h"
+#include "engine/text/jinja/parser.h"
+#include "engine/text/jinja/text.h"
 
 namespace tgi {
 namespace {

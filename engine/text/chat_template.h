@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/jinja_limits.h"
+#include "engine/text/jinja/limits.h"
 
 namespace tgi {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/text/chat_template.h"
 

@@ -27,7 +27,7 @@ std::optional<size_t> match_at(std::string_view text, size_t at, std::string_vie
 }
 
 bool is_inside_character(std::string_view text, size_t at) {
-  return at < text.size() && (text[at] & 0xC0) == 0x80;
+  return at < text.size() && !starts_character(text[at]);
 }
 
 // Walks through the text, token by token.
@@ -40,17 +40,17 @@ class Aligner {
     if (const auto found = find(bytes)) {
       at_ = found->second;
       // A space alone that a format put in front: it belongs to what comes next.
-      if (found->first == at_ && !bytes.empty()) return {at_, next_character(at_)};
+      if (found->first == at_ && !bytes.empty()) return {at_, character_after(at_)};
       return *found;
     }
     if (special) return {0, 0};
     const size_t begin = at_;
-    for (int64_t left = count_utf8_characters(bytes); left > 0; --left) at_ = next_character(at_);
+    for (int64_t left = count_utf8_characters(bytes); left > 0; --left) at_ = character_after(at_);
     return {begin, at_};
   }
 
  private:
-  size_t next_character(size_t at) const {
+  size_t character_after(size_t at) const {
     if (at >= text_.size()) return at;
     do {
       ++at;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/log.h"
-#include "engine/text/bpe_tokenizer.h"
-#include "engine/text/sentencepiece_tokenizer.h"
-#include "engine/text/tokenizer_config.h"
+#include "engine/text/tokenizer/bpe_tokenizer.h"
+#include "engine/text/tokenizer/sentencepiece_tokenizer.h"
+#include "engine/text/tokenizer/tokenizer_config.h"
 
 namespace tgi {
 namespace {

@@ -38,7 +38,7 @@ class Tokenizer {
   virtual int32_t vocab_size() const = 0;  // highest id + 1, added tokens included
 };
 
-class FileSource;  // base/file_source.h: the files of a model, by name
+class FileSource;  // base/files/file_source.h: the files of a model, by name
 
 // tokenizer.json when it is there, else tokenizer.model. Throws kNotFound when neither is,
 // kInvalidArgument with the file and the place in it when one is malformed, kUnsupported naming a

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/tensor/random_weights.h"
 #include "engine/tensor/tensor.h"
 

@@ -1,5 +1,5 @@
 // Files of models that are no files, and files that change while they are read.
-#include "base/mapped_file.h"
+#include "base/files/mapped_file.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {

@@ -211,21 +211,13 @@ std::set<std::string> types_in(std::string_view text) {
   return TypeScanner(text).scan();
 }
 
-// Programs that have the first have not the second, which it stands in for.
-constexpr std::array<std::array<std::string_view, 2>, 1> kStandIns = {
-    {{"tests/cuda/cublas_emulated.cc", "cuda/cublas.cc"}}};
-
-// "tests/cmd/x.cc" is "tests/cmd"; all that is not of the tests is one program to this test.
+// "tests/cmd/run_tgi.cc" is "tests/cmd"; all that is not of the tests is one program to this test.
 std::string program_of(const std::string& path) {
   if (!path.starts_with("tests/")) return "";
   return path.substr(0, path.rfind('/'));
 }
 
 bool may_meet(const std::string& one, const std::string& other) {
-  for (const auto& [stand_in, original] : kStandIns) {
-    if ((one == stand_in && other == original) || (one == original && other == stand_in))
-      return false;
-  }
   const std::string first = program_of(one);
   const std::string second = program_of(other);
   return first.empty() || second.empty() || first == second;

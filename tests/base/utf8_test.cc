@@ -28,6 +28,59 @@ TEST_CASE("draining replaces each maximal invalid part once and keeps an unfinis
   CHECK(raw.empty());
 }
 
+TEST_CASE("each maximal broken part becomes one replacement character") {
+  // As Python's bytes.decode("utf-8", "replace").
+  const std::string kBad = "\xEF\xBF\xBD";
+  CHECK(replace_invalid_utf8("a\xFFz") == "a" + kBad + "z");
+  CHECK(replace_invalid_utf8("\xE2\x82") == kBad);
+  CHECK(replace_invalid_utf8("\xE2\x82z") == kBad + "z");
+  CHECK(replace_invalid_utf8("\xF0\x9F\x98\xE2\x82\xAC") == kBad + "\xE2\x82\xAC");
+  CHECK(replace_invalid_utf8("\xC0\x80") == kBad + kBad);
+  CHECK(replace_invalid_utf8("\xED\xA0\x80") == kBad + kBad + kBad);
+  CHECK(replace_invalid_utf8("\xF4\x90\x80\x80") == kBad + kBad + kBad + kBad);
+  CHECK(replace_invalid_utf8("\xE0\x80") == kBad + kBad);
+  CHECK(replace_invalid_utf8("\xF1\x80\x80\xFF") == kBad + kBad);
+}
+
+TEST_CASE("characters go to UTF-8 and back") {
+  for (char32_t character = 0; character < 0x110000; character += 13) {
+    if (character >= 0xD800 && character <= 0xDFFF) continue;
+    std::string text;
+    append_utf8(character, text);
+    size_t offset = 0;
+    CHECK(next_character(text, offset) == character);
+    CHECK(offset == text.size());
+    CHECK(utf8_size(text[0]) == text.size());
+    CHECK(character_begin(text, text.size() - 1) == 0);
+  }
+}
+
+TEST_CASE("each length of UTF-8 begins and ends where RFC 3629 says") {
+  const auto encoded = [](char32_t character) {
+    std::string text;
+    append_utf8(character, text);
+    return text;
+  };
+  CHECK(encoded(0x7F) == "\x7F");
+  CHECK(encoded(0x80) == "\xC2\x80");
+  CHECK(encoded(0x7FF) == "\xDF\xBF");
+  CHECK(encoded(0x800) == "\xE0\xA0\x80");
+  CHECK(encoded(0xFFFF) == "\xEF\xBF\xBF");
+  CHECK(encoded(0x10000) == "\xF0\x90\x80\x80");
+  CHECK(encoded(0x10FFFF) == "\xF4\x8F\xBF\xBF");
+  CHECK(encoded(0x110000).empty());
+}
+
+TEST_CASE("a character that the text ends within is read no further than that") {
+  const std::string_view whole = "a\xE2\x82\xAC";
+  for (size_t size = 2; size < whole.size(); ++size) {
+    size_t offset = 1;
+    CHECK(character_size(whole.substr(0, size), offset) == size - 1);
+    (void)next_character(whole.substr(0, size), offset);
+    CHECK(offset == size);
+  }
+}
+
 TEST_CASE("characters are counted, not bytes or marks put together") {
   CHECK(count_utf8_characters("") == 0);
   CHECK(count_utf8_characters("plain") == 5);

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ["TGI_BUILD_DIR"]).resolve() / "bin"
 NUMBER = r"\d[\d,]*(\.\d+)?"
 
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "scripts/bench"))
 
 
 def program(name):
@@ -25,7 +25,7 @@ def program(name):
 
 def run(script, *arguments, python=True):
     """What it printed; its tables are looked at by the caller."""
-    command = [*([sys.executable] if python else []), str(ROOT / "scripts" / script), *map(str, arguments)]
+    command = [*([sys.executable] if python else []), str(ROOT / "scripts/bench" / script), *map(str, arguments)]
     out = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
     assert out.returncode == 0, f"{script}: status {out.returncode}\n{out.stdout[-2000:]}\n{out.stderr[-3000:]}"
     return out.stdout
@@ -43,10 +43,10 @@ def is_positive(text):
     return found is not None and float(found[0].replace(",", "")) > 0
 
 
-def test_bench():
+def test_bench_readme():
     for name in ("tgi", "tgid", "bench_sched"):
         program(name)
-    text = run("bench", "--quick", "--bin-dir", BIN, python=False)
+    text = run("bench_readme", "--quick", "--bin-dir", BIN, python=False)
     assert re.search(r"^machine: ", text, re.M)
     assert re.search(rf"sequences.*{NUMBER}", text), text
     assert re.search(r"^loaded .* in ", text, re.M), text
@@ -68,7 +68,7 @@ def test_bench_peers(tmp_path):
 def test_bench_peers_fails_when_ours_does(tmp_path):
     (tmp_path / "tgid").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "tgid").chmod(0o755)
-    out = subprocess.run([sys.executable, str(ROOT / "scripts/bench_peers"), "--quick", "--precisions", "bf16", "--tgi-bin",
+    out = subprocess.run([sys.executable, str(ROOT / "scripts/bench/bench_peers"), "--quick", "--precisions", "bf16", "--tgi-bin",
                           str(tmp_path), "--work-dir", str(tmp_path / "work")],
                          capture_output=True, text=True, timeout=300, check=False)
     assert out.returncode == 1
@@ -145,7 +145,7 @@ def test_bench_tokenizer(tmp_path):
     text.write_text((ROOT / "README.md").read_text()[:4000])
     folder = ROOT / "assets/demo"
     for alone in (False, True):
-        command = [sys.executable, str(ROOT / "scripts/bench_tokenizer"), str(program("bench_tokenizer")), str(text), str(folder)]
+        command = [sys.executable, str(ROOT / "scripts/bench/bench_tokenizer"), str(program("bench_tokenizer")), str(text), str(folder)]
         if alone:  # as where the library is not installed
             command[1:1] = ["-c", "import runpy, sys; sys.modules['tokenizers'] = None; sys.argv.pop(0); "
                                   "runpy.run_path(sys.argv[0], run_name='__main__')"]

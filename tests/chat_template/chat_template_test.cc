@@ -7,9 +7,9 @@
 #include <map>
 #include <thread>
 
-#include "base/file_source.h"
-#include "engine/text/jinja_interpreter.h"
-#include "engine/text/jinja_parser.h"
+#include "base/files/file_source.h"
+#include "engine/text/jinja/interpreter.h"
+#include "engine/text/jinja/parser.h"
 #include "tests/chat_template/test_support.h"
 #include "tests/shared_data.h"
 

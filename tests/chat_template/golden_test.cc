@@ -1,4 +1,5 @@
-// The language against jinja2 itself: golden/*.json, made by scripts/make_chat_template_goldens.
+// The language against jinja2 itself: golden/*.json, made by
+// scripts/golden/make_chat_template_goldens.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>

@@ -43,12 +43,12 @@ TEST_CASE("a histogram counts every value once, outliers in the last bin") {
   std::vector<double> values(99, 1.0);
   for (size_t i = 0; i < 50; ++i) values[i] = 2.0;
   values.push_back(1000);  // above the 99th percentile
-  const Histogram histogram = make_histogram(values, 4);
-  CHECK(histogram.low == 1);
-  CHECK(histogram.high == 2);
-  CHECK(histogram.counts == std::vector<size_t>{49, 0, 0, 51});
-  CHECK(make_histogram({3, 3, 3}, 2).counts == std::vector<size_t>{3, 0});
-  CHECK(make_histogram({}, 2).counts == std::vector<size_t>{0, 0});
+  const Bins bins = bin_values(values, 4);
+  CHECK(bins.low == 1);
+  CHECK(bins.high == 2);
+  CHECK(bins.counts == std::vector<size_t>{49, 0, 0, 51});
+  CHECK(bin_values({3, 3, 3}, 2).counts == std::vector<size_t>{3, 0});
+  CHECK(bin_values({}, 2).counts == std::vector<size_t>{0, 0});
   const auto lines = draw_histogram({0.001, 0.001, 0.002, 0.003}, 2, 10);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] == "     1.00 -      2.00 ms  ##########  2");

@@ -1,5 +1,5 @@
 // sse_server TOKENS TOKENS_PER_SECOND [PORT]: answers every POST with so many OpenAI chat chunks at
-// that rate a stream (0: as fast as the client takes them). For scripts/bench_client_cost.
+// that rate a stream (0: as fast as the client takes them). For scripts/bench/bench_client_cost.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/new_folder.h"
+#include "base/files/new_folder.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

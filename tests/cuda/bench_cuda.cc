@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/paths.h"
+#include "base/files/paths.h"
 #include "cuda/launch.h"
 #include "engine/device/backend.h"
 #include "engine/runtime/backend_loader.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"

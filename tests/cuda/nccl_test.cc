@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "cuda/nccl_communicator.h"
 #include "engine/model/architecture.h"
 #include "engine/runtime/demo_model.h"

@@ -1,6 +1,7 @@
 // Runs the blocks of a kernel one after the other on the calling host thread, the threads of a
-// block as fibers. One runner per host thread, owned by it; what device code calls (threads.h,
-// ptx_emulation.h) goes to the runner of the host thread it runs on.
+// block as fibers. One runner per host thread, owned by it; what device code calls
+// (include/emulation/threads.h and include/ptx_emulation.h) goes to the runner of the host thread
+// it runs on.
 #pragma once
 
 #include <cuda_emulation.h>

@@ -35,7 +35,7 @@ uint32_t pair_of(const T* low, const T* high) {
   return static_cast<uint32_t>(bits[1]) << 16 | bits[0];
 }
 
-// d (16, 8) += a (16, 16) b (16, 8), fragments as ptx.cuh tells.
+// d (16, 8) += a (16, 16) b (16, 8), fragments as cuda/kernels/ptx.cuh tells.
 template <typename T>
 __global__ void mma_kernel(float* d, const T* a, const T* b) {
   const unsigned g = threadIdx.x / 4, t = threadIdx.x % 4;

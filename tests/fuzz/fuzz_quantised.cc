@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "engine/weights/checkpoint.h"
 #include "engine/weights/weight_format.h"

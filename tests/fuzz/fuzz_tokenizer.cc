@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "engine/text/bpe_tokenizer.h"
+#include "engine/text/tokenizer/bpe_tokenizer.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // bench_gateway: what `tgi serve` adds to each token, in time and in processor time, with a daemon
 // that has no engine. The same client reads the same streams from the daemon's socket and through
 // the gateway; what the gateway adds is the difference. Exit status 1 when a token was lost,
-// doubled or given to another. See docs/serving.md; scripts/bench_gateway runs it.
+// doubled or given to another. See docs/serving.md; scripts/bench/bench_gateway runs it.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>

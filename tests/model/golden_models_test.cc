@@ -1,12 +1,13 @@
 // Every tiny checkpoint in tests/golden/models: config reader and loader, judged by what
-// transformers computes from the same files (scripts/make_model_goldens), and every quantised one,
-// judged by what it computes from the dequantised weights (scripts/make_quantised_checkpoints).
+// transformers computes from the same files (scripts/golden/make_model_goldens), and every
+// quantised one, judged by what it computes from the dequantised weights
+// (scripts/golden/make_quantised_checkpoints).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/fake_device.h"

@@ -1,5 +1,5 @@
 // What is known of config.json's fields, against the config classes of transformers
-// (scripts/make_config_classes) and against the reader itself.
+// (scripts/golden/make_config_classes) and against the reader itself.
 #include "engine/model/known_fields.h"
 
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {

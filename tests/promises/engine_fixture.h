@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/log.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/host_communicator.h"

@@ -1,5 +1,5 @@
-// The whole forward pass against transformers (scripts/make_model_goldens): logits to 1e-4, greedy
-// tokens exactly, alone and in a mixed batch with chunked prefill. f32 throughout.
+// The whole forward pass against transformers (scripts/golden/make_model_goldens): logits to 1e-4,
+// greedy tokens exactly, alone and in a mixed batch with chunked prefill. f32 throughout.
 #include <cmath>
 
 #include "base/json.h"

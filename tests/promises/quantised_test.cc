@@ -1,6 +1,6 @@
-// Quantised checkpoints (scripts/make_quantised_checkpoints): the reference backend computes what
-// transformers computes from the dequantised weights; the cpu backend, which rounds activations to
-// int8, stays near it and keeps its promises.
+// Quantised checkpoints (scripts/golden/make_quantised_checkpoints): the reference backend computes
+// what transformers computes from the dequantised weights; the cpu backend, which rounds
+// activations to int8, stays near it and keeps its promises.
 #include <cmath>
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
-// Writes the whole distribution after every token of given texts, for scripts/bench_quality: what
-// quantising a model costs is seen there and not in a few greedy tokens. Runs the real forward pass
-// on the CPU backend, without daemon, scheduler or tokenizer.
+// Writes the whole distribution after every token of given texts, for scripts/bench/bench_quality:
+// what quantising a model costs is seen there and not in a few greedy tokens. Runs the real forward
+// pass on the CPU backend, without daemon, scheduler or tokenizer.
 //
 // The input has one text in each line: token ids with spaces between. The output is raw float32,
 // (tokens of all texts, vocab): natural log-probabilities, which are logits up to a constant of the
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
@@ -162,7 +162,7 @@ void dump_logits(const Options& options) {
 
 int main(int argc, char** argv) {
   tgi::Options options;
-  CLI::App app("Writes log-probabilities after every token; see scripts/bench_quality");
+  CLI::App app("Writes log-probabilities after every token; see scripts/bench/bench_quality");
   app.add_option("model", options.model, "a Hugging Face folder, or \"demo\"")->required();
   app.add_option("input", options.input, "token ids, a text in each line")->required();
   app.add_option("output", options.output, "float32, (tokens, vocab)")->required();

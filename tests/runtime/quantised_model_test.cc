@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/safetensors_writer.h"
+#include "base/files/safetensors_writer.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/runtime/inspect.h"
 #include "engine/runtime/served_model.h"

@@ -1,6 +1,6 @@
 // Times one tokenizer on one text: bench_tokenizer FOLDER TEXT. Prints seconds to load, then
 // seconds to encode the text line by line and as a whole (best of three), one figure per line.
-// scripts/bench_tokenizer runs it beside the reference library.
+// scripts/bench/bench_tokenizer runs it beside the reference library.
 #include <fmt/format.h>
 
 #include <algorithm>

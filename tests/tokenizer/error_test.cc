@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 #include "base/json.h"
 #include "tests/tokenizer/golden.h"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 
 namespace tgi {
 namespace {

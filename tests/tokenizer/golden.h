@@ -1,4 +1,4 @@
-// Reading what scripts/make_tokenizer_goldens wrote into tests/tokenizer/golden.
+// Reading what scripts/golden/make_tokenizer_goldens wrote into tests/tokenizer/golden.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Oniguruma's syntax on PCRE2. Expectations are what the `tokenizers` library finds.
-#include "engine/text/regex.h"
+#include "engine/text/unicode/regex.h"
 
 #include <catch2/catch.hpp>
 

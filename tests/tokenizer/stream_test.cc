@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "base/utf8.h"
-#include "engine/text/unicode.h"
 #include "tests/shared_data.h"
 #include "tests/tokenizer/golden.h"
 

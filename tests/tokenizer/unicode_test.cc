@@ -1,38 +1,11 @@
-#include "engine/text/unicode.h"
+#include "engine/text/unicode/unicode.h"
 
 #include <catch2/catch.hpp>
 
-#include "engine/text/byte_level.h"
+#include "engine/text/tokenizer/byte_level.h"
 
 namespace tgi {
 namespace {
-
-const std::string kBad = "\xEF\xBF\xBD";
-
-TEST_CASE("each maximal broken part becomes one replacement character") {
-  // As Python's bytes.decode("utf-8", "replace").
-  CHECK(replace_invalid_utf8("a\xFFz") == "a" + kBad + "z");
-  CHECK(replace_invalid_utf8("\xE2\x82") == kBad);
-  CHECK(replace_invalid_utf8("\xE2\x82z") == kBad + "z");
-  CHECK(replace_invalid_utf8("\xF0\x9F\x98\xE2\x82\xAC") == kBad + "\xE2\x82\xAC");
-  CHECK(replace_invalid_utf8("\xC0\x80") == kBad + kBad);
-  CHECK(replace_invalid_utf8("\xED\xA0\x80") == kBad + kBad + kBad);
-  CHECK(replace_invalid_utf8("\xF4\x90\x80\x80") == kBad + kBad + kBad + kBad);
-  CHECK(replace_invalid_utf8("\xE0\x80") == kBad + kBad);
-  CHECK(replace_invalid_utf8("\xF1\x80\x80\xFF") == kBad + kBad);
-}
-
-TEST_CASE("characters go to UTF-8 and back") {
-  for (char32_t character = 0; character < 0x110000; character += 13) {
-    if (character >= 0xD800 && character <= 0xDFFF) continue;
-    std::string text;
-    append_utf8(character, text);
-    size_t offset = 0;
-    CHECK(next_character(text, offset) == character);
-    CHECK(offset == text.size());
-    CHECK(utf8_size(text[0]) == text.size());
-  }
-}
 
 TEST_CASE("normal forms compose, decompose and reorder") {
   CHECK(normalize("e\xCC\x81", NormalForm::kNfc) == "\xC3\xA9");

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/new_folder.h"
+#include "base/files/new_folder.h"
 #include "cmd/download/torch/torch_folder.h"
 #include "tests/temp_folder.h"
 #include "tests/torch/torch_files.h"

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "base/file_source.h"
-#include "base/mapped_file.h"
+#include "base/files/file_source.h"
+#include "base/files/mapped_file.h"
 #include "engine/weights/checkpoint.h"
 #include "engine/weights/safetensors.h"
 

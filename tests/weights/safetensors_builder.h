@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 
 namespace tgi {
 

@@ -1,6 +1,6 @@
 // What SafetensorsWriter writes is what the parser reads, and a file is never told complete that
 // is not.
-#include "base/safetensors_writer.h"
+#include "base/files/safetensors_writer.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file_source.h"
-#include "base/new_folder.h"
+#include "base/files/file_source.h"
+#include "base/files/new_folder.h"
 #include "cmd/download/torch/torch_file.h"
 #include "cmd/download/torch/torch_folder.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/safetensors_writer.h"
+#include "base/files/safetensors_writer.h"
 
 namespace tgi::download {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_source.h"
+#include "base/files/file_source.h"
 
 namespace tgi::download {
 

@@ -46,7 +46,7 @@ class AmxInt {
         step_(block.group_size % 64 == 0 ? 64 : 32),
         unit_(TileConfig(static_cast<int>(step_))) {}
 
-  // See panel_layout.h.
+  // See engine/cpu/panel_layout.h.
   int64_t head_at(int64_t group) const { return group / 2 * (2 * group_bytes_ + head_bytes_); }
   int64_t lines_at(int64_t group) const {
     return head_at(group) + head_bytes_ + group % 2 * group_bytes_;

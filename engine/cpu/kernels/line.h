@@ -1,5 +1,5 @@
-// The three line formats of panel_layout.h as seen by kernels: one column of 16 weights as 16 float
-// lanes.
+// The three line formats of engine/cpu/panel_layout.h as seen by kernels: one column of 16 weights
+// as 16 float lanes.
 #pragma once
 
 #include <cstddef>

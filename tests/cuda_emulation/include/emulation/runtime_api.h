@@ -12,7 +12,7 @@ const char* cudaGetErrorName(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
-// devices.cc
+// tests/cuda_emulation/devices.cc
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -32,7 +32,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
                                                           int block_size,
                                                           size_t dynamic_bytes);
 
-// memory.cc
+// tests/cuda_emulation/memory.cc
 cudaError_t cudaMalloc(void** out, size_t bytes);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaMallocAsync(void** out, size_t bytes, cudaStream_t stream);
@@ -78,7 +78,7 @@ cudaError_t cudaMemset2DAsync(void* memory,
                               size_t height,
                               cudaStream_t stream = nullptr);
 
-// streams.cc
+// tests/cuda_emulation/streams.cc
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaStreamCreate(cudaStream_t* out);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned flags);
@@ -97,7 +97,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* out_ms, cudaEvent_t start, cudaEvent_t end);
 
-// graphs.cc
+// tests/cuda_emulation/graphs.cc
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);

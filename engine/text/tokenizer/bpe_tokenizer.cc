@@ -1,0 +1,265 @@
+#include "engine/text/tokenizer/bpe_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "engine/text/tokenizer/component_list.h"
+#include "engine/text/tokenizer/tokenizer_json.h"
+
+namespace tgi {
+namespace {
+
+// The object under `key` of the document, or nothing when it is absent or null.
+template <typename Component>
+Component read_component(const JsonReader& document, std::string_view key) {
+  return document.has(key) ? Component(document.object(key)) : Component();
+}
+
+BpeSpec read_model(TokenizerJson& parsed) {
+  const JsonReader document(parsed.tree, "");
+  const JsonReader model = document.object("model");
+  // Files from before the field was there have none.
+  const std::string type = model.string_or("type", parsed.has_merges ? "BPE" : "unnamed");
+  if (type != "BPE") fail_unknown_type(model, type, "BPE");
+  if (!parsed.has_vocab) {
+    throw Error(Code::kInvalidArgument, "model.vocab: expected an object from token to id");
+  }
+  if (!parsed.has_merges) throw Error(Code::kInvalidArgument, "model.merges: expected an array");
+  if (model.number_or("dropout", 0) != 0) {
+    throw Error(Code::kUnsupported, "model.dropout: ids that are drawn by chance");
+  }
+  BpeSpec spec = std::move(parsed.spec);
+  spec.unk_token = model.optional_string("unk_token");
+  spec.continuing_subword_prefix = model.string_or("continuing_subword_prefix", "");
+  spec.end_of_word_suffix = model.string_or("end_of_word_suffix", "");
+  spec.fuse_unk = model.boolean_or("fuse_unk", false);
+  spec.byte_fallback = model.boolean_or("byte_fallback", false);
+  spec.ignore_merges = model.boolean_or("ignore_merges", false);
+  return spec;
+}
+
+TokenizerJson read_version_1(std::string_view json) {
+  TokenizerJson parsed = read_tokenizer_json(json);
+  const JsonReader document(parsed.tree, "");
+  if (const std::string version = document.string_or("version", "1.0"); version != "1.0") {
+    throw Error(Code::kUnsupported, fmt::format("version: expected \"1.0\", got \"{}\"", version));
+  }
+  return parsed;
+}
+
+}  // namespace
+
+BpeTokenizer::BpeTokenizer(std::string_view json, const TokenizerConfig& config)
+    : BpeTokenizer(read_version_1(json), config) {}
+
+BpeTokenizer::BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
+    : normalizer_(read_component<Normalizer>(JsonReader(parsed.tree, ""), "normalizer")),
+      pre_tokenizer_(read_component<PreTokenizer>(JsonReader(parsed.tree, ""), "pre_tokenizer")),
+      model_(read_model(parsed)),
+      post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
+      decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
+  add_added_tokens(parsed.tree);
+  if (post_processor_.adds_nothing()) add_configured_ends(config);
+}
+
+void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
+  const auto ids_when = [this](const std::optional<bool>& wanted, const std::string& token,
+                               std::string_view key) {
+    std::vector<int32_t> ids;
+    if (!wanted.value_or(false) || token.empty()) return ids;
+    const auto id = id_of(token);
+    if (!id) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("{} \"{}\" of tokenizer_config.json is not in the vocabulary", key, token));
+    }
+    ids.push_back(*id);
+    return ids;
+  };
+  post_processor_.add_ends(ids_when(config.add_bos_token, config.bos_token, "bos_token"),
+                           ids_when(config.add_eos_token, config.eos_token, "eos_token"));
+}
+
+// The library gives a token that the model does not have the next free id, whatever the file says.
+void BpeTokenizer::add_added_tokens(const Json& tree) {
+  const JsonReader document(tree, "");
+  if (!document.has("added_tokens")) {
+    added_.build();
+    return;
+  }
+  const Vocabulary& vocabulary = model_.vocabulary();
+  auto next_id = static_cast<int64_t>(vocabulary.size());
+  for (const JsonReader& member : component_list(document, "added_tokens")) {
+    AddedToken token;
+    token.content = member.string("content");
+    if (token.content.empty()) continue;
+    token.single_word = member.boolean("single_word");
+    token.lstrip = member.boolean("lstrip");
+    token.rstrip = member.boolean("rstrip");
+    token.normalized = member.boolean("normalized");
+    token.special = member.boolean("special");
+    const int32_t in_model = vocabulary.find(token.content);
+    if (const auto known = added_.id_of(token.content)) {
+      token.id = *known;
+    } else {
+      token.id = in_model >= 0 ? in_model : static_cast<int32_t>(next_id++);
+    }
+    if (next_id > Vocabulary::kHighestId) {
+      throw Error(Code::kInvalidArgument, "added_tokens: too many");
+    }
+    if (const int64_t written = member.integer("id"); written != token.id) {
+      log_warn("token has another id than tokenizer.json says",
+               {{"token", token.content}, {"says", written}, {"has", token.id}});
+    }
+    token.normalized_content = token.content;
+    bool at_start = true;
+    if (token.normalized) normalizer_.apply(token.normalized_content, at_start);
+    added_.add(std::move(token));
+  }
+  added_.build();
+}
+
+void BpeTokenizer::encode_text(std::string_view text,
+                               bool at_start,
+                               Alignment* alignment,
+                               std::vector<int32_t>& ids,
+                               Places* places) const {
+  thread_local BpeModel::Scratch scratch;
+  const Pieces pieces = pre_tokenizer_.apply(std::string(text), at_start, alignment);
+  Places in_piece;
+  for (const TextRange& range : pieces.ranges) {
+    const size_t before = ids.size();
+    const std::string_view piece = range.in(pieces.text);
+    model_.encode(piece, pieces.raw_bytes, scratch, ids);
+    if (places == nullptr) continue;
+    in_piece.clear();
+    model_.append_places(piece, pieces.raw_bytes, std::span(ids).subspan(before), in_piece);
+    for (const TextRange& place : in_piece) {
+      const TextRange changed{range.begin + place.begin, range.begin + place.end};
+      // A token without text, which the library doesn't have.
+      places->push_back(changed.size() == 0 ? TextRange{0, 0} : place_of(*alignment, changed));
+    }
+  }
+}
+
+void BpeTokenizer::encode_segment(std::string_view text,
+                                  bool at_start,
+                                  Alignment* alignment,
+                                  std::vector<int32_t>& ids,
+                                  Places* places) const {
+  std::string normalized;
+  if (!normalizer_.changes_nothing()) {
+    normalized = text;
+    normalizer_.apply(normalized, at_start, alignment);
+    text = normalized;
+  }
+  for (const TextPart& part : added_.split(text, true)) {
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+      if (places != nullptr) places->push_back(place_of(*alignment, part.range));
+      continue;
+    }
+    const bool starts = at_start && part.range.begin == 0;
+    if (alignment == nullptr) {
+      encode_text(part.range.in(text), starts, nullptr, ids, nullptr);
+    } else {
+      const auto first = alignment->begin();
+      Alignment of_part(first + static_cast<std::ptrdiff_t>(part.range.begin),
+                        first + static_cast<std::ptrdiff_t>(part.range.end));
+      encode_text(part.range.in(text), starts, &of_part, ids, places);
+    }
+  }
+}
+
+std::vector<int32_t> BpeTokenizer::encode_plain(std::string_view text, Places* places) const {
+  std::vector<int32_t> ids;
+  ids.reserve(text.size() / 3 + 8);
+  for (const TextPart& part : added_.split(text, false)) {
+    const bool at_start = part.range.begin == 0;
+    if (part.token != nullptr) {
+      ids.push_back(part.token->id);
+      if (places != nullptr) places->push_back(part.range);
+    } else if (places == nullptr) {
+      encode_segment(part.range.in(text), at_start, nullptr, ids, nullptr);
+    } else {
+      Alignment alignment = align_characters(part.range.in(text), part.range.begin);
+      encode_segment(part.range.in(text), at_start, &alignment, ids, places);
+    }
+  }
+  return ids;
+}
+
+std::vector<int32_t> BpeTokenizer::encode(std::string_view text, bool add_special) const {
+  std::string repaired;
+  if (!is_valid_utf8(text)) {
+    repaired = replace_invalid_utf8(text);
+    text = repaired;
+  }
+  std::vector<int32_t> ids = encode_plain(text, nullptr);
+  post_processor_.apply(ids, add_special);
+  return ids;
+}
+
+std::vector<TextSpan> BpeTokenizer::spans(std::string_view text, bool add_special) const {
+  Places places;
+  std::vector<int32_t> ids = encode_plain(text, &places);
+  // Characters that begin before each byte.
+  std::vector<int64_t> num_before(text.size() + 1, 0);
+  for (size_t i = 0; i < text.size(); ++i) {
+    num_before[i + 1] = num_before[i] + (starts_character(text[i]) ? 1 : 0);
+  }
+  std::vector<TextSpan> spans;
+  spans.reserve(places.size());
+  for (const TextRange& place : places) {
+    spans.push_back({.start = num_before[place.begin], .stop = num_before[place.end]});
+  }
+  post_processor_.apply(ids, add_special, &spans, [this](int32_t id) { return token_of(id); });
+  return spans;
+}
+
+// What the decoder gets for `id`: an added token in its normalised form.
+std::optional<std::string_view> BpeTokenizer::decoded_token(int32_t id) const {
+  if (const AddedToken* added = added_.find(id)) return added->normalized_content;
+  if (!model_.vocabulary().has_id(id)) return std::nullopt;
+  return model_.vocabulary().token_of(id);
+}
+
+void BpeTokenizer::append_bytes(int32_t id, bool at_start, std::string& out) const {
+  if (const auto token = decoded_token(id)) decoder_.append(*token, at_start, out);
+}
+
+std::string BpeTokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+  std::vector<std::string_view> tokens;
+  tokens.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (skip_special && is_special(id)) continue;
+    if (const auto token = decoded_token(id)) tokens.push_back(*token);
+  }
+  return decoder_.decode(tokens);
+}
+
+bool BpeTokenizer::is_special(int32_t id) const {
+  const AddedToken* added = added_.find(id);
+  return added != nullptr && added->special;
+}
+
+std::optional<int32_t> BpeTokenizer::id_of(std::string_view token) const {
+  if (const auto id = added_.id_of(token)) return id;
+  return model_.vocabulary().id_of(token);
+}
+
+std::string BpeTokenizer::token_of(int32_t id) const {
+  if (const AddedToken* added = added_.find(id)) return added->content;
+  return std::string(model_.vocabulary().token_of(id));
+}
+
+int32_t BpeTokenizer::vocab_size() const {
+  return std::max(model_.vocabulary().highest_id(), added_.highest_id()) + 1;
+}
+
+}  // namespace tgi

@@ -1,0 +1,271 @@
+#include "engine/text/tokenizer/normalizer.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "engine/text/tokenizer/byte_level.h"
+#include "engine/text/tokenizer/component_list.h"
+#include "engine/text/tokenizer/split.h"
+#include "engine/text/unicode/unicode.h"
+
+namespace tgi {
+namespace {
+
+class PrependStep final : public Normalizer::Step {
+ public:
+  explicit PrependStep(const JsonReader& component) : prefix_(component.string("prepend")) {}
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    if (text.empty()) return;
+    AlignmentWriter places(alignment);
+    places.place(0, prefix_.size());
+    places.copy(0, text.size());
+    places.finish();
+    text.insert(0, prefix_);
+  }
+
+ private:
+  const std::string prefix_;
+};
+
+class ReplaceStep final : public Normalizer::Step {
+ public:
+  explicit ReplaceStep(const JsonReader& component)
+      : pattern_(component), content_(component.string("content")) {}
+
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
+    if (text.empty()) return;
+    std::vector<TextRange> matches;
+    pattern_.find_all(text, matches);
+    if (matches.empty()) return;
+    // What replaces several characters counts as being where the last of them was.
+    const TextRange& first = matches.front();
+    if (first.begin == 0 && first.size() != 0 &&
+        (content_.empty() || first.size() > utf8_size(text[0]))) {
+      at_start = false;
+    }
+    std::string replaced;
+    replaced.reserve(text.size() + matches.size() * content_.size());
+    AlignmentWriter places(alignment);
+    size_t end = 0;
+    for (const TextRange& match : matches) {
+      replaced.append(text, end, match.begin - end);
+      places.copy(end, match.begin - end);
+      replaced += content_;
+      // That of the last byte replaced, or of what stands before an empty match.
+      places.place(match.end - 1, content_.size());
+      end = match.end;
+    }
+    replaced.append(text, end);
+    places.copy(end, text.size() - end);
+    places.finish();
+    text = std::move(replaced);
+  }
+
+ private:
+  const Pattern pattern_;
+  const std::string content_;
+};
+
+class NormalFormStep final : public Normalizer::Step {
+ public:
+  explicit NormalFormStep(NormalForm form) : form_(form) {}
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    std::string normal = normalize(text, form_);
+    if (alignment != nullptr && normal != text) align(text, normal, *alignment);
+    text = std::move(normal);
+  }
+
+ private:
+  // Part by part, from one character that nothing before it changes to the next.
+  void align(std::string_view text, std::string_view normal, Alignment& alignment) const {
+    AlignmentWriter places(&alignment);
+    size_t written = 0;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = end_of_part(text, begin);
+      const std::string part = normalize(text.substr(begin, end - begin), form_);
+      align_part(text, {begin, end}, part, places);
+      written += part.size();
+      begin = end;
+    }
+    if (written != normal.size()) {  // parts that are not independent: a guess is better than none
+      places.place(text.size() - 1, normal.size() - std::min(written, normal.size()));
+    }
+    places.finish();
+    alignment.resize(normal.size(), alignment.empty() ? TextRange{0, 0} : alignment.back());
+  }
+
+  // A character and what combines with it: marks, and vowels and finals of Hangul.
+  static size_t end_of_part(std::string_view text, size_t begin) {
+    size_t end = begin;
+    next_character(text, end);
+    while (end < text.size()) {
+      size_t next = end;
+      const char32_t character = next_character(text, next);
+      const bool is_jamo = character >= 0x1161 && character <= 0x11C2;
+      if (!is_combining_mark(character) && !is_jamo) break;
+      end = next;
+    }
+    return end;
+  }
+
+  // The first new character has the place of the first old one; when there are fewer of them the
+  // others have those of the last old ones, when there are more the surplus that of the last.
+  static void align_part(std::string_view text,
+                         TextRange old,
+                         std::string_view part,
+                         AlignmentWriter& places) {
+    std::vector<size_t> olds;
+    for (size_t at = old.begin; at < old.end; at += utf8_size(text[at])) olds.push_back(at);
+    size_t num_new = 0;
+    for (size_t at = 0; at < part.size(); at += utf8_size(part[at])) ++num_new;
+    size_t index = 0;
+    for (size_t at = 0; at < part.size(); ++index) {
+      const size_t size = utf8_size(part[at]);
+      size_t from = std::min(index, olds.size() - 1);
+      if (index > 0 && num_new < olds.size()) from = olds.size() - num_new + index;
+      places.place(olds[from], size);
+      at += size;
+    }
+  }
+
+  const NormalForm form_;
+};
+
+class LowercaseStep final : public Normalizer::Step {
+ public:
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    std::string lower;
+    lower.reserve(text.size());
+    AlignmentWriter places(alignment);
+    for (size_t offset = 0; offset < text.size();) {
+      const size_t begin = offset;
+      const size_t before = lower.size();
+      append_lowercase(next_character(text, offset), lower);
+      places.place(begin, lower.size() - before);
+    }
+    places.finish();
+    text = std::move(lower);
+  }
+};
+
+class StripStep final : public Normalizer::Step {
+ public:
+  explicit StripStep(const JsonReader& component)
+      : left_(component.boolean("strip_left")), right_(component.boolean("strip_right")) {}
+
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
+    size_t begin = 0;
+    while (left_ && begin < text.size()) {
+      size_t next = begin;
+      if (!is_white_space(next_character(text, next))) break;
+      begin = next;
+    }
+    size_t end = text.size();
+    while (right_ && end > begin) {
+      const size_t last = character_begin(text, end - 1);
+      size_t offset = last;
+      if (!is_white_space(next_character(text, offset))) break;
+      end = last;
+    }
+    if (begin != 0) at_start = false;
+    AlignmentWriter places(alignment);
+    places.copy(begin, end - begin);
+    places.finish();
+    text = text.substr(begin, end - begin);
+  }
+
+ private:
+  const bool left_;
+  const bool right_;
+};
+
+class StripAccentsStep final : public Normalizer::Step {
+ public:
+  void apply(std::string& text, bool& at_start, Alignment* alignment) const override {
+    std::string kept;
+    kept.reserve(text.size());
+    AlignmentWriter places(alignment);
+    for (size_t offset = 0; offset < text.size();) {
+      const size_t begin = offset;
+      if (!is_combining_mark(next_character(text, offset))) {
+        kept.append(text, begin, offset - begin);
+        places.copy(begin, offset - begin);
+      } else if (begin == 0) {
+        at_start = false;
+      }
+    }
+    places.finish();
+    text = std::move(kept);
+  }
+};
+
+class ByteLevelStep final : public Normalizer::Step {
+ public:
+  void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
+    AlignmentWriter places(alignment);
+    for (size_t at = 0; at < text.size(); ++at) places.place(at, byte_level_size(text[at]));
+    places.finish();
+    text = to_byte_level(text);
+  }
+};
+
+using StepPointer = std::unique_ptr<Normalizer::Step>;
+
+template <NormalForm form>
+StepPointer make_normal_form(const JsonReader& /*component*/) {
+  return std::make_unique<NormalFormStep>(form);
+}
+
+template <typename S>
+StepPointer make_step(const JsonReader& component) {
+  if constexpr (std::is_constructible_v<S, const JsonReader&>) {
+    return std::make_unique<S>(component);
+  } else {
+    return std::make_unique<S>();
+  }
+}
+
+struct StepRow {
+  std::string_view type;
+  StepPointer (*make)(const JsonReader& component);
+};
+
+constexpr StepRow kSteps[] = {
+    {"Prepend", make_step<PrependStep>},           {"Replace", make_step<ReplaceStep>},
+    {"NFC", make_normal_form<NormalForm::kNfc>},   {"NFD", make_normal_form<NormalForm::kNfd>},
+    {"NFKC", make_normal_form<NormalForm::kNfkc>}, {"NFKD", make_normal_form<NormalForm::kNfkd>},
+    {"Lowercase", make_step<LowercaseStep>},       {"Strip", make_step<StripStep>},
+    {"StripAccents", make_step<StripAccentsStep>}, {"ByteLevel", make_step<ByteLevelStep>},
+};
+
+constexpr std::string_view kKnown =
+    "Sequence, Prepend, Replace, NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, ByteLevel";
+
+}  // namespace
+
+Normalizer::Normalizer(const JsonReader& component) {
+  add(component, 0);
+}
+
+void Normalizer::add(const JsonReader& component, int depth) {
+  check_component_depth(component, depth);
+  const std::string type = component.string("type");
+  if (type == "Sequence") {
+    for (const JsonReader& member : component_list(component, "normalizers")) {
+      add(member, depth + 1);
+    }
+    return;
+  }
+  for (const StepRow& row : kSteps) {
+    if (row.type != type) continue;
+    steps_.push_back(row.make(component));
+    return;
+  }
+  fail_unknown_type(component, type, kKnown);
+}
+
+void Normalizer::apply(std::string& text, bool& at_start, Alignment* alignment) const {
+  for (const auto& step : steps_) step->apply(text, at_start, alignment);
+}
+
+}  // namespace tgi

@@ -1,0 +1,173 @@
+#include "engine/text/tokenizer/post_processor.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/utf8.h"
+#include "engine/text/tokenizer/component_list.h"
+#include "engine/text/unicode/unicode.h"
+
+namespace tgi {
+namespace {
+
+constexpr char32_t kByteLevelSpace = 0x120;  // how the byte-level alphabet writes a space
+
+int32_t read_id(const Json& value, const std::string& path) {
+  if (value.is_number_integer()) {
+    const auto id = value.get<int64_t>();
+    if (id >= 0 && id <= std::numeric_limits<int32_t>::max()) return static_cast<int32_t>(id);
+  }
+  throw Error(Code::kInvalidArgument, fmt::format("{}: expected a token id", path));
+}
+
+std::vector<int32_t> read_ids(const JsonReader& token) {
+  const auto found = token.json().find("ids");
+  if (found == token.json().end() || !found->is_array()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected an array of token ids", token.path_of("ids")));
+  }
+  std::vector<int32_t> ids;
+  for (const Json& id : *found) ids.push_back(read_id(id, token.path_of("ids")));
+  return ids;
+}
+
+// ["</s>", 2]
+int32_t read_pair(const JsonReader& component, std::string_view key) {
+  const auto found = component.json().find(std::string(key));
+  if (found == component.json().end() || !found->is_array() || found->size() != 2) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected [token, id]", component.path_of(key)));
+  }
+  return read_id((*found)[1], component.path_of(key));
+}
+
+// As many characters as the token has white space at its ends.
+void trim_span(const std::string& token, bool leaves_first_space, bool is_first, TextSpan& span) {
+  std::vector<bool> is_space;
+  for (size_t at = 0; at < token.size();) {
+    const char32_t character = next_character(token, at);
+    is_space.push_back(character == kByteLevelSpace || is_white_space(character));
+  }
+  const auto count = [](auto begin, auto end) { return std::find(begin, end, false) - begin; };
+  int64_t leading = count(is_space.begin(), is_space.end());
+  const int64_t trailing = count(is_space.rbegin(), is_space.rend());
+  if (leading > 0) {
+    if ((is_first || span.start == 0) && leaves_first_space) --leading;
+    span.start = std::min(span.start + leading, span.stop);
+  }
+  if (trailing > 0 && span.stop >= trailing) {
+    span.stop = std::max(span.stop - trailing, span.start);
+  }
+}
+
+constexpr std::string_view kKnown =
+    "Sequence, TemplateProcessing, ByteLevel, RobertaProcessing, BertProcessing";
+
+}  // namespace
+
+PostProcessor::PostProcessor(const JsonReader& component) {
+  add(component, 0);
+}
+
+PostProcessor::PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after) {
+  add_ends(std::move(before), std::move(after));
+}
+
+void PostProcessor::add_ends(std::vector<int32_t> before, std::vector<int32_t> after) {
+  templates_.push_back({{false, std::move(before)}, {true, {}}, {false, std::move(after)}});
+}
+
+void PostProcessor::add(const JsonReader& component, int depth) {
+  check_component_depth(component, depth);
+  const std::string type = component.string("type");
+  if (type == "Sequence") {
+    for (const JsonReader& member : component_list(component, "processors")) {
+      add(member, depth + 1);
+    }
+  } else if (type == "TemplateProcessing") {
+    add_template(component);
+  } else if (type == "RobertaProcessing" || type == "BertProcessing") {
+    add_sep_and_cls(component);
+  } else if (type == "ByteLevel") {
+    add_trim(component);
+  } else {
+    fail_unknown_type(component, type, kKnown);
+  }
+}
+
+void PostProcessor::add_template(const JsonReader& component) {
+  Template parts;
+  for (const JsonReader& piece : component_list(component, "single")) {
+    if (piece.has("Sequence")) {
+      const JsonReader sequence = piece.object("Sequence");
+      if (sequence.string("id") != "A") {
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("{}: a single text is sequence \"A\", got \"{}\"",
+                                sequence.path_of("id"), sequence.string("id")));
+      }
+      parts.push_back({true, {}});
+      continue;
+    }
+    const JsonReader special = piece.object("SpecialToken");
+    const std::string name = special.string("id");
+    const JsonReader tokens = component.object("special_tokens");
+    if (!tokens.has(name)) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: \"{}\" is not in {}", special.path_of("id"), name,
+                              component.path_of("special_tokens")));
+    }
+    parts.push_back({false, read_ids(tokens.object(name))});
+  }
+  templates_.push_back(std::move(parts));
+}
+
+void PostProcessor::add_sep_and_cls(const JsonReader& component) {
+  if (component.string("type") == "RobertaProcessing") add_trim(component);
+  const int32_t before = read_pair(component, "cls");
+  const int32_t after = read_pair(component, "sep");
+  templates_.push_back({{false, {before}}, {true, {}}, {false, {after}}});
+}
+
+void PostProcessor::add_trim(const JsonReader& component) {
+  if (!component.boolean_or("trim_offsets", true)) return;
+  trims_.push_back({templates_.size(), component.boolean_or("add_prefix_space", true)});
+}
+
+void PostProcessor::apply(std::vector<int32_t>& ids, bool add_special) const {
+  apply(ids, add_special, nullptr, {});
+}
+
+void PostProcessor::apply(std::vector<int32_t>& ids,
+                          bool add_special,
+                          std::vector<TextSpan>* spans,
+                          const TokenOf& token_of) const {
+  const auto trim_before = [&](size_t index) {
+    for (const Trim& trim : trims_) {
+      if (spans == nullptr || trim.before_template != index) continue;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        trim_span(token_of(ids[i]), trim.leaves_first_space, i == 0, (*spans)[i]);
+      }
+    }
+  };
+  for (size_t index = 0; index < templates_.size(); ++index) {
+    trim_before(index);
+    std::vector<int32_t> processed;
+    std::vector<TextSpan> processed_spans;
+    for (const Part& part : templates_[index]) {
+      if (!part.is_text && !add_special) continue;
+      const std::vector<int32_t>& added = part.is_text ? ids : part.ids;
+      processed.insert(processed.end(), added.begin(), added.end());
+      if (spans == nullptr) continue;
+      if (part.is_text) {
+        processed_spans.insert(processed_spans.end(), spans->begin(), spans->end());
+      } else {
+        processed_spans.resize(processed_spans.size() + added.size());
+      }
+    }
+    ids = std::move(processed);
+    if (spans != nullptr) *spans = std::move(processed_spans);
+  }
+  trim_before(templates_.size());
+}
+
+}  // namespace tgi

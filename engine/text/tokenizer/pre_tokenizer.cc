@@ -1,0 +1,293 @@
+#include "engine/text/tokenizer/pre_tokenizer.h"
+
+#include <utility>
+
+#include "base/utf8.h"
+#include "engine/text/tokenizer/byte_level.h"
+#include "engine/text/tokenizer/component_list.h"
+#include "engine/text/tokenizer/split.h"
+#include "engine/text/unicode/unicode.h"
+
+namespace tgi {
+namespace {
+
+// Replaces the text by what `rewrite(piece, index, out, places)` appends for each of its pieces.
+template <typename Rewrite>
+void rewrite_pieces(Pieces& pieces, Rewrite rewrite) {
+  std::string text;
+  text.reserve(pieces.text.size() + pieces.text.size() / 2);
+  AlignmentWriter places(pieces.alignment);
+  for (TextRange& range : pieces.ranges) {
+    const size_t begin = text.size();
+    rewrite(range.in(pieces.text), range.begin, text, places);
+    range = {begin, text.size()};
+  }
+  places.finish();
+  pieces.text = std::move(text);
+}
+
+// Cuts every piece: find(piece, matches) gives the delimiters inside one.
+template <typename Find>
+void split_pieces(Pieces& pieces, SplitBehavior behavior, bool invert, Find find) {
+  std::vector<TextRange> cut;
+  cut.reserve(pieces.ranges.size() == 1 ? pieces.text.size() / 4 : pieces.ranges.size());
+  std::vector<TextRange> matches;
+  for (const TextRange& range : pieces.ranges) {
+    matches.clear();
+    find(range.in(pieces.text), matches);
+    for (TextRange& match : matches) {
+      match = {match.begin + range.begin, match.end + range.begin};
+    }
+    split_at(range, matches, behavior, invert, cut);
+  }
+  pieces.ranges = std::move(cut);
+}
+
+template <typename Predicate>
+void split_at_characters(Pieces& pieces, SplitBehavior behavior, Predicate is_delimiter) {
+  split_pieces(pieces, behavior, false,
+               [&](std::string_view piece, std::vector<TextRange>& matches) {
+                 for (size_t offset = 0; offset < piece.size();) {
+                   const size_t begin = offset;
+                   if (is_delimiter(next_character(piece, offset))) {
+                     matches.push_back({begin, offset});
+                   }
+                 }
+               });
+}
+
+class SplitStep final : public PreTokenizer::Step {
+ public:
+  explicit SplitStep(const JsonReader& component)
+      : pattern_(component),
+        behavior_(read_split_behavior(component, SplitBehavior::kRemoved)),
+        invert_(component.boolean_or("invert", false)) {
+    component.string("behavior");  // required
+  }
+
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_pieces(pieces, behavior_, invert_, [this](std::string_view piece, auto& matches) {
+      pattern_.find_all(piece, matches);
+    });
+  }
+
+ private:
+  const Pattern pattern_;
+  const SplitBehavior behavior_;
+  const bool invert_;
+};
+
+class ByteLevelStep final : public PreTokenizer::Step {
+ public:
+  explicit ByteLevelStep(const JsonReader& component)
+      : add_prefix_space_(component.boolean("add_prefix_space")) {
+    // GPT-2's (github.com/openai/gpt-2, src/encoder.py).
+    if (component.boolean_or("use_regex", true)) {
+      regex_ = std::make_unique<Regex>(
+          R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)");
+    }
+  }
+
+  void apply(Pieces& pieces, bool is_last) const override {
+    if (add_prefix_space_) {
+      rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
+                                AlignmentWriter& places) {
+        if (!piece.starts_with(' ')) {
+          out += ' ';
+          places.place(begin, 1);
+        }
+        out += piece;
+        places.copy(begin, piece.size());
+      });
+    }
+    if (regex_ != nullptr) {
+      split_pieces(
+          pieces, SplitBehavior::kIsolated, false,
+          [this](std::string_view piece, auto& matches) { regex_->find_all(piece, matches); });
+    }
+    if (is_last) {
+      pieces.raw_bytes = true;
+    } else {
+      rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
+                                AlignmentWriter& places) {
+        out += to_byte_level(piece);
+        for (const char byte : piece) places.place(begin++, byte_level_size(byte));
+      });
+    }
+  }
+
+ private:
+  const bool add_prefix_space_;
+  std::unique_ptr<Regex> regex_;  // or null
+};
+
+class MetaspaceStep final : public PreTokenizer::Step {
+ public:
+  explicit MetaspaceStep(const JsonReader& component)
+      : replacement_(component.string("replacement")), split_(component.boolean_or("split", true)) {
+    if (replacement_.empty() || utf8_size(replacement_[0]) != replacement_.size()) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected one character", component.path_of("replacement")));
+    }
+    std::string scheme = component.string_or("prepend_scheme", "always");
+    if (!component.boolean_or("add_prefix_space", true)) scheme = "never";
+    if (scheme != "always" && scheme != "first" && scheme != "never") {
+      throw Error(Code::kInvalidArgument, fmt::format("{}: \"{}\" is none of always, first, never",
+                                                      component.path_of("prepend_scheme"), scheme));
+    }
+    always_ = scheme == "always";
+    first_ = scheme == "first";
+  }
+
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    const bool at_start = pieces.at_start;
+    rewrite_pieces(pieces, [&](std::string_view piece, size_t begin, std::string& out,
+                               AlignmentWriter& places) {
+      const bool prepend = always_ || (first_ && at_start && begin == 0);
+      if (prepend && piece[0] != ' ' && !piece.starts_with(replacement_)) {
+        out += replacement_;
+        places.place(begin, replacement_.size());
+      }
+      for (const char c : piece) {
+        if (c == ' ') {
+          out += replacement_;
+          places.place(begin++, replacement_.size());
+        } else {
+          out += c;
+          places.place(begin++, 1);
+        }
+      }
+    });
+    if (!split_) return;
+    split_pieces(pieces, SplitBehavior::kMergedWithNext, false,
+                 [this](std::string_view piece, std::vector<TextRange>& matches) {
+                   size_t at = piece.find(replacement_);
+                   for (; at != std::string_view::npos; at = piece.find(replacement_, at + 1)) {
+                     matches.push_back({at, at + replacement_.size()});
+                   }
+                 });
+  }
+
+ private:
+  const std::string replacement_;
+  const bool split_;
+  bool always_ = false;
+  bool first_ = false;
+};
+
+class WhitespaceStep final : public PreTokenizer::Step {
+ public:
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_pieces(
+        pieces, SplitBehavior::kRemoved, true,
+        [this](std::string_view piece, auto& matches) { words_.find_all(piece, matches); });
+  }
+
+ private:
+  // \w+|[^\w\s]+ with the \w of Rust's regular expressions.
+  const Regex words_{R"([[:word:]\u200C\u200D]+|[^[:word:]\u200C\u200D\s]+)"};
+};
+
+class WhitespaceSplitStep final : public PreTokenizer::Step {
+ public:
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_at_characters(pieces, SplitBehavior::kRemoved, is_white_space);
+  }
+};
+
+class DigitsStep final : public PreTokenizer::Step {
+ public:
+  explicit DigitsStep(const JsonReader& component)
+      : behavior_(component.boolean("individual_digits") ? SplitBehavior::kIsolated
+                                                         : SplitBehavior::kContiguous) {}
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_at_characters(pieces, behavior_, is_numeric);
+  }
+
+ private:
+  const SplitBehavior behavior_;
+};
+
+class PunctuationStep final : public PreTokenizer::Step {
+ public:
+  explicit PunctuationStep(const JsonReader& component)
+      : behavior_(read_split_behavior(component, SplitBehavior::kIsolated)) {}
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_at_characters(pieces, behavior_, is_punctuation);
+  }
+
+ private:
+  const SplitBehavior behavior_;
+};
+
+class BertStep final : public PreTokenizer::Step {
+ public:
+  void apply(Pieces& pieces, bool /*is_last*/) const override {
+    split_at_characters(pieces, SplitBehavior::kRemoved, is_white_space);
+    split_at_characters(pieces, SplitBehavior::kIsolated, is_punctuation);
+  }
+};
+
+using StepPointer = std::unique_ptr<PreTokenizer::Step>;
+
+template <typename S>
+StepPointer make_step(const JsonReader& component) {
+  if constexpr (std::is_constructible_v<S, const JsonReader&>) {
+    return std::make_unique<S>(component);
+  } else {
+    return std::make_unique<S>();
+  }
+}
+
+struct StepRow {
+  std::string_view type;
+  StepPointer (*make)(const JsonReader& component);
+};
+
+constexpr StepRow kSteps[] = {
+    {"ByteLevel", make_step<ByteLevelStep>},
+    {"Split", make_step<SplitStep>},
+    {"Metaspace", make_step<MetaspaceStep>},
+    {"Whitespace", make_step<WhitespaceStep>},
+    {"WhitespaceSplit", make_step<WhitespaceSplitStep>},
+    {"Digits", make_step<DigitsStep>},
+    {"Punctuation", make_step<PunctuationStep>},
+    {"BertPreTokenizer", make_step<BertStep>},
+};
+
+constexpr std::string_view kKnown =
+    "Sequence, ByteLevel, Split, Metaspace, Whitespace, WhitespaceSplit, Digits, Punctuation, "
+    "BertPreTokenizer";
+
+}  // namespace
+
+PreTokenizer::PreTokenizer(const JsonReader& component) {
+  add(component, 0);
+}
+
+void PreTokenizer::add(const JsonReader& component, int depth) {
+  check_component_depth(component, depth);
+  const std::string type = component.string("type");
+  if (type == "Sequence") {
+    for (const JsonReader& member : component_list(component, "pretokenizers")) {
+      add(member, depth + 1);
+    }
+    return;
+  }
+  for (const StepRow& row : kSteps) {
+    if (row.type != type) continue;
+    steps_.push_back(row.make(component));
+    return;
+  }
+  fail_unknown_type(component, type, kKnown);
+}
+
+Pieces PreTokenizer::apply(std::string text, bool at_start, Alignment* alignment) const {
+  Pieces pieces{std::move(text), {}, at_start, false, alignment};
+  if (pieces.text.empty()) return pieces;
+  pieces.ranges.push_back({0, pieces.text.size()});
+  for (const auto& step : steps_) step->apply(pieces, &step == &steps_.back());
+  return pieces;
+}
+
+}  // namespace tgi

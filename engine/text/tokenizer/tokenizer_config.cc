@@ -1,0 +1,103 @@
+#include "engine/text/tokenizer/tokenizer_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/files/file_source.h"
+#include "base/json.h"
+#include "engine/text/tokenizer/vocabulary.h"
+
+namespace tgi {
+namespace {
+
+int32_t check_id(int64_t id, const std::string& path) {
+  if (id >= 0 && id <= Vocabulary::kHighestId) return static_cast<int32_t>(id);
+  throw Error(Code::kInvalidArgument, fmt::format("{}: expected a token id from 0 to {}, got {}",
+                                                  path, Vocabulary::kHighestId, id));
+}
+
+// A token is written as its text or as an object with its text.
+std::string read_token(const JsonReader& config, std::string_view key) {
+  if (!config.has(key)) return "";
+  if (config.json().at(std::string(key)).is_object()) return config.object(key).string("content");
+  return config.string(key);
+}
+
+std::optional<bool> optional_boolean(const JsonReader& config, std::string_view key) {
+  if (!config.has(key)) return std::nullopt;
+  return config.boolean(key);
+}
+
+// {"32000": {"content": "<|im_start|>", ...}}
+void read_added_tokens_decoder(const JsonReader& decoder, TokenizerConfig& config) {
+  for (const auto& [key, value] : decoder.json().items()) {
+    const JsonReader member(value, decoder.path_of(key));
+    int64_t id = -1;
+    const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || stopped != key.data() + key.size()) id = -1;
+    AddedToken token;
+    token.id = check_id(id, decoder.path_of(key));
+    token.content = member.string("content");
+    token.normalized_content = token.content;
+    token.single_word = member.boolean_or("single_word", false);
+    token.lstrip = member.boolean_or("lstrip", false);
+    token.rstrip = member.boolean_or("rstrip", false);
+    token.special = member.boolean_or("special", false);
+    config.added_tokens.push_back(std::move(token));
+  }
+}
+
+// {"<|im_start|>": 32000}
+void read_added_tokens(const JsonReader& tokens, TokenizerConfig& config) {
+  for (const auto& [content, id] : tokens.json().items()) {
+    if (!id.is_number_integer()) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected a token id", tokens.path_of(content)));
+    }
+    const bool known =
+        std::any_of(config.added_tokens.begin(), config.added_tokens.end(),
+                    [&text = content](const AddedToken& token) { return token.content == text; });
+    if (known) continue;
+    AddedToken token;
+    token.id = check_id(id.get<int64_t>(), tokens.path_of(content));
+    token.content = content;
+    token.normalized_content = content;
+    config.added_tokens.push_back(std::move(token));
+  }
+}
+
+void read_config(const JsonReader& reader, TokenizerConfig& config) {
+  config.add_bos_token = optional_boolean(reader, "add_bos_token");
+  config.add_eos_token = optional_boolean(reader, "add_eos_token");
+  config.bos_token = read_token(reader, "bos_token");
+  config.eos_token = read_token(reader, "eos_token");
+  config.unk_token = read_token(reader, "unk_token");
+  config.legacy = reader.boolean_or("legacy", true);
+  if (reader.has("added_tokens_decoder")) {
+    read_added_tokens_decoder(reader.object("added_tokens_decoder"), config);
+  }
+}
+
+}  // namespace
+
+TokenizerConfig read_tokenizer_config(const FileSource& files) {
+  TokenizerConfig config;
+  const auto read = [&](const std::string& name, auto use) {
+    const auto text = files.find_text(name);
+    if (!text) return;
+    try {
+      const Json document = parse_json(*text);
+      use(JsonReader(document, ""), config);
+    } catch (const Error& error) {
+      throw error.in(files.describe(name));
+    }
+  };
+  read("tokenizer_config.json", read_config);
+  read("added_tokens.json", read_added_tokens);
+  return config;
+}
+
+}  // namespace tgi

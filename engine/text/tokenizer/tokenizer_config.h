@@ -1,0 +1,29 @@
+// What the tokenizers need of tokenizer_config.json and added_tokens.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/text/tokenizer/added_tokens.h"
+
+namespace tgi {
+
+class FileSource;
+
+struct TokenizerConfig {
+  std::optional<bool> add_bos_token;
+  std::optional<bool> add_eos_token;
+  std::string bos_token;  // "": none
+  std::string eos_token;
+  std::string unk_token;
+  bool legacy = true;                    // of sentencepiece_tokenizer.h
+  std::vector<AddedToken> added_tokens;  // added_tokens_decoder, then added_tokens.json
+};
+
+// Files that are not there count as empty. Throws kInvalidArgument with the file and the path of
+// what is malformed.
+TokenizerConfig read_tokenizer_config(const FileSource& files);
+
+}  // namespace tgi

@@ -1,0 +1,170 @@
+#include "engine/text/unicode/unicode.h"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "engine/text/unicode/unicode_tables.h"
+
+namespace tgi {
+namespace {
+
+utf8proc_category_t category_of(char32_t character) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(character));
+}
+
+// Lowercase mappings newer than Unicode 14; `step` is what to add.
+struct CaseRange {
+  char32_t first, last;
+  int step;
+};
+constexpr CaseRange kNewerLowercase[] = {{0x1C89, 0x1C89, 1},      {0xA7CB, 0xA7CB, -0xA567},
+                                         {0xA7CC, 0xA7CC, 1},      {0xA7CE, 0xA7CE, 1},
+                                         {0xA7D2, 0xA7D2, 1},      {0xA7D4, 0xA7D4, 1},
+                                         {0xA7DA, 0xA7DA, 1},      {0xA7DC, 0xA7DC, -0xA641},
+                                         {0x10D50, 0x10D65, 0x20}, {0x16EA0, 0x16EB8, 0x1B}};
+
+// Digits newer than Unicode 16, which the library's standard library knows.
+constexpr CodeRange kNewerDigits[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
+
+// Marks to the library only: it has the categories of an older Unicode.
+constexpr char32_t kFirstFormerMark = 0x1CF2;
+constexpr char32_t kLastFormerMark = 0x1CF3;
+
+bool is_opaque(char32_t character) {
+  return find_range(opaque_to_normal_forms(), character) != nullptr ||
+         find_range(since_unicode_14(), character) != nullptr;
+}
+
+utf8proc_option_t options_of(NormalForm form) {
+  int options = UTF8PROC_STABLE;
+  if (form == NormalForm::kNfc || form == NormalForm::kNfkc) options |= UTF8PROC_COMPOSE;
+  if (form == NormalForm::kNfd || form == NormalForm::kNfkd) options |= UTF8PROC_DECOMPOSE;
+  if (form == NormalForm::kNfkc || form == NormalForm::kNfkd) options |= UTF8PROC_COMPAT;
+  return static_cast<utf8proc_option_t>(options);
+}
+
+void append_normalized(std::string_view text, NormalForm form, std::string& out) {
+  if (text.empty()) return;
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_of(form));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
+  if (size < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(size));
+  out.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+}
+
+// The number of bytes at the start that every normal form leaves alone.
+size_t stable_prefix(std::string_view text, NormalForm form) {
+  // Below U+0300 nothing composes with what is before it; NFC changes nothing there.
+  const bool composed = form == NormalForm::kNfc;
+  size_t offset = 0;
+  while (offset < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[offset]);
+    if (byte >= 0xCC || (byte >= 0x80 && !composed)) break;
+    offset += utf8_size(text[offset]);
+  }
+  if (offset == text.size() || offset == 0) return offset;
+  // The last one may compose with what follows.
+  return character_begin(text, offset - 1);
+}
+
+}  // namespace
+
+bool is_white_space(char32_t character) {
+  if (character < 0x80) return character == ' ' || (character >= '\t' && character <= '\r');
+  if (character == 0x85) return true;
+  const utf8proc_category_t category = category_of(character);
+  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+         category == UTF8PROC_CATEGORY_ZP;
+}
+
+bool is_numeric(char32_t character) {
+  if (character < 0x80) return character >= '0' && character <= '9';
+  const utf8proc_category_t category = category_of(character);
+  if (category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL ||
+      category == UTF8PROC_CATEGORY_NO) {
+    return true;
+  }
+  if (const CategoryRange* row = find_range(since_unicode_14(), character)) {
+    return row->category[0] == 'N';
+  }
+  return find_range(std::span<const CodeRange>(kNewerDigits), character) != nullptr;
+}
+
+bool is_punctuation(char32_t character) {
+  if (character < 0x80) {
+    const bool alphanumeric = (character >= '0' && character <= '9') ||
+                              (character >= 'A' && character <= 'Z') ||
+                              (character >= 'a' && character <= 'z');
+    return character > ' ' && character < 0x7F && !alphanumeric;
+  }
+  if (character == 0x166D || character == 0x111C9) return true;  // reclassified since Unicode 8
+  const utf8proc_category_t category = category_of(character);
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO &&
+         find_range(not_punctuation(), character) == nullptr &&
+         find_range(since_unicode_14(), character) == nullptr;
+}
+
+bool is_combining_mark(char32_t character) {
+  if (character < 0x300) return false;
+  if (character >= kFirstFormerMark && character <= kLastFormerMark) return true;
+  const utf8proc_category_t category = category_of(character);
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME &&
+         !is_opaque(character);
+}
+
+void append_lowercase(char32_t character, std::string& out) {
+  if (character == 0x130) {  // the only one that becomes two characters
+    out += "i\xCC\x87";
+    return;
+  }
+  for (const CaseRange& row : kNewerLowercase) {
+    if (character >= row.first && character <= row.last) {
+      append_utf8(static_cast<char32_t>(static_cast<int>(character) + row.step), out);
+      return;
+    }
+  }
+  const auto lower = utf8proc_tolower(static_cast<utf8proc_int32_t>(character));
+  append_utf8(static_cast<char32_t>(lower), out);
+}
+
+bool has_newer_characters(std::string_view text) {
+  const std::span<const CategoryRange> rows = since_unicode_14();
+  size_t offset = 0;
+  while (offset < text.size()) {
+    // All of them take three bytes or more.
+    if (static_cast<unsigned char>(text[offset]) < 0xE0) {
+      ++offset;
+      continue;
+    }
+    const char32_t character = next_character(text, offset);
+    const bool everyday = (character >= 0x3000 && character < 0xA7CB && character > 0x31EF) ||
+                          (character >= 0xA7DD && character < 0x105C0);
+    if (!everyday && find_range(rows, character) != nullptr) return true;
+  }
+  return false;
+}
+
+std::string normalize(std::string_view text, NormalForm form) {
+  size_t begin = stable_prefix(text, form);
+  std::string out(text.substr(0, begin));
+  out.reserve(text.size());
+  size_t offset = begin;
+  while (offset < text.size()) {
+    const size_t at = offset;
+    if (!is_opaque(next_character(text, offset))) continue;
+    // A starter that composes with nothing: what is on its two sides doesn't interact.
+    append_normalized(text.substr(begin, at - begin), form, out);
+    out += text.substr(at, offset - at);
+    begin = offset;
+  }
+  append_normalized(text.substr(begin), form, out);
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,24 @@
+// Characters and normal forms as the `tokenizers` library sees them, built on utf8proc. Where that
+// library's Unicode version differs (unicode_tables.h), the library's view wins: token ids depend
+// on it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tgi {
+
+bool is_white_space(char32_t character);
+bool is_numeric(char32_t character);      // categories Nd, Nl, No
+bool is_punctuation(char32_t character);  // categories P, and all of ASCII's signs
+bool is_combining_mark(char32_t character);
+void append_lowercase(char32_t character, std::string& out);
+
+// True when `text` holds a character that is newer than Unicode 14.
+bool has_newer_characters(std::string_view text);
+
+enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
+std::string normalize(std::string_view text, NormalForm form);
+
+}  // namespace tgi
