@@ -1,8 +1,9 @@
 #include "base/histogram.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <ctime>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "cmd/http/duration_histogram.h"
 #include "sample_record.h"
 #include "scrape.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

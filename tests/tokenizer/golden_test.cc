@@ -1,9 +1,8 @@
 // The project's own small tokenizers against what the reference libraries said about them.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
-
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/tokenizer/golden.h"
 
 namespace tgi {
