@@ -3,10 +3,11 @@
 // place.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "tests/catch.h"
 
 namespace tgi {
 

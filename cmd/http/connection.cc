@@ -38,8 +38,12 @@ Ready wait_for(int fd, short events, int other_fd, milliseconds timeout) {
   }
 }
 
-void describe(const sockaddr_storage& address, std::string& ip, int& port) {
+Endpoint peer_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
   std::array<char, INET6_ADDRSTRLEN> text{};
+  int port = 0;
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
@@ -49,13 +53,16 @@ void describe(const sockaddr_storage& address, std::string& ip, int& port) {
     ::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
     port = ntohs(v6.sin6_port);
   }
-  ip = text.data();
+  return {text.data(), port};
 }
 
 }  // namespace
 
 Connection::Connection(UniqueFd socket, const ConnectionLimits& limits, int stopping_fd)
-    : socket_(std::move(socket)), limits_(limits), stopping_fd_(stopping_fd) {
+    : socket_(std::move(socket)),
+      remote_(peer_of(socket_.get())),
+      limits_(limits),
+      stopping_fd_(stopping_fd) {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -65,6 +72,7 @@ bool Connection::wait_for_request() {
   head_.clear();
   headers_too_large_ = false;
   timed_out_ = false;
+  broke_off_ = false;
   if (begin_ == end_ &&
       wait_for(fd(), POLLIN | POLLRDHUP, stopping_fd_, limits_.idle_timeout) != Ready::kYes) {
     return false;
@@ -98,7 +106,10 @@ ssize_t Connection::fill() {
 ssize_t Connection::read(char* to, size_t size) {
   if (begin_ == end_) {
     const ssize_t count = fill();
-    if (count <= 0) return count;
+    if (count <= 0) {
+      broke_off_ = true;
+      return count;
+    }
   }
   const size_t count = std::min(size, end_ - begin_);
   if (in_headers_) {
@@ -127,10 +138,6 @@ bool Connection::is_readable() const {
   return begin_ < end_ || wait_for(fd(), POLLIN, -1, milliseconds(0)) == Ready::kYes;
 }
 
-bool Connection::is_writable() const {
-  return wait_for(fd(), POLLOUT, -1, milliseconds(0)) == Ready::kYes;
-}
-
 void Connection::linger() {
   ::shutdown(fd(), SHUT_WR);
   const auto deadline = Clock::now() + kLingerTime;
@@ -140,22 +147,6 @@ void Connection::linger() {
     const ssize_t count = ::recv(fd(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return;
     dropped += static_cast<size_t>(std::max<ssize_t>(count, 0));
-  }
-}
-
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getpeername(fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    describe(address, ip, port);
-  }
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(fd(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    describe(address, ip, port);
   }
 }
 

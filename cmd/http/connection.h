@@ -1,9 +1,9 @@
-// One TCP connection as cpp-httplib's Stream, with what that library leaves to its user: a deadline
-// and a size limit for headers, poll instead of select (more than 1024 descriptors), waits that
-// notice the end of the server. Belongs to the thread that serves it.
+// One TCP connection, with what the HTTP library leaves to its user: a deadline and a size limit
+// for headers, poll instead of select (more than 1024 descriptors), waits that notice the end of
+// the server. Belongs to the thread that serves it.
 #pragma once
 
-#include <httplib.h>
+#include <sys/types.h>
 
 #include <array>
 #include <chrono>
@@ -15,6 +15,11 @@
 
 namespace tgi::http {
 
+struct Endpoint {
+  std::string ip;  // "" when it is not known
+  int port = 0;
+};
+
 struct ConnectionLimits {
   size_t max_header_bytes = size_t{64} << 10;        // request line and headers together
   std::chrono::milliseconds header_timeout{10'000};  // for all of them
@@ -23,7 +28,7 @@ struct ConnectionLimits {
   std::chrono::milliseconds idle_timeout{75'000};    // between requests
 };
 
-class Connection final : public httplib::Stream {
+class Connection {
  public:
   // `stopping_fd` becomes readable when the server takes no more requests.
   Connection(UniqueFd socket, const ConnectionLimits& limits, int stopping_fd);
@@ -39,27 +44,27 @@ class Connection final : public httplib::Stream {
   // What went wrong while reading, for the answer.
   bool headers_too_large() const { return headers_too_large_; }
   bool timed_out() const { return timed_out_; }
+  bool broke_off() const { return broke_off_; }  // the client ended, or sent nothing for too long
   std::chrono::steady_clock::time_point request_began() const { return request_began_; }
 
-  bool is_readable() const override;
-  bool is_writable() const override;
-  ssize_t read(char* to, size_t size) override;
-  ssize_t write(const char* from, size_t size) override;
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
-  // The library refuses to serve descriptors that select can't watch; it uses this for nothing
-  // else.
-  socket_t socket() const override { return 0; }
+  // Bytes that can be had without waiting.
+  bool is_readable() const;
+  // Both wait as long as the limits allow. They return how many bytes, 0: the client has ended, -1:
+  // it never will be.
+  ssize_t read(char* to, size_t size);
+  ssize_t write(const char* from, size_t size);
 
   int fd() const { return socket_.get(); }
+  const Endpoint& remote() const { return remote_; }
 
-  // Request line and headers as they came, as far as they were read.
+  // Request line and headers as they came, as far as the library asked for them.
   const std::string& head() const { return head_; }
 
  private:
   ssize_t fill();
 
   const UniqueFd socket_;
+  const Endpoint remote_;
   const ConnectionLimits& limits_;
   const int stopping_fd_;
   std::array<char, 16 << 10> buffer_;
@@ -69,6 +74,7 @@ class Connection final : public httplib::Stream {
   std::string head_;
   bool headers_too_large_ = false;
   bool timed_out_ = false;
+  bool broke_off_ = false;
   std::chrono::steady_clock::time_point request_began_;
 };
 

@@ -32,10 +32,10 @@ bool is_authority(std::string_view text) {
 }
 
 // RFC 9112, section 3.2.
-std::string host_problem(const httplib::Request& request, const std::vector<Header>& headers) {
+std::string host_problem(const std::string& version, const std::vector<Header>& headers) {
   const auto is_host = [](const Header& header) { return same_name(header.name, "Host"); };
   const auto count = std::count_if(headers.begin(), headers.end(), is_host);
-  if (count == 0 && request.version == "HTTP/1.0") return "";
+  if (count == 0 && version == "HTTP/1.0") return "";
   if (count != 1) return fmt::format("expected one Host header, got {}", count);
   if (!is_authority(std::find_if(headers.begin(), headers.end(), is_host)->value)) {
     return "Host: expected a name or an address, with or without a port";
@@ -43,10 +43,10 @@ std::string host_problem(const httplib::Request& request, const std::vector<Head
   return "";
 }
 
-std::string target_problem(const httplib::Request& request) {
-  const size_t length = authority_length(request.target);
+std::string target_problem(std::string_view target) {
+  const size_t length = authority_length(target);
   if (length == 0) return "";
-  const std::string_view authority = std::string_view(request.target).substr(0, length);
+  const std::string_view authority = target.substr(0, length);
   const std::string_view host = authority.substr(authority.find("://") + 3);
   return host.empty() || !is_authority(host) ? "the request target has no valid host" : "";
 }
@@ -96,30 +96,29 @@ std::vector<Header> headers_of(std::string_view head) {
   return out;
 }
 
-std::string framing_problem(const httplib::Request& request, const std::vector<Header>& headers) {
-  const size_t num_lengths = request.get_header_value_count("Content-Length");
-  const size_t num_encodings = request.get_header_value_count("Transfer-Encoding");
+std::string framing_problem(const Framing& framing, const std::vector<Header>& headers) {
   const auto num_came = [&](const char* name) {
-    return static_cast<size_t>(std::count_if(
-        headers.begin(), headers.end(),
-        [&](const Header& header) { return ::strcasecmp(header.name.c_str(), name) == 0; }));
+    return static_cast<size_t>(
+        std::count_if(headers.begin(), headers.end(),
+                      [&](const Header& header) { return same_name(header.name, name); }));
   };
-  if (num_came("Content-Length") != num_lengths || num_came("Transfer-Encoding") != num_encodings) {
+  if (num_came("Content-Length") != framing.lengths.size() ||
+      num_came("Transfer-Encoding") != framing.encodings.size()) {
     return "Content-Length or Transfer-Encoding is malformed";
   }
-  if (num_lengths + num_encodings > 1) {
+  if (framing.lengths.size() + framing.encodings.size() > 1) {
     return "expected one Content-Length or one Transfer-Encoding header, got both or several";
   }
-  if (num_encodings == 1 &&
-      ::strcasecmp(request.get_header_value("Transfer-Encoding").c_str(), "chunked") != 0) {
-    return "Transfer-Encoding: expected chunked";
+  for (const std::string& encoding : framing.encodings) {
+    if (!same_name(encoding, "chunked")) return "Transfer-Encoding: expected chunked";
   }
-  const std::string length = request.get_header_value("Content-Length");
-  if (num_lengths == 1 && (!is_digits(length) || length.size() > 18)) {
-    return "Content-Length: expected a number";
+  for (const std::string& length : framing.lengths) {
+    if (!is_digits(length) || length.size() > 18) return "Content-Length: expected a number";
   }
-  if (std::string problem = host_problem(request, headers); !problem.empty()) return problem;
-  return target_problem(request);
+  if (std::string problem = host_problem(framing.version, headers); !problem.empty()) {
+    return problem;
+  }
+  return target_problem(framing.target);
 }
 
 }  // namespace tgi::http

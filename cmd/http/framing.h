@@ -2,8 +2,6 @@
 // values, adds headers of its own, and passes over lines it does not like.
 #pragma once
 
-#include <httplib.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +13,17 @@ namespace tgi::http {
 // `head`: request line and headers.
 std::vector<Header> headers_of(std::string_view head);
 
+// What the library read, by which it decides where the request ends.
+struct Framing {
+  std::string version;
+  std::string target;
+  std::vector<std::string> lengths;    // each Content-Length
+  std::vector<std::string> encodings;  // each Transfer-Encoding
+};
+
 // Framing that two parsers could read differently is refused: what is wrong with it, or "".
 // `headers`: those of the request, as they came.
-std::string framing_problem(const httplib::Request& request, const std::vector<Header>& headers);
+std::string framing_problem(const Framing& framing, const std::vector<Header>& headers);
 
 // Whether another request may follow on the connection (RFC 9112, section 9.3): names of options
 // have no case and stand in lists, and HTTP/1.0 has to ask for it.

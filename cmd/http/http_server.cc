@@ -13,63 +13,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "cmd/http/framing.h"
+#include "cmd/http/http_library.h"
 
 namespace tgi::http {
 namespace {
 
-constexpr int kListenBacklog = 4096;
+constexpr size_t kLongTargetBytes = 8192;  // more than the library takes
 constexpr int kRetryAcceptMs = 20;
-
-// What the handlers of one connection need beside what the library hands to them. The library calls
-// them on the connection's thread.
-struct Current {
-  Connection* connection = nullptr;
-  Request request;
-  std::function<void(bool)> on_end;
-  bool answered = false;    // by our handlers: the status is not the library's doing
-  bool must_close = false;  // what is left of the request was not read, or the end ends the body
-  bool is_last = false;     // client or server want no other request on this connection
-  bool is_http_1_0 = false;
-};
-thread_local Current* current = nullptr;
-
-class SinkWriter final : public BodyWriter {
- public:
-  SinkWriter(httplib::DataSink& sink, int chunked_fd) : sink_(sink), chunked_fd_(chunked_fd) {}
-  bool write(std::string_view bytes) override { return sink_.write(bytes.data(), bytes.size()); }
-  int chunked_fd() const override { return chunked_fd_; }
-
- private:
-  httplib::DataSink& sink_;
-  const int chunked_fd_;
-};
-
-void fill_response(Response&& from, httplib::Response& to) {
-  const bool is_http_1_0 = current->is_http_1_0;
-  to.status = from.status;
-  for (const Header& header : from.headers) to.set_header(header.name, header.value);
-  current->on_end = std::move(from.on_end);
-  current->answered = true;
-  if (from.stream && is_http_1_0) current->must_close = true;  // the end of the body is the end
-  if (!from.stream) {
-    if (!from.content_type.empty()) to.set_content(from.body, from.content_type);
-    return;
-  }
-  const int chunked_fd = is_http_1_0 ? -1 : current->connection->fd();
-  const auto provide = [stream = std::move(from.stream), chunked_fd](size_t,
-                                                                     httplib::DataSink& sink) {
-    SinkWriter writer(sink, chunked_fd);
-    if (!stream(writer)) return false;
-    sink.done();
-    return true;
-  };
-  if (is_http_1_0) {
-    to.set_content_provider(from.content_type, provide);
-  } else {
-    to.set_chunked_content_provider(from.content_type, provide);
-  }
-}
 
 // For an answer that is written without the library.
 std::string plain_bytes(const Response& response) {
@@ -89,190 +39,19 @@ void write_plainly(Connection& connection, const Response& response) {
   (void)connection.write(bytes.data(), bytes.size());
 }
 
+bool is_first_line_too_long(const Connection& connection) {
+  const std::string& head = connection.head();
+  return connection.headers_too_large() ||
+         (head.size() > kLongTargetBytes && head.find('\n') == std::string::npos &&
+          !connection.timed_out());
+}
+
 }  // namespace
-
-// The library's server, of which only the reading and writing of one request is used.
-class HttpServer::Library final : public httplib::Server {
- public:
-  Library(const ServerOptions& options, RequestHandler& handler)
-      : options_(options), handler_(handler) {
-    // Without SO_REUSEPORT, the library's default: two servers would share a port unawares.
-    set_socket_options([](socket_t socket) {
-      const int on = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    });
-    set_payload_max_length(SIZE_MAX);  // checked here, where chunked bodies are counted as well
-    set_keep_alive_timeout(options.connection.idle_timeout.count() / 1000);
-    set_keep_alive_max_count(1'000'000);
-    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      return before_body(request, response);
-    });
-    Post("(.*)",
-         [this](const httplib::Request& request, httplib::Response& response,
-                const httplib::ContentReader& reader) { with_body(request, response, reader); });
-    const HandlerWithResponse explain = [this](const httplib::Request&,
-                                               httplib::Response& response) {
-      if (current->answered) return HandlerResponse::Unhandled;
-      refuse(response);
-      return HandlerResponse::Handled;
-    };
-    set_error_handler(explain);
-    // All that is said about the connection is said here, after everything that decides it.
-    set_post_routing_handler([this](const httplib::Request&, httplib::Response& response) {
-      tell_persistence(response);
-    });
-    set_exception_handler([](const httplib::Request&, httplib::Response& response,
-                             std::exception_ptr) { response.status = 500; });
-    set_expect_100_continue_handler(
-        [this](const httplib::Request& request, httplib::Response& response) {
-          if (!is_too_large(request)) return 100;
-          note_request(request);
-          return response.status = 413;  // with what refuse() says
-        });
-  }
-
-  int bind() {
-    // Bound here and listened to again: the library's queue of five is too short for a crowd.
-    if (options_.port == 0) {
-      const int port = bind_to_any_port(options_.host);
-      if (port > 0) ::listen(svr_sock_, kListenBacklog);
-      return port;
-    }
-    if (!bind_to_port(options_.host, options_.port)) return -1;
-    ::listen(svr_sock_, kListenBacklog);
-    return options_.port;
-  }
-
-  int listener() const { return svr_sock_; }
-
-  // False: the answer could not be written whole.
-  bool serve_one(Connection& connection) {
-    bool ignored = false;  // the library's opinion of the connection, which compares with case
-    return process_request(connection, false, ignored, [&](httplib::Request& request) {
-      connection.headers_are_complete();
-      current->request.headers = headers_of(connection.head());
-      current->is_http_1_0 = request.version == "HTTP/1.0";
-      if (!keeps_connection(current->is_http_1_0, current->request.headers)) {
-        current->is_last = true;
-      }
-      // Neither parts of a document nor compressed ones are what an API answers.
-      request.ranges.clear();
-      request.headers.erase("Range");
-      request.headers.erase("Accept-Encoding");
-      request.headers.erase("Connection");
-    });
-  }
-
- private:
-  bool is_too_large(const httplib::Request& request) const {
-    const std::string length = request.get_header_value("Content-Length");
-    return is_digits(length) &&
-           (length.size() > 18 || std::stoull(length) > options_.max_body_bytes);
-  }
-
-  void tell_persistence(httplib::Response& response) const {
-    response.headers.erase("Connection");
-    response.headers.erase("Keep-Alive");
-    if (current->must_close || current->is_last) {
-      response.set_header("Connection", "close");
-      return;
-    }
-    if (current->is_http_1_0) response.set_header("Connection", "keep-alive");
-    response.set_header("Keep-Alive",
-                        fmt::format("timeout={}", options_.connection.idle_timeout.count() / 1000));
-  }
-
-  // What is known before the body is read.
-  static void note_request(const httplib::Request& from) {
-    Request& request = current->request;
-    request.method = from.method;
-    request.path = from.path.substr(std::min(authority_length(from.target), from.path.size()));
-    if (request.path.empty()) request.path = "/";
-    request.remote_address = from.remote_addr;
-    request.peer_fd = current->connection->fd();
-    request.arrived_at = current->connection->request_began();
-    request.arrived_at_system = std::chrono::system_clock::now() -
-                                std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                    std::chrono::steady_clock::now() - request.arrived_at);
-  }
-
-  HandlerResponse before_body(const httplib::Request& from, httplib::Response& response) {
-    note_request(from);
-    const Request& request = current->request;
-    const bool has_body =
-        from.has_header("Transfer-Encoding") ||
-        (from.has_header("Content-Length") && from.get_header_value("Content-Length") != "0");
-    current->must_close = has_body;
-    if (const std::string problem = framing_problem(from, request.headers); !problem.empty()) {
-      current->must_close = true;
-      fill_response(handler_.on_refused(request, 400, problem), response);
-      return HandlerResponse::Handled;
-    }
-    if (auto answer = handler_.on_headers(request)) {
-      fill_response(std::move(*answer), response);
-      return HandlerResponse::Handled;
-    }
-    if (from.method != "POST") {
-      fill_response(handler_.on_request(request), response);
-      return HandlerResponse::Handled;
-    }
-    return HandlerResponse::Unhandled;
-  }
-
-  void with_body(const httplib::Request& from,
-                 httplib::Response& response,
-                 const httplib::ContentReader& reader) {
-    Request& request = current->request;
-    bool too_large = is_too_large(from);
-    bool complete = true;
-    if (!too_large && (from.has_header("Content-Length") || from.has_header("Transfer-Encoding"))) {
-      complete = reader([&](const char* bytes, size_t count) {
-        too_large = too_large || request.body.size() + count > options_.max_body_bytes;
-        if (!too_large) request.body.append(bytes, count);
-        return !too_large;
-      });
-    }
-    if (too_large) {
-      const auto reason = fmt::format("the body has more than {} bytes, which is the limit",
-                                      options_.max_body_bytes);
-      return fill_response(handler_.on_refused(request, 413, reason), response);
-    }
-    if (!complete) return refuse(response);
-    current->must_close = false;
-    fill_response(handler_.on_request(request), response);
-  }
-
-  // The library gave up: say why, and close.
-  void refuse(httplib::Response& response) {
-    current->must_close = true;
-    int status = response.status > 0 ? response.status : 400;
-    std::string reason = "the request is not valid HTTP/1.1";
-    if (current->connection->headers_too_large()) {
-      status = 431;
-      reason = fmt::format("request line and headers have more than {} bytes, which is the limit",
-                           options_.connection.max_header_bytes);
-    } else if (current->connection->timed_out()) {
-      status = 408;
-      reason = "the request did not come in time";
-    } else if (status == 414) {
-      reason = "the address has more than 8192 bytes, which is the limit";
-    } else if (status == 413) {
-      reason = fmt::format("the body has more than {} bytes, which is the limit",
-                           options_.max_body_bytes);
-    } else if (status == 500) {
-      reason = "internal error";
-    }
-    fill_response(handler_.on_refused(current->request, status, reason), response);
-  }
-
-  const ServerOptions& options_;
-  RequestHandler& handler_;
-};
 
 HttpServer::HttpServer(const ServerOptions& options, RequestHandler& handler)
     : options_(options),
       handler_(handler),
-      library_(std::make_unique<Library>(options_, handler)),
+      library_(make_http_library(options_, handler)),
       idle_stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   port_ = library_->bind();
   if (port_ <= 0) {
@@ -346,21 +125,18 @@ void HttpServer::serve(UniqueFd socket) {
   {
     Connection connection(std::move(socket), options_.connection, idle_stop_.get());
     while (connection.wait_for_request()) {
-      Current state;
-      state.connection = &connection;
-      current = &state;
+      Exchange exchange{.connection = connection};
       pollfd stopping{.fd = idle_stop_.get(), .events = POLLIN, .revents = 0};
-      state.is_last = ::poll(&stopping, 1, 0) > 0;
-      const bool ok = library_->serve_one(connection);
-      current = nullptr;
+      exchange.is_last = ::poll(&stopping, 1, 0) > 0;
+      const bool ok = library_->serve_one(exchange);
       // The library says nothing when not even the first line could be read.
-      if (!ok && !state.answered && connection.headers_too_large()) {
+      if (!ok && !exchange.answered && is_first_line_too_long(connection)) {
         write_plainly(connection, handler_.on_refused({}, 414, "the address is too long"));
-        state.must_close = true;
+        exchange.must_close = true;
       }
-      if (state.on_end) state.on_end(ok);
-      cut_off = state.must_close;
-      if (!ok || state.must_close || state.is_last) break;
+      if (exchange.on_end) exchange.on_end(ok);
+      cut_off = exchange.must_close;
+      if (!ok || exchange.must_close || exchange.is_last) break;
     }
     if (cut_off) connection.linger();
     const std::lock_guard lock(mutex_);

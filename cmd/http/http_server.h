@@ -1,5 +1,5 @@
 // The HTTP side: accepts connections, gives each a thread, and turns bytes into Requests and
-// Responses back into bytes with cpp-httplib. Knows no route and no model.
+// Responses back into bytes with an HTTP library (http_library.h). Knows no route and no model.
 //
 // A connection has a thread of its own, so no new one ever waits behind open streams. Past
 // max_connections a client is told 429 at once.
@@ -44,6 +44,8 @@ class RequestHandler {
   virtual Response on_refused(const Request& request, int status, const std::string& reason) = 0;
 };
 
+class HttpLibrary;
+
 class HttpServer {
  public:
   // Binds and listens. Throws kInvalidArgument when the address can't be had. `handler` must
@@ -66,15 +68,13 @@ class HttpServer {
   void shutdown_all();
 
  private:
-  class Library;
-
   void accept_one();
   void serve(UniqueFd socket);
   void turn_away(UniqueFd socket);
 
   const ServerOptions options_;
   RequestHandler& handler_;
-  std::unique_ptr<Library> library_;
+  std::unique_ptr<HttpLibrary> library_;
   int port_ = 0;
   TurnedAway turned_away_;  // of the acceptor's thread
   UniqueFd idle_stop_;      // eventfd: readable after close_idle

@@ -1,12 +1,13 @@
 #include "base/histogram.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <ctime>
 #include <limits>
 #include <thread>
 
 #include "base/shared_histogram.h"
+
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -1,8 +1,7 @@
 #include "base/json.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 
 namespace tgi {
 

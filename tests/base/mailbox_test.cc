@@ -1,8 +1,9 @@
 #include "base/mailbox.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <thread>
+
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -16,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files/file_source.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {

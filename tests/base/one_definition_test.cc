@@ -4,7 +4,6 @@
 // namespace scope need.
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

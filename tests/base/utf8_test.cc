@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-#include <catch2/catch.hpp>
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -2,7 +2,6 @@
 // found among a model's files.
 #include "engine/text/chat_template.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 #include <thread>
@@ -10,6 +9,7 @@
 #include "base/files/file_source.h"
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/parser.h"
+#include "tests/catch.h"
 #include "tests/chat_template/test_support.h"
 #include "tests/shared_data.h"
 

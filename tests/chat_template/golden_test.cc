@@ -1,10 +1,10 @@
 // The language against jinja2 itself: golden/*.json, made by
 // scripts/golden/make_chat_template_goldens.
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
 #include <string>
 
+#include "tests/catch.h"
 #include "tests/chat_template/test_support.h"
 
 namespace tgi {

@@ -1,9 +1,9 @@
 // Bad templates: each is an error that says where and why, soon and without using up the machine.
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "tests/catch.h"
 #include "tests/chat_template/test_support.h"
 
 namespace tgi {

@@ -1,7 +1,6 @@
 // What the chat template tests share.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -9,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/text/chat_template.h"
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <sstream>
 #include <string>
@@ -7,6 +6,7 @@
 #include "cmd/bench/load_plan.h"
 #include "cmd/bench/prompts.h"
 #include "cmd/bench/trace.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 #include "tests/shared_data.h"
 

@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "base/error.h"
@@ -7,6 +6,7 @@
 #include "cmd/bench/serving_stats.h"
 #include "cmd/bench/stats.h"
 #include "cmd/bench/table.h"
+#include "tests/catch.h"
 
 namespace tgi::bench {
 namespace {

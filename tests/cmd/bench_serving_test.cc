@@ -1,11 +1,11 @@
 // tgi bench --url against a server of the test: real sockets, scripted answers.
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "cmd/bench/http_transport.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 #include "tests/cmd/sse_server.h"
 

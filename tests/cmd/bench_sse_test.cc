@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -6,6 +5,7 @@
 #include "base/error.h"
 #include "cmd/bench/api.h"
 #include "cmd/bench/sse_parser.h"
+#include "tests/catch.h"
 
 namespace tgi::bench {
 namespace {

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <set>
 #include <string>
@@ -9,6 +8,7 @@
 #include "cmd/bench/stats.h"
 #include "cmd/read_bandwidth.h"
 #include "ipc/protocol.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi::bench {

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -13,6 +12,7 @@
 
 #include "cmd/sampling_flags.h"
 #include "ipc/protocol.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

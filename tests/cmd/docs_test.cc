@@ -1,9 +1,9 @@
 // What is written from the command table: man pages, completions in the three shells, --help.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
 #include <string>
 
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

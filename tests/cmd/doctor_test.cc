@@ -1,13 +1,13 @@
 // tgi doctor: what it makes of a machine, of what tgid --probe says, and of a daemon.
 #include <sys/stat.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "base/version.h"
 #include "cmd/doctor/backends.h"
 #include "cmd/doctor/daemon.h"
 #include "cmd/doctor/machine.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

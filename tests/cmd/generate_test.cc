@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
 #include <string>
@@ -6,6 +5,7 @@
 #include <vector>
 
 #include "ipc/protocol.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

@@ -3,10 +3,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "tests/catch.h"
 #include "tests/cmd/hub_cache_files.h"
 #include "tests/temp_folder.h"
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <sstream>
 
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 #include "tests/cmd/serve_line.h"
 

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <set>
 #include <sstream>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "ipc/protocol.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

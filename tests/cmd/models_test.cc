@@ -1,8 +1,7 @@
 // tgi ls, show and rm against a cache and a store of the test.
-#include <catch2/catch.hpp>
-
 #include "base/store/store.h"
 #include "ipc/model_facts.h"
+#include "tests/catch.h"
 #include "tests/cmd/hub_cache_files.h"
 #include "tests/cmd/run_tgi.h"
 

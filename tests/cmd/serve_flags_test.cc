@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
-
+#include "tests/catch.h"
 #include "tests/cmd/serve_line.h"
 
 namespace tgi {

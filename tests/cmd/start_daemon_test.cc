@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -12,6 +11,7 @@
 
 #include "ipc/client.h"
 #include "ipc/line_socket.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

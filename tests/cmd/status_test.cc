@@ -1,8 +1,8 @@
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
 #include "cmd/ps.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

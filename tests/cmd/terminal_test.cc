@@ -2,11 +2,11 @@
 // file of another format, no network, values that mean something else than they seem to.
 #include <sys/wait.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
 
 #include "base/files/new_folder.h"
+#include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {

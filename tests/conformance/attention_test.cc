@@ -2,10 +2,10 @@
 // against the reference, and bit for bit however the same tokens are cut into steps.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 

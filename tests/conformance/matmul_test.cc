@@ -2,12 +2,12 @@
 // bits depend on nothing but the row.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 

@@ -1,9 +1,9 @@
 // The ops that work on rows by themselves: embed, norm, activation, add, gather_logit_rows.
-#include <catch2/catch.hpp>
 #include <map>
 #include <optional>
 
 #include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 

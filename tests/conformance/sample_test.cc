@@ -1,10 +1,10 @@
 // sample and score against the reference: several sequences with different settings run some steps
 // on a model that is only an embedding and a head, each token fed back from its slot.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
 #include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "engine/cpu/flush_denormals.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/kernels/amx_int.h"
 #include "engine/cpu/kernels/i32x16_generic.h"
 #include "engine/cpu/panel_matrix.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

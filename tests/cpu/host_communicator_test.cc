@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include <bit>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "engine/tensor/half.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -1,13 +1,13 @@
 // What the process may use, read from made-up /proc and /sys trees.
 #include "engine/cpu/host_resources.h"
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -2,10 +2,11 @@
 // wins, or wins with one group size alone.
 #include "engine/cpu/kernel_choice.h"
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <limits>
 #include <thread>
+
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernel_sets.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

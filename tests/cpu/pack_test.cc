@@ -1,10 +1,9 @@
 // Packing into panels: exact where nothing is to be rounded, the same bits from every instruction
 // set, whatever the stored type and layout.
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/panel_matrix.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

@@ -2,8 +2,9 @@
 #include "engine/cpu/slot_table.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
+
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

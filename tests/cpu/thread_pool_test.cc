@@ -4,13 +4,13 @@
 #include <time.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 
 #include "engine/cpu/host_resources.h"
+#include "tests/catch.h"
 
 namespace tgi {
 

@@ -2,13 +2,13 @@
 // bits from every instruction set of this machine.
 #include "engine/cpu/kernels/vector_math.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernels/f32x16_generic.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/tensor/half.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

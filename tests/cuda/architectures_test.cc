@@ -3,9 +3,8 @@
 
 #include <cuda_emulation.h>
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
 
 namespace tgi::cuda {

@@ -6,11 +6,12 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
+
+#include "tests/catch.h"
 
 namespace tgi::cuda {
 namespace {

@@ -2,10 +2,11 @@
 #include "cuda/attention_plan.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <random>
 #include <set>
+
+#include "tests/catch.h"
 
 namespace tgi::cuda {
 namespace {

@@ -2,11 +2,11 @@
 // chunk that it is computed in.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
 
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/cuda/attention_case.h"
 
 namespace tgi::cuda {

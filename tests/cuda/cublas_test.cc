@@ -1,7 +1,6 @@
 // Matmuls through cuBLASLt, which refuses what it likes: never the end of a step.
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 #include "tests/cuda/cublas_stub.h"
 #include "tests/cuda/emulated_backend.h"

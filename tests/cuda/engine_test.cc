@@ -1,7 +1,6 @@
 // The engine over the CUDA device on an emulated GPU: two steps in flight, captured steps, tokens
 // that stay on the device, preemption, and a GPU that is lost.
 #include <cuda_emulation.h>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/weights/checkpoint.h"
+#include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
 #include "tests/damaged_model.h"
 #include "tests/runtime/fake_workers.h"

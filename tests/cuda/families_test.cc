@@ -2,7 +2,6 @@
 // log-probabilities of transformers' greedy tokens, prompt in one chunk and answer token by token
 // (captured steps), against the CPU in f32.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/runtime/worker.h"
 #include "engine/weights/checkpoint.h"
+#include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
 
 namespace tgi {

@@ -2,8 +2,9 @@
 #include "cuda/link_watch.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <thread>
+
+#include "tests/catch.h"
 
 namespace tgi::cuda {
 namespace {

@@ -2,13 +2,13 @@
 // trusted.
 #include "cuda/matmul_tuner.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi::cuda {

@@ -2,7 +2,6 @@
 // communicator, links that break and ranks that hang, up to what each request is told.
 #include <cuda_emulation.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "engine/runtime/demo_model.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/weights/checkpoint.h"
+#include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
 #include "tests/cuda/nccl_stub.h"
 #include "tests/runtime/fake_workers.h"

@@ -2,12 +2,12 @@
 #include <cuda_emulation.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "cuda/kernels/matmul.h"
 #include "cuda/kernels/rows.h"
 #include "cuda/pinned_staging.h"
 #include "engine/tensor/half.h"
+#include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
 
 namespace tgi::cuda {

@@ -1,12 +1,12 @@
 // See sample_case.h.
 #include "tests/cuda/sample_case.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "cuda/device_memory.h"
 #include "cuda/launch.h"
 #include "cuda/step_buffer.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

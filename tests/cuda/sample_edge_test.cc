@@ -1,12 +1,12 @@
 // The sample kernels on an emulated GPU where it is narrow: ties, infinities, NaN, empty masks,
 // counts that saturate; and the kernel that counts a prompt.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "cuda/device_memory.h"
 #include "cuda/kernels/slot_start.h"
 #include "cuda/launch.h"
+#include "tests/catch.h"
 #include "tests/cuda/sample_case.h"
 
 namespace tgi {

@@ -1,10 +1,10 @@
 // The sample kernels on an emulated GPU against engine/sample: many random rows and settings.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <set>
 
+#include "tests/catch.h"
 #include "tests/cuda/sample_case.h"
 
 namespace tgi {

@@ -1,11 +1,11 @@
 // What a step tells the device: padding, bounds, and what is copied.
 #include "cuda/step_buffer.h"
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
 
 #include "cuda/step_graphs.h"
+#include "tests/catch.h"
 
 namespace tgi::cuda {
 namespace {

@@ -1,6 +1,5 @@
 // Capture of streams into graphs, their replay, and what a capture forbids.
-#include <catch2/catch.hpp>
-
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

@@ -1,9 +1,9 @@
 // Barriers, shuffles, votes, reductions and atomics, each against what a plain loop gives; the bits
 // and the arithmetic of single threads.
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

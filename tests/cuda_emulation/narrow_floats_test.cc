@@ -3,9 +3,10 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include "tests/catch.h"
 
 namespace {
 

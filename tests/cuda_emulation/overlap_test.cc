@@ -1,8 +1,7 @@
 // Kernels launched to overlap with the one before them: what they read before they wait for it is
 // old, in streams and in graphs.
-#include <catch2/catch.hpp>
-
 #include "cuda/kernels/ptx.cuh"
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

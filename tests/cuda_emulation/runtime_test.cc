@@ -1,7 +1,7 @@
 // Memory, streams, events and faults of the emulated runtime.
-#include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

@@ -1,13 +1,13 @@
 // The emulated GPU as a whole: two kernels as cuda/kernels has them.
 #include <cuda_emulation.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <random>
 #include <vector>
 
+#include "tests/catch.h"
 #include "tests/cuda_emulation/sample_kernels.h"
 
 namespace samples = tgi::cuda_emulation_samples;

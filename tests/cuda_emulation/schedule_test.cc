@@ -1,9 +1,9 @@
 // Kernels that are wrong: what the order of threads shows, and what ends the process.
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 
 #include "cuda/kernels/ptx.cuh"
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

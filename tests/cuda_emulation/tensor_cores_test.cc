@@ -1,9 +1,9 @@
 // ldmatrix, mma and cp.async against plain loops over whole matrices.
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 
 #include "cuda/kernels/ptx.cuh"
+#include "tests/catch.h"
 #include "tests/cuda_emulation/test_support.h"
 
 using namespace tgi::cuda_emulation_tests;

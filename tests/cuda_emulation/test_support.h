@@ -6,13 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "tests/catch.h"
 
 namespace tgi::cuda_emulation_tests {
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 namespace {

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <future>
 
 #include "base/error.h"
 #include "ipc/quantize_job.h"
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 namespace {

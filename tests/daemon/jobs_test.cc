@@ -1,8 +1,9 @@
 #include "daemon/jobs.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <future>
+
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 

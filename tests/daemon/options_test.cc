@@ -1,6 +1,5 @@
 #include "daemon/options.h"
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -8,6 +7,7 @@
 
 #include "base/error.h"
 #include "daemon/manual.h"
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 

@@ -1,7 +1,7 @@
 // When a service manager is told that the daemon lives: whether steps end while there is work.
 #include "daemon/progress_watch.h"
 
-#include <catch2/catch.hpp>
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

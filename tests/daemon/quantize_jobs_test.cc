@@ -2,11 +2,11 @@
 #include "daemon/quantize_jobs.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
 #include "base/error.h"
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <sys/socket.h>
 
-#include <catch2/catch.hpp>
+#include "tests/catch.h"
 
 namespace tgi::daemon {
 namespace {

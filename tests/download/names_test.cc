@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <map>
 
 #include "base/error.h"
@@ -7,6 +6,7 @@
 #include "cmd/download/hub_names.h"
 #include "cmd/download/hub_source.h"
 #include "cmd/download/s3_source.h"
+#include "tests/catch.h"
 
 namespace tgi::download {
 namespace {

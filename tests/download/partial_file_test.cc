@@ -1,6 +1,5 @@
 #include "cmd/download/partial_file.h"
 
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <random>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "cmd/download/file_lock.h"
 #include "cmd/download/hub_cache.h"
 #include "cmd/download/progress.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi::download {

@@ -1,9 +1,9 @@
 // The daemon with the CUDA plugin on emulated GPUs: found, used, refused, and lost.
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
 #include <string>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

@@ -7,10 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
 #include <thread>
+
+#include "tests/catch.h"
 
 namespace tgi {
 

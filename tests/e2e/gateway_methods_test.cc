@@ -1,9 +1,9 @@
 // What a gateway asks of the daemon, over the socket and with the demo model: metrics, accepted
 // events, streams of several sequences, spans, biases, limits of its own, settings of a load.
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <set>
 
+#include "tests/catch.h"
 #include "tests/damaged_model.h"
 #include "tests/e2e/daemon_process.h"
 

@@ -1,11 +1,11 @@
 // What a user sees of generate and chat, with the real daemon and the demo model.
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <sstream>
 #include <thread>
 
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

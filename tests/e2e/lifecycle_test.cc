@@ -3,12 +3,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

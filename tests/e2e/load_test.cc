@@ -1,8 +1,8 @@
 // Many at once, and what it costs in memory.
-#include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

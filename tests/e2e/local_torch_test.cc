@@ -1,11 +1,11 @@
 // A folder of the user's own with a checkpoint of torch: every command that takes a model converts
 // it.
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

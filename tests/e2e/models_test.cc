@@ -1,8 +1,8 @@
 // What tgi knows about models and measurements, with a real daemon.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

@@ -1,13 +1,13 @@
 // `tgi quantize` with the real daemon: what it writes can be loaded, and whatever ends it early
 // leaves nothing.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
 
 #include "ipc/quantize_job.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

@@ -1,10 +1,10 @@
 // tgid --num-shard: what a user sees of several ranks.
 #include <signal.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

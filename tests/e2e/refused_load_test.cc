@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

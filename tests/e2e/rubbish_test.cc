@@ -1,9 +1,9 @@
 // What clients that misbehave get, and that nobody else notices.
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <random>
 #include <thread>
 
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <thread>
 
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

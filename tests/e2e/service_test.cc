@@ -8,12 +8,12 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <thread>
 
 #include "ipc/socket_access.h"
+#include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
 
 namespace tgi {

@@ -2,7 +2,8 @@
 #include "cmd/http/body_table.h"
 
 #include <array>
-#include <catch2/catch.hpp>
+
+#include "tests/catch.h"
 
 namespace tgi::http {
 

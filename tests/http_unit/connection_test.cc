@@ -1,8 +1,7 @@
 // How long a connection lasts and what a request says of it: options of connections, hosts,
 // targets, and who is turned away.
-#include <catch2/catch.hpp>
-
 #include "cmd/http/http_server.h"
+#include "tests/catch.h"
 #include "tests/http_unit/raw_client.h"
 #include "tests/http_unit/test_server.h"
 

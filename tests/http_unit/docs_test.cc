@@ -1,7 +1,6 @@
 // docs/grafana.json and docs/metrics.md tell of exactly the metrics there are, and another page of
 // the fields that other servers have.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -12,6 +11,7 @@
 #include "cmd/http/openai_body.h"
 #include "sample_record.h"
 #include "scrape.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

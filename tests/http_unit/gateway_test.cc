@@ -1,11 +1,11 @@
 // Routes, keys, origins, and the document: what stands between a connection and a handler.
 #include "cmd/http/gateway.h"
 
-#include <catch2/catch.hpp>
 #include <climits>
 #include <set>
 
 #include "cmd/http/descriptor_budget.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 
-#include <catch2/catch.hpp>
+#include <cmath>
+#include <ctime>
 #include <thread>
 
 #include "base/unique_fd.h"
 #include "sample_record.h"
 #include "scrape.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

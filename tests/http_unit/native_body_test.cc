@@ -1,7 +1,7 @@
 // The rules of TGI's own routes: their texts, their order, and what reaches the daemon.
 #include "cmd/http/native_body.h"
 
-#include <catch2/catch.hpp>
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

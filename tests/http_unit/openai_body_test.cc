@@ -1,10 +1,10 @@
 // The bodies of the OpenAI routes and what of them reaches the daemon.
 #include "cmd/http/openai_body.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "cmd/http/native_body.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

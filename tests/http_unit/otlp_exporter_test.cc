@@ -3,7 +3,6 @@
 
 #include <httplib.h>
 
-#include <catch2/catch.hpp>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "base/error.h"
 #include "sample_record.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "base/unique_fd.h"
 #include "cmd/http/log_text.h"
 #include "sample_record.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

@@ -2,11 +2,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <future>
 
 #include "cmd/http/gateway.h"
 #include "cmd/http/stream_pump.h"
+#include "tests/catch.h"
 #include "tests/http_unit/raw_client.h"
 #include "tests/http_unit/test_server.h"
 #include "tests/ipc/fake_daemon.h"

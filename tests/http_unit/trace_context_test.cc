@@ -1,7 +1,8 @@
 #include "cmd/http/trace_context.h"
 
-#include <catch2/catch.hpp>
 #include <set>
+
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

@@ -1,11 +1,11 @@
 #include "cmd/http/tracing.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cmd/http/log_text.h"
 #include "sample_record.h"
+#include "tests/catch.h"
 
 namespace tgi::http {
 namespace {

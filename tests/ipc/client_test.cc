@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "ipc/start_daemon.h"
+#include "tests/catch.h"
 #include "tests/ipc/fake_daemon.h"
 
 namespace tgi::ipc {

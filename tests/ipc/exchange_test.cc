@@ -2,12 +2,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
 #include <thread>
 
 #include "ipc/client.h"
+#include "tests/catch.h"
 #include "tests/ipc/fake_daemon.h"
 
 namespace tgi::ipc {

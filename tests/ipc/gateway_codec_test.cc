@@ -1,10 +1,10 @@
 // The codec of what a gateway needs: accepted events, sequences of a stream, biases, spans,
 // metrics, settings of a load.
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
 
 #include "ipc/protocol.h"
+#include "tests/catch.h"
 
 namespace tgi::ipc {
 namespace {

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -16,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "tests/catch.h"
 #include "tests/ipc/fake_daemon.h"
 
 namespace tgi::ipc {

@@ -1,8 +1,9 @@
 #include "ipc/protocol.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 #include <string>
+
+#include "tests/catch.h"
 
 namespace tgi::ipc {
 namespace {

@@ -1,8 +1,7 @@
 #include "engine/model/architecture.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {

@@ -1,8 +1,8 @@
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
 #include "engine/model/model_weights.h"
+#include "tests/catch.h"
 #include "tests/model/fake_device.h"
 #include "tests/model/model_files.h"
 

@@ -3,13 +3,13 @@
 // quantised one, judged by what it computes from the dequantised weights
 // (scripts/golden/make_quantised_checkpoints).
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 
 #include "base/files/file_source.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/model/model_weights.h"
+#include "tests/catch.h"
 #include "tests/model/fake_device.h"
 #include "tests/model/plain_forward.h"
 #include "tests/shared_data.h"

@@ -2,12 +2,12 @@
 // (scripts/golden/make_config_classes) and against the reader itself.
 #include "engine/model/known_fields.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 
 #include "base/error.h"
 #include "base/files/file_source.h"
+#include "tests/catch.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {

@@ -1,10 +1,10 @@
 #include "engine/model/model_weights.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/model/fake_device.h"
 #include "tests/model/model_files.h"
 

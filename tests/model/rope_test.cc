@@ -1,10 +1,10 @@
 #include "engine/model/rope.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/files/file_source.h"
+#include "tests/catch.h"
 #include "tests/model/model_files.h"
 #include "tests/shared_data.h"
 

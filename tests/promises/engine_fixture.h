@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "engine/runtime/rank_group.h"
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/checkpoint.h"
+#include "tests/catch.h"
 #include "tests/runtime/fake_workers.h"
 
 namespace tgi {

@@ -1,7 +1,6 @@
 #include "engine/quantize/awq.h"
 
-#include <catch2/catch.hpp>
-
+#include "tests/catch.h"
 #include "tests/quantize/random_matrix.h"
 
 namespace tgi {

@@ -2,11 +2,11 @@
 #include "engine/quantize/gptq.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/quantize/random_matrix.h"
 
 namespace tgi {

@@ -2,7 +2,6 @@
 #include "engine/quantize/layer_runner.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 
@@ -11,6 +10,7 @@
 #include "engine/model/state_layout.h"
 #include "engine/quantize/awq.h"
 #include "engine/quantize/layer_quantizer.h"
+#include "tests/catch.h"
 #include "tests/quantize/random_matrix.h"
 
 namespace tgi {

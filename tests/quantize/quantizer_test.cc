@@ -2,7 +2,6 @@
 #include "engine/quantize/quantizer.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -14,6 +13,7 @@
 #include "engine/text/byte_tokenizer.h"
 #include "engine/weights/safetensors.h"
 #include "engine/weights/weight_encoder.h"
+#include "tests/catch.h"
 #include "tests/cuda_emulation/sanitizers.h"
 #include "tests/model/model_files.h"
 #include "tests/temp_folder.h"

@@ -1,10 +1,10 @@
 #include "engine/quantize/rounding.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "engine/weights/weight_encoder.h"
+#include "tests/catch.h"
 #include "tests/quantize/random_matrix.h"
 
 namespace tgi {

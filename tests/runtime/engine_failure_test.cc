@@ -1,8 +1,7 @@
 // What goes wrong for one request and must stay with it: logits that are not finite, and requests
 // that can't even be begun.
-#include <catch2/catch.hpp>
-
 #include "engine/runtime/engine.h"
+#include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
 namespace tgi {

@@ -1,7 +1,7 @@
 // What the engine tells of its progress: steps that ended, and whether one could.
 #include <atomic>
-#include <catch2/catch.hpp>
 
+#include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
 namespace tgi {

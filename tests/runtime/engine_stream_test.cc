@@ -1,8 +1,8 @@
 // What a reader is told while the engine works, and what the engine counts.
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <set>
 
+#include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
 namespace tgi {

@@ -2,9 +2,9 @@
 
 #include <sys/resource.h>
 
-#include <catch2/catch.hpp>
 #include <random>
 
+#include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
 namespace tgi {

@@ -1,10 +1,10 @@
 #include "engine/runtime/inspect.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {

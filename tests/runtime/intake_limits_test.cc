@@ -1,9 +1,8 @@
 // What intake makes of the asker's own limits, biases and wish to be told.
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
 #include "engine/runtime/intake.h"
 #include "engine/text/byte_tokenizer.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

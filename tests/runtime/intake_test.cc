@@ -1,10 +1,10 @@
 #include "engine/runtime/intake.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "base/error.h"
 #include "engine/text/byte_tokenizer.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -2,7 +2,6 @@
 #include "engine/runtime/load_ranks.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include "engine/cpu/host_communicator.h"
 #include "engine/cpu/kernel_sets.h"
 #include "engine/runtime/served_model.h"
+#include "tests/catch.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {

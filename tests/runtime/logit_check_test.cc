@@ -1,12 +1,12 @@
 // A loaded model against its float32 copy, on the demo model.
 #include "engine/runtime/logit_check.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "base/log.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/matmul_probe.h"
+#include "tests/catch.h"
 #include "tests/damaged_model.h"
 #include "tests/temp_folder.h"
 

@@ -1,8 +1,7 @@
 #include "engine/runtime/memory_plan.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

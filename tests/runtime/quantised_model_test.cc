@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 
@@ -15,6 +14,7 @@
 #include "engine/tensor/half.h"
 #include "engine/weights/checkpoint.h"
 #include "engine/weights/weight_encoder.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {

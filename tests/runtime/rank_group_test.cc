@@ -4,10 +4,10 @@
 
 #include <time.h>
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "engine/cpu/host_communicator.h"
+#include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
 namespace tgi {

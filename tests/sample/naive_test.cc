@@ -1,7 +1,6 @@
 // The sampler against one that sorts everything, on larger vocabularies and random settings; and
 // the vector kernels' passes against the plain ones.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/sample/sampler.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

@@ -3,7 +3,6 @@
 #include "engine/sample/sampler.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,6 +12,7 @@
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/sample/philox.h"
+#include "tests/catch.h"
 #include "tests/conformance/harness.h"
 
 namespace tgi {

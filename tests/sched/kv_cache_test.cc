@@ -1,8 +1,9 @@
 #include "engine/sched/kv_cache.h"
 
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
+
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

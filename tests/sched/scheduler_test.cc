@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
+
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,13 +10,14 @@
 #include "base/error.h"
 #include "base/store/schema.h"
 #include "base/store/store.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
 
 namespace fs = std::filesystem;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 std::string read_all(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

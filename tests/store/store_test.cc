@@ -3,10 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
 #include "base/store/stored_job.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {

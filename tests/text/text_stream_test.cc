@@ -1,9 +1,9 @@
 #include "engine/text/text_stream.h"
 
-#include <catch2/catch.hpp>
 #include <random>
 
 #include "base/utf8.h"
+#include "tests/catch.h"
 #include "tests/text/list_tokenizer.h"
 
 namespace tgi {

@@ -1,9 +1,9 @@
 #include "engine/text/token_spans.h"
 
-#include <catch2/catch.hpp>
 #include <numeric>
 
 #include "engine/text/byte_tokenizer.h"
+#include "tests/catch.h"
 #include "tests/text/list_tokenizer.h"
 
 namespace tgi {

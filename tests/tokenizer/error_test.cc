@@ -1,12 +1,11 @@
 // Malformed and unknown tokenizer files: a typed error that says where, never a crash.
-#include <catch2/catch.hpp>
-
 #include <functional>
 #include <map>
 
 #include "base/error.h"
 #include "base/files/file_source.h"
 #include "base/json.h"
+#include "tests/catch.h"
 #include "tests/tokenizer/golden.h"
 
 namespace tgi {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/text/tokenizer.h"
 
 namespace tgi {
@@ -25,6 +26,11 @@ std::unique_ptr<Tokenizer> load_folder(const std::string& folder);
 std::unique_ptr<Tokenizer> load_contents(const std::string& name,
                                          const std::string& contents,
                                          const std::string& config);
+
+// Newer versions of nlohmann/json compare no vector with JSON.
+inline std::vector<std::string> strings_of(const Json& json) {
+  return json.get<std::vector<std::string>>();
+}
 
 std::string fnv(std::string_view bytes);
 

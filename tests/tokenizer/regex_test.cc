@@ -1,9 +1,8 @@
 // Oniguruma's syntax on PCRE2. Expectations are what the `tokenizers` library finds.
 #include "engine/text/unicode/regex.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

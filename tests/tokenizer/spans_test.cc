@@ -1,12 +1,12 @@
 // Where tokens stand in the text, against what the reference library says.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "base/json.h"
 #include "base/utf8.h"
 #include "engine/text/token_spans.h"
+#include "tests/catch.h"
 #include "tests/tokenizer/golden.h"
 
 namespace tgi {

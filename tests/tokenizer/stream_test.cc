@@ -1,9 +1,8 @@
 // Text token by token: append_bytes must add up to what decode gives.
-#include <catch2/catch.hpp>
-
 #include <thread>
 
 #include "base/utf8.h"
+#include "tests/catch.h"
 #include "tests/shared_data.h"
 #include "tests/tokenizer/golden.h"
 

@@ -1,8 +1,7 @@
 #include "engine/text/unicode/unicode.h"
 
-#include <catch2/catch.hpp>
-
 #include "engine/text/tokenizer/byte_level.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

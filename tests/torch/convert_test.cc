@@ -14,7 +14,7 @@
 namespace tgi::download {
 
 namespace fs = std::filesystem;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("every element type and every view comes out as torch reads it") {
   const std::string name = GENERATE("views", "protocol4", "nested", "zip64");

@@ -1,13 +1,12 @@
 #include "cmd/download/torch/pickle.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 
 namespace tgi::download {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Kind = PickleValue::Kind;
 
 Pickle read(const std::string& text, const PickleLimits& limits = {}) {

@@ -5,7 +5,7 @@
 
 namespace tgi::download {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,7 +1,6 @@
 // The committed checkpoints, and ways to look at what became of them.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include "base/files/mapped_file.h"
 #include "engine/weights/checkpoint.h"
 #include "engine/weights/safetensors.h"
+#include "tests/catch.h"
 
 namespace tgi::download {
 

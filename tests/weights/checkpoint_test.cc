@@ -1,10 +1,9 @@
 #include "engine/weights/checkpoint.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/weights/weight_format.h"
+#include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {

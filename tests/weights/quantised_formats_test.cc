@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <catch2/catch.hpp>
 #include <random>
 
 #include "base/error.h"
 #include "engine/weights/weight_encoder.h"
 #include "engine/weights/weight_format.h"
+#include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {

@@ -1,8 +1,7 @@
 #include "engine/weights/safetensors.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/error.h"
+#include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {

@@ -2,12 +2,12 @@
 // is not.
 #include "base/files/safetensors_writer.h"
 
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 
 #include "base/error.h"
 #include "engine/weights/safetensors.h"
+#include "tests/catch.h"
 #include "tests/temp_folder.h"
 #include "tests/weights/safetensors_builder.h"
 

@@ -1,12 +1,12 @@
 // Bits of known small matrices, written out by hand from the descriptions of the layouts.
 #include "engine/weights/weight_encoder.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 
 #include "base/error.h"
 #include "engine/tensor/float8.h"
+#include "tests/catch.h"
 
 namespace tgi {
 namespace {

@@ -1,0 +1,33 @@
+// Catch2, for every test: version 2 (Debian 12), whose one header is large, or version 3 (Debian
+// 13), of which the parts in use are read. The tests keep to the names of version 2.
+#pragma once
+
+#if __has_include(<catch2/catch_test_macros.hpp>)
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+
+using Catch::Approx;
+
+namespace Catch {
+
+using Matchers::EndsWith;
+using Matchers::Matches;
+using Matchers::StartsWith;
+
+inline auto Contains(const std::string& part) {
+  return Matchers::ContainsSubstring(part);
+}
+
+}  // namespace Catch
+
+#else
+
+#include <catch2/catch.hpp>
+
+#endif
