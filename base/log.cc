@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -11,19 +12,10 @@
 namespace tgi {
 namespace {
 
-struct LevelRow {
-  LogLevel level;
-  std::string_view name;
-  spdlog::level::level_enum spdlog_level;
-};
-
-constexpr std::array<LevelRow, 5> kLevels = {{
-    {LogLevel::kDebug, "debug", spdlog::level::debug},
-    {LogLevel::kInfo, "info", spdlog::level::info},
-    {LogLevel::kWarn, "warn", spdlog::level::warn},
-    {LogLevel::kError, "error", spdlog::level::err},
-    {LogLevel::kOff, "off", spdlog::level::off},
-}};
+// By LogLevel, as kLogLevelNames.
+constexpr std::array<spdlog::level::level_enum, kLogLevelNames.size()> kSpdlogLevels = {
+    spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err,
+    spdlog::level::off};
 
 spdlog::logger& sink() {
   // Leaked on purpose: threads may still log while statics are destroyed.
@@ -62,9 +54,9 @@ void append_value(std::string& line, std::string_view value) {
 }  // namespace
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  const LevelRow& row = kLevels.at(static_cast<size_t>(level));
-  if (!sink().should_log(row.spdlog_level)) return;
-  std::string line = fmt::format("level={} msg=", row.name);
+  const auto index = static_cast<size_t>(level);
+  if (!sink().should_log(kSpdlogLevels.at(index))) return;
+  std::string line = fmt::format("level={} msg=", kLogLevelNames.at(index));
   append_value(line, message);
   for (const LogField& field : fields) {
     line += ' ';
@@ -72,20 +64,19 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
     line += '=';
     append_value(line, field.value);
   }
-  sink().log(row.spdlog_level, "{}", line);
+  sink().log(kSpdlogLevels.at(index), "{}", line);
 }
 
 void set_log_level(LogLevel level) {
-  sink().set_level(kLevels.at(static_cast<size_t>(level)).spdlog_level);
+  sink().set_level(kSpdlogLevels.at(static_cast<size_t>(level)));
 }
 
 LogLevel parse_log_level(std::string_view name) {
-  for (const LevelRow& row : kLevels) {
-    if (row.name == name) return row.level;
+  for (size_t i = 0; i < kLogLevelNames.size(); ++i) {
+    if (kLogLevelNames[i] == name) return static_cast<LogLevel>(i);
   }
-  throw Error(
-      Code::kInvalidArgument,
-      fmt::format("log level \"{}\" is not known; use debug, info, warn, error or off", name));
+  throw Error(Code::kInvalidArgument, fmt::format("log level \"{}\" is not known; use one of {}",
+                                                  name, fmt::join(kLogLevelNames, ", ")));
 }
 
 }  // namespace tgi

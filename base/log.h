@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 namespace tgi {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError, kOff };
+inline constexpr std::array<std::string_view, 5> kLogLevelNames = {"debug", "info", "warn", "error",
+                                                                   "off"};
 
 // One key=value pair; the value is quoted when it holds a space, a quote or a control character.
 struct LogField {
@@ -36,7 +39,7 @@ inline void log_error(std::string_view message, std::initializer_list<LogField> 
 
 void set_log_level(LogLevel level);
 
-// Throws kInvalidArgument naming the known levels: debug, info, warn, error, off.
+// Throws kInvalidArgument naming the known levels.
 LogLevel parse_log_level(std::string_view name);
 
 }  // namespace tgi

@@ -10,6 +10,7 @@
 #include "cmd/launcher_flags.h"
 #include "cmd/manual.h"
 #include "cmd/output.h"
+#include "cmd/settings_page.h"
 
 namespace tgi {
 namespace {
@@ -56,6 +57,7 @@ int run_docs(const DocsFlags& flags, const CommonFlags& /*common*/) {
   if (flags.man_dir) write_man_pages(doc, flags);
   if (flags.pages_dir) {
     write_into(*flags.pages_dir, "flags_from_tgi.md", launcher_flags_page());
+    write_into(*flags.pages_dir, "settings.md", settings_page());
   }
   if (flags.completions_dir) {
     write_into(*flags.completions_dir, "tgi.bash", bash_completion(doc));

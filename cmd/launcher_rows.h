@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/literal.h"
 #include "cmd/launcher_flags.h"
 #include "cmd/launcher_setters.h"
 
@@ -45,6 +46,12 @@ constexpr LauncherRow sets_switch(std::string_view flag, std::string_view text) 
   return sets(flag, "", text, [](ServeOptions& options, const std::string& value) {
     options.*kMember = parse_launcher_switch(value);
   });
+}
+
+// To tgid, as the flag of that name there.
+template <Literal kFlag>
+void pass(ServeOptions& options, const std::string& value) {
+  pass_setting(options, kFlag.view(), value);
 }
 
 constexpr LauncherRow refused(std::string_view flag,

@@ -89,12 +89,7 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
             "give the Hugging Face folder of the model as --model-id, with --quantize int8 or "
             "int4",
             EnvUse::kRead),
-    sets("n-threads",
-         "N",
-         "as --threads (tgid --threads)",
-         [](ServeOptions& options, const std::string& value) {
-           pass_count(options, "threads", value);
-         }),
+    sets("n-threads", "N", "as --threads (tgid --threads)", pass<"threads">),
     refused(
         "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),
     fixed("n-gpu-layers",

@@ -1,6 +1,10 @@
 // The rows of TGI's launcher and router, and those of `tgi serve` itself. The texts are the
 // reader's: they appear in --help, in the errors and in docs/flags_from_tgi.md.
+#include <fmt/format.h>
+
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "cmd/launcher_rows.h"
 #include "cmd/launcher_setters.h"
@@ -17,34 +21,6 @@ constexpr std::string_view kRopeInConfig =
     "rope scaling is what the model's config.json says (linear, dynamic, llama3, yarn), and can't "
     "be given beside it yet";
 constexpr std::string_view kEditConfig = "set `rope_scaling` in a copy of config.json";
-
-constexpr auto kServe = std::to_array<LauncherRow>({
-    sets("kv-cache-memory",
-         "SIZE",
-         "of the KV cache, such as 4GiB; default: room for 16 whole contexts, at most half of what "
-         "the weights leave (tgid --kv-cache-memory)",
-         set_kv_cache_memory,
-         EnvUse::kNone),
-    sets(
-        "threads",
-        "N",
-        "of the CPU backend; default: one per physical core that may be used (tgid --threads)",
-        [](Options& o, const std::string& v) { pass_count(o, "threads", v); },
-        EnvUse::kNone),
-    sets(
-        "offline",
-        "",
-        "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
-        [](Options& o, const std::string&) { o.offline = true; },
-        EnvUse::kNone),
-    sets(
-        "deterministic",
-        "",
-        "bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid "
-        "--deterministic)",
-        [](Options& o, const std::string&) { pass_to_engine(o, "deterministic", "1"); },
-        EnvUse::kNone),
-});
 
 constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("model-id",
@@ -71,7 +47,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "N",
          "ranks that share the model: one GPU each, or threads of the processor, where it is no "
          "faster; default 1, where TGI takes all GPUs (tgid --num-shard)",
-         [](Options& o, const std::string& v) { pass_count(o, "num-shard", v); }),
+         pass<"num-shard">),
     sets(
         "quantize",
         "KIND",
@@ -105,20 +81,22 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "N",
          "largest `best_of`; default 2",
          [](Options& o, const std::string& v) {
-           set_limit<&Options::max_best_of, 1>(o, v, "max-best-of", kEngineBestOf);
+           set_limit<&Options::max_best_of, 1, &ipc::ModelSettings::max_best_of>(o, v,
+                                                                                 "max-best-of");
          }),
     sets("max-stop-sequences",
          "N",
          "most `stop` texts of a request; default 4",
          [](Options& o, const std::string& v) {
-           set_limit<&Options::max_stop_sequences, 0>(o, v, "max-stop-sequences",
-                                                      kEngineStopSequences);
+           set_limit<&Options::max_stop_sequences, 0, &ipc::ModelSettings::max_stop_sequences>(
+               o, v, "max-stop-sequences");
          }),
     sets("max-top-n-tokens",
          "N",
          "largest `top_n_tokens`; default 5. `top_logprobs` of the OpenAI routes goes to 20",
          [](Options& o, const std::string& v) {
-           set_limit<&Options::max_top_n_tokens, 0>(o, v, "max-top-n-tokens", kEngineTopNTokens);
+           set_limit<&Options::max_top_n_tokens, 0, &ipc::ModelSettings::max_top_n_tokens>(
+               o, v, "max-top-n-tokens");
          }),
     sets_count<&Options::max_input_tokens>(
         "max-input-tokens", "most tokens of a prompt; default: all but one of --max-total-tokens"),
@@ -138,7 +116,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "N",
          "most tokens of a step, prompts and running requests together; a longer prompt takes "
          "several steps (tgid --max-batch-tokens)",
-         [](Options& o, const std::string& v) { pass_count(o, "max-batch-tokens", v); }),
+         pass<"max-batch-tokens">),
     refused("max-batch-total-tokens",
             "N",
             "the KV cache can't be given in tokens yet, only in bytes",
@@ -151,7 +129,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("max-batch-size",
          "N",
          "most sequences in a step; default 64 (tgid --max-running)",
-         [](Options& o, const std::string& v) { pass_count(o, "max-running", v); }),
+         pass<"max-running">),
     fixed("cuda-graphs", "LIST", "0", "sizes are captured when they are first met", kLeaveOut),
     sets("hostname",
          "HOST",
@@ -189,7 +167,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "X",
          "of the memory that is free on a GPU, for weights, KV cache and workspace; default 0.9 "
          "(tgid --cuda-memory-fraction)",
-         set_memory_fraction),
+         pass<"cuda-memory-fraction">),
     refused("rope-scaling", "KIND", kRopeInConfig, kEditConfig, EnvUse::kRead),
     refused("rope-factor", "X", kRopeInConfig, kEditConfig, EnvUse::kRead),
     sets_switch<&Options::json_output>("json-output", "log lines as JSON"),
@@ -275,10 +253,38 @@ constexpr auto kRouter = std::to_array<LauncherRow>({
             "use --socket PATH or TGI_SOCKET"),
 });
 
+// A flag of its own for a setting of a model.
+template <size_t kIndex>
+LauncherRow serve_setting() {
+  constexpr const ipc::ModelSetting& kRow = ipc::kModelSettings[kIndex];
+  static const std::string text = fmt::format(
+      "{}{} (tgid --{})", ipc::setting_help(kRow),
+      kRow.is_switch() ? std::string() : "; default " + kRow.get(ipc::ModelSettings()), kRow.name);
+  return sets(kRow.name, kRow.value_name, text, pass<Literal(kRow.name)>, EnvUse::kNone);
+}
+
+template <size_t... kIndex>
+std::vector<LauncherRow> serve_settings(std::index_sequence<kIndex...>) {
+  std::vector<LauncherRow> rows;
+  ((ipc::kModelSettings[kIndex].in_serve ? rows.push_back(serve_setting<kIndex>()) : void()), ...);
+  return rows;
+}
+
+std::vector<LauncherRow> make_serve_rows() {
+  std::vector<LauncherRow> rows =
+      serve_settings(std::make_index_sequence<ipc::kModelSettings.size()>());
+  rows.push_back(sets(
+      "offline", "",
+      "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
+      [](Options& o, const std::string&) { o.offline = true; }, EnvUse::kNone));
+  return rows;
+}
+
 }  // namespace
 
 std::span<const LauncherRow> serve_rows() {
-  return kServe;
+  static const std::vector<LauncherRow> kRows = make_serve_rows();
+  return kRows;
 }
 
 std::span<const LauncherRow> tgi_launcher_rows() {

@@ -1,6 +1,7 @@
 #include "cmd/launcher_setters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/known_names.h"
+#include "base/log.h"
 #include "cmd/launcher_flags.h"
 
 namespace tgi {
@@ -24,6 +27,10 @@ bool parse_whole(const std::string& text, T& value) {
   return result.ec == std::errc() && result.ptr == end;
 }
 
+bool is_among(Names names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   return text;
@@ -34,10 +41,9 @@ struct Renamed {
   std::string_view engine;
 };
 
+// Their names of our types; our own are taken as well.
 constexpr std::array kDtypes = {Renamed{"float16", "f16"}, Renamed{"bfloat16", "bf16"},
-                                Renamed{"float32", "f32"}, Renamed{"auto", "auto"},
-                                Renamed{"f16", "f16"},     Renamed{"bf16", "bf16"},
-                                Renamed{"f32", "f32"}};
+                                Renamed{"float32", "f32"}, Renamed{"fp8_e4m3fn", "f8e4m3"}};
 
 struct Quantization {
   std::string_view name;
@@ -113,16 +119,21 @@ void pass_to_engine(ServeOptions& options, const std::string& flag, const std::s
   options.engine.push_back({flag, value});
 }
 
-void pass_count(ServeOptions& options, const char* flag, const std::string& value) {
-  pass_to_engine(options, flag, fmt::format("{}", parse_launcher_count(value, 1)));
+void pass_setting(ServeOptions& options, std::string_view flag, const std::string& value) {
+  const ipc::ModelSetting* row = ipc::find_model_setting(flag);
+  TGI_CHECK(row != nullptr);
+  ipc::ModelSettings scratch;
+  row->set(scratch, value);
+  pass_to_engine(options, std::string(flag), row->get(scratch));
 }
 
 void pass_dtype(ServeOptions& options, const char* flag, const std::string& value) {
+  std::string ours = value;
   for (const Renamed& row : kDtypes) {
-    if (row.given == value) return pass_to_engine(options, flag, std::string(row.engine));
+    if (row.given == value) ours = row.engine;
   }
-  if (value == "fp8_e4m3fn" && std::string_view(flag) == "kv-cache-dtype") {
-    return pass_to_engine(options, flag, "f8e4m3");
+  if (is_among(ipc::find_model_setting(flag)->choices, ours)) {
+    return pass_to_engine(options, flag, ours);
   }
   if (value.starts_with("fp8")) {
     throw Error(Code::kUnsupported,
@@ -133,22 +144,16 @@ void pass_dtype(ServeOptions& options, const char* flag, const std::string& valu
 }
 
 void set_quantize(ServeOptions& options, const std::string& value) {
-  // The last four are what a checkpoint must then be.
-  for (const char* known : {"int8", "int4", "none", "awq", "compressed-tensors", "gptq", "fp8"}) {
-    if (value == known) return pass_to_engine(options, "quantize", value);
-  }
+  if (is_among(ipc::kQuantizeChoices, value)) return pass_to_engine(options, "quantize", value);
   for (const Quantization& row : kQuantizations) {
     if (row.name != value) continue;
     throw Error(Code::kUnsupported, fmt::format("{}: {}", value, row.instead));
   }
-  throw Error(Code::kInvalidArgument,
-              fmt::format("expected int8, int4 or none, got \"{}\"", value));
+  throw Error(Code::kInvalidArgument, fmt::format("expected {} or none, got \"{}\"",
+                                                  fmt::join(kRoundingNames, ", "), value));
 }
 
 void set_backend(ServeOptions& options, const std::string& value) {
-  for (const char* known : {"auto", "cpu", "cuda", "reference"}) {
-    if (value == known) return pass_to_engine(options, "backend", value);
-  }
   for (const char* attention : {"fa2", "flashinfer", "paged"}) {
     if (value != attention) continue;
     throw Error(Code::kUnsupported,
@@ -156,16 +161,7 @@ void set_backend(ServeOptions& options, const std::string& value) {
                             "prompts; leave it out",
                             value));
   }
-  throw Error(Code::kInvalidArgument,
-              fmt::format("expected auto, cpu, cuda or reference, got \"{}\"", value));
-}
-
-void set_memory_fraction(ServeOptions& options, const std::string& value) {
-  double fraction = 0;
-  if (!parse_whole(value, fraction) || !(fraction > 0 && fraction <= 1)) {
-    fail("a number above 0, at most 1", value);
-  }
-  pass_to_engine(options, "cuda-memory-fraction", value);
+  pass_setting(options, "backend", value);
 }
 
 void set_host(ServeOptions& options, const std::string& value) {
@@ -221,10 +217,6 @@ void set_tokenizer_config(ServeOptions& options, const std::string& value) {
   options.tokenizer_config_path = std::filesystem::absolute(value).string();
 }
 
-void set_kv_cache_memory(ServeOptions& options, const std::string& value) {
-  pass_to_engine(options, "kv-cache-memory", parse_launcher_text(value));
-}
-
 void set_workers(ServeOptions& options, const std::string& value) {
   options.validation_workers = parse_launcher_count(value, 1, 256);
   pass_to_engine(options, "intake-threads", fmt::format("{}", options.validation_workers));
@@ -237,13 +229,10 @@ void set_max_total_tokens(ServeOptions& options, const std::string& value) {
 
 void set_log_level(ServeOptions& options, const std::string& value) {
   const std::string level = lower(value);
-  for (const char* known : {"debug", "info", "warn", "error", "off"}) {
-    if (level != known) continue;
-    options.log_level = level;
-    return;
+  if (!is_among(kLogLevelNames, level)) {
+    fail(fmt::format("one of {}", fmt::join(kLogLevelNames, ", ")), value);
   }
-  throw Error(Code::kInvalidArgument,
-              fmt::format("expected debug, info, warn, error or off, got \"{}\"", value));
+  options.log_level = level;
 }
 
 }  // namespace tgi

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "cmd/serve_options.h"
+#include "ipc/model_settings.h"
 
 namespace tgi {
 
@@ -18,13 +20,12 @@ std::string parse_launcher_text(const std::string& text);  // not empty
 
 // `flag` is tgid's. Throws when another flag has given it already.
 void pass_to_engine(ServeOptions& options, const std::string& flag, const std::string& value);
-void pass_count(ServeOptions& options, const char* flag, const std::string& value);
+// What tgid would take, in the way it writes it. REQUIRES: a flag of ipc/model_settings.h.
+void pass_setting(ServeOptions& options, std::string_view flag, const std::string& value);
 void pass_dtype(ServeOptions& options, const char* flag, const std::string& value);
 
 void set_backend(ServeOptions& options, const std::string& value);
-void set_memory_fraction(ServeOptions& options, const std::string& value);
 void set_quantize(ServeOptions& options, const std::string& value);
-void set_kv_cache_memory(ServeOptions& options, const std::string& value);
 void set_workers(ServeOptions& options, const std::string& value);
 void set_max_total_tokens(ServeOptions& options, const std::string& value);
 void set_host(ServeOptions& options, const std::string& value);
@@ -35,18 +36,11 @@ void set_otlp_endpoint(ServeOptions& options, const std::string& value);
 void set_tokenizer_config(ServeOptions& options, const std::string& value);
 void set_log_level(ServeOptions& options, const std::string& value);
 
-// What tgid allows by itself (Limits in engine/runtime/intake.h); more has to be asked for.
-inline constexpr int64_t kEngineBestOf = 16;
-inline constexpr int64_t kEngineStopSequences = 16;
-inline constexpr int64_t kEngineTopNTokens = 20;
-
-template <auto kMember, int64_t kLow>
-void set_limit(ServeOptions& options,
-               const std::string& value,
-               const char* flag,
-               int64_t engine_limit) {
+// A limit of the gateway, and of tgid where it is more than that allows by itself.
+template <auto kMember, int64_t kLow, auto kEngineMember>
+void set_limit(ServeOptions& options, const std::string& value, const char* flag) {
   options.*kMember = parse_launcher_count(value, kLow);
-  if (options.*kMember > engine_limit) pass_to_engine(options, flag, value);
+  if (options.*kMember > ipc::ModelSettings().*kEngineMember) pass_to_engine(options, flag, value);
 }
 
 }  // namespace tgi

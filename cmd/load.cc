@@ -2,11 +2,59 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <filesystem>
+
 #include "base/error.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
 
 namespace tgi {
+namespace {
+
+template <typename T>
+bool is_whole_text(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// A text that is no number makes a wrong command line; a number out of its range is told by
+// settings_of, as a setting that is wrong.
+CLI::Validator number_check(const ipc::ModelSetting& row) {
+  const bool is_real = row.kind == ipc::SettingKind::kReal;
+  return {[is_real, &row](const std::string& text) {
+            if (is_real ? is_whole_text<double>(text) : is_whole_text<int64_t>(text))
+              return std::string();
+            return fmt::format("expected {}, got \"{}\"", ipc::allowed_values(row), text);
+          },
+          ""};
+}
+
+void add_setting_flag(CLI::App& app, const ipc::ModelSetting& row, LoadFlags& flags) {
+  const std::string name(row.name);
+  const auto take = [&flags, name](const std::string& value) {
+    flags.settings.emplace_back(name, value);
+  };
+  const std::string help = ipc::setting_help(row);
+  if (row.is_switch()) {
+    app.add_flag_callback(
+        "--" + name, [take] { take("1"); }, help);
+    return;
+  }
+  CLI::Option* option = app.add_option_function<std::string>("--" + name, take, help)
+                            ->type_name(std::string(row.value_name));
+  const bool is_number =
+      row.kind == ipc::SettingKind::kWhole || row.kind == ipc::SettingKind::kReal;
+  if (!row.choices.empty()) {
+    option->check(CLI::IsMember(std::vector<std::string>(row.choices.begin(), row.choices.end())));
+  } else if (is_number && !row.may_be_auto) {
+    option->check(number_check(row));
+  }
+}
+
+}  // namespace
+
 void add_load_flags(CLI::App& app, LoadFlags& flags) {
   app.footer("Starts a daemon when none is running, and returns when the model is ready.");
   app.add_option(
@@ -19,65 +67,35 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
   app.add_option("--revision", flags.revision, "of the hub: a branch, a tag or a commit")
       ->type_name("REV");
   app.add_flag("--offline", flags.offline, "download nothing");
-  app.add_option("--load-format", flags.load_format,
-                 "auto, or dummy: random weights in the shapes of config.json, for measuring")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"auto", "dummy"}));
-  app.add_option("--dtype", flags.dtype,
-                 "of the weights in memory: auto, f32, bf16 or f16; auto keeps the checkpoint's")
-      ->type_name("DTYPE")
-      ->check(CLI::IsMember({"auto", "f32", "bf16", "f16"}));
-  app.add_option(
-         "--quantize", flags.quantize,
-         "none, or round the layers' weights to int8 or int4 while loading; the format of a "
-         "quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and "
-         "only checked")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"none", "int8", "int4", "compressed-tensors", "gptq", "awq", "fp8"}));
-  app.add_option("--kv-cache-dtype", flags.kv_cache_dtype,
-                 "of the KV cache: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU")
-      ->type_name("DTYPE")
-      ->check(CLI::IsMember({"auto", "f32", "bf16", "f16", "f8e4m3"}));
-  app.add_option(
-         "--quantize-group-size", flags.quantize_group_size,
-         "columns that share a scale: 32, 64 and so on to 256; default 128 for int8, 32 for "
-         "int4")
-      ->type_name("N");
-  app.add_option("--backend", flags.backend,
-                 "auto (cuda where there is a GPU, else cpu), cpu, cuda or reference")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda", "reference"}));
-  app.add_option("--num-shard", flags.num_shard,
-                 "ranks that share the model: GPUs, or threads of the processor")
-      ->type_name("N");
-  app.add_option("--cuda-memory-fraction", flags.cuda_memory_fraction,
-                 "of the memory that is free on a GPU, above 0 and at most 1")
-      ->type_name("X");
-  app.add_flag(
-      "--deterministic", flags.deterministic,
-      "bits of an answer never depend on its batch; slower on a GPU, always so on the CPU");
+  for (const ipc::ModelSetting& row : ipc::model_settings()) {
+    if (row.is_of_load()) add_setting_flag(app, row, flags);
+  }
+}
+
+ipc::GivenSettings settings_of(const LoadFlags& flags) {
+  ipc::GivenSettings out;
+  for (const auto& [name, value] : flags.settings) {
+    // The daemon has a working directory of its own.
+    const bool is_path = ipc::find_model_setting(name)->is_file && !value.empty();
+    try {
+      out.set(name, is_path ? std::filesystem::absolute(value).string() : value);
+    } catch (const Error& error) {
+      throw error.in("--" + name);
+    }
+  }
+  return out;
 }
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
+  ipc::LoadParams params{.model = {}, .settings = settings_of(flags)};
   Session session(common);
-  const std::string model =
-      resolve_model(flags.model, {.revision = flags.revision,
-                                  .offline = flags.offline,
-                                  .needs_weights = flags.load_format != "dummy",
-                                  .cancel_fd = session.interrupt().fd()});
+  const bool is_dummy = params.settings.values().load_format == "dummy";
+  params.model = resolve_model(flags.model, {.revision = flags.revision,
+                                             .offline = flags.offline,
+                                             .needs_weights = !is_dummy,
+                                             .cancel_fd = session.interrupt().fd()});
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
-  const ipc::LoadParams params{
-      .model = model,
-      .load_format = flags.load_format,
-      .dtype = flags.dtype,
-      .quantize = flags.quantize,
-      .quantize_group_size = flags.quantize_group_size,
-      .kv_cache_dtype = flags.kv_cache_dtype,
-      .backend = flags.backend,
-      .num_shard = flags.num_shard,
-      .deterministic = flags.deterministic ? std::optional(true) : std::nullopt,
-      .cuda_memory_fraction = flags.cuda_memory_fraction};
   session.client().call(ipc::kLoad, ipc::to_json(params));
   const ipc::Status status = session.prepare({.may_start = false});
   if (!status.model) {

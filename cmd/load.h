@@ -2,8 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cmd/session.h"
 
@@ -13,18 +14,15 @@ struct LoadFlags {
   std::string model;
   std::string revision;
   bool offline = false;
-  std::optional<std::string> load_format;
-  std::optional<std::string> quantize;
-  std::optional<int64_t> quantize_group_size;
-  std::optional<std::string> dtype;
-  std::optional<std::string> kv_cache_dtype;
-  std::optional<std::string> backend;
-  std::optional<int64_t> num_shard;
-  std::optional<double> cuda_memory_fraction;
-  bool deterministic = false;
+  // By the names of their flags: all of ipc/model_settings.h that come with a load.
+  std::vector<std::pair<std::string, std::string>> settings;
 };
 
 void add_load_flags(CLI::App& app, LoadFlags& flags);
+
+// Throws kInvalidArgument naming the flag, its value and what was expected.
+ipc::GivenSettings settings_of(const LoadFlags& flags);
+
 int run_load(const LoadFlags& flags, const CommonFlags& common);
 
 }  // namespace tgi

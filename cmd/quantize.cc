@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "cmd/download/progress.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
@@ -107,7 +108,7 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
                  "int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the "
                  "weights) or fp8")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"int8", "int4", "gptq", "awq", "fp8"}))
+      ->check(CLI::IsMember(std::vector<std::string>(kEncoderNames.begin(), kEncoderNames.end())))
       ->required();
   app.add_option("--group-size", flags.group_size,
                  "columns that share a scale, -1: a whole row; default a row for int8, 32 for "

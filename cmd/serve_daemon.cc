@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
-#include <cstdlib>
+#include <optional>
 
 #include "base/error.h"
 #include "cmd/model_path.h"
@@ -12,30 +10,13 @@
 namespace tgi {
 namespace {
 
-// Settings that a running daemon tells of itself, by their flags.
-struct KnownSetting {
-  std::string_view flag;
-  std::string (*get)(const ipc::ModelStatus& model);
-};
-
-constexpr std::array kKnown = {
-    KnownSetting{"dtype", [](const ipc::ModelStatus& m) { return m.dtype; }},
-    KnownSetting{"quantize", [](const ipc::ModelStatus& m) { return m.quantize; }},
-    KnownSetting{"kv-cache-dtype", [](const ipc::ModelStatus& m) { return m.kv_cache_dtype; }},
-    KnownSetting{"backend", [](const ipc::ModelStatus& m) { return m.backend; }},
-    KnownSetting{"num-shard",
-                 [](const ipc::ModelStatus& m) { return fmt::format("{}", m.num_shard); }},
-    KnownSetting{
-        "deterministic",
-        [](const ipc::ModelStatus& m) { return std::string(m.deterministic ? "1" : "0"); }},
-    KnownSetting{"max-running",
-                 [](const ipc::ModelStatus& m) { return fmt::format("{}", m.max_running); }},
-    KnownSetting{"max-batch-tokens",
-                 [](const ipc::ModelStatus& m) { return fmt::format("{}", m.max_batch_tokens); }},
-};
-
-// The one that tgid takes without a value; on when it is given.
-constexpr std::string_view kSwitch = "deterministic";
+// What a model's status tells of a setting, as its flag takes it; nothing where it tells nothing.
+std::optional<std::string> told_value(const ipc::ModelSetting& row, const ipc::OrderedJson& model) {
+  const auto field = model.find(ipc::field_name(row.name));
+  if (!row.in_status || field == model.end()) return std::nullopt;
+  if (field->is_boolean()) return field->get<bool>() ? "1" : "0";
+  return field->is_string() ? field->get<std::string>() : field->dump();
+}
 
 [[noreturn]] void refuse_running(const std::string& what, const ipc::Client& client) {
   throw Error(Code::kInvalidArgument,
@@ -48,43 +29,26 @@ constexpr std::string_view kSwitch = "deterministic";
 void check_settings(const ipc::Status& status,
                     const ServeOptions& options,
                     const ipc::Client& client) {
+  const ipc::OrderedJson model = ipc::to_json(status).at("model");
   for (const EngineSetting& setting : options.engine) {
-    if (setting.value == "auto") continue;
-    for (const KnownSetting& known : kKnown) {
-      if (known.flag != setting.flag) continue;
-      const std::string value = known.get(*status.model);
-      if (value != setting.value) {
-        refuse_running(
-            fmt::format("has --{} {}, asked for is {}", setting.flag, value, setting.value),
-            client);
-      }
-    }
+    const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
+    if (row == nullptr || setting.value == "auto") continue;
+    const std::optional<std::string> value = told_value(*row, model);
+    if (!value || *value == setting.value) continue;
+    refuse_running(fmt::format("has --{} {}, asked for is {}", setting.flag, *value, setting.value),
+                   client);
   }
 }
 
+// What is the daemon's alone is left out: this one runs already.
 void load(const ipc::Client& client, const std::string& model, const ServeOptions& options) {
   ipc::LoadParams params{.model = model};
   if (options.tokenizer_config_path) {
-    params.tokenizer_config = absolute_model(*options.tokenizer_config_path);
+    params.settings.set("tokenizer-config", absolute_model(*options.tokenizer_config_path));
   }
   for (const EngineSetting& setting : options.engine) {
-    const auto number = [&]() -> int64_t {
-      int64_t value = 0;
-      std::from_chars(setting.value.data(), setting.value.data() + setting.value.size(), value);
-      return value;
-    };
-    if (setting.flag == "dtype") params.dtype = setting.value;
-    if (setting.flag == "quantize") params.quantize = setting.value;
-    if (setting.flag == "kv-cache-dtype") params.kv_cache_dtype = setting.value;
-    if (setting.flag == "backend") params.backend = setting.value;
-    if (setting.flag == "num-shard") params.num_shard = number();
-    if (setting.flag == "deterministic") params.deterministic = true;
-    if (setting.flag == "cuda-memory-fraction") {
-      params.cuda_memory_fraction = std::strtod(setting.value.c_str(), nullptr);
-    }
-    if (setting.flag == "max-running") params.max_running = number();
-    if (setting.flag == "max-batch-tokens") params.max_batch_tokens = number();
-    if (setting.flag == "max-total-tokens") params.max_total_tokens = number();
+    const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
+    if (row != nullptr && row->is_of_load()) params.settings.set(setting.flag, setting.value);
   }
   client.call(ipc::kLoad, ipc::to_json(params));
 }
@@ -98,7 +62,8 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
   }
   for (const EngineSetting& setting : options.engine) {
     flags.push_back("--" + setting.flag);
-    if (setting.flag != kSwitch) flags.push_back(setting.value);
+    const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
+    if (row == nullptr || !row->is_switch()) flags.push_back(setting.value);
   }
   return flags;
 }

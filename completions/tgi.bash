@@ -112,7 +112,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --kv-cache-memory --threads --offline --deterministic --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --kv-cache-memory --deterministic --threads --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -125,16 +125,21 @@ _tgi() {
       case "$previous" in
         --revision) COMPREPLY=(); return ;;
         --load-format) _tgi_words 'auto dummy'; return ;;
+        --tokenizer-config) _tgi_files; return ;;
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
         --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
-        --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
+        --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
+        --kv-cache-memory) COMPREPLY=(); return ;;
+        --max-total-tokens) COMPREPLY=(); return ;;
+        --max-running) COMPREPLY=(); return ;;
+        --max-batch-tokens) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --dtype --quantize --kv-cache-dtype --quantize-group-size --backend --num-shard --cuda-memory-fraction --deterministic --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --tokenizer-config --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

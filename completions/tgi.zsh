@@ -115,10 +115,10 @@ _tgi() {
     serve)
       _arguments \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
-        '--kv-cache-memory[of the KV cache, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
-        '--threads[of the CPU backend; default\: one per physical core that may be used (tgid --threads)]:N: ' \
+        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
+        '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
+        '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup (tgid --threads)]:N: ' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
-        '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
@@ -183,15 +183,20 @@ _tgi() {
       _arguments \
         '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
         '--offline[download nothing]' \
-        '--load-format[auto, or dummy\: random weights in the shapes of config.json, for measuring]:FORMAT:(auto dummy)' \
-        '--dtype[of the weights in memory\: auto, f32, bf16 or f16; auto keeps the checkpoint'\''s]:DTYPE:(auto f32 bf16 f16)' \
-        '--quantize[none, or round the layers'\'' weights to int8 or int4 while loading; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
-        '--kv-cache-dtype[of the KV cache\: auto (as dtype), f32, bf16 or f16; f8e4m3 on a GPU]:DTYPE:(auto f32 bf16 f16 f8e4m3)' \
-        '--quantize-group-size[columns that share a scale\: 32, 64 and so on to 256; default 128 for int8, 32 for int4]:N: ' \
-        '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda or reference]:NAME:(auto cpu cuda reference)' \
-        '--num-shard[ranks that share the model\: GPUs, or threads of the processor]:N: ' \
-        '--cuda-memory-fraction[of the memory that is free on a GPU, above 0 and at most 1]:X: ' \
-        '--deterministic[bits of an answer never depend on its batch; slower on a GPU, always so on the CPU]' \
+        '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \
+        '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \
+        '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
+        '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
+        '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 32 for int4]:N: ' \
+        '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
+        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave]:SIZE: ' \
+        '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
+        '--max-running[sequences in a step; each costs a slot of the device'\''s table]:N: ' \
+        '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace]:N: ' \
+        '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
+        '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
+        '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
+        '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together; above 0, at most 1]:X: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

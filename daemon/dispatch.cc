@@ -141,25 +141,7 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
 ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked) {
   ModelOptions options = settings.model;
   options.model = asked.model;
-  options.load_format = asked.load_format.value_or("auto");
-  if (asked.tokenizer_config) options.tokenizer_config = *asked.tokenizer_config;
-  if (asked.dtype) options.dtype = *asked.dtype;
-  if (asked.quantize) options.quantize = *asked.quantize;
-  if (asked.quantize_group_size) {
-    options.quantize_group_size = static_cast<int32_t>(*asked.quantize_group_size);
-  }
-  if (asked.kv_cache_dtype) options.kv_cache_dtype = *asked.kv_cache_dtype;
-  if (asked.kv_cache_memory) options.kv_cache_bytes = *asked.kv_cache_memory;
-  const auto take = [](const std::optional<int64_t>& given, auto& setting) {
-    if (given) setting = static_cast<int32_t>(*given);
-  };
-  take(asked.max_total_tokens, options.max_total_tokens);
-  take(asked.max_running, options.max_running);
-  take(asked.max_batch_tokens, options.max_batch_tokens);
-  take(asked.num_shard, options.num_shard);
-  if (asked.backend) options.backend = *asked.backend;
-  if (asked.deterministic) options.deterministic = *asked.deterministic;
-  if (asked.cuda_memory_fraction) options.cuda_memory_fraction = *asked.cuda_memory_fraction;
+  asked.settings.apply_to(options);
   return options;
 }
 

@@ -43,9 +43,9 @@ int run_daemon(int argc, char** argv) {
   std::vector<std::string> values(rows.size());
   std::vector<CLI::Option*> added;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::string flag = "--" + std::string(rows[i].flag);
-    const std::string help(rows[i].help);
-    if (rows[i].is_switch) {
+    const std::string flag = "--" + std::string(rows[i].name);
+    const std::string help = tgi::ipc::setting_help(rows[i]);
+    if (rows[i].is_switch()) {
       added.push_back(app.add_flag(flag, help));
     } else {
       added.push_back(
@@ -72,7 +72,7 @@ int run_daemon(int argc, char** argv) {
   std::vector<tgi::daemon::GivenFlag> given;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (added[i]->count() == 0) continue;
-    given.push_back({std::string(rows[i].flag), rows[i].is_switch ? "1" : values[i]});
+    given.push_back({std::string(rows[i].name), rows[i].is_switch() ? "1" : values[i]});
   }
   const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
   if (probe) {

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
-
 #include "base/error.h"
 #include "base/manual/completions.h"
 #include "base/manual/man_page.h"
 #include "daemon/options.h"
+#include "ipc/setting.h"
 
 namespace tgi::daemon {
 namespace {
@@ -21,15 +20,13 @@ constexpr std::string_view kDetails =
     "Each option can also be given in the environment; a flag wins.";
 
 OptionDoc describe_row(const OptionRow& row) {
-  OptionDoc doc{.names = {fmt::format("--{}", row.flag)},
+  OptionDoc doc{.names = {fmt::format("--{}", row.name)},
                 .value = std::string(row.value_name),
-                .choices = {},
-                .help = std::string(row.help),
+                .choices = {row.choices.begin(), row.choices.end()},
+                .help = ipc::setting_help(row),
                 .note = fmt::format(". Environment: {}.", environment_name(row)),
                 .group = "Options"};
-  std::istringstream choices{std::string(row.choices)};
-  for (std::string choice; choices >> choice;) doc.choices.push_back(choice);
-  if (row.flag != "socket" && !row.is_switch) {
+  if (row.name != "socket" && !row.is_switch()) {
     const std::string value = row.get(Options());
     doc.note += fmt::format(" Default: {}.", value.empty() ? "none" : value);
   }

@@ -25,11 +25,11 @@ OrderedJson left_out_json(const std::vector<LeftOutKernels>& left_out) {
   return out;
 }
 
-OrderedJson probe_backend(const std::string& name, const ModelOptions& options) {
-  const bool is_plugin = name != "cpu";
-  OrderedJson out = {{"name", name}, {"plugin", is_plugin ? plugin_path(name) : ""}};
+OrderedJson probe_backend(const BackendRow& row, const ModelOptions& options) {
+  OrderedJson out = {{"name", row.name},
+                     {"plugin", row.is_plugin ? plugin_path(std::string(row.name)) : ""}};
   try {
-    Backend& backend = find_backend(name);
+    Backend& backend = row.find();
     const int num_devices = backend.num_devices();
     const DType dtype = backend.automatic_dtype(DType::kBF16);
     const MatmulSpeed speed =
@@ -38,7 +38,7 @@ OrderedJson probe_backend(const std::string& name, const ModelOptions& options) 
     out["device"] = speed.device.description;
     out["isa"] = speed.device.isa;
     out["left_out"] = left_out_json(speed.device.left_out);
-    if (is_plugin) out["num_devices"] = num_devices;
+    if (row.is_plugin) out["num_devices"] = num_devices;
     out["num_threads"] = speed.device.num_threads;
     out["memory_bytes"] = speed.device.memory_bytes;
     out["dtype"] = speed.dtype;
@@ -59,8 +59,8 @@ OrderedJson probe_machine(std::string_view commit, const ModelOptions& options) 
                      {"commit", commit},
                      {"backend_abi", kBackendAbi},
                      {"backends", OrderedJson::array()}};
-  for (const char* name : {"cpu", "cuda"}) {
-    out["backends"].push_back(probe_backend(name, options));
+  for (const BackendRow& row : backends()) {
+    if (!row.is_reference) out["backends"].push_back(probe_backend(row, options));
   }
   return out;
 }

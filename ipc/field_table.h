@@ -62,8 +62,6 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>();
 template <>
 std::span<const Field<GenerateRequest>> fields<GenerateRequest>();
 template <>
-std::span<const Field<LoadParams>> fields<LoadParams>();
-template <>
 std::span<const Field<TokenizeParams>> fields<TokenizeParams>();
 template <>
 std::span<const Field<TokenInfo>> fields<TokenInfo>();
@@ -240,14 +238,11 @@ inline void require_object(const OrderedJson& json, const std::string& path) {
   if (!json.is_object()) fail_type(path.empty() ? "the document" : path, "an object", json);
 }
 
-// Throws naming the first member of `json` that no table knows.
-template <typename... T>
-void refuse_unknown(const OrderedJson& json, const std::string& path) {
-  std::vector<std::string_view> known;
-  const auto collect = [&](const auto& table) {
-    for (const auto& field : table) known.push_back(field.name);
-  };
-  (collect(fields<T>()), ...);
+// Throws naming the first member of `json` that is not known.
+template <typename Name>
+void refuse_others(const OrderedJson& json,
+                   const std::vector<Name>& known,
+                   const std::string& path) {
   for (const auto& item : json.items()) {
     bool found = false;
     for (const std::string_view name : known) found = found || name == item.key();
@@ -256,6 +251,17 @@ void refuse_unknown(const OrderedJson& json, const std::string& path) {
                  fmt::format("unknown field; known are {}", fmt::join(known, ", ")));
     }
   }
+}
+
+// The same of what no table knows.
+template <typename... T>
+void refuse_unknown(const OrderedJson& json, const std::string& path) {
+  std::vector<std::string_view> known;
+  const auto collect = [&](const auto& table) {
+    for (const auto& field : table) known.push_back(field.name);
+  };
+  (collect(fields<T>()), ...);
+  refuse_others(json, known, path);
 }
 
 template <typename T>

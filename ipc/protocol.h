@@ -27,6 +27,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "ipc/model_settings.h"
 
 namespace tgi::ipc {
 
@@ -179,22 +180,9 @@ struct ProgressEvent {
   std::optional<double> seconds_left{};  // where it can be told
 };
 
-struct LoadParams {                               // what is absent stays as the daemon was started
-  std::string model;                              // a folder, or "demo"
-  std::optional<std::string> load_format{};       // "auto" or "dummy"
-  std::optional<std::string> tokenizer_config{};  // a file with another chat template
-  std::optional<std::string> dtype{};             // "auto", "f32", "bf16", "f16"
-  std::optional<std::string> quantize{};          // "none", "int8", "int4", or a storage format
-  std::optional<int64_t> quantize_group_size{};   // columns that share a scale; 0: the default
-  std::optional<std::string> kv_cache_dtype{};    // "auto", "f32", "bf16", "f16"
-  std::optional<int64_t> kv_cache_memory{};       // bytes
-  std::optional<int64_t> max_total_tokens{};      // of one request
-  std::optional<int64_t> max_running{};           // sequences in a step
-  std::optional<int64_t> max_batch_tokens{};      // token rows in a step
-  std::optional<std::string> backend{};           // "auto", "cpu", "cuda", "reference"
-  std::optional<int64_t> num_shard{};             // ranks that share the model
-  std::optional<bool> deterministic{};
-  std::optional<double> cuda_memory_fraction{};  // of a GPU's free memory
+struct LoadParams {
+  std::string model;  // a folder, or "demo"
+  GivenSettings settings{};
 };
 
 struct MemoryPlan {  // bytes, of all ranks together

@@ -46,16 +46,6 @@ void check_one_of(const std::string& names, std::initializer_list<bool> given) {
   if (count != 1) fail_field(names, fmt::format("expected exactly one of them, got {}", count));
 }
 
-void check_choice(const std::optional<std::string>& value,
-                  const std::string& path,
-                  std::initializer_list<std::string_view> choices) {
-  if (!value) return;
-  for (const std::string_view choice : choices) {
-    if (*value == choice) return;
-  }
-  fail_field(path, fmt::format("expected one of {}, got {}", fmt::join(choices, ", "), *value));
-}
-
 }  // namespace
 
 template <>
@@ -120,29 +110,6 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
 }
 
 template <>
-std::span<const Field<LoadParams>> fields<LoadParams>() {
-  static constexpr std::array kFields = {
-      field<&LoadParams::model>("model", {.required = true}),
-      field<&LoadParams::load_format>("load_format"),
-      field<&LoadParams::tokenizer_config>("tokenizer_config"),
-      field<&LoadParams::quantize>("quantize"),
-      field<&LoadParams::quantize_group_size>("quantize_group_size", {.low = 0, .high = 256}),
-      field<&LoadParams::kv_cache_dtype>("kv_cache_dtype"),
-      field<&LoadParams::kv_cache_memory>("kv_cache_memory", {.low = 1}),
-      field<&LoadParams::max_total_tokens>("max_total_tokens", {.low = 2, .high = INT32_MAX}),
-      field<&LoadParams::max_running>("max_running", {.low = 1, .high = INT32_MAX}),
-      field<&LoadParams::max_batch_tokens>("max_batch_tokens", {.low = 1, .high = INT32_MAX}),
-      field<&LoadParams::dtype>("dtype"),
-      field<&LoadParams::backend>("backend"),
-      field<&LoadParams::num_shard>("num_shard", {.low = 1, .high = INT32_MAX}),
-      field<&LoadParams::deterministic>("deterministic"),
-      field<&LoadParams::cuda_memory_fraction>("cuda_memory_fraction",
-                                               {.low = 0, .high = 1, .above_low = true}),
-  };
-  return kFields;
-}
-
-template <>
 std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
   static constexpr std::array kFields = {
       field<&TokenizeParams::prompt>("prompt"),
@@ -199,18 +166,24 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
 }
 
 OrderedJson to_json(const LoadParams& params) {
-  return write_value(params);
+  OrderedJson out = {{"model", params.model}};
+  params.settings.write(out);
+  return out;
 }
 
 LoadParams load_params_from_json(const OrderedJson& params) {
-  auto out = from_params<LoadParams>(params);
+  require_object(params, "params");
+  std::vector<std::string> known = {"model"};
+  for (const ModelSetting& row : model_settings()) {
+    if (row.is_of_load()) known.push_back(field_name(row.name));
+  }
+  refuse_others(params, known, "");
+  LoadParams out;
+  const auto model = params.find("model");
+  if (model == params.end() || model->is_null()) fail_field("model", "missing");
+  read_value(*model, "model", {}, out.model);
   if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
-  check_choice(out.load_format, "load_format", {"auto", "dummy"});
-  check_choice(out.quantize, "quantize",
-               {"none", "int8", "int4", "compressed-tensors", "gptq", "awq", "fp8"});
-  check_choice(out.dtype, "dtype", {"auto", "f32", "bf16", "f16"});
-  check_choice(out.backend, "backend", {"auto", "cpu", "cuda", "reference"});
-  check_choice(out.kv_cache_dtype, "kv_cache_dtype", {"auto", "f32", "bf16", "f16", "f8e4m3"});
+  out.settings.read(params);
   return out;
 }
 

@@ -25,6 +25,7 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .num_threads = pool_.num_threads(),
            .memory_bytes = available_memory_bytes() / options.world_size,
            .activation_dtype = DType::kF32,
+           .keeps_stored_integers = true,
            .left_out = std::move(left_out)};
 }
 

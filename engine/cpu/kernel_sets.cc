@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "base/log.h"
 #include "engine/cpu/amx.h"
 #include "engine/cpu/cpu_backend.h"
@@ -54,6 +56,11 @@ constexpr KernelSet kSets[] = {
 #endif
     {"generic", [] { return true; }, generic_kernels},
 };
+
+#if defined(__x86_64__)
+static_assert(std::ranges::equal(kSets, kCpuIsaNames, {}, &KernelSet::name),
+              "base/known_names.h lists the instruction sets that there are kernels for");
+#endif
 
 std::vector<std::string_view> names_of(std::span<const KernelSet> sets, bool only_available) {
   std::vector<std::string_view> names;

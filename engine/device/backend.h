@@ -41,6 +41,7 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;  // that the plan of this rank may use in all
   DType activation_dtype = DType::kF32;
   bool makes_random_matrices = false;  // takes WeightPart.random
+  bool keeps_stored_integers = false;  // of quantised checkpoints: has kernels for them
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   int32_t max_top_tokens =
@@ -287,7 +288,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 8;
+inline constexpr int kBackendAbi = 9;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -58,21 +58,29 @@ EncodedLayer LayerQuantizer::quantize(int32_t layer,
                                       LayerTensors& tensors,
                                       const LayerRunner::HiddenStates& states) {
   EncodedLayer out;
-  if (options_.encoder->name == "gptq") {
-    run_gptq(layer, weights, tensors, states, out);
-  } else if (options_.encoder->name == "awq") {
-    run_awq(layer, weights, tensors, states, out);
-  } else {
-    for (const LayerLinear& linear : kLayerLinears) {
-      replace(
-          linear, weights, tensors,
-          [&](FloatMatrix& w) {
-            return round_to_nearest(w, {}, code_options(w.cols), options_.num_threads);
-          },
-          out);
-    }
+  switch (options_.encoder->method) {
+    case QuantizeMethod::kNearest:
+      run_nearest(weights, tensors, out);
+      break;
+    case QuantizeMethod::kGptq:
+      run_gptq(layer, weights, tensors, states, out);
+      break;
+    case QuantizeMethod::kAwq:
+      run_awq(layer, weights, tensors, states, out);
+      break;
   }
   return out;
+}
+
+void LayerQuantizer::run_nearest(LayerWeights& weights, LayerTensors& tensors, EncodedLayer& out) {
+  for (const LayerLinear& linear : kLayerLinears) {
+    replace(
+        linear, weights, tensors,
+        [&](FloatMatrix& w) {
+          return round_to_nearest(w, {}, code_options(w.cols), options_.num_threads);
+        },
+        out);
+  }
 }
 
 void LayerQuantizer::replace(const LayerLinear& linear,

@@ -46,6 +46,7 @@ class LayerQuantizer {
                LayerTensors& tensors,
                const QuantizeMatrix& quantize,
                EncodedLayer& out);
+  void run_nearest(LayerWeights& weights, LayerTensors& tensors, EncodedLayer& out);
   void run_gptq(int32_t layer,
                 LayerWeights& weights,
                 LayerTensors& tensors,

@@ -53,7 +53,7 @@ void check_options(const QuantizeOptions& options, const WeightEncoder& encoder)
     throw Error(Code::kInvalidArgument,
                 fmt::format("damping must be above 0 and below 1, got {}", options.damping));
   }
-  if (options.act_order && encoder.name != "gptq") {
+  if (options.act_order && encoder.method != QuantizeMethod::kGptq) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("act order is of gptq alone, not of {}", encoder.name));
   }
@@ -90,7 +90,7 @@ class Run {
         encoder_(find_weight_encoder(options_.format)),
         source_((check_options(options_, encoder_), model), checkpoint),
         settings_({.group_size = resolve_group_size(options_, encoder_, source_),
-                   .asymmetric = encoder_.name == "awq",
+                   .asymmetric = encoder_.writes_zero_points,
                    .dense_modules = {"lm_head"},
                    .damping = options_.damping,
                    .act_order = options_.act_order}),
@@ -197,7 +197,7 @@ QuantizeResult quantize_checkpoint(const QuantizeJob& job,
 QuantizeResult quantize_model(const QuantizeJob& job) {
   return made_of_intact(job.files, [&] {
     const LoadedConfig model = load_model_config(job.files);
-    if (model.weight_format->name != "dense") {
+    if (model.weight_format->is_quantised) {
       throw Error(
           Code::kInvalidArgument,
           fmt::format("{} is quantised already (as {}); quantize the model that it was made "

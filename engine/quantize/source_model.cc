@@ -23,7 +23,7 @@ float load_element(const std::byte* from, DType dtype) {
 }
 
 const LoadedConfig& require_dense(const LoadedConfig& model) {
-  if (model.weight_format->name == "dense") return model;
+  if (!model.weight_format->is_quantised) return model;
   throw Error(Code::kInvalidArgument,
               fmt::format("the checkpoint is quantised already (as {}); quantize the model that it "
                           "was made from",

@@ -2,12 +2,15 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "base/error.h"
 #include "base/files/paths.h"
+#include "base/known_names.h"
 #include "base/log.h"
 #include "engine/cpu/cpu_backend.h"
 
@@ -63,29 +66,29 @@ Backend& automatic_backend() {
   return backend;
 }
 
-struct BackendRow {
-  std::string_view name;
-  Backend& (*find)();
-};
+constexpr auto kBackends = std::to_array<BackendRow>({
+    {.name = "cpu", .is_plugin = false, .is_reference = false, .find = cpu_backend},
+    {.name = "cuda", .is_plugin = true, .is_reference = false, .find = cuda_backend},
+    {.name = "reference", .is_plugin = false, .is_reference = true, .find = reference_backend},
+});
 
-constexpr std::array<BackendRow, 4> kBackends = {{
-    {"auto", automatic_backend},
-    {"cpu", cpu_backend},
-    {"cuda", cuda_backend},
-    {"reference", reference_backend},
-}};
+static_assert(std::ranges::equal(kBackends, kBackendNames, {}, &BackendRow::name),
+              "base/known_names.h lists the backends that there are");
 
 }  // namespace
 
+std::span<const BackendRow> backends() {
+  return kBackends;
+}
+
 Backend& find_backend(std::string_view name) {
-  std::string known;
+  if (name == "auto") return automatic_backend();
   for (const BackendRow& row : kBackends) {
     if (row.name == name) return row.find();
-    known += known.empty() ? "" : ", ";
-    known += row.name;
   }
   throw Error(Code::kInvalidArgument,
-              fmt::format("backend \"{}\" is not known; there are: {}", name, known));
+              fmt::format("backend \"{}\" is not known; there are: auto, {}", name,
+                          fmt::join(kBackendNames, ", ")));
 }
 
 }  // namespace tgi

@@ -38,7 +38,7 @@ constexpr std::array<PlannedDType, 4> kPlannedDTypes = {{
 
 // A quantised checkpoint keeps its own integers, and the rest in what nobody has to ask for.
 std::vector<PlannedDType> planned_dtypes(const LoadedConfig& model, const Backend& backend) {
-  if (model.weight_format->name == "dense") return {kPlannedDTypes.begin(), kPlannedDTypes.end()};
+  if (!model.weight_format->is_quantised) return {kPlannedDTypes.begin(), kPlannedDTypes.end()};
   return {{model.weight_format->name, backend.automatic_dtype(model.config.checkpoint_dtype),
            Quantization::kNone}};
 }
@@ -57,7 +57,8 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
                           const ModelOptions& options,
                           Backend& backend) {
   // It only answers how large things would be; that depends on its threads.
-  const auto device = backend.make_device({.dtype = row.dtype, .num_threads = options.num_threads});
+  const auto device =
+      backend.make_device({.dtype = row.dtype, .num_threads = options.num_threads.value_or(0)});
   ipc::DTypePlan out;
   out.dtype = row.name;
   out.weights =

@@ -3,9 +3,11 @@
 #include "engine/runtime/prepared_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
+#include "base/known_names.h"
 #include "base/log.h"
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
@@ -15,55 +17,42 @@
 namespace tgi {
 namespace {
 
-DType resolve_dtype(std::string_view setting, std::string_view name, DType automatic) {
-  if (name == "auto") return automatic;
-  if (const auto dtype = dtype_from_name(name)) return *dtype;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("{} \"{}\" is not known; use auto, f32, bf16 or f16", setting, name));
-}
-
-DType weight_dtype(const ModelOptions& options, const ModelConfig& config) {
-  const Backend& backend = find_backend(options.backend);
-  return resolve_dtype("dtype", options.dtype, backend.automatic_dtype(config.checkpoint_dtype));
-}
-
-DType cache_dtype(const ModelOptions& options, DType weights) {
-  if (options.kv_cache_dtype == "f8e4m3") return DType::kF8E4M3;
-  return resolve_dtype("kv cache dtype", options.kv_cache_dtype, weights);
+// REQUIRES: a name that the table of settings allows.
+DType dtype_of(std::string_view name, DType automatic) {
+  for (const DType dtype : kDTypes) {
+    if (dtype_name(dtype) == name) return dtype;
+  }
+  TGI_CHECK(name == "auto");
+  return automatic;
 }
 
 // The name of a storage format is no order but a claim about the checkpoint, as TGI's users make
 // it.
 void check_format_claim(const ModelOptions& options, const LoadedConfig& model) {
   if (options.quantize == model.weight_format->name) return;
-  const bool is_dense = model.weight_format->name == "dense";
+  const bool is_quantised = model.weight_format->is_quantised;
   throw Error(Code::kInvalidArgument,
               fmt::format("quantize {}: the checkpoint is {}; {}", options.quantize,
-                          is_dense ? "not quantised" : model.weight_format->name,
-                          is_dense ? "use int8 or int4 to round it while loading, or make such a "
-                                     "checkpoint with `tgi quantize`"
-                                   : "leave quantize out"));
+                          is_quantised ? model.weight_format->name : "not quantised",
+                          is_quantised ? "leave quantize out"
+                                       : "use int8 or int4 to round it while loading, or make such "
+                                         "a checkpoint with `tgi quantize`"));
 }
 
 Quantization resolve_quantization(const ModelOptions& options, const LoadedConfig& model) {
   for (const WeightFormat* format : weight_formats()) {
-    if (format->name == "dense" || options.quantize != format->name) continue;
+    if (!format->is_quantised || options.quantize != format->name) continue;
     check_format_claim(options, model);
     return Quantization::kNone;
   }
-  for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
-    if (options.quantize != quantization_name(kind)) continue;
-    if (kind == Quantization::kNone && options.quantize_group_size != 0) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("quantize group size {} is given, but quantize is none; use int8 or "
-                              "int4",
-                              options.quantize_group_size));
-    }
-    return kind;
+  const auto kind = quantization_from_name(options.quantize);
+  TGI_CHECK(kind.has_value());  // the table of settings allows no other
+  if (*kind == Quantization::kNone && options.quantize_group_size != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("quantize group size {} is given, but quantize is none; use one of {}",
+                            options.quantize_group_size, fmt::join(kRoundingNames, ", ")));
   }
-  throw Error(
-      Code::kInvalidArgument,
-      fmt::format("quantize \"{}\" is not known; use none, int8 or int4", options.quantize));
+  return *kind;
 }
 
 LoadWeightsOptions load_weights_options(const ModelOptions& options,
@@ -73,28 +62,6 @@ LoadWeightsOptions load_weights_options(const ModelOptions& options,
           .quantization = resolve_quantization(options, model),
           .group_size = options.quantize_group_size,
           .world_size = options.num_shard};
-}
-
-void check_options(const ModelOptions& options) {
-  const auto positive = [](std::string_view name, int64_t value) {
-    if (value < 1)
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{} must be at least 1, got {}", name, value));
-  };
-  positive("max_running", options.max_running);
-  positive("max_batch_tokens", options.max_batch_tokens);
-  positive("max_waiting", options.max_waiting);
-  positive("max_total_tokens", options.max_total_tokens.value_or(2) - 1);
-  if (!(options.cuda_memory_fraction > 0 && options.cuda_memory_fraction <= 1)) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("cuda_memory_fraction must be above 0 and at most 1, got {}",
-                            options.cuda_memory_fraction));
-  }
-  if (options.load_format != "auto" && options.load_format != "dummy") {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("load format \"{}\" is not known; use auto or dummy", options.load_format));
-  }
 }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelOptions& options,
@@ -155,10 +122,11 @@ void read_texts(PreparedModel& model) {
 void settle_storage(PreparedModel& model) {
   const ModelOptions& options = model.options;
   LoadRanksOptions& ranks = model.ranks;
-  const DType dtype = weight_dtype(options, model.loaded.config);
+  const DType dtype =
+      dtype_of(options.dtype, model.backend->automatic_dtype(model.loaded.config.checkpoint_dtype));
   ranks.weights = load_weights_options(options, model.loaded, dtype);
   check_quantization(model.loaded, ranks.weights);
-  ranks.kv_dtype = cache_dtype(options, dtype);
+  ranks.kv_dtype = dtype_of(options.kv_cache_dtype, dtype);
   const bool is_rounded = ranks.weights.quantization != Quantization::kNone;
   model.backend->check_storage(
       is_rounded ? MatrixStorage(ranks.weights.quantization, effective_group_size(ranks.weights))
@@ -175,7 +143,7 @@ DeviceOptions device_options(const ModelOptions& options, DType dtype) {
           .memory_fraction = options.cuda_memory_fraction,
           .cache_dir = cache_dir(),
           .cpu_isa = options.cpu_isa,
-          .num_threads = options.num_threads,
+          .num_threads = options.num_threads.value_or(0),
           .pin_threads = options.pin_threads};
 }
 
@@ -189,7 +157,7 @@ OpenCheckpoint PreparedModel::open_checkpoint_of() const {
 
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   const auto started = Clock::now();
-  check_options(options);
+  ipc::check_model_settings(options);
   auto model = std::make_unique<PreparedModel>();
   model->options = options;
   model->backend = &find_backend(options.backend);

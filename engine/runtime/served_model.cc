@@ -42,11 +42,9 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.quantize_group_size = effective_group_size(how);
   const HeldWeights held = held_weights(loaded, how);
   if (!held.types.empty()) {
-    // Only the cpu backend has kernels for a checkpoint's own integers.
-    const bool holds_integers = ranks.backend == "cpu";
     facts.quantize = loaded.weight_format->name;
-    facts.quantize_held = holds_integers ? held.types : facts.dtype;
-    facts.quantize_group_size = holds_integers ? held.group_size : 0;
+    facts.quantize_held = ranks.keeps_stored_integers ? held.types : facts.dtype;
+    facts.quantize_group_size = ranks.keeps_stored_integers ? held.group_size : 0;
   }
   facts.kv_cache_dtype = dtype_name(prepared->ranks.kv_dtype);
   facts.backend = ranks.backend;
@@ -63,9 +61,9 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.max_total_tokens = plan.max_total_tokens;
   facts.max_running = options.max_running;
   facts.max_batch_tokens = options.max_batch_tokens;
-  facts.max_best_of = options.limits.max_best_of;
-  facts.max_stop_sequences = options.limits.max_stop_sequences;
-  facts.max_top_n_tokens = options.limits.max_top_n_tokens;
+  facts.max_best_of = options.max_best_of;
+  facts.max_stop_sequences = options.max_stop_sequences;
+  facts.max_top_n_tokens = options.max_top_n_tokens;
   facts.block_size = block_size;
   facts.num_blocks = plan.num_blocks;
   facts.kv_bytes_per_token = ranks.block_bytes / block_size;
@@ -76,9 +74,11 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                   .workspace = ranks.workspace_bytes,
                   .available = ranks.available_bytes};
 
-  Limits limits = options.limits;
-  limits.max_total_tokens = plan.max_total_tokens;
-  limits.max_logit_bias = ranks.max_logit_bias;
+  const Limits limits{.max_total_tokens = plan.max_total_tokens,
+                      .max_best_of = options.max_best_of,
+                      .max_stop_sequences = options.max_stop_sequences,
+                      .max_top_n_tokens = options.max_top_n_tokens,
+                      .max_logit_bias = ranks.max_logit_bias};
   model->max_top_tokens_ = ranks.max_top_tokens;
   model->intake_ = std::make_unique<Intake>(
       limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,

@@ -2,6 +2,7 @@
 // running. Made on any thread, takes seconds; afterwards every method is safe from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -10,40 +11,13 @@
 #include "engine/runtime/engine.h"
 #include "engine/runtime/intake.h"
 #include "engine/text/chat_template.h"
+#include "ipc/model_settings.h"
 #include "ipc/protocol.h"
 
 namespace tgi {
 
-struct ModelOptions {
+struct ModelOptions : ipc::ModelSettings {
   std::string model = "demo";        // a folder, or "demo" for the one inside the executable
-  std::string tokenizer_config;      // a file in place of the model's for the chat template; or ""
-  std::string load_format = "auto";  // "auto", or "dummy": random weights from config.json alone
-  std::string dtype =
-      "auto";  // of the weights in memory: "auto" (the checkpoint's), "f32", "bf16", "f16"
-  // "none", "int8", "int4": the layers' matrices, while loading; or the name of a storage format,
-  // which the checkpoint must then have.
-  std::string quantize = "none";
-  int32_t quantize_group_size = 0;      // 0: the default of the kind
-  std::string kv_cache_dtype = "auto";  // "auto" (the weights'), "f32", "bf16", "f16"
-  std::string backend = "auto";  // "auto": cuda where there is a GPU, else cpu; "cuda", "cpu",
-                                 // "reference": plain double-precision loops
-  int32_t num_shard = 1;         // ranks that share the model by tensor parallelism
-  // Bits of an answer don't depend on the batch; the cpu backend is so always.
-  bool deterministic = false;
-  double cuda_memory_fraction = 0.9;  // of a GPU's free memory, for the plan
-  std::string cpu_isa = "auto";       // "auto", or one of available_isas()
-  int32_t num_threads = 0;            // of all ranks; 0: one per physical core this process may
-                                      // use
-  bool pin_threads = false;           // each to one processor
-  int32_t max_running = 64;           // sequences in a step
-  int32_t max_batch_tokens = 512;     // token rows in a step
-  double target_step_ms =
-      200;  // with decodes running, prefill chunks shrink so that a step stays below; 0: off
-  int32_t max_waiting = 8192;  // requests
-  std::optional<int32_t> max_total_tokens;
-  std::optional<int64_t> kv_cache_bytes;  // of all ranks together
-  std::chrono::milliseconds slow_reader_timeout{30000};
-  Limits limits;                     // max_total_tokens is filled in
   std::function<void()> on_failure;  // as in EngineOptions (optional)
   std::stop_token stop;              // ends a load with kCancelled (optional)
 };

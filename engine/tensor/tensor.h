@@ -12,6 +12,8 @@ namespace tgi {
 
 enum class DType : uint8_t { kF32, kF16, kBF16, kF8E4M3 };  // the last: of a KV cache only
 
+inline constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3};
+
 constexpr size_t dtype_size(DType dtype) {
   return dtype == DType::kF32 ? 4 : dtype == DType::kF8E4M3 ? 1 : 2;
 }
@@ -30,6 +32,7 @@ constexpr std::string_view dtype_name(DType dtype) {
   return "unknown";
 }
 
+// Of weights, also as config.json spells them.
 constexpr std::optional<DType> dtype_from_name(std::string_view name) {
   if (name == "f32" || name == "float32") return DType::kF32;
   if (name == "f16" || name == "float16") return DType::kF16;

@@ -1,42 +1,39 @@
 #include "engine/weights/weight_encoder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
+#include "base/known_names.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
 
-extern const WeightEncoder kInt8Encoder;
-extern const WeightEncoder kInt4Encoder;
-extern const WeightEncoder kGptqEncoder;
-extern const WeightEncoder kAwqEncoder;
-extern const WeightEncoder kFp8Encoder;
-
 namespace {
 
-constexpr std::array kEncoders = {
-    &kInt8Encoder, &kInt4Encoder, &kGptqEncoder, &kAwqEncoder, &kFp8Encoder,
-};
+template <size_t... kIndex>
+auto all_encoders(std::index_sequence<kIndex...>) {
+  return std::array{&weight_encoder<Literal(kEncoderNames[kIndex])>()...};
+}
 
 }  // namespace
 
 std::span<const WeightEncoder* const> weight_encoders() {
+  static const auto kEncoders = all_encoders(std::make_index_sequence<kEncoderNames.size()>());
   return kEncoders;
 }
 
 const WeightEncoder& find_weight_encoder(std::string_view name) {
-  std::string known;
-  for (const WeightEncoder* encoder : kEncoders) {
+  for (const WeightEncoder* encoder : weight_encoders()) {
     if (encoder->name == name) return *encoder;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", encoder->name);
   }
-  throw Error(Code::kInvalidArgument,
-              fmt::format("format \"{}\" is not known; use one of {}", name, known));
+  throw Error(Code::kInvalidArgument, fmt::format("format \"{}\" is not known; use one of {}", name,
+                                                  fmt::join(kEncoderNames, ", ")));
 }
 
 float stored_scale(const WeightEncoder& encoder, DType model_dtype, float scale) {

@@ -1,6 +1,6 @@
 // The other direction of weight_format.h: a quantised matrix as the arrays of a storage format, and
-// what config.json says about them. One constexpr per name of `tgi quantize --format`, in
-// engine/weights/formats/NAME_encode.cc, and one line in weight_encoder.cc.
+// what config.json says about them. One specialisation of weight_encoder for each name of `tgi
+// quantize --format`, in engine/weights/formats/NAME_encode.cc, and its name in base/known_names.h.
 //
 // What is written is what transformers reads: compressed-tensors for int8, int4 and fp8; the
 // layouts of AutoGPTQ and of AutoAWQ ("gemm") for gptq and awq.
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/literal.h"
 #include "engine/tensor/tensor.h"
 #include "engine/weights/grouped_matrix.h"
 
@@ -46,6 +47,13 @@ struct EncodedModel {
   bool act_order = false;  // gptq, for the record: groups are contiguous all the same
 };
 
+// How codes are chosen (engine/quantize).
+enum class QuantizeMethod : uint8_t {
+  kNearest,  // each weight by itself
+  kGptq,     // column by column, the error of one made good in the next
+  kAwq,      // to nearest, after columns that matter more were scaled up
+};
+
 struct WeightEncoder {
   std::string_view name;       // "int4"
   std::string_view storage;    // for people: "compressed-tensors pack-quantized"
@@ -53,6 +61,8 @@ struct WeightEncoder {
   bool takes_floats;           // encode_floats is there, and not encode
   bool per_row_scales;         // group_size may be == cols
   bool asymmetric;             // may have zero points
+  QuantizeMethod method;       // how `tgi quantize` chooses the codes
+  bool writes_zero_points;     // `tgi quantize` gives it groups with zero points
   int32_t default_group_size;  // 0: a scale per row
   // transformers puts arrays of this format into modules that hold their weight transposed (Conv1D)
   // too, and not into Linear ones only: what it does not replace it fills with random numbers.
@@ -81,6 +91,11 @@ struct WeightEncoder {
   Json (*quantization_config)(const EncodedModel& model);
 };
 
+// That of the name: a specialisation for each name of kEncoderNames.
+template <Literal kName>
+const WeightEncoder& weight_encoder();
+
+// As kEncoderNames.
 std::span<const WeightEncoder* const> weight_encoders();
 
 // By name. Throws kInvalidArgument listing the known ones.

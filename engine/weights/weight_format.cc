@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
+#include "base/known_names.h"
 
 namespace tgi {
 
-extern const WeightFormat kDenseFormat;
-extern const WeightFormat kCompressedTensorsFormat;
-extern const WeightFormat kGptqFormat;
-extern const WeightFormat kAwqFormat;
-extern const WeightFormat kFp8Format;
-
 namespace {
 
-constexpr std::array kFormats = {
-    &kDenseFormat, &kCompressedTensorsFormat, &kGptqFormat, &kAwqFormat, &kFp8Format,
-};
+template <size_t... kIndex>
+auto all_formats(std::index_sequence<kIndex...>) {
+  return std::array{&weight_format<"dense">(),
+                    &weight_format<Literal(kWeightFormatNames[kIndex])>()...};
+}
 
 std::string quant_method(const JsonReader& config) {
   const JsonReader quantization = config.object("quantization_config");
@@ -30,12 +28,13 @@ std::string quant_method(const JsonReader& config) {
 }  // namespace
 
 std::span<const WeightFormat* const> weight_formats() {
+  static const auto kFormats = all_formats(std::make_index_sequence<kWeightFormatNames.size()>());
   return kFormats;
 }
 
 const WeightFormat& find_weight_format(const JsonReader& config) {
   std::string known;
-  for (const WeightFormat* format : kFormats) {
+  for (const WeightFormat* format : weight_formats()) {
     if (format->claims(config)) return *format;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", format->name);
   }

@@ -1,5 +1,5 @@
 // How the matrices of a checkpoint are stored: plainly, or in one of the quantised formats. A
-// format is one constexpr in engine/weights/formats/ and one line in weight_format.cc; neither the
+// format is one file in engine/weights/formats/ and its name in base/known_names.h; neither the
 // model nor the loader knows which one is in use.
 //
 // A device sees one of two forms (engine/tensor/weight.h): a quantised matrix reaches it as
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/literal.h"
 #include "engine/tensor/weight.h"
 #include "engine/weights/checkpoint.h"
 
@@ -58,6 +59,7 @@ struct WeightProblems {
 
 struct WeightFormat {
   std::string_view name;
+  bool is_quantised = true;
 
   // Whether config.json (by its quantization_config) asks for this format. Throws kUnsupported or
   // kInvalidArgument when it does, but in a way that can't be loaded: what, and what can.
@@ -93,7 +95,12 @@ struct WeightFormat {
 // devices have kernels for and that divides the stored groups and their offset, or `dtype`.
 MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype);
 
-// All formats, in the order they are asked.
+// The format of that name: a specialisation in its own file, for "dense" and for each name of
+// kWeightFormatNames. A name that no file has a format for does not link.
+template <Literal kName>
+const WeightFormat& weight_format();
+
+// All formats, in the order they are asked: dense, then as kWeightFormatNames.
 std::span<const WeightFormat* const> weight_formats();
 
 // By config.json. Throws kUnsupported naming the quant_method when no format claims it.

@@ -1,5 +1,6 @@
 #include "daemon/options.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -7,15 +8,17 @@
 
 #include "base/error.h"
 #include "daemon/manual.h"
+#include "ipc/model_settings.h"
 #include "tests/catch.h"
+#include "tests/ipc/setting_samples.h"
 
 namespace tgi::daemon {
 
 TEST_CASE("every setting has its own flag, reads its own default and takes it back") {
   std::set<std::string_view> seen;
   for (const OptionRow& row : option_table()) {
-    INFO(row.flag);
-    CHECK(seen.insert(row.flag).second);
+    INFO(row.name);
+    CHECK(seen.insert(row.name).second);
     CHECK_FALSE(row.help.empty());
     Options options;
     const std::string text = row.get(options);
@@ -75,11 +78,38 @@ TEST_CASE("the committed man page and completions of tgid are those of the setti
 
 TEST_CASE("the choices of a setting are taken by it") {
   for (const OptionRow& row : option_table()) {
-    std::istringstream choices{std::string(row.choices)};
-    for (std::string choice; choices >> choice;) {
-      CAPTURE(row.flag, choice);
-      CHECK_NOTHROW(resolve_options({{std::string(row.flag), choice}}));
+    for (const std::string_view choice : row.choices) {
+      CAPTURE(row.name, choice);
+      CHECK_NOTHROW(resolve_options({{std::string(row.name), std::string(choice)}}));
     }
+  }
+}
+
+TEST_CASE("every setting of a model is a flag and a variable of tgid, with the same rule") {
+  const auto rows = option_table();
+  for (const ipc::ModelSetting& setting : ipc::model_settings()) {
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [&](const OptionRow& one) { return one.name == setting.name; });
+    REQUIRE(row != rows.end());
+    const std::string variable = environment_name(*row);
+    const std::string flag(setting.name);
+    CAPTURE(flag);
+    ipc::ModelSettings expected;
+    setting.set(expected, taken_text(setting));
+    CHECK(setting.get(resolve_options({{flag, taken_text(setting)}}).options.model) ==
+          setting.get(expected));
+    ::setenv(variable.c_str(), taken_text(setting).c_str(), 1);
+    const ResolvedOptions resolved = resolve_options({});
+    CHECK(setting.get(resolved.options.model) == setting.get(expected));
+    CHECK_THAT(print_config(resolved), Catch::Contains("(" + variable + ")"));
+    const std::string bad = refused_text(setting);
+    if (!bad.empty()) {
+      const std::string said = "expected " + ipc::allowed_values(setting) + ", got \"" + bad + "\"";
+      CHECK_THROWS_WITH(resolve_options({{flag, bad}}), "--" + flag + ": " + said);
+      ::setenv(variable.c_str(), bad.c_str(), 1);
+      CHECK_THROWS_WITH(resolve_options({}), variable + ": " + said);
+    }
+    ::unsetenv(variable.c_str());
   }
 }
 

@@ -48,7 +48,7 @@ std::string load_error(const DaemonProcess& daemon,
                        const std::function<void(ipc::LoadParams&)>& change) {
   ipc::LoadParams params;
   params.model = "demo";
-  params.backend = "cuda";
+  params.settings.set("backend", "cuda");
   change(params);
   try {
     (void)daemon.client().call(ipc::kLoad, ipc::to_json(params));
@@ -85,21 +85,24 @@ TEST_CASE("what the GPU can't do is refused in its terms, and the model that ser
   const Home home;
   const Environment environment(emulated(home, 1));
   const DaemonProcess daemon(home, small_context("cuda"));
-  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.dtype = "f32"; }),
-             Catch::Contains("bf16 or f16") && Catch::Contains("--dtype bf16"));
-  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.quantize = "int8"; }),
-             Catch::Contains("int8") && Catch::Contains("--backend cpu"));
-  CHECK_THAT(load_error(daemon, [](ipc::LoadParams& params) { params.num_shard = 2; }),
-             Catch::Contains("2") && Catch::Contains("1"));
+  CHECK_THAT(
+      load_error(daemon, [](ipc::LoadParams& params) { params.settings.set("dtype", "f32"); }),
+      Catch::Contains("bf16 or f16") && Catch::Contains("--dtype bf16"));
+  CHECK_THAT(
+      load_error(daemon, [](ipc::LoadParams& params) { params.settings.set("quantize", "int8"); }),
+      Catch::Contains("int8") && Catch::Contains("--backend cpu"));
+  CHECK_THAT(
+      load_error(daemon, [](ipc::LoadParams& params) { params.settings.set("num-shard", "2"); }),
+      Catch::Contains("2") && Catch::Contains("1"));
   CHECK_THAT(load_error(daemon,
                         [](ipc::LoadParams& params) {
-                          params.backend = "cpu";
-                          params.kv_cache_dtype = "f8e4m3";
+                          params.settings.set("backend", "cpu");
+                          params.settings.set("kv-cache-dtype", "f8e4m3");
                         }),
              Catch::Contains("f8e4m3"));
   CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
   CHECK(load_error(daemon, [](ipc::LoadParams& params) {
-          params.kv_cache_dtype = "f8e4m3";
+          params.settings.set("kv-cache-dtype", "f8e4m3");
         }).empty());
   CHECK(daemon.status().model->kv_cache_dtype == "f8e4m3");
   CHECK_FALSE(generate(daemon, "What is tgi?", 4).empty());
@@ -129,9 +132,10 @@ TEST_CASE("too little memory of the GPU says what was planned and what is free")
   values["TGI_EMULATED_GPU_MEMORY"] = "640000000";
   const Environment environment(values);
   const DaemonProcess daemon(home, small_context("auto"));
-  CHECK_THAT(load_error(daemon,
-                        [](ipc::LoadParams& params) { params.kv_cache_memory = int64_t{1} << 30; }),
-             Catch::Contains("does not fit") && Catch::Contains("available"));
+  CHECK_THAT(
+      load_error(daemon,
+                 [](ipc::LoadParams& params) { params.settings.set("kv-cache-memory", "1GiB"); }),
+      Catch::Contains("does not fit") && Catch::Contains("available"));
 }
 
 }  // namespace tgi

@@ -194,25 +194,35 @@ TEST_CASE("a conversation that goes on can be tokenized as such") {
 }
 
 TEST_CASE("every setting of a load comes back as it went") {
-  const LoadParams params{.model = "/m",
-                          .load_format = "dummy",
-                          .tokenizer_config = "/t.json",
-                          .dtype = "f16",
-                          .quantize = "int4",
-                          .quantize_group_size = 128,
-                          .kv_cache_dtype = "bf16",
-                          .kv_cache_memory = int64_t{1} << 40,
-                          .max_total_tokens = 4096,
-                          .max_running = 7,
-                          .max_batch_tokens = 512,
-                          .backend = "cpu",
-                          .num_shard = 4,
-                          .deterministic = true,
-                          .cuda_memory_fraction = 0.5};
-  CHECK(to_json(load_params_from_json(to_json(params))) == to_json(params));
-  CHECK(to_json(params).size() == 15);
+  LoadParams params{.model = "/m"};
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"load-format", "dummy"},
+                                                        {"tokenizer-config", "/t.json"},
+                                                        {"dtype", "f16"},
+                                                        {"quantize", "int4"},
+                                                        {"quantize-group-size", "128"},
+                                                        {"kv-cache-dtype", "bf16"},
+                                                        {"kv-cache-memory", "1024GiB"},
+                                                        {"max-total-tokens", "4096"},
+                                                        {"max-running", "7"},
+                                                        {"max-batch-tokens", "512"},
+                                                        {"backend", "cpu"},
+                                                        {"num-shard", "4"},
+                                                        {"deterministic", "1"},
+                                                        {"cuda-memory-fraction", "0.5"}}) {
+    params.settings.set(name, value);
+  }
+  // What clients have been sending since the first release.
+  const OrderedJson wire = OrderedJson::parse(
+      R"({"model":"/m","load_format":"dummy","tokenizer_config":"/t.json","dtype":"f16",)"
+      R"("quantize":"int4","quantize_group_size":128,"kv_cache_dtype":"bf16",)"
+      R"("kv_cache_memory":1099511627776,"max_total_tokens":4096,"max_running":7,)"
+      R"("max_batch_tokens":512,"backend":"cpu","num_shard":4,"deterministic":true,)"
+      R"("cuda_memory_fraction":0.5})");
+  CHECK(to_json(params) == wire);
+  CHECK(to_json(load_params_from_json(wire)) == wire);
   const LoadParams bare = load_params_from_json(OrderedJson{{"model", "m"}});
-  CHECK_FALSE((bare.quantize || bare.quantize_group_size || bare.max_total_tokens));
+  CHECK(to_json(bare) == OrderedJson{{"model", "m"}});
 }
 
 TEST_CASE("settings of a load are checked before they are made narrower") {

@@ -247,7 +247,7 @@ TEST_CASE("a model that can't be served by so many ranks is refused by the check
         "num_heads of the model is 8, which can't be dealt out to 3 ranks evenly");
   options.num_shard = 0;
   CHECK_THAT(error_of(Code::kInvalidArgument, [&] { ServedModel::check(options); }),
-             Catch::StartsWith("num_shard must be at least 1, got 0"));
+             Catch::StartsWith("num_shard: expected a whole number of at least 1, got \"0\""));
   // 128 columns of the intermediate size on each rank.
   options.num_shard = 4;
   options.quantize = "int8";

@@ -138,14 +138,17 @@ HostWeight slice(const Json& config,
 
 }  // namespace
 
-extern const WeightFormat kAwqFormat;
-constexpr WeightFormat kAwqFormat = {
-    .name = "awq",
-    .claims = claims,
-    .form_of = form_of,
-    .collect = collect,
-    .slice = slice,
-    .may_ignore = nullptr,
-};
+template <>
+const WeightFormat& weight_format<"awq">() {
+  static constexpr WeightFormat kThis = {
+      .name = "awq",
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .may_ignore = nullptr,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

@@ -73,21 +73,26 @@ Json quantization_config(const EncodedModel& model) {
 
 }  // namespace
 
-extern const WeightEncoder kAwqEncoder;
-constexpr WeightEncoder kAwqEncoder = {
-    .name = "awq",
-    .storage = "awq gemm",
-    .bits = 4,
-    .takes_floats = false,
-    .per_row_scales = true,
-    .asymmetric = true,
-    .default_group_size = 128,
-    .takes_conv1d = false,
-    .scale_dtype = half_scales,
-    .describe = describe,
-    .encode = encode,
-    .encode_floats = nullptr,
-    .quantization_config = quantization_config,
-};
+template <>
+const WeightEncoder& weight_encoder<"awq">() {
+  static constexpr WeightEncoder kThis = {
+      .name = "awq",
+      .storage = "awq gemm",
+      .bits = 4,
+      .takes_floats = false,
+      .per_row_scales = true,
+      .asymmetric = true,
+      .method = QuantizeMethod::kAwq,
+      .writes_zero_points = true,
+      .default_group_size = 128,
+      .takes_conv1d = false,
+      .scale_dtype = half_scales,
+      .describe = describe,
+      .encode = encode,
+      .encode_floats = nullptr,
+      .quantization_config = quantization_config,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

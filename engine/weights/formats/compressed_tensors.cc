@@ -230,14 +230,17 @@ bool may_ignore(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
 
 }  // namespace
 
-extern const WeightFormat kCompressedTensorsFormat;
-constexpr WeightFormat kCompressedTensorsFormat = {
-    .name = "compressed-tensors",
-    .claims = claims,
-    .form_of = form_of,
-    .collect = collect,
-    .slice = slice,
-    .may_ignore = may_ignore,
-};
+template <>
+const WeightFormat& weight_format<"compressed-tensors">() {
+  static constexpr WeightFormat kThis = {
+      .name = "compressed-tensors",
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .may_ignore = may_ignore,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

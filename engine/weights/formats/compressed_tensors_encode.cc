@@ -154,55 +154,70 @@ Json float_config(const EncodedModel& model) {
 
 }  // namespace
 
-extern const WeightEncoder kInt8Encoder;
-constexpr WeightEncoder kInt8Encoder = {
-    .name = "int8",
-    .storage = "compressed-tensors pack-quantized",
-    .bits = 8,
-    .takes_floats = false,
-    .per_row_scales = true,
-    .asymmetric = true,
-    .default_group_size = 0,
-    .takes_conv1d = false,
-    .scale_dtype = same_dtype,
-    .describe = describe_packed<8>,
-    .encode = encode_packed<8>,
-    .encode_floats = nullptr,
-    .quantization_config = packed_config<8>,
-};
+template <>
+const WeightEncoder& weight_encoder<"int8">() {
+  static constexpr WeightEncoder kThis = {
+      .name = "int8",
+      .storage = "compressed-tensors pack-quantized",
+      .bits = 8,
+      .takes_floats = false,
+      .per_row_scales = true,
+      .asymmetric = true,
+      .method = QuantizeMethod::kNearest,
+      .writes_zero_points = false,
+      .default_group_size = 0,
+      .takes_conv1d = false,
+      .scale_dtype = same_dtype,
+      .describe = describe_packed<8>,
+      .encode = encode_packed<8>,
+      .encode_floats = nullptr,
+      .quantization_config = packed_config<8>,
+  };
+  return kThis;
+}
 
-extern const WeightEncoder kInt4Encoder;
-constexpr WeightEncoder kInt4Encoder = {
-    .name = "int4",
-    .storage = "compressed-tensors pack-quantized",
-    .bits = 4,
-    .takes_floats = false,
-    .per_row_scales = true,
-    .asymmetric = true,
-    .default_group_size = 32,
-    .takes_conv1d = false,
-    .scale_dtype = same_dtype,
-    .describe = describe_packed<4>,
-    .encode = encode_packed<4>,
-    .encode_floats = nullptr,
-    .quantization_config = packed_config<4>,
-};
+template <>
+const WeightEncoder& weight_encoder<"int4">() {
+  static constexpr WeightEncoder kThis = {
+      .name = "int4",
+      .storage = "compressed-tensors pack-quantized",
+      .bits = 4,
+      .takes_floats = false,
+      .per_row_scales = true,
+      .asymmetric = true,
+      .method = QuantizeMethod::kNearest,
+      .writes_zero_points = false,
+      .default_group_size = 32,
+      .takes_conv1d = false,
+      .scale_dtype = same_dtype,
+      .describe = describe_packed<4>,
+      .encode = encode_packed<4>,
+      .encode_floats = nullptr,
+      .quantization_config = packed_config<4>,
+  };
+  return kThis;
+}
 
-extern const WeightEncoder kFp8Encoder;
-constexpr WeightEncoder kFp8Encoder = {
-    .name = "fp8",
-    .storage = "compressed-tensors float-quantized",
-    .bits = 8,
-    .takes_floats = true,
-    .per_row_scales = true,
-    .asymmetric = false,
-    .default_group_size = 0,
-    .takes_conv1d = false,
-    .scale_dtype = same_dtype,
-    .describe = describe_floats,
-    .encode = nullptr,
-    .encode_floats = encode_floats,
-    .quantization_config = float_config,
-};
+template <>
+const WeightEncoder& weight_encoder<"fp8">() {
+  static constexpr WeightEncoder kThis = {
+      .name = "fp8",
+      .storage = "compressed-tensors float-quantized",
+      .bits = 8,
+      .takes_floats = true,
+      .per_row_scales = true,
+      .asymmetric = false,
+      .method = QuantizeMethod::kNearest,
+      .writes_zero_points = false,
+      .default_group_size = 0,
+      .takes_conv1d = false,
+      .scale_dtype = same_dtype,
+      .describe = describe_floats,
+      .encode = nullptr,
+      .encode_floats = encode_floats,
+      .quantization_config = float_config,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

@@ -78,14 +78,18 @@ HostWeight slice(const Json& /*config*/,
 
 }  // namespace
 
-extern const WeightFormat kDenseFormat;
-constexpr WeightFormat kDenseFormat = {
-    .name = "dense",
-    .claims = claims,
-    .form_of = form_of,
-    .collect = collect,
-    .slice = slice,
-    .may_ignore = nullptr,
-};
+template <>
+const WeightFormat& weight_format<"dense">() {
+  static constexpr WeightFormat kThis = {
+      .name = "dense",
+      .is_quantised = false,
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .may_ignore = nullptr,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

@@ -139,14 +139,17 @@ bool may_ignore(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
 
 }  // namespace
 
-extern const WeightFormat kFp8Format;
-constexpr WeightFormat kFp8Format = {
-    .name = "fp8",
-    .claims = claims,
-    .form_of = form_of,
-    .collect = collect,
-    .slice = slice,
-    .may_ignore = may_ignore,
-};
+template <>
+const WeightFormat& weight_format<"fp8">() {
+  static constexpr WeightFormat kThis = {
+      .name = "fp8",
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .may_ignore = may_ignore,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

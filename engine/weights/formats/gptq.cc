@@ -263,14 +263,17 @@ bool may_ignore(const Checkpoint& checkpoint, const StoredTensor& tensor) {
 
 }  // namespace
 
-extern const WeightFormat kGptqFormat;
-constexpr WeightFormat kGptqFormat = {
-    .name = "gptq",
-    .claims = claims,
-    .form_of = form_of,
-    .collect = collect,
-    .slice = slice,
-    .may_ignore = may_ignore,
-};
+template <>
+const WeightFormat& weight_format<"gptq">() {
+  static constexpr WeightFormat kThis = {
+      .name = "gptq",
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .may_ignore = may_ignore,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

@@ -91,21 +91,26 @@ Json quantization_config(const EncodedModel& model) {
 
 }  // namespace
 
-extern const WeightEncoder kGptqEncoder;
-constexpr WeightEncoder kGptqEncoder = {
-    .name = "gptq",
-    .storage = "gptq",
-    .bits = 4,
-    .takes_floats = false,
-    .per_row_scales = true,
-    .asymmetric = true,
-    .default_group_size = 128,
-    .takes_conv1d = true,
-    .scale_dtype = half_scales,
-    .describe = describe,
-    .encode = encode,
-    .encode_floats = nullptr,
-    .quantization_config = quantization_config,
-};
+template <>
+const WeightEncoder& weight_encoder<"gptq">() {
+  static constexpr WeightEncoder kThis = {
+      .name = "gptq",
+      .storage = "gptq",
+      .bits = 4,
+      .takes_floats = false,
+      .per_row_scales = true,
+      .asymmetric = true,
+      .method = QuantizeMethod::kGptq,
+      .writes_zero_points = false,
+      .default_group_size = 128,
+      .takes_conv1d = true,
+      .scale_dtype = half_scales,
+      .describe = describe,
+      .encode = encode,
+      .encode_floats = nullptr,
+      .quantization_config = quantization_config,
+  };
+  return kThis;
+}
 
 }  // namespace tgi

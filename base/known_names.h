@@ -1,0 +1,54 @@
+// What users may name: types of weights, formats, backends, instruction sets. One list each, down
+// here because the commands, which see nothing of the engine, offer and check the same names as the
+// engine knows. The registries of the engine are made from these lists or are compared with them:
+//   kWeightFormatNames, kEncoderNames  engine/weights/weight_format.cc, weight_encoder.cc
+//   kBackendNames                      engine/runtime/backend_loader.cc
+//   kCpuIsaNames                       engine/cpu/kernel_sets.cc
+//   kDTypeNames, kRoundingNames        engine/tensor (tests/weights/known_names_test.cc)
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+namespace tgi {
+
+using Names = std::span<const std::string_view>;
+
+template <typename... Text>
+constexpr auto names(Text... text) {
+  return std::array<std::string_view, sizeof...(Text)>{text...};
+}
+
+// One list of several.
+template <size_t... kSizes>
+constexpr auto joined(const std::array<std::string_view, kSizes>&... lists) {
+  std::array<std::string_view, (kSizes + ...)> out;
+  auto* end = out.data();
+  ((end = std::copy(lists.begin(), lists.end(), end)), ...);
+  return out;
+}
+
+inline constexpr auto kAutoName = names("auto");
+
+// Element types: of weights, and of a KV cache alone.
+inline constexpr auto kDTypeNames = names("f32", "bf16", "f16");
+inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
+
+// What the matrices of layers can be rounded to while loading.
+inline constexpr auto kRoundingNames = names("int8", "int4");
+
+// Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
+inline constexpr auto kWeightFormatNames = names("compressed-tensors", "gptq", "awq", "fp8");
+
+// What `tgi quantize` writes. Each is one constant in engine/weights/formats/*_encode.cc.
+inline constexpr auto kEncoderNames = names("int8", "int4", "gptq", "awq", "fp8");
+
+inline constexpr auto kBackendNames = names("cpu", "cuda", "reference");
+
+// Instruction sets of x86-64 that there are kernels for, best first; the last is there everywhere.
+inline constexpr auto kCpuIsaNames =
+    names("amx", "avx512bf16", "avx512vnni", "avx512", "avx2", "generic");
+
+}  // namespace tgi

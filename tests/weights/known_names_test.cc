@@ -1,0 +1,57 @@
+// The lists of names that everybody sees, against what there is.
+#include "base/known_names.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/weights/weight_encoder.h"
+#include "engine/weights/weight_format.h"
+#include "tests/catch.h"
+
+namespace tgi {
+namespace {
+
+using Strings = std::vector<std::string_view>;
+
+Strings listed(Names names) {
+  return {names.begin(), names.end()};
+}
+
+template <typename Rows>
+Strings names_of(const Rows& rows) {
+  Strings out;
+  for (const auto* row : rows) out.push_back(row->name);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the formats of weights are those of the list, each under its own name") {
+  Strings expected = listed(kWeightFormatNames);
+  expected.insert(expected.begin(), "dense");
+  CHECK(names_of(weight_formats()) == expected);
+  for (const WeightFormat* format : weight_formats()) {
+    CHECK(format->is_quantised == (format->name != "dense"));
+  }
+  CHECK(names_of(weight_encoders()) == listed(kEncoderNames));
+}
+
+TEST_CASE("each element type and each rounding has one name in the lists") {
+  Strings types = listed(joined(kDTypeNames, kCacheOnlyDTypeNames));
+  Strings known;
+  for (const DType dtype : kDTypes) known.push_back(dtype_name(dtype));
+  std::sort(types.begin(), types.end());
+  std::sort(known.begin(), known.end());
+  CHECK(types == known);
+  for (const std::string_view name : kDTypeNames) CHECK(dtype_from_name(name).has_value());
+  for (const std::string_view name : kCacheOnlyDTypeNames) CHECK_FALSE(dtype_from_name(name));
+  for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
+    CHECK(quantization_from_name(quantization_name(kind)) == kind);
+  }
+  CHECK(quantization_name(Quantization::kInt8) == "int8");
+  CHECK(quantization_name(Quantization::kInt4) == "int4");
+  CHECK_FALSE(quantization_from_name("gptq"));
+}
+
+}  // namespace tgi
