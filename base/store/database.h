@@ -35,7 +35,7 @@ class Statement {
   void run();    // to the end
   void reset();  // to be bound and run again
 
-  // Of the row that step came to; columns are numbered from 0.
+  // Values of the row that step came to; columns are numbered from 0.
   int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
