@@ -14,8 +14,8 @@ namespace tgi {
 // Processors that this process's affinity mask allows.
 std::vector<int> affinity_cpus();
 
-// Of these processors, the ones that are the first of their physical core among them: threads of
-// one core share its multipliers, so a second one brings nothing.
+// Those of these processors that are the first of their physical core among them: threads of one
+// core share its multipliers, so a second one brings nothing.
 std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::string& root = "/");
 
 // These processors in the order in which threads should take them: a core each, then their

@@ -275,8 +275,9 @@ class Backend {
   // that the device lacks, kInvalidArgument, kOutOfMemory.
   virtual std::unique_ptr<Device> make_device(const DeviceOptions& options) = 0;
 
-  // Of all ranks at once, in their order; the devices are of this backend and outlive them. Each
-  // belongs to the thread of its rank. Throws kDeviceLost naming the rank that could not join.
+  // The communicators of all ranks at once, in their order; the devices are of this backend and
+  // outlive them. Each belongs to the thread of its rank. Throws kDeviceLost naming the rank that
+  // could not join.
   virtual std::vector<std::unique_ptr<Communicator>> make_communicators(
       std::span<Device* const> ranks) = 0;
 

@@ -60,7 +60,7 @@ struct FieldAlias {
   std::string_view name;
 };
 
-// Of decoders with a Llama block. What a family spells otherwise it lists itself.
+// The fields of decoders with a Llama block. What a family spells otherwise it lists itself.
 inline constexpr auto kDecoderFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),

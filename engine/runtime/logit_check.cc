@@ -24,7 +24,7 @@ constexpr std::string_view kText =
 constexpr size_t kMaxPositions = 48;
 constexpr int64_t kOverheadBytes = int64_t{256} << 20;  // KV cache and workspace of the second copy
 
-// Of the next token after one prefix.
+// The distribution of the next token after one prefix.
 struct Distribution {
   int32_t greedy = 0;
   std::vector<TokenScore> tokens;  // by falling log-probability
@@ -100,7 +100,7 @@ std::optional<std::vector<Distribution>> finite_distributions(ServedModel& model
   }
 }
 
-// Of a model of which at least one of the two computations is not finite.
+// The error for a model of which at least one of the two computations is not finite.
 Error not_finite_error(const ipc::ModelStatus& facts, bool ours_is_finite, bool theirs_is_finite) {
   const std::string what =
       ours_is_finite ? fmt::format(

@@ -8,7 +8,7 @@
 
 namespace tgi {
 
-// Of steps that hold prompt tokens ("prefill") or none ("decode").
+// Figures of the steps that hold prompt tokens ("prefill"), or of those that hold none ("decode").
 struct StepKindMetrics {
   int64_t num_steps = 0;
   int64_t num_failed = 0;

@@ -62,9 +62,9 @@ struct WeightEncoder {
   // it chooses the codes.
   DType (*scale_dtype)(DType model_dtype);
 
-  // Of a matrix, before there is data: suffixes, types and shapes, in the order of `encode`. Throws
-  // kInvalidArgument with the numbers when the format can't store such a matrix; the caller adds
-  // the name (Error::in).
+  // The arrays of a matrix before there is data: suffixes, types and shapes, in the order of
+  // `encode`. Throws kInvalidArgument with the numbers when the format can't store such a matrix;
+  // the caller adds the name (Error::in).
   std::vector<EncodedArray> (*describe)(const EncodedShape& shape);
 
   // (optional) REQUIRES: describe accepts the shape, codes in their range. Throws kInvalidArgument

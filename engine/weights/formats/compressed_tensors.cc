@@ -114,8 +114,8 @@ class Codes {
   Codes(const Checkpoint& checkpoint, const StoredTensor& tensor, int32_t bits)
       : reader_(checkpoint, tensor), bits_(bits), packed_(tensor.dtype_name == "I32") {}
 
-  // Of a run of packed integers, or of bytes: element `index` of the line that begins at word or
-  // byte `line`.
+  // Element `index` of the line that begins at word or byte `line`: of a run of packed integers, or
+  // of bytes.
   int8_t at(int64_t line, int64_t stride, int64_t index) const {
     if (!packed_) return static_cast<int8_t>(reader_.byte(line + index));
     const int64_t per_word = 32 / bits_;
