@@ -171,7 +171,7 @@ void QuantizeJobs::stop_all() {
 }
 
 void QuantizeJobs::run(Job& job, uint64_t session, const ipc::QuantizeParams& params) {
-  // Of this thread and of those that it makes.
+  // The priority of this thread and of those that it makes.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
   const auto on_progress = [&](ipc::ProgressEvent&& event) {
     post(outbox_, {session, std::move(event)});
