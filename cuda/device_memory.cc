@@ -40,7 +40,7 @@ Buffer allocate_device(size_t size_bytes, std::string_view purpose) {
   }
   check(status, "allocating memory");
   Buffer buffer(data, size_bytes, [](void* pointer, size_t) { (void)cudaFree(pointer); });
-  // Of the default stream, which others don't wait for.
+  // This runs on the default stream, which others don't wait for.
   check(cudaMemsetAsync(data, 0, size_bytes, nullptr), "clearing memory");
   check(cudaStreamSynchronize(nullptr), "clearing memory");
   return buffer;

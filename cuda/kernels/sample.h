@@ -18,7 +18,7 @@ inline constexpr int32_t kMaxTopTokens = 64;
 // What a row of logits gave.
 struct SampledRow {
   int32_t id = 0;
-  // Of the raw logits: of `id`, or of the row's target_id. NaN: they are not finite
+  // By the raw logits, of `id` or of the row's target_id. NaN: the logits are not finite
   // (engine/sample/sampler.h), `id` is the lowest that is allowed, and there are no alternatives.
   float logprob = 0.0F;
   int32_t num_top = 0;
