@@ -73,7 +73,7 @@ void ServeWatch::run(const std::stop_token& stop) {
   }
 }
 
-// Of the daemon that was started by this process.
+// The end of the daemon that was started by this process.
 void ServeWatch::see_death() {
   if (daemon_ == 0) return;
   int status = 0;

@@ -56,8 +56,8 @@ class ServeWatch {
   const ServeWatchOptions options_;
   const UniqueFd over_;  // an eventfd, readable when the watch is to end
   const ipc::Client client_;
-  // Of the watch's thread:
-  pid_t daemon_ = 0;  // whose end is waited for; 0: nobody's
+  // Used by the watch's thread alone:
+  pid_t daemon_ = 0;  // whose end is waited for; 0: none
   pid_t seen_ = 0;    // the last that answered
   std::string model_;
   bool is_dead_ = false;  // and is to be started again

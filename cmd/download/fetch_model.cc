@@ -120,7 +120,7 @@ std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& 
     if (!whole) return std::nullopt;
     return describe(target, *commit, std::move(files));
   }
-  // Of an older huggingface_hub, which keeps no list of files.
+  // The snapshot comes from an older huggingface_hub, which keeps no list of files.
   if (!missing_of(target.cache.snapshot(*commit)).empty()) return std::nullopt;
   return describe(target, *commit, {});
 }

@@ -28,7 +28,7 @@ class Generation {
   // all prompts are done. What it learns it puts into the scope's record.
   std::optional<Event> next(int timeout_ms);
 
-  // Of those that have been accepted.
+  // Summed over the prompts that have been accepted.
   int64_t num_prompt_characters() const { return num_prompt_characters_; }
 
   bool is_done() const { return num_done_ == exchanges_.size(); }

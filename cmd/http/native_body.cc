@@ -167,7 +167,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
-  // Of a stream only the whole text at its end has the prompt in front, which is put there later.
+  // In a stream only the whole text at its end has the prompt in front, which is put there later.
   to.return_full_text = !stream && p.return_full_text.value_or(false);
   to.details = p.details || p.decoder_input_details;
   to.prompt_logprobs = p.decoder_input_details && options.enable_prefill_logprobs;
