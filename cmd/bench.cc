@@ -52,7 +52,7 @@ void add_shared_flags(CLI::App& app, BenchFlags& flags) {
                  "runs (under load: requests) before those that count; default 1")
       ->type_name("N")
       ->check(range(0, 1000));
-  app.add_option("--seed", flags.seed, "of prompts, arrival times and draws; default 1")
+  app.add_option("--seed", flags.seed, "seed of prompts, arrival times and draws; default 1")
       ->type_name("N");
   app.add_flag("--json", flags.json, "write one JSON object");
   app.add_flag("-q,--quiet", flags.quiet, "do not draw the progress on the terminal");
@@ -75,8 +75,8 @@ void add_engine_flags(CLI::App& app, BenchFlags& flags) {
 
 void add_history_flags(CLI::App& app, BenchFlags& flags) {
   app.add_flag("--history", flags.history,
-               "measure nothing: list what was measured before, newest first; with --model of one "
-               "model");
+               "measure nothing: list what was measured before, newest first; with --model, only "
+               "that model");
   app.add_option("--limit", flags.history_limit, "benchmarks that --history lists; default 20")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
@@ -120,7 +120,9 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       "requests at once; default 8; with --rate or --trace: at most, default no limit", "N")
       ->check(CLI::Range(1, 100'000));
   add("--requests", flags.requests,
-      "how many; of a trace: its first; default 10 times the concurrency, or all of the trace", "M")
+      "how many; with a trace, its first ones; default 10 times the concurrency, or all of the "
+      "trace",
+      "M")
       ->check(CLI::Range(1, 100'000'000));
   auto* rate = add("--rate", flags.rate, "requests a second, with Poisson arrivals", "R")
                    ->check(CLI::Range(1e-6, 1e6));
@@ -140,8 +142,8 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       ->check(CLI::Range(1e-6, 1e3))
       ->needs("--trace");
   add("--max-total-tokens", flags.max_total_tokens,
-      "shorten what a trace asks to so many tokens, prompt and answer together; the report says "
-      "how "
+      "shorten what a trace asks for to so many tokens, prompt and answer together; the report "
+      "says how "
       "many requests that met",
       "N")
       ->check(CLI::Range(2, 1 << 24))
@@ -152,7 +154,7 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
   add("--goodput", flags.goodput,
       "count the requests that stay within these times in ms: ttft, itl, tpot, e2e",
       "ttft:500,...");
-  add("--csv", flags.csv, "write one row a request", "FILE");
+  add("--csv", flags.csv, "write one row per request", "FILE");
 }
 
 // Those that bench sets by itself, and those that make no sense in it.

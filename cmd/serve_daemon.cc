@@ -55,7 +55,7 @@ void check_settings(const ipc::Status& status,
       const std::string value = known.get(*status.model);
       if (value != setting.value) {
         refuse_running(
-            fmt::format("has --{} {}, asked for is {}", setting.flag, value, setting.value),
+            fmt::format("has --{} {}, not {} as asked for", setting.flag, value, setting.value),
             client);
       }
     }
@@ -130,7 +130,7 @@ ipc::Status prepare_served_model(const ipc::Client& client,
   }
   if (started) return status;
   if (!model.empty() && status.model->name != model) {
-    refuse_running(fmt::format("has the model {}, asked for is {}", status.model->name, model),
+    refuse_running(fmt::format("has the model {}, not {} as asked for", status.model->name, model),
                    client);
   }
   check_settings(status, options, client);

@@ -143,8 +143,8 @@ void ServeWatch::start_again() {
     // The watch is over.
   } catch (const Error& error) {
     set_next_start();
-    const std::string how = fmt::format("the daemon can't be started again, {} times by now: {}",
-                                        num_starts_, error.what());
+    const std::string how =
+        fmt::format("the daemon can't be started again (try {}): {}", num_starts_, error.what());
     options_.on_event(true, how);
     set_trouble(how);
   }

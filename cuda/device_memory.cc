@@ -21,7 +21,7 @@ constexpr double kMiB = 1 << 20;
   throw Error(
       Code::kOutOfMemory,
       fmt::format(
-          "{}: {:.1f} MiB of {} are not to be had, {:.1f} of {:.1f} MiB are free on the GPU; "
+          "{}: {:.1f} MiB of {} can't be allocated, {:.1f} of {:.1f} MiB are free on the GPU; "
           "lower --cuda-memory-fraction, --max-batch-tokens or --kv-cache-memory, or end what "
           "else uses it",
           purpose, static_cast<double>(size_bytes) / kMiB, where,

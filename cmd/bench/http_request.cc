@@ -91,7 +91,7 @@ std::string base_url(const std::string& text) {
   }
   if (!url_part(url.get(), CURLUPART_USER).empty()) {
     throw Error(Code::kInvalidArgument,
-                "--url: a user's name in the address is not used; give a key by --api-key");
+                "--url: a user's name in the address is not used; give a key with --api-key");
   }
   std::string port = url_part(url.get(), CURLUPART_PORT);
   if (!port.empty()) port.insert(0, ":");

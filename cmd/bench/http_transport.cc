@@ -158,7 +158,7 @@ void HttpTransport::finish(Stream& stream, CURLcode result) {
     if (!stream.ended) {
       stream.fail(record.output_s.empty() ? "no events" : "cut answer",
                   record.output_s.empty() ? "the answer is not a stream of events"
-                                          : "the stream ended without an end of the answer");
+                                          : "the stream ended before the answer did");
     }
   }
   record.finished = true;

@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point begin) {
 Error is_taken(const std::string& folder) {
   return {
       Code::kInvalidArgument,
-      fmt::format("{}: is there already; give a folder that is not, or remove it first", folder)};
+      fmt::format("{}: exists already; give a folder that does not, or remove it first", folder)};
 }
 
 // There is nothing of that name, or an empty folder.
@@ -55,7 +55,7 @@ void check_options(const QuantizeOptions& options, const WeightEncoder& encoder)
   }
   if (options.act_order && encoder.name != "gptq") {
     throw Error(Code::kInvalidArgument,
-                fmt::format("act order is of gptq alone, not of {}", encoder.name));
+                fmt::format("act order is for gptq alone, not for {}", encoder.name));
   }
 }
 

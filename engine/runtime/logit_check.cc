@@ -192,7 +192,7 @@ LogitCheck check_logits(ServedModel& model) {
     if (our_answers) throw Error(Code::kOutOfMemory, no_room);
     throw Error(Code::kNotFinite,
                 fmt::format("the logits of {} ({}) are not finite (NaN or infinity); whether they "
-                            "would be in float32 can't be told: {}",
+                            "would be in float32 is not known: {}",
                             facts.name, facts.dtype, no_room));
   }
   log_info("checking logits", {{"model", facts.name}, {"positions", ids.size()}});

@@ -138,8 +138,8 @@ void read_scattered_groups(
     const auto group = static_cast<int32_t>(g_idx.word(is_wide ? 2 * index : index));
     if (group < 0 || group >= num_groups) {
       throw Error(Code::kInvalidArgument,
-                  fmt::format("tensor {}: column {} is of group {}, but there are {}", g_idx.name(),
-                              index, group, num_groups));
+                  fmt::format("tensor {}: column {} belongs to group {}, but there are {}",
+                              g_idx.name(), index, group, num_groups));
     }
     block.group_of[static_cast<size_t>(col)] = group;
   }
