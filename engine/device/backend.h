@@ -43,9 +43,9 @@ struct DeviceInfo {
   bool makes_random_matrices = false;  // takes WeightPart.random
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
-  int32_t max_top_tokens =
-      std::numeric_limits<int32_t>::max();  // reported alternatives, ties included
-  std::vector<LeftOutKernels> left_out{};   // better ones than those of `isa`
+  // Reported alternatives, ties included.
+  int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
+  std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -158,8 +158,8 @@ struct AttentionArgs {
   int32_t head_dim = 0;
   float scale = 1.0F;
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
-  int32_t sliding_window =
-      0;  // 0: off; else a query sees itself and the window - 1 tokens before it
+  // 0: off; else a query sees itself and the window - 1 tokens before it.
+  int32_t sliding_window = 0;
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * head_dim)

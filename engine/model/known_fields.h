@@ -90,7 +90,7 @@ void rename_aliases(std::span<const FieldAlias> aliases, Json& config);
 // Fields of every model, whatever its family.
 std::span<const KnownField> generic_fields();
 
-// By whole name first, then by its beginning; null: neither table knows it.
+// Looks a field up by its whole name first, then by its beginning; null: neither table knows it.
 const KnownField* find_field(std::span<const KnownField> own,
                              std::span<const KnownField> shared,
                              std::string_view name);

@@ -39,8 +39,8 @@ struct ModelWeights {
 
   int64_t num_params = 0;
   int64_t size_bytes = 0;  // on the device
-  int64_t streamed_bytes_per_token =
-      0;  // read from memory to decode one token: all but the embedding rows
+  // Read from memory to decode one token: all but the embedding rows.
+  int64_t streamed_bytes_per_token = 0;
 
   const Matrix& lm_head() const { return untied_lm_head ? *untied_lm_head : *token_embedding; }
 };

@@ -59,7 +59,7 @@ void check_options(const QuantizeOptions& options, const WeightEncoder& encoder)
   }
 }
 
-// As EncodedModel has it: 0 is a row.
+// The group size as EncodedModel has it: 0 is a row.
 int32_t resolve_group_size(const QuantizeOptions& options,
                            const WeightEncoder& encoder,
                            const SourceModel& source) {

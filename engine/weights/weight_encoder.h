@@ -83,7 +83,7 @@ struct WeightEncoder {
 
 std::span<const WeightEncoder* const> weight_encoders();
 
-// By name. Throws kInvalidArgument listing the known ones.
+// The encoder of that name. Throws kInvalidArgument listing the known ones.
 const WeightEncoder& find_weight_encoder(std::string_view name);
 
 // The scale as it will be read back.

@@ -95,7 +95,7 @@ struct DecodedBlock {
   int64_t cut_groups(Range col_range, int64_t group_size, bool with_zeros);
 };
 
-// As integers in groups of storage.group_size, or their values as f32.
+// The block as integers in groups of storage.group_size, or as their values in f32.
 HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage);
 
 // (rows, cols) of numbers.
