@@ -33,8 +33,8 @@ class Generation {
 
   bool is_done() const { return num_done_ == exchanges_.size(); }
 
-  // For who polls fds() for input itself: after begin_round() what has arrived by then, event by
-  // event, without waiting.
+  // For callers that poll fds() for input themselves: after begin_round(), what has arrived by
+  // then, event by event, without waiting.
   void begin_round();
   std::optional<Event> try_next();
   std::vector<int> fds() const;  // of the prompts that are not done

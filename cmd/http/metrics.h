@@ -39,10 +39,11 @@ class Metrics {
   // Once per request with RequestRecord::is_generation, when it reaches its handler.
   void request_started() noexcept;
 
-  // From the request's arrival at the socket until its first token was written to it; of streams.
+  // For streams: from the request's arrival at the socket until its first token was written to it.
   void first_token(double seconds) noexcept;
 
-  // From one token written to a stream to the next; with n choices in one stream, within a choice.
+  // The time from one token written to a stream to the next; with n choices in one stream, within a
+  // choice.
   void token_gap(double seconds) noexcept;
 
   // Once per request, when it has ended.
