@@ -42,8 +42,8 @@ struct SlotTables {
   int32_t vocab_size = 0;
   int32_t max_bias = 0;             // of a slot
   int32_t* block_tables = nullptr;  // (num_slots + 1, max_blocks)
-  int32_t* last_tokens =
-      nullptr;  // (num_slots + 1) of the context that is known: of the prompt, or sampled
+  // (num_slots + 1), of the context that is known: of the prompt, or sampled.
+  int32_t* last_tokens = nullptr;
   SlotSampling* sampling = nullptr;  // (num_slots + 1)
   TokenBiasEntry* bias = nullptr;    // (num_slots, max_bias)
   uint16_t* token_counts = nullptr;  // (num_slots, vocab_size)
