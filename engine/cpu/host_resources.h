@@ -31,7 +31,7 @@ int num_memory_nodes(const std::string& root = "/");
 // Processors' worth of time per unit of time; 0: no quota.
 double cgroup_cpu_quota(const std::string& root);
 
-// What can still be had without swapping: MemAvailable, bounded by what the cgroup leaves.
+// Memory that is still available without swapping: MemAvailable, bounded by what the cgroup leaves.
 int64_t available_memory_bytes(const std::string& root = "/");
 
 // Model name of the processor, for people.
