@@ -37,7 +37,7 @@ struct SampleLaunch {
   SampledRow* out = nullptr;          // (num_rows)
 };
 
-// About 86 KiB a row. Enough for a launch of any number of rows up to this.
+// About 86 KiB a row, enough for a launch of any number of rows up to max_rows.
 int64_t sample_workspace_bytes(int32_t max_rows, int32_t vocab_size);
 
 // Draws or scores each row, writes `out`, and records what was drawn in the slot tables
