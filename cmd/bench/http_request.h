@@ -12,7 +12,7 @@ struct HttpTarget;
 
 void init_curl();  // once a process; more does no harm
 
-// To be freed with curl_slist_free_all.
+// The list is to be freed with curl_slist_free_all.
 curl_slist* make_headers(const HttpTarget& target, bool stream);
 
 // Address, headers, limits, TLS. `headers` must outlive the transfer.

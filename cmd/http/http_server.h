@@ -46,7 +46,7 @@ class RequestHandler {
 
 class HttpServer {
  public:
-  // Binds and listens. Throws kInvalidArgument when the address can't be had. `handler` must
+  // Binds and listens. Throws kInvalidArgument when the address is not available. `handler` must
   // outlive it.
   HttpServer(const ServerOptions& options, RequestHandler& handler);
   ~HttpServer();
