@@ -126,7 +126,7 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       ->check(CLI::Range(1, 100'000'000));
   auto* rate = add("--rate", flags.rate, "requests a second, with Poisson arrivals", "R")
                    ->check(CLI::Range(1e-6, 1e6));
-  add("--duration", flags.duration, "start requests for so many seconds", "SECONDS")
+  add("--duration", flags.duration, "start requests for this many seconds", "SECONDS")
       ->check(CLI::Range(0.001, 1e7));
   add("--trace", flags.trace,
       "recorded load: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with "
@@ -135,21 +135,20 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       ->excludes(rate)
       ->excludes("--prompt-length")
       ->excludes("--decode-length");
-  add("--trace-speed", flags.trace_speed, "replay so many times as fast; default 1", "X")
+  add("--trace-speed", flags.trace_speed, "replay this many times as fast; default 1", "X")
       ->check(CLI::Range(1e-6, 1e6))
       ->needs("--trace");
   add("--trace-scale", flags.trace_scale, "multiply the lengths of a trace; default 1", "X")
       ->check(CLI::Range(1e-6, 1e3))
       ->needs("--trace");
   add("--max-total-tokens", flags.max_total_tokens,
-      "shorten what a trace asks for to so many tokens, prompt and answer together; the report "
-      "says how "
-      "many requests that met",
+      "shorten requests of a trace to this many tokens, prompt and answer together; the report "
+      "says how many were shortened",
       "N")
       ->check(CLI::Range(2, 1 << 24))
       ->needs("--trace");
   add("--shared-prefix", flags.shared_prefix,
-      "so many first tokens of each prompt are the same, for prefix caches", "N")
+      "this many first tokens of each prompt are the same, for prefix caches", "N")
       ->check(CLI::Range(0, 1 << 24));
   add("--goodput", flags.goodput,
       "count the requests that stay within these times in ms: ttft, itl, tpot, e2e",

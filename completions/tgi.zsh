@@ -354,12 +354,12 @@ _tgi() {
         '--concurrency[requests at once; default 8; with --rate or --trace\: at most, default no limit]:N: ' \
         '--requests[how many; with a trace, its first ones; default 10 times the concurrency, or all of the trace]:M: ' \
         '--rate[requests a second, with Poisson arrivals]:R: ' \
-        '--duration[start requests for so many seconds]:SECONDS: ' \
+        '--duration[start requests for this many seconds]:SECONDS: ' \
         '--trace[recorded load\: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with timestamp, input_length, output_length, hash_ids (shared prefixes)]:FILE:_files' \
-        '--trace-speed[replay so many times as fast; default 1]:X: ' \
+        '--trace-speed[replay this many times as fast; default 1]:X: ' \
         '--trace-scale[multiply the lengths of a trace; default 1]:X: ' \
-        '--max-total-tokens[shorten what a trace asks for to so many tokens, prompt and answer together; the report says how many requests that met]:N: ' \
-        '--shared-prefix[so many first tokens of each prompt are the same, for prefix caches]:N: ' \
+        '--max-total-tokens[shorten requests of a trace to this many tokens, prompt and answer together; the report says how many were shortened]:N: ' \
+        '--shared-prefix[this many first tokens of each prompt are the same, for prefix caches]:N: ' \
         '--goodput[count the requests that stay within these times in ms\: ttft, itl, tpot, e2e]:ttft: ' \
         '--csv[write one row per request]:FILE:_files' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \

@@ -64,7 +64,7 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::stop>("stop", {"texts that end the answer; they stay in it"}),
       body_field<&P::seed>("seed", {"seed of the draws; default: random, reported in the details"}),
       body_field<&P::top_n_tokens>("top_n_tokens", {"alternatives to list for each token"}),
-      body_field<&P::truncate>("truncate", {"keep the last so many tokens of the prompt"}),
+      body_field<&P::truncate>("truncate", {"keep only this many tokens at the end of the prompt"}),
       body_field<&P::do_sample>("do_sample", {"sample instead of taking the most likely token"}),
       body_field<&P::return_full_text>("return_full_text", {"put the prompt before the answer"}),
       body_field<&P::watermark>("watermark", {"watermark of Kirchenbauer et al., 2023"}),
