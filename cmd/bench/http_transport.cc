@@ -17,18 +17,35 @@ constexpr size_t kKeptErrorBytes = 8192;
 
 }  // namespace
 
-struct HttpTransport::Stream {
-  HttpTransport* owner;
-  CURL* easy;
+struct HttpTransport::Stream final : curl::Receiver {
+  HttpTransport& owner;
+  curl::Transfer transfer;
   RequestRecord* record = nullptr;
   SseParser parser{};
   std::string body_of_error{};
   bool ended = false;  // the answer said so itself
 
-  Stream(HttpTransport* owner_, CURL* easy_) : owner(owner_), easy(easy_) {}
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { curl_easy_cleanup(easy); }
+  explicit Stream(HttpTransport& owner_) : owner(owner_) {
+    transfer.prepare(request_settings(owner.target_, api_path(owner.target_.api, true), true),
+                     *this);
+  }
+
+  bool on_body(std::string_view text) override {
+    if (record->http_status == 0) record->http_status = transfer.status();
+    if (record->http_status != 200) {
+      const size_t room = kKeptErrorBytes - std::min(kKeptErrorBytes, body_of_error.size());
+      body_of_error.append(text.substr(0, room));
+      return true;
+    }
+    const double when_s = owner.now_s();
+    try {
+      parser.feed(text, [&](std::string_view data) { take_event(data, when_s); });
+    } catch (const std::exception& error) {
+      fail("malformed event", error.what());
+      return false;
+    }
+    return true;
+  }
 
   void fail(std::string kind, std::string message) {
     if (!record->error_kind.empty()) return;
@@ -49,23 +66,13 @@ struct HttpTransport::Stream {
 };
 
 HttpTransport::HttpTransport(HttpTarget target, int cancel_fd)
-    : target_(std::move(target)), poller_(cancel_fd) {
-  init_curl();
+    : target_(std::move(target)), poller_(cancel_fd), group_(*this) {
   raise_descriptor_limit();
-  headers_ = make_headers(target_, true);
-  multi_ = curl_multi_init();
-  TGI_CHECK(multi_ != nullptr);
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &on_socket);
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &on_timer);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
 }
 
 HttpTransport::~HttpTransport() {
   cancel_all();
   streams_.clear();
-  curl_multi_cleanup(multi_);
-  curl_slist_free_all(headers_);
 }
 
 HttpTransport::Stream& HttpTransport::free_stream() {
@@ -74,15 +81,7 @@ HttpTransport::Stream& HttpTransport::free_stream() {
     idle_.pop_back();
     return *stream;
   }
-  CURL* easy = curl_easy_init();
-  TGI_CHECK(easy != nullptr);
-  Stream& stream = *streams_.emplace_back(std::make_unique<Stream>(this, easy));
-  set_common_options(easy, target_, api_path(target_.api, true), headers_);
-  curl_easy_setopt(easy, CURLOPT_POST, 1L);
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, &stream);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &on_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &stream);
-  return stream;
+  return *streams_.emplace_back(std::make_unique<Stream>(*this));
 }
 
 void HttpTransport::start(const PlannedRequest& request, RequestRecord& record) {
@@ -91,27 +90,23 @@ void HttpTransport::start(const PlannedRequest& request, RequestRecord& record) 
   stream.parser = SseParser();
   stream.body_of_error.clear();
   stream.ended = false;
-  const std::string body =
-      request_body(target_.api, target_.body, prompt_text(request.prompt, target_.words),
-                   request.num_output_tokens, true);
-  curl_easy_setopt(stream.easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  curl_easy_setopt(stream.easy, CURLOPT_COPYPOSTFIELDS, body.c_str());
-  TGI_CHECK(curl_multi_add_handle(multi_, stream.easy) == CURLM_OK);
+  stream.transfer.set_body(request_body(target_.api, target_.body,
+                                        prompt_text(request.prompt, target_.words),
+                                        request.num_output_tokens, true));
+  group_.add(stream.transfer);
 }
 
 std::vector<RequestRecord*> HttpTransport::wait(BenchClock::time_point until) {
   for (;;) {
-    const auto deadline = curl_deadline_ ? std::min(until, *curl_deadline_) : until;
+    const auto deadline = group_deadline_ ? std::min(until, *group_deadline_) : until;
     for (const epoll_event& event : poller_.wait(deadline)) {
-      int what = 0;
-      if ((event.events & (EPOLLIN | EPOLLHUP)) != 0) what |= CURL_CSELECT_IN;
-      if ((event.events & EPOLLOUT) != 0) what |= CURL_CSELECT_OUT;
-      if ((event.events & EPOLLERR) != 0) what |= CURL_CSELECT_ERR;
-      act(event.data.fd, what);
+      group_.act(event.data.fd, {.readable = (event.events & (EPOLLIN | EPOLLHUP)) != 0,
+                                 .writable = (event.events & EPOLLOUT) != 0,
+                                 .error = (event.events & EPOLLERR) != 0});
     }
-    if (curl_deadline_ && *curl_deadline_ <= BenchClock::now()) {
-      curl_deadline_.reset();
-      act(CURL_SOCKET_TIMEOUT, 0);
+    if (group_deadline_ && *group_deadline_ <= BenchClock::now()) {
+      group_deadline_.reset();
+      group_.act_on_time();
     }
     collect_finished();
     if (!finished_.empty() || interrupted() || BenchClock::now() >= until) {
@@ -120,32 +115,19 @@ std::vector<RequestRecord*> HttpTransport::wait(BenchClock::time_point until) {
   }
 }
 
-void HttpTransport::act(curl_socket_t socket, int events) {
-  int num_running = 0;
-  TGI_CHECK(curl_multi_socket_action(multi_, socket, events, &num_running) == CURLM_OK);
-}
-
 void HttpTransport::collect_finished() {
-  int num_left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi_, &num_left)) {
-    if (message->msg != CURLMSG_DONE) continue;
-    void* stream = nullptr;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &stream);
-    finish(*static_cast<Stream*>(stream), message->data.result);
+  while (const std::optional<curl::FinishedTransfer> finished = group_.next_finished()) {
+    finish(static_cast<Stream&>(*finished->receiver), finished->outcome);
   }
 }
 
-void HttpTransport::finish(Stream& stream, CURLcode result) {
+void HttpTransport::finish(Stream& stream, const curl::Outcome& outcome) {
   RequestRecord& record = *stream.record;
   record.end_s = now_s();
-  curl_multi_remove_handle(multi_, stream.easy);
-  if (record.http_status == 0) {
-    long status = 0;
-    curl_easy_getinfo(stream.easy, CURLINFO_RESPONSE_CODE, &status);
-    record.http_status = static_cast<int>(status);
-  }
-  if (result != CURLE_OK) {
-    stream.fail(error_kind(result), curl_easy_strerror(result));
+  group_.remove(stream.transfer);
+  if (record.http_status == 0) record.http_status = stream.transfer.status();
+  if (!outcome.ok()) {
+    stream.fail(error_kind(outcome.failure), outcome.reason);
   } else if (record.http_status != 200) {
     stream.fail(fmt::format("http {}", record.http_status),
                 describe_refusal(record.http_status, stream.body_of_error));
@@ -170,59 +152,19 @@ void HttpTransport::finish(Stream& stream, CURLcode result) {
 void HttpTransport::cancel_all() {
   for (const auto& stream : streams_) {
     if (stream->record == nullptr) continue;
-    curl_multi_remove_handle(multi_, stream->easy);
+    group_.remove(stream->transfer);
     stream->record = nullptr;
     idle_.push_back(stream.get());
   }
 }
 
-// Called by libcurl, like the two below: nothing may be thrown through it. -1 ends the transfer.
-int HttpTransport::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
-  Poller& poller = static_cast<HttpTransport*>(self)->poller_;
-  uint32_t events = 0;
-  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
-  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
-  try {
-    events != 0 ? poller.watch(socket, events) : poller.forget(socket);
-    return 0;
-  } catch (const Error&) {
-    return -1;
-  }
+void HttpTransport::watch(int socket, bool reading, bool writing) {
+  poller_.watch(socket, (reading ? EPOLLIN : 0U) | (writing ? EPOLLOUT : 0U));
 }
 
-int HttpTransport::on_timer(CURLM*, long timeout_ms, void* self) {
-  auto& deadline = static_cast<HttpTransport*>(self)->curl_deadline_;
-  if (timeout_ms < 0) {
-    deadline.reset();
-  } else {
-    deadline = BenchClock::now() + std::chrono::milliseconds(timeout_ms);
-  }
-  return 0;
-}
-
-// A return of less than it got breaks the transfer off.
-size_t HttpTransport::on_body(char* bytes, size_t size, size_t count, void* user) {
-  Stream& stream = *static_cast<Stream*>(user);
-  RequestRecord& record = *stream.record;
-  const std::string_view text(bytes, size * count);
-  if (record.http_status == 0) {
-    long status = 0;
-    curl_easy_getinfo(stream.easy, CURLINFO_RESPONSE_CODE, &status);
-    record.http_status = static_cast<int>(status);
-  }
-  if (record.http_status != 200) {
-    const size_t room = kKeptErrorBytes - std::min(kKeptErrorBytes, stream.body_of_error.size());
-    stream.body_of_error.append(text.substr(0, room));
-    return text.size();
-  }
-  const double when_s = stream.owner->now_s();
-  try {
-    stream.parser.feed(text, [&](std::string_view data) { stream.take_event(data, when_s); });
-  } catch (const std::exception& error) {
-    stream.fail("malformed event", error.what());
-    return 0;
-  }
-  return text.size();
+void HttpTransport::wake_after(std::optional<std::chrono::milliseconds> time) {
+  group_deadline_.reset();
+  if (time) group_deadline_ = BenchClock::now() + *time;
 }
 
 }  // namespace tgi::bench

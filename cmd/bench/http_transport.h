@@ -1,8 +1,6 @@
-// Load over HTTP: libcurl's multi interface on one thread, woken by epoll, one HTTP/1.1 connection
-// a stream. A client with a thread a stream would measure itself.
+// Load over HTTP: one thread, woken by epoll, one HTTP/1.1 connection a stream. A client with a
+// thread a stream would measure itself.
 #pragma once
-
-#include <curl/curl.h>
 
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "cmd/bench/poller.h"
 #include "cmd/bench/prompts.h"
 #include "cmd/bench/transport.h"
+#include "cmd/curl/transfer_group.h"
 
 namespace tgi::bench {
 
@@ -44,7 +43,7 @@ HttpReply fetch(const HttpTarget& target,
 // "the server answered 429: Model is overloaded", in the words of the body.
 std::string describe_refusal(int status, std::string_view body);
 
-class HttpTransport final : public Transport {
+class HttpTransport final : public Transport, private curl::Watcher {
  public:
   HttpTransport(HttpTarget target, int cancel_fd);
   ~HttpTransport() override;
@@ -60,20 +59,18 @@ class HttpTransport final : public Transport {
 
   double now_s() const { return std::chrono::duration<double>(BenchClock::now() - begin_).count(); }
   Stream& free_stream();
-  void act(curl_socket_t socket, int events);
   void collect_finished();
-  void finish(Stream& stream, CURLcode result);
+  void finish(Stream& stream, const curl::Outcome& outcome);
 
-  static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*);
-  static int on_timer(CURLM*, long timeout_ms, void* self);
-  static size_t on_body(char* bytes, size_t size, size_t count, void* stream);
+  void watch(int socket, bool reading, bool writing) override;
+  void forget(int socket) override { poller_.forget(socket); }
+  void wake_after(std::optional<std::chrono::milliseconds> time) override;
 
   const HttpTarget target_;
   Poller poller_;
   BenchClock::time_point begin_ = BenchClock::now();
-  std::optional<BenchClock::time_point> curl_deadline_;
-  curl_slist* headers_ = nullptr;
-  CURLM* multi_ = nullptr;
+  std::optional<BenchClock::time_point> group_deadline_;
+  curl::TransferGroup group_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<Stream*> idle_;
   std::vector<RequestRecord*> finished_;

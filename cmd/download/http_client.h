@@ -1,10 +1,8 @@
-// HTTP for downloads, over libcurl: one exchange at a time on one connection, HTTP/2 where the
-// server has it, proxies by the usual variables. Redirects are followed here and not by libcurl, so
-// that credentials go to the origin they belong to and to no other host. Nothing is retried here;
-// see retry.h. One thread per object.
+// HTTP for downloads: one exchange at a time on one connection, HTTP/2 where the
+// server has it, proxies by the usual variables. Redirects are followed here and not by the
+// library, so that credentials go to the origin they belong to and to no other host. Nothing is
+// retried here; see retry.h. One thread per object.
 #pragma once
-
-#include <curl/curl.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +13,11 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "cmd/curl/transfer.h"
 
 namespace tgi::download {
 
@@ -32,7 +32,7 @@ struct HttpSettings {
 // only.
 struct Credentials {
   std::string bearer;  // empty: none
-  // Credentials of an S3 store; libcurl signs with them. Empty key: none.
+  // Credentials of an S3 store, to sign with. Empty key: none.
   std::string aws_key;
   std::string aws_secret;
   std::string aws_region;
@@ -85,10 +85,7 @@ class UnknownHost : public NetworkError {
 
 class HttpClient {
  public:
-  explicit HttpClient(HttpSettings settings);
-  ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
+  explicit HttpClient(HttpSettings settings) : settings_(std::move(settings)) {}
 
   // Any status is an answer. Throws NetworkError; kCancelled when `stop` was requested;
   // kInvalidArgument for addresses that are not followed (no http(s), from https to http); what the
@@ -105,14 +102,12 @@ class HttpClient {
                     const std::map<std::string, std::string>& first_hop,
                     std::stop_token stop,
                     const BodySink* sink);
-  void set_options(Hop& hop, const HttpRequest& request, const std::string& url, bool is_origin);
-
-  static size_t on_header(char* bytes, size_t size, size_t count, void* hop);
-  static size_t on_body(char* bytes, size_t size, size_t count, void* hop);
-  static int on_progress(void* hop, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  curl::Settings settings_of(const HttpRequest& request,
+                             const std::string& url,
+                             bool is_origin) const;
 
   const HttpSettings settings_;
-  CURL* easy_ = nullptr;
+  curl::Transfer transfer_;
 };
 
 // "https://host:443" of an address; empty when it is none.

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/json.h"
+#include "cmd/curl/http_date.h"
 
 namespace tgi::download {
 namespace {
@@ -79,9 +80,9 @@ std::optional<double> retry_after(const HttpReply& reply) {
   int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error == std::errc() && end == text.data() + text.size()) return static_cast<double>(seconds);
-  const time_t when = curl_getdate(text.c_str(), nullptr);
-  if (when == -1) return std::nullopt;
-  return std::max(0.0, std::difftime(when, std::time(nullptr)));
+  const std::optional<std::time_t> when = curl::parse_http_date(text);
+  if (!when) return std::nullopt;
+  return std::max(0.0, std::difftime(*when, std::time(nullptr)));
 }
 
 std::string describe_status(const HttpReply& reply) {

@@ -1,6 +1,5 @@
 #include "cmd/http/otlp_exporter.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,29 +10,19 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cmd/curl/lone_transfer.h"
+#include "cmd/curl/url.h"
 #include "ipc/protocol.h"
 
 namespace tgi::http {
 namespace {
 
+using curl::Url;
+using curl::UrlPart;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kTracesPath = "/v1/traces";
 constexpr size_t kMaxReplyBytes = size_t{64} << 10;
-
-struct CurlDeleter {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-  void operator()(char* text) const { curl_free(text); }
-};
-using CurlUrl = std::unique_ptr<CURLU, CurlDeleter>;
-
-std::string url_part(const CurlUrl& url, CURLUPart part) {
-  char* text = nullptr;
-  if (curl_url_get(url.get(), part, &text, 0) != CURLUE_OK) return "";
-  return std::unique_ptr<char, CurlDeleter>(text).get();
-}
 
 // What the collector rejected of a request it took: {"partialSuccess": {"rejectedSpans": "3"}}.
 // A body that is not like that says nothing.
@@ -49,12 +38,6 @@ int64_t num_rejected_in(const std::string& body, int64_t num_sent) {
   return std::clamp(count, int64_t{0}, num_sent);
 }
 
-size_t append_reply(char* data, size_t size, size_t count, void* body) {
-  std::string& out = *static_cast<std::string*>(body);
-  out.append(data, std::min(size * count, kMaxReplyBytes - out.size()));
-  return size * count;  // the rest is passed over
-}
-
 milliseconds spread(milliseconds pause) {
   thread_local std::minstd_rand generator{std::random_device{}()};
   std::uniform_real_distribution<double> factor(0.75, 1.25);
@@ -67,122 +50,91 @@ std::string otlp_traces_url(const std::string& endpoint) {
   const auto fail = [&](const std::string& why) {
     return Error(Code::kInvalidArgument, fmt::format("otlp endpoint \"{}\": {}", endpoint, why));
   };
-  const CurlUrl url(curl_url());
-  const bool parsed =
-      url && curl_url_set(url.get(), CURLUPART_URL, endpoint.c_str(), 0) == CURLUE_OK;
-  const std::string scheme = parsed ? url_part(url, CURLUPART_SCHEME) : "";
+  std::optional<Url> url = Url::parse(endpoint);
+  const std::string scheme = url ? url->part(UrlPart::kScheme) : "";
   if (scheme != "http" && scheme != "https") {
     throw fail("expected http://HOST:PORT or https://HOST:PORT");
   }
-  for (const CURLUPart part : {CURLUPART_USER, CURLUPART_PASSWORD}) {
+  if (!url->part(UrlPart::kUser).empty() || !url->part(UrlPart::kPassword).empty()) {
     // The text itself may not be shown.
-    if (!url_part(url, part).empty()) {
-      throw Error(Code::kInvalidArgument, "otlp endpoint: a user or password is not supported");
-    }
+    throw Error(Code::kInvalidArgument, "otlp endpoint: a user or password is not supported");
   }
-  if (!url_part(url, CURLUPART_QUERY).empty() || !url_part(url, CURLUPART_FRAGMENT).empty()) {
+  if (!url->part(UrlPart::kQuery).empty() || !url->part(UrlPart::kFragment).empty()) {
     throw fail("a query or fragment is not supported");
   }
-  std::string path = url_part(url, CURLUPART_PATH);
+  std::string path = url->part(UrlPart::kPath);
   while (path.ends_with('/')) path.pop_back();
   if (path.ends_with(kTracesPath)) return endpoint;
-  if (url_part(url, CURLUPART_PORT) == "4317") {
+  if (url->part(UrlPart::kPort) == "4317") {
     throw fail(
         fmt::format("port 4317 is where collectors speak gRPC, tgi sends OTLP over HTTP; "
                     "give the collector's HTTP port, usually {}://{}:4318",
-                    scheme, url_part(url, CURLUPART_HOST)));
+                    scheme, url->part(UrlPart::kHost)));
   }
   path += kTracesPath;
-  curl_url_set(url.get(), CURLUPART_PATH, path.c_str(), 0);
-  return url_part(url, CURLUPART_URL);
+  url->set(UrlPart::kPath, path);
+  return url->text();
 }
 
 // One connection to the collector, kept open between batches. post() is the sending thread's;
 // wake() any thread's.
-class OtlpExporter::Http {
+class OtlpExporter::Http final : curl::Receiver {
  public:
   struct Reply {
-    long status = 0;    // 0: none came
+    int status = 0;     // 0: none came
     std::string error;  // then, why
     std::string body;
     milliseconds retry_after{0};
   };
 
-  explicit Http(const std::string& url) {
-    static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-    easy_.reset(initialised == CURLE_OK ? curl_easy_init() : nullptr);
-    multi_.reset(curl_multi_init());
-    headers_.reset(curl_slist_append(nullptr, "Content-Type: application/json"));
-    // Without this libcurl would wait for a "100 Continue" before long bodies.
-    if (headers_) curl_slist_append(headers_.get(), "Expect:");
-    if (!easy_ || !multi_ || !headers_) throw Error(Code::kOutOfMemory, "can't set up libcurl");
-    CURL* easy = easy_.get();
-    curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers_.get());
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // an unfinished name look-up delays no exit
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, append_reply);
+  Http(const std::string& url, milliseconds timeout) {
+    // Without "Expect:" libcurl would wait for a "100 Continue" before long bodies.
+    transfer_.transfer().prepare({.url = url,
+                                  .headers = {"Content-Type: application/json", "Expect:"},
+                                  .user_agent = {},
+                                  .aws = {},
+                                  .ca_file = {},
+                                  .timeout = timeout,
+                                  .leave_lookups = true},
+                                 *this);
   }
 
-  void wake() { curl_multi_wakeup(multi_.get()); }
+  void wake() { transfer_.wake(); }
 
-  // Gives up after `timeout`, or when the time that `until` returns has come.
-  Reply post(const std::string& body,
-             milliseconds timeout,
-             const std::function<Clock::time_point()>& until) {
+  // Gives up when the time that `until` returns has come.
+  Reply post(const std::string& body, const std::function<Clock::time_point()>& until) {
     Reply reply;
-    CURL* easy = easy_.get();
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.data());
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &reply.body);
-    curl_multi_add_handle(multi_.get(), easy);
-    const std::optional<CURLcode> result = transfer(until);
-    curl_off_t retry_after = 0;
-    curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after);
-    if (!result) {
+    body_ = &reply.body;
+    curl::Transfer& transfer = transfer_.transfer();
+    transfer.set_body(body);
+    const std::optional<curl::Outcome> outcome = transfer_.perform(until);
+    if (!outcome) {
       reply.error = "tgi ends before the collector has answered";
-    } else if (*result != CURLE_OK) {
-      reply.error = curl_easy_strerror(*result);
+    } else if (!outcome->ok()) {
+      reply.error = outcome->reason;
     } else {
-      curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &reply.status);
-      reply.retry_after = std::chrono::seconds(std::clamp<curl_off_t>(retry_after, 0, 3600));
+      reply.status = transfer.status();
+      reply.retry_after = std::clamp(transfer.retry_after(), kNoPause, kLongestPause);
     }
-    curl_multi_remove_handle(multi_.get(), easy);
     return reply;
   }
 
  private:
-  struct MultiDeleter {
-    void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-  };
+  static constexpr std::chrono::seconds kNoPause{0};
+  static constexpr std::chrono::seconds kLongestPause{3600};
 
-  std::optional<CURLcode> transfer(const std::function<Clock::time_point()>& until) {
-    int num_running = 1;
-    while (true) {
-      if (curl_multi_perform(multi_.get(), &num_running) != CURLM_OK) return CURLE_FAILED_INIT;
-      if (num_running == 0) break;
-      const auto left = std::chrono::ceil<milliseconds>(until() - Clock::now());
-      if (left.count() <= 0) return std::nullopt;
-      const auto wait = std::min(left, milliseconds(60'000));
-      curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(wait.count()), nullptr);
-    }
-    int num_left = 0;
-    const CURLMsg* message = curl_multi_info_read(multi_.get(), &num_left);
-    return message != nullptr && message->msg == CURLMSG_DONE ? message->data.result
-                                                              : CURLE_FAILED_INIT;
+  bool on_body(std::string_view bytes) override {
+    body_->append(bytes.substr(0, kMaxReplyBytes - body_->size()));
+    return true;  // the rest is passed over
   }
 
-  // In this order: the transfer must go before the connections it was on.
-  std::unique_ptr<CURLM, MultiDeleter> multi_;
-  std::unique_ptr<curl_slist, CurlDeleter> headers_;
-  std::unique_ptr<CURL, CurlDeleter> easy_;
+  curl::LoneTransfer transfer_;
+  std::string* body_ = nullptr;  // of the reply that is awaited
 };
 
 OtlpExporter::OtlpExporter(OtlpOptions options)
     : options_(std::move(options)),
-      http_(std::make_unique<Http>(otlp_traces_url(options_.endpoint))),
+      http_(std::make_unique<Http>(otlp_traces_url(options_.endpoint), options_.timeout)),
       thread_([this] { run(); }) {}
 
 OtlpExporter::~OtlpExporter() {
@@ -275,7 +227,7 @@ void OtlpExporter::deliver(const std::vector<Span>& batch) {
 OtlpExporter::Outcome OtlpExporter::attempt(const std::string& body,
                                             int64_t& num_rejected,
                                             milliseconds& pause) {
-  const Http::Reply reply = http_->post(body, options_.timeout, [this] {
+  const Http::Reply reply = http_->post(body, [this] {
     const std::lock_guard lock(mutex_);
     return flush_until_;
   });
@@ -289,7 +241,7 @@ OtlpExporter::Outcome OtlpExporter::attempt(const std::string& body,
     return Outcome::kTaken;
   }
   report(fmt::format("the collector answers {}", reply.status));
-  for (const long status : {429, 502, 503, 504}) {
+  for (const int status : {429, 502, 503, 504}) {
     if (reply.status != status) continue;
     pause = std::max(pause, std::min(reply.retry_after, options_.max_pause));
     return Outcome::kTryAgain;

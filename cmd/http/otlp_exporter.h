@@ -69,7 +69,7 @@ class OtlpExporter {
 
  private:
   using Clock = std::chrono::steady_clock;
-  class Http;  // libcurl
+  class Http;
   enum class Outcome { kTaken, kRefused, kTryAgain };
 
   void run();
