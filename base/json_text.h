@@ -16,7 +16,7 @@ class JsonText {
  public:
   explicit JsonText(std::string& out) : out_(out) {}
 
-  // As it is: keys, brackets, what was written before.
+  // Adds text as it is: keys, brackets, what was written before.
   JsonText& raw(std::string_view text) {
     out_ += text;
     return *this;

@@ -52,7 +52,7 @@ void add_shared_flags(CLI::App& app, BenchFlags& flags) {
                  "runs (under load: requests) before those that count; default 1")
       ->type_name("N")
       ->check(range(0, 1000));
-  app.add_option("--seed", flags.seed, "of prompts, arrival times and draws; default 1")
+  app.add_option("--seed", flags.seed, "seed of prompts, arrival times and draws; default 1")
       ->type_name("N");
   app.add_flag("--json", flags.json, "write one JSON object");
   app.add_flag("-q,--quiet", flags.quiet, "do not draw the progress on the terminal");
@@ -75,8 +75,8 @@ void add_engine_flags(CLI::App& app, BenchFlags& flags) {
 
 void add_history_flags(CLI::App& app, BenchFlags& flags) {
   app.add_flag("--history", flags.history,
-               "measure nothing: list what was measured before, newest first; with --model of one "
-               "model");
+               "measure nothing: list what was measured before, newest first; with --model, only "
+               "that model");
   app.add_option("--limit", flags.history_limit, "benchmarks that --history lists; default 20")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
@@ -120,11 +120,13 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       "requests at once; default 8; with --rate or --trace: at most, default no limit", "N")
       ->check(CLI::Range(1, 100'000));
   add("--requests", flags.requests,
-      "how many; of a trace: its first; default 10 times the concurrency, or all of the trace", "M")
+      "how many; with a trace, its first ones; default 10 times the concurrency, or all of the "
+      "trace",
+      "M")
       ->check(CLI::Range(1, 100'000'000));
   auto* rate = add("--rate", flags.rate, "requests a second, with Poisson arrivals", "R")
                    ->check(CLI::Range(1e-6, 1e6));
-  add("--duration", flags.duration, "start requests for so many seconds", "SECONDS")
+  add("--duration", flags.duration, "start requests for this many seconds", "SECONDS")
       ->check(CLI::Range(0.001, 1e7));
   add("--trace", flags.trace,
       "recorded load: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with "
@@ -133,26 +135,25 @@ void add_load_flags_of_bench(CLI::App& app, BenchFlags& flags) {
       ->excludes(rate)
       ->excludes("--prompt-length")
       ->excludes("--decode-length");
-  add("--trace-speed", flags.trace_speed, "replay so many times as fast; default 1", "X")
+  add("--trace-speed", flags.trace_speed, "replay this many times as fast; default 1", "X")
       ->check(CLI::Range(1e-6, 1e6))
       ->needs("--trace");
   add("--trace-scale", flags.trace_scale, "multiply the lengths of a trace; default 1", "X")
       ->check(CLI::Range(1e-6, 1e3))
       ->needs("--trace");
   add("--max-total-tokens", flags.max_total_tokens,
-      "shorten what a trace asks to so many tokens, prompt and answer together; the report says "
-      "how "
-      "many requests that met",
+      "shorten requests of a trace to this many tokens, prompt and answer together; the report "
+      "says how many were shortened",
       "N")
       ->check(CLI::Range(2, 1 << 24))
       ->needs("--trace");
   add("--shared-prefix", flags.shared_prefix,
-      "so many first tokens of each prompt are the same, for prefix caches", "N")
+      "this many first tokens of each prompt are the same, for prefix caches", "N")
       ->check(CLI::Range(0, 1 << 24));
   add("--goodput", flags.goodput,
       "count the requests that stay within these times in ms: ttft, itl, tpot, e2e",
       "ttft:500,...");
-  add("--csv", flags.csv, "write one row a request", "FILE");
+  add("--csv", flags.csv, "write one row per request", "FILE");
 }
 
 // Those that bench sets by itself, and those that make no sense in it.

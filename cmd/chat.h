@@ -30,8 +30,8 @@ class Chat {
  public:
   Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool interactive);
 
-  // Until the end of the input or /quit. The exit status of the first turn that went wrong; always
-  // 0 on a terminal, where the user saw it.
+  // Runs until the end of the input or /quit. Returns the exit status of the first turn that went
+  // wrong; always 0 on a terminal, where the user saw it.
   int run();
 
   // Asks for an answer to the conversation as it stands and adds it.

@@ -62,7 +62,7 @@ void add(std::vector<Finding>& findings, const std::string& name, Look look) {
     findings.push_back({.name = name,
                         .verdict = Verdict::kFail,
                         .text = error.what(),
-                        .advice = "set right what this says"});
+                        .advice = "fix what this says"});
   }
 }
 

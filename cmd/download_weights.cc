@@ -53,7 +53,7 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
   app.add_option("--revision", flags.revision, "a branch, a tag or a commit; default main")
       ->type_name("REV");
   app.add_option("--include", flags.include,
-                 "only files that match, instead of the choice by default; * matches / too; may be "
+                 "only files that match, instead of the default choice; * matches / too; may be "
                  "repeated")
       ->type_name("GLOB")
       ->expected(1, CLI::detail::expected_max_vector_size)
@@ -65,10 +65,10 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
   app.add_option("--cache-dir", flags.cache_dir, "instead of the cache of huggingface_hub")
       ->type_name("DIR");
   app.add_option("--token", flags.token,
-                 "of the hub; HF_TOKEN is better, a flag can be read in the list of processes")
+                 "of the hub; HF_TOKEN is better, as a flag can be read in the list of processes")
       ->type_name("TOKEN");
   app.add_flag("--offline", flags.offline,
-               "ask nobody: only say where the model is, if it is here");
+               "use no network: only say where the model is, if it is here");
   CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "no progress on stderr");
   app.add_flag("--json", flags.json,
                "one JSON object a line on standard output: plan, progress, file, note, done")

@@ -121,7 +121,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
       "--verbose and --details go to stderr. On a terminal a newline is added where the "
       "answer ends without one; into a pipe or a file the answer is followed by exactly one "
       "newline.\n\n"
-      "Of a prompt from --file or standard input one newline at the end is taken off; every "
+      "One newline at the end of a prompt from --file or standard input is taken off; every "
       "other byte counts. With --lines each line is a prompt as it stands. A line that can "
       "not be answered is reported on stderr with its number, the others go on, and the "
       "exit status is that of the first one. With --json every line has its object, with the "

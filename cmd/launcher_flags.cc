@@ -86,7 +86,7 @@ what else is different is in [coming_from_tgi.md](coming_from_tgi.md).
 std::span<const LauncherGroup> launcher_groups() {
   constexpr std::string_view kTgi = "Options of TGI's launcher";
   static const auto kGroups = std::to_array<LauncherGroup>({
-      {"Of `tgi serve` itself",
+      {"`tgi serve` itself",
        "With MODEL, `--http`, `--socket` and `--no-start` (`tgi serve --help`).", "Options",
        serve_rows()},
       {"TGI's launcher", "", kTgi, tgi_launcher_rows()},

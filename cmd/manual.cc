@@ -154,7 +154,7 @@ constexpr std::array kCommandRows = {
                "",
                {TermRow{"tgi show Qwen/Qwen2.5-0.5B-Instruct",
                         "Its shape, its licence, and the memory it would need"},
-                TermRow{"tgi show ./model", "Of a folder"},
+                TermRow{"tgi show ./model", "The same for a folder"},
                 {},
                 {}},
                true,

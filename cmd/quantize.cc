@@ -101,7 +101,7 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
                  "a Hugging Face folder, a name of the hub (ORG/NAME), or \"demo\"")
       ->type_name("MODEL")
       ->required();
-  app.add_option("output", flags.output, "the folder to write; it may not be there yet")
+  app.add_option("output", flags.output, "the folder to write; it must not exist yet")
       ->type_name("OUTDIR")
       ->required();
   app.add_option("--format", flags.format,
@@ -120,7 +120,7 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   app.add_option("--calibration-sequences", flags.num_sequences,
-                 "of the text, at most, evenly spread; default 64")
+                 "sequences of the text at most, evenly spread; default 64")
       ->type_name("N");
   app.add_option("--calibration-length", flags.sequence_length,
                  "tokens of a sequence, at most; default 512")

@@ -112,7 +112,8 @@ std::unique_ptr<http::OtlpExporter> make_exporter(const ServeOptions& options,
       .endpoint = *options.otlp_endpoint,
       .service_name = options.otlp_service_name,
       .on_trouble = [&log](const std::string& trouble) {
-        log.event(LogLevel::kWarn, trouble.empty() ? "traces are taken again" : "traces are lost",
+        log.event(LogLevel::kWarn,
+                  trouble.empty() ? "traces are accepted again" : "traces are lost",
                   {{"reason", trouble}});
       }});
 }

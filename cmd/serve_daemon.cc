@@ -35,8 +35,9 @@ void check_settings(const ipc::Status& status,
     if (row == nullptr || setting.value == "auto") continue;
     const std::optional<std::string> value = told_value(*row, model);
     if (!value || *value == setting.value) continue;
-    refuse_running(fmt::format("has --{} {}, asked for is {}", setting.flag, *value, setting.value),
-                   client);
+    refuse_running(
+        fmt::format("has --{} {}, not {} as asked for", setting.flag, *value, setting.value),
+        client);
   }
 }
 
@@ -95,7 +96,7 @@ ipc::Status prepare_served_model(const ipc::Client& client,
   }
   if (started) return status;
   if (!model.empty() && status.model->name != model) {
-    refuse_running(fmt::format("has the model {}, asked for is {}", status.model->name, model),
+    refuse_running(fmt::format("has the model {}, not {} as asked for", status.model->name, model),
                    client);
   }
   check_settings(status, options, client);

@@ -73,7 +73,7 @@ void ServeWatch::run(const std::stop_token& stop) {
   }
 }
 
-// Of the daemon that was started by this process.
+// The end of the daemon that was started by this process.
 void ServeWatch::see_death() {
   if (daemon_ == 0) return;
   int status = 0;
@@ -143,8 +143,8 @@ void ServeWatch::start_again() {
     // The watch is over.
   } catch (const Error& error) {
     set_next_start();
-    const std::string how = fmt::format("the daemon can't be started again, {} times by now: {}",
-                                        num_starts_, error.what());
+    const std::string how =
+        fmt::format("the daemon can't be started again (try {}): {}", num_starts_, error.what());
     options_.on_event(true, how);
     set_trouble(how);
   }

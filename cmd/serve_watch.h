@@ -24,11 +24,11 @@ struct ServeWatchOptions {
   pid_t daemon = 0;    // that answers now; it is ours when it is a child of this process
   std::string model;   // that it has, as its status names it
   std::chrono::milliseconds period{250};
-  std::chrono::milliseconds first_wait{
-      250};  // before it is started again; doubled each time, up to
+  // How long to wait before it is started again; doubled each time, up to the longest.
+  std::chrono::milliseconds first_wait{250};
   std::chrono::milliseconds longest_wait{30'000};
 
-  // On the watch's thread. The model is another one than before, or the daemon is a new one.
+  // Called on the watch's thread, when the model is another one or the daemon a new one.
   std::function<void(const ipc::Status&)> on_model;
   std::function<void(bool is_trouble, const std::string&)> on_event;
 };
@@ -56,8 +56,8 @@ class ServeWatch {
   const ServeWatchOptions options_;
   const UniqueFd over_;  // an eventfd, readable when the watch is to end
   const ipc::Client client_;
-  // Of the watch's thread:
-  pid_t daemon_ = 0;  // whose end is waited for; 0: nobody's
+  // Used by the watch's thread alone:
+  pid_t daemon_ = 0;  // whose end is waited for; 0: none
   pid_t seen_ = 0;    // the last that answered
   std::string model_;
   bool is_dead_ = false;  // and is to be started again

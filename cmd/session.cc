@@ -49,7 +49,7 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
   if (status.model && status.model->name != *model_) {
     throw Error(
         Code::kInvalidArgument,
-        fmt::format("the daemon at {} has the model {}, asked for is {}; `tgi load` puts it in "
+        fmt::format("the daemon at {} has the model {}, not {} as asked for; `tgi load` puts it in "
                     "its place, or give this one another --socket",
                     client_.socket_path(), shown_model(status.model->name), shown_model(*model_)));
   }

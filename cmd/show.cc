@@ -80,7 +80,7 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
                                         : std::string()));
   out += row("weights", stored_text(facts));
   out += row("chat template", chat_template_text(facts));
-  out += row("licence", facts.licence.empty() ? "not told by its files" : facts.licence);
+  out += row("licence", facts.licence.empty() ? "not given in its files" : facts.licence);
   return out;
 }
 

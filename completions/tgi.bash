@@ -1,4 +1,4 @@
-# Completion of tgi for bash. Written by `scripts/make_docs` from the options of tgi; not to be edited.
+# Completion of tgi for bash. Written by `scripts/make_docs` from the options of tgi; do not edit.
 
 _tgi_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word"); }
 _tgi_files() {

@@ -1,5 +1,5 @@
 #compdef tgi
-# Completion of tgi for zsh. Written by `scripts/make_docs` from the options of tgi; not to be edited.
+# Completion of tgi for zsh. Written by `scripts/make_docs` from the options of tgi; do not edit.
 
 _tgi_models() {
   local -a models
@@ -232,11 +232,11 @@ _tgi() {
     download-weights)
       _arguments \
         '--revision[a branch, a tag or a commit; default main]:REV: ' \
-        '*--include[only files that match, instead of the choice by default; * matches / too; may be repeated]:GLOB: ' \
+        '*--include[only files that match, instead of the default choice; * matches / too; may be repeated]:GLOB: ' \
         '*--exclude[no files that match; may be repeated]:GLOB: ' \
         '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
-        '--token[of the hub; HF_TOKEN is better, a flag can be read in the list of processes]:TOKEN: ' \
-        '--offline[ask nobody\: only say where the model is, if it is here]' \
+        '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
+        '--offline[use no network\: only say where the model is, if it is here]' \
         '-q[no progress on stderr]' \
         '--quiet[no progress on stderr]' \
         '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
@@ -255,7 +255,7 @@ _tgi() {
         '--format[int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8]:FORMAT:(int8 int4 gptq awq fp8)' \
         '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
         '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
-        '--calibration-sequences[of the text, at most, evenly spread; default 64]:N: ' \
+        '--calibration-sequences[sequences of the text at most, evenly spread; default 64]:N: ' \
         '--calibration-length[tokens of a sequence, at most; default 512]:N: ' \
         '--act-order[gptq\: take the columns by how much they are used; groups stay contiguous]' \
         '--damping[gptq\: added to the diagonal, as a part of its mean; default 0.01]:X: ' \
@@ -336,11 +336,11 @@ _tgi() {
         '--decode-length[tokens of each answer; default 128]:N: ' \
         '-w[runs (under load\: requests) before those that count; default 1]:N: ' \
         '--warmups[runs (under load\: requests) before those that count; default 1]:N: ' \
-        '--seed[of prompts, arrival times and draws; default 1]:N: ' \
+        '--seed[seed of prompts, arrival times and draws; default 1]:N: ' \
         '--json[write one JSON object]' \
         '-q[do not draw the progress on the terminal]' \
         '--quiet[do not draw the progress on the terminal]' \
-        '--history[measure nothing\: list what was measured before, newest first; with --model of one model]' \
+        '--history[measure nothing\: list what was measured before, newest first; with --model, only that model]' \
         '--limit[benchmarks that --history lists; default 20]:N: ' \
         '*-b[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
         '*--batch-size[how many requests at once, with commas between or given several times; default 1,4,16]:N,N,...: ' \
@@ -357,16 +357,16 @@ _tgi() {
         '--timeout[seconds for one request; default 600]:SECONDS: ' \
         '--tokens-per-word[how the server counts words; default\: two requests find out]:X: ' \
         '--concurrency[requests at once; default 8; with --rate or --trace\: at most, default no limit]:N: ' \
-        '--requests[how many; of a trace\: its first; default 10 times the concurrency, or all of the trace]:M: ' \
+        '--requests[how many; with a trace, its first ones; default 10 times the concurrency, or all of the trace]:M: ' \
         '--rate[requests a second, with Poisson arrivals]:R: ' \
-        '--duration[start requests for so many seconds]:SECONDS: ' \
+        '--duration[start requests for this many seconds]:SECONDS: ' \
         '--trace[recorded load\: CSV with TIMESTAMP,ContextTokens,GeneratedTokens, or JSON lines with timestamp, input_length, output_length, hash_ids (shared prefixes)]:FILE:_files' \
-        '--trace-speed[replay so many times as fast; default 1]:X: ' \
+        '--trace-speed[replay this many times as fast; default 1]:X: ' \
         '--trace-scale[multiply the lengths of a trace; default 1]:X: ' \
-        '--max-total-tokens[shorten what a trace asks to so many tokens, prompt and answer together; the report says how many requests that met]:N: ' \
-        '--shared-prefix[so many first tokens of each prompt are the same, for prefix caches]:N: ' \
+        '--max-total-tokens[shorten requests of a trace to this many tokens, prompt and answer together; the report says how many were shortened]:N: ' \
+        '--shared-prefix[this many first tokens of each prompt are the same, for prefix caches]:N: ' \
         '--goodput[count the requests that stay within these times in ms\: ttft, itl, tpot, e2e]:ttft: ' \
-        '--csv[write one row a request]:FILE:_files' \
+        '--csv[write one row per request]:FILE:_files' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

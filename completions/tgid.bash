@@ -1,4 +1,4 @@
-# Completion of tgid for bash. Written by `scripts/make_docs` from the options of tgid; not to be edited.
+# Completion of tgid for bash. Written by `scripts/make_docs` from the options of tgid; do not edit.
 
 _tgi_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word"); }
 _tgi_files() {

@@ -1,4 +1,4 @@
-# Completion of tgid for fish. Written by `scripts/make_docs` from the options of tgid; not to be edited.
+# Completion of tgid for fish. Written by `scripts/make_docs` from the options of tgid; do not edit.
 complete -c tgid -f
 complete -c tgid -l model -x -a '(tgi ls --quiet 2>/dev/null) (__fish_complete_directories)' -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable'
 complete -c tgid -l no-model -d 'start without a model; `tgi load` brings one'

@@ -1,5 +1,5 @@
 #compdef tgid
-# Completion of tgid for zsh. Written by `scripts/make_docs` from the options of tgid; not to be edited.
+# Completion of tgid for zsh. Written by `scripts/make_docs` from the options of tgid; do not edit.
 
 _tgi_models() {
   local -a models

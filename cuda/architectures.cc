@@ -84,7 +84,7 @@ void check_architecture(std::string_view gpu, int major, int minor) {
     names += (names.empty() ? "" : ", ") + name_of(each);
   }
   throw Error(Code::kUnsupported,
-              fmt::format("{} is of compute capability {}.{}, and this build of the cuda backend "
+              fmt::format("{} has compute capability {}.{}, and this build of the cuda backend "
                           "has kernels for {}; use --backend cpu{}",
                           gpu, major, minor, names,
                           major < 8 ? " (the kernels need 8.0 or later)"

@@ -24,7 +24,7 @@ std::vector<Architecture> parse_architectures(std::string_view list);
 
 bool runs_on(const Architecture& built, int major, int minor);
 
-// Of this build.
+// The architectures that this build has code for.
 const std::vector<Architecture>& built_architectures();
 
 // Throws kUnsupported naming the GPU, its compute capability and what this build is for.

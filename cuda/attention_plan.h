@@ -44,8 +44,8 @@ struct PrefillTile {
 struct AttentionPlanOptions {
   int32_t num_kv_heads = 0;
   int32_t num_blocks = 1;  // of the decode grid: CUDA blocks; decode_grid_blocks
-  bool deterministic =
-      false;  // every row through the prefill kernel, whose tiles begin at position 0
+  // Every row goes through the prefill kernel, whose tiles begin at position 0.
+  bool deterministic = false;
 };
 
 struct AttentionPlan {

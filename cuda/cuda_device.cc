@@ -17,7 +17,7 @@ namespace {
 
 // Left free beside the plan: the spare KV block, graphs, what the libraries take for themselves.
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
-// Of prompts with penalties and of biases that a step tells the GPU; more of them wait for it.
+// Room for the prompts with penalties and the biases that a step tells the GPU; more wait for it.
 constexpr size_t kListBytes = size_t{1} << 20;
 
 cudaDeviceProp properties_of(int index) {

@@ -139,7 +139,7 @@ class CudaDevice final : public Device {
   Cublas cublas_;
   Buffer cublas_workspace_;
   MatmulTuner tuner_;
-  // By the exact rows: shapes that the algorithm of their bucket was refused for.
+  // Shapes, with their exact rows, that the algorithm of their bucket was refused for.
   std::map<MatmulShape, MatmulChoice> unlike_bucket_;
   std::optional<MatrixLoader> loader_;
   std::vector<KnownMatrix> matrices_;

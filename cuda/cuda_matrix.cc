@@ -78,7 +78,7 @@ void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride,
   std::memset(out + used, 0, static_cast<size_t>(stride) * 2 - used);
 }
 
-// Of a piece of integers in groups.
+// A row of a piece that is stored as integers in groups.
 void write_grouped_row(
     const HostWeight& piece, int64_t row, DType dtype, int64_t stride, std::byte* out) {
   const GroupedPart& part = piece.grouped;

@@ -21,7 +21,7 @@ constexpr double kMiB = 1 << 20;
   throw Error(
       Code::kOutOfMemory,
       fmt::format(
-          "{}: {:.1f} MiB of {} are not to be had, {:.1f} of {:.1f} MiB are free on the GPU; "
+          "{}: {:.1f} MiB of {} can't be allocated, {:.1f} of {:.1f} MiB are free on the GPU; "
           "lower --cuda-memory-fraction, --max-batch-tokens or --kv-cache-memory, or end what "
           "else uses it",
           purpose, static_cast<double>(size_bytes) / kMiB, where,
@@ -40,7 +40,7 @@ Buffer allocate_device(size_t size_bytes, std::string_view purpose) {
   }
   check(status, "allocating memory");
   Buffer buffer(data, size_bytes, [](void* pointer, size_t) { (void)cudaFree(pointer); });
-  // Of the default stream, which others don't wait for.
+  // This runs on the default stream, which others don't wait for.
   check(cudaMemsetAsync(data, 0, size_bytes, nullptr), "clearing memory");
   check(cudaStreamSynchronize(nullptr), "clearing memory");
   return buffer;

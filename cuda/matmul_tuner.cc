@@ -98,7 +98,7 @@ void MatmulTuner::load() {
                 .out_dtype = *out_dtype}] = choice;
     }
   } catch (const Error& error) {
-    log_warn("what was measured of matmuls can't be read and is measured again",
+    log_warn("the measured times of matmuls can't be read, and are measured again",
              {{"file", path_}, {"error", error.what()}});
     choices_.clear();
   }
@@ -160,7 +160,7 @@ void MatmulTuner::save() {
   file.close();
   if (file.fail() || std::rename(beside.c_str(), path_.c_str()) != 0) {
     std::remove(beside.c_str());
-    log_warn("what was measured of matmuls can't be kept", {{"file", path_}});
+    log_warn("the measured times of matmuls can't be kept", {{"file", path_}});
     return;
   }
   changed_ = false;

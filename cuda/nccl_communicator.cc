@@ -79,8 +79,8 @@ class NcclCommunicator final : public Communicator, private WatchedRank {
   // From now on it is watched.
   void set_joined() { joined_ = true; }
 
-  // Until what was asked of the library is done. Nothing may be asked or launched before: it is
-  // done by a thread of the library's own, and a kernel launched meanwhile would come first.
+  // Waits until the library has done what it was asked. Nothing may be asked or launched before: a
+  // thread of the library's own does it, and a kernel launched meanwhile would come first.
   void settle(std::chrono::steady_clock::time_point end, const char* what) {
     for (int turn = 0; !is_settled(); ++turn) {
       if (std::chrono::steady_clock::now() > end) {
@@ -129,8 +129,8 @@ class NcclCommunicator final : public Communicator, private WatchedRank {
   CudaDevice& device() { return device_; }
 
  private:
-  // While the library is called: nobody else calls it for this rank, and the communicator does not
-  // go meanwhile. Throws when it has gone.
+  // Held while the library is called: nobody else calls it for this rank, and the communicator does
+  // not go meanwhile. Throws when it has gone.
   class Use {
    public:
     explicit Use(NcclCommunicator& of) : of_(of), lock_(of.call_mutex_) { begin(); }

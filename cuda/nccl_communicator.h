@@ -19,7 +19,7 @@ namespace tgi::cuda {
 struct LinkDeadlines {
   std::chrono::milliseconds join{60000};
   std::chrono::milliseconds launch{60000};  // of one call of the library
-  // Of a step on the GPU, from its begin or from the end of the one before it.
+  // of a step on the GPU, from its begin or from the end of the one before it
   std::chrono::milliseconds step{120000};
 };
 

@@ -44,7 +44,7 @@ class CudaBackend final : public Backend {
     if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
       (void)cudaGetLastError();
       throw Error(Code::kUnsupported,
-                  "there is an NVIDIA driver, but no GPU is to be seen (CUDA_VISIBLE_DEVICES?)");
+                  "there is an NVIDIA driver, but no GPU is visible (CUDA_VISIBLE_DEVICES?)");
     }
     check(status, "counting GPUs");
     return count;

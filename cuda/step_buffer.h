@@ -72,7 +72,7 @@ size_t fill_step(const Batch& batch,
                  AttentionPlan& plan,
                  const StepArrays& host);
 
-// Of sampling parameters, as the kernels read them. The bias is apart.
+// Sampling parameters as the kernels read them. The bias is apart.
 SlotSampling slot_sampling(const SamplingParams& params);
 
 }  // namespace tgi::cuda

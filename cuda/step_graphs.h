@@ -35,7 +35,7 @@ class StepGraphs {
   // Launches a graph of the owner's that there is. Throws kDeviceLost.
   void run(cudaStream_t stream, int32_t bucket);
 
-  // Of the buckets for 1 to max_rows rows, the largest that has no graph of this owner's; 0: none.
+  // The largest of the buckets for 1 to max_rows rows that has no graph of this owner's; 0: none.
   int32_t largest_missing(const void* owner, int32_t max_rows) const;
   std::vector<int32_t> buckets() const;  // ascending
   void clear();

@@ -27,7 +27,7 @@ class AccessRules {
   };
 
   // The daemon's own user and root may do everything. `is_handed_over`: the socket is a service
-  // manager's, and whom its owner and mode let in may use the daemon.
+  // manager's, and those that its owner and mode let in may use the daemon.
   struct Settings {
     uid_t owner = 0;
     bool is_handed_over = false;

@@ -53,7 +53,7 @@ CommandDoc describe_tgid() {
   doc.options.push_back(plain_switch("--help-all", "show every option"));
   doc.examples = {{"tgid --model ~/models/Llama-3.1-8B", "Serve a folder in the foreground"},
                   {"tgid --no-model --socket /tmp/my.sock", "Start without a model"},
-                  {"TGI_QUANTIZE=int4 tgid --print-config", "See what a setting comes to"}};
+                  {"TGI_QUANTIZE=int4 tgid --print-config", "See the value of each setting"}};
   doc.exit_statuses.push_back({"0", "stopped as asked"});
   doc.exit_statuses.push_back({"2", "the command line is wrong"});
   for (const CodeRow& row : kCodeTable) {

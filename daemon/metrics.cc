@@ -64,7 +64,7 @@ void add_step_families(const StepMetrics& steps, std::vector<MetricFamily>& out)
                  .samples = {value_of(steps.num_mixed_steps, "reason", "chunking")}});
   out.push_back({.name = "tgi_engine_cancelled",
                  .type = "counter",
-                 .help = "requests whose client left, by what they were at",
+                 .help = "requests whose client left, by what they were doing",
                  .samples = {value_of(steps.num_cancelled_queued, "phase", "queue"),
                              value_of(steps.num_cancelled_prefill, "phase", "prefill"),
                              value_of(steps.num_cancelled_decode, "phase", "decode")}});

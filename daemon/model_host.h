@@ -44,7 +44,7 @@ class ModelHost {
   // with kCancelled.
   void refuse_new_work();
 
-  // Of the engine of the model that is there; none without one.
+  // The progress of the loaded model's engine; nothing without a model.
   EngineProgress progress() const;
 
   // "no model", "loading", "ready", "draining", "failed", "stopping"

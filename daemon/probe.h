@@ -14,9 +14,8 @@ namespace tgi::daemon {
 // "isa", "left_out", "num_devices", "num_threads", "memory_bytes", "dtype", "prompt_flops_per_s",
 // "decode_bytes_per_s"}]}; of a backend that is not there only the first four. Throws nothing that
 // a backend does: that is its `reason`. `left_out` are the instruction sets better than `isa` that
-// failed their trial: [{"isa", "kernel", "reason"}]. Of the options those of devices count:
-// threads,
-// --cpu-isa and so on.
+// failed their trial: [{"isa", "kernel", "reason"}]. Only the options of
+// devices count: threads, --cpu-isa and so on.
 ipc::OrderedJson probe_machine(std::string_view commit, const ModelOptions& options);
 
 }  // namespace tgi::daemon

@@ -54,7 +54,7 @@ class JobNotes {
 
  private:
   void give_up(const Error& error) {
-    log_warn("the store does not hear of this job", {{"error", error.what()}});
+    log_warn("this job is not recorded in the store", {{"error", error.what()}});
     store_.reset();
   }
 
@@ -161,7 +161,7 @@ void QuantizeJobs::start(uint64_t session, const ipc::QuantizeParams& params) {
     });
   } catch (const std::system_error& error) {
     jobs_.pop_back();
-    throw Error(Code::kOutOfMemory, fmt::format("no thread can be made for it: {}", error.what()));
+    throw Error(Code::kOutOfMemory, fmt::format("can't start a thread for it: {}", error.what()));
   }
 }
 
@@ -171,7 +171,7 @@ void QuantizeJobs::stop_all() {
 }
 
 void QuantizeJobs::run(Job& job, uint64_t session, const ipc::QuantizeParams& params) {
-  // Of this thread and of those that it makes.
+  // The priority of this thread and of those that it makes.
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLowestPriority);
   const auto on_progress = [&](ipc::ProgressEvent&& event) {
     post(outbox_, {session, std::move(event)});

@@ -337,7 +337,8 @@ bool Server::is_finished() {
           model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
         }
       } catch (const std::exception& error) {
-        log_error("running requests can't be told", {{"error", error.what()}});
+        log_error("can't tell the running requests that the daemon stops",
+                  {{"error", error.what()}});
       }
     });
   }

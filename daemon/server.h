@@ -67,7 +67,7 @@ class Server {
   ModelHost models_;
   std::unordered_map<uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Outgoing> delivered_;
-  // For engines that had no room for them.
+  // Calls for engines that had no room for them.
   std::vector<std::function<void()>> untold_;
   uint64_t last_session_;
   // Set: accepting failed, and is tried again then.

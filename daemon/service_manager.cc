@@ -110,7 +110,7 @@ void ServiceManager::send(std::string_view message) const {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto* generic = reinterpret_cast<const sockaddr*>(&to);
   if (!fd || ::sendto(fd.get(), message.data(), message.size(), MSG_NOSIGNAL, generic, size) < 0) {
-    log_warn("the service manager can't be told", {{"error", std::strerror(errno)}});
+    log_warn("can't notify the service manager", {{"error", std::strerror(errno)}});
   }
 }
 

@@ -59,7 +59,8 @@ class Exchange {
   // answers, kUnavailable when it goes away, Stopped.
   std::optional<Reply> next(int timeout_ms);
 
-  // Of those that have arrived: to poll for several exchanges at once, on fd() for POLLIN.
+  // The next of the replies that have arrived: for polling several exchanges at once, on fd() for
+  // POLLIN.
   std::optional<Reply> try_next();
 
   // The same in two steps: read() takes in what is there with one call to the system, next_read()

@@ -256,7 +256,7 @@ Peer peer_of(int fd) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    throw Error(Code::kInternal, fmt::format("who is the peer: {}", std::strerror(errno)));
+    throw Error(Code::kInternal, fmt::format("asking who the peer is: {}", std::strerror(errno)));
   }
   return {.pid = credentials.pid, .uid = credentials.uid};
 }

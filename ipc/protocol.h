@@ -89,8 +89,8 @@ struct GenerateParams {
   bool return_full_text = false;
   bool watermark = false;
   bool details = false;  // the done event lists every token
-  bool prompt_logprobs =
-      false;  // the done event lists the prompt's tokens; not from the prefix cache
+  // The done event lists the prompt's tokens; not from the prefix cache.
+  bool prompt_logprobs = false;
   bool use_prefix_cache = true;
 };
 

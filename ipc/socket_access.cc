@@ -66,7 +66,7 @@ Credentials credentials_of(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    throw Error(Code::kInternal, fmt::format("who is the client: {}", std::strerror(errno)));
+    throw Error(Code::kInternal, fmt::format("asking who the client is: {}", std::strerror(errno)));
   }
   Credentials out{.pid = peer.pid, .uid = peer.uid, .gid = peer.gid};
   out.groups.resize(64);

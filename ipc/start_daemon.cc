@@ -197,9 +197,8 @@ Status wait_until_loaded(const Client& client,
     status = *next;
   }
   if (status.phase == "failed" && !options.accept_failed) {
-    throw Error(
-        Code::kUnavailable,
-        fmt::format("the daemon has no model, loading it did not work: {}", status.phase_detail));
+    throw Error(Code::kUnavailable, fmt::format("the daemon has no model, as loading it failed: {}",
+                                                status.phase_detail));
   }
   return status;
 }

@@ -1,8 +1,8 @@
 // The files of a model by name, wherever they are: a folder or the executable itself (the demo
 // model). Views stay valid as long as the source. Safe to read from several threads.
 //
-// Of a folder small files are read into memory, large ones are mapped (mapped_file.h). Whoever has
-// read from a source calls check_intact before it trusts what it made of it.
+// In a folder, small files are read into memory and large ones are mapped (mapped_file.h). Whoever
+// has read from a source calls check_intact before it trusts what it made of it.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class FileSource {
   // be read.
   virtual std::optional<std::span<const std::byte>> find(const std::string& name) const = 0;
 
-  // Of the files that lie in it, not in folders of it, sorted. (optional: none by default)
+  // Names of the files that lie in it, not in folders of it, sorted. (optional: none by default)
   virtual std::vector<std::string> names() const { return {}; }
 
   // Where `name` is or would be, for messages.

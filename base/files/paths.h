@@ -14,7 +14,7 @@ std::string own_socket_path();
 // socket of the machine's own daemon, that. $TGI_SOCKET is always followed.
 std::string default_socket_path();
 
-// Of the system's service (assets/systemd).
+// Where the system's service listens (assets/systemd).
 inline constexpr const char* kSystemSocketPath = "/run/tgi/tgid.sock";
 
 // $XDG_STATE_HOME/tgi, else ~/.local/state/tgi. Holds the log of a daemon started by a tgi command

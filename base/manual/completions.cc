@@ -191,7 +191,7 @@ std::string fish_command(const std::string& program,
 }
 
 std::string written_by(const std::string& program) {
-  return fmt::format("Written by `scripts/make_docs` from the options of {}; not to be edited.",
+  return fmt::format("Written by `scripts/make_docs` from the options of {}; do not edit.",
                      program);
 }
 

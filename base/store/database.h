@@ -35,7 +35,7 @@ class Statement {
   void run();    // to the end
   void reset();  // to be bound and run again
 
-  // Of the row that step came to; columns are numbered from 0.
+  // Values of the row that step came to; columns are numbered from 0.
   int64_t integer(int column) const;
   double real(int column) const;
   std::string text(int column) const;
@@ -69,7 +69,7 @@ class Database {
   int64_t last_insert_id() const;
   int64_t num_changed() const;  // rows, by the last statement
 
-  // Into one in memory that may be written to.
+  // Copies it into a database in memory that may be written to.
   Database copy_to_memory() const;
 
   // Write-ahead logging: readers go on while one writes. Waits for others as long as kBusyTimeout.

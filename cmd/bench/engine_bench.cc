@@ -46,7 +46,7 @@ class EngineBench {
                    session.interrupt().fd()),
         view_(STDERR_FILENO, !flags.quiet && can_draw_on(STDERR_FILENO)) {}
 
-  // Until all batch sizes are done or Ctrl-C; true when all are.
+  // Runs until all batch sizes are done or Ctrl-C; true when all are.
   bool measure(std::vector<BatchResult>& results) {
     try {
       for (const int batch_size : flags_.batch_sizes) {

@@ -42,7 +42,7 @@ RunTimes measure_run(Transport& transport,
   for (RequestRecord& record : load.records) {
     if (!record.ok()) throw Error(code_from_name(record.error_kind), record.error);
     if (static_cast<int64_t>(record.output_s.size()) != options.decode_length) {
-      throw Error(Code::kInternal, "the daemon generated another number of tokens than was asked");
+      throw Error(Code::kInternal, "the daemon did not generate as many tokens as asked");
     }
     times.push_back(std::move(record.output_s));
   }

@@ -66,7 +66,7 @@ std::string base_url(const std::string& text) {
   }
   if (!url->part(curl::UrlPart::kUser).empty()) {
     throw Error(Code::kInvalidArgument,
-                "--url: a user's name in the address is not used; give a key by --api-key");
+                "--url: a user's name in the address is not used; give a key with --api-key");
   }
   std::string port = url->part(curl::UrlPart::kPort);
   if (!port.empty()) port.insert(0, ":");

@@ -140,7 +140,7 @@ void HttpTransport::finish(Stream& stream, const curl::Outcome& outcome) {
     if (!stream.ended) {
       stream.fail(record.output_s.empty() ? "no events" : "cut answer",
                   record.output_s.empty() ? "the answer is not a stream of events"
-                                          : "the stream ended without an end of the answer");
+                                          : "the stream ended before the answer did");
     }
   }
   record.finished = true;

@@ -22,7 +22,7 @@ Code code_of(int status) {
 
 [[noreturn]] void refuse(const HttpTarget& target, std::string_view path, const HttpReply& reply) {
   std::string advice;
-  if (reply.status == 401 || reply.status == 403) advice = "; give a key by --api-key";
+  if (reply.status == 401 || reply.status == 403) advice = "; give a key with --api-key";
   if (reply.status == 404) advice = "; see --api and --model";
   throw Error(code_of(reply.status),
               fmt::format("{}{}: {}{}", target.url, path,
@@ -82,7 +82,7 @@ std::optional<std::string> probe_server(HttpTarget& target,
     target.words = fit_word_rate(kFewWords, *few, kManyWords, *many);
     return std::nullopt;
   }
-  return "the server does not say how many tokens a prompt has: a word is taken for one token";
+  return "the server does not say how many tokens a prompt has: each word counts as one token";
 }
 
 }  // namespace tgi::bench

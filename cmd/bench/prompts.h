@@ -19,7 +19,7 @@ struct WordRate {
   double overhead_tokens = 0;  // template and special tokens, of each prompt
 };
 
-// From two prompts of different numbers of words and what the server counted.
+// The rate that follows from two prompts of different numbers of words and what the server counted.
 WordRate fit_word_rate(int64_t num_words_1,
                        int64_t num_tokens_1,
                        int64_t num_words_2,

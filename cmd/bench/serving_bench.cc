@@ -212,7 +212,7 @@ class ServingView {
                        progress.num_finished, *num_requests_, progress.now_s);
   }
 
-  // Of the requests that were started last: a view must not cost more the longer a load lasts.
+  // Only the requests that were started last: a view must not cost more the longer a load lasts.
   static void add_latencies(const LoadProgress& progress, std::vector<std::string>& lines) {
     std::vector<double> ttft;
     std::vector<double> gaps;

@@ -112,7 +112,7 @@ std::vector<Finding> look_at_probe(const OrderedJson& probe,
       out.push_back({.name = "processor",
                      .verdict = Verdict::kFail,
                      .text = backend.value("reason", "its backend does not start"),
-                     .advice = "no model can run on it: set right what this says, or free memory"});
+                     .advice = "no model can run on it: fix what this says, or free memory"});
       continue;
     }
     out.push_back(is_cpu ? describe_cpu(backend) : describe_gpu(backend, has_nvidia));

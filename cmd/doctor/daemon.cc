@@ -56,7 +56,7 @@ Finding describe_daemon(const ipc::Status& status) {
   if (status.phase == "failed") {
     out.verdict = Verdict::kFail;
     out.text = fmt::format("its model can't be loaded: {}", status.phase_detail);
-    out.advice = "mend that, or `tgi load` another one";
+    out.advice = "fix that, or `tgi load` another one";
   } else if (status.version != kVersion) {
     out.verdict = Verdict::kWarn;
     out.advice = fmt::format(
@@ -147,7 +147,7 @@ Finding judge_check(const OrderedJson& result, const std::string& quantize) {
       out.verdict = mean_kl > bounds.broken ? Verdict::kFail : Verdict::kWarn;
       out.advice = quantize == "none"
                        ? "this is more than rounding: try another --cpu-isa, and report it"
-                       : "this model suffers from its quantisation: more bits, or none";
+                       : "quantisation harms this model: use more bits, or none";
     }
   }
   return out;

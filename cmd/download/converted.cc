@@ -26,7 +26,8 @@ std::string path_key(const std::string& folder) {
   return sha256_of(fs::weakly_canonical(folder).string()).substr(0, kPathDigits);
 }
 
-// Of what a conversion is made from. Throws for a file that can't be looked at.
+// Names the state of the files that a conversion is made from. Throws for a file that can't be
+// looked at.
 std::string state_key(const std::string& folder) {
   const TorchFolder torch = find_torch_files(folder);
   std::string state;

@@ -120,7 +120,7 @@ std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& 
     if (!whole) return std::nullopt;
     return describe(target, *commit, std::move(files));
   }
-  // Of an older huggingface_hub, which keeps no list of files.
+  // The snapshot comes from an older huggingface_hub, which keeps no list of files.
   if (!missing_of(target.cache.snapshot(*commit)).empty()) return std::nullopt;
   return describe(target, *commit, {});
 }
@@ -318,7 +318,7 @@ FetchedModel fetch_model(const FetchRequest& request,
   std::optional<FetchedModel> cached = find_whole(target, request.rules);
   if (!cached) {
     throw Error(Code::kNotFound,
-                fmt::format("{} (revision {}) is not, or not as a whole, in {}, and nothing is "
+                fmt::format("{} (revision {}) is missing or incomplete in {}, and nothing is "
                             "downloaded {}; run `tgi download-weights {}` with a network",
                             target.name, target.revision, target.cache.cache_dir(),
                             request.offline ? "with --offline" : "while HF_HUB_OFFLINE is set",

@@ -32,7 +32,7 @@ struct HttpSettings {
 // only.
 struct Credentials {
   std::string bearer;  // empty: none
-  // Of an S3 store, to sign with. Empty key: none.
+  // Credentials of an S3 store, to sign with. Empty key: none.
   std::string aws_key;
   std::string aws_secret;
   std::string aws_region;

@@ -159,7 +159,7 @@ std::unique_ptr<Source> open_https(const std::string& url) {
   const size_t host = base.find("://") + 3;
   if (base.substr(host, base.find('/', host) - host).find('@') != std::string::npos) {
     throw Error(Code::kInvalidArgument,
-                "a user's name and password in an address are not taken: they would stay in the "
+                "a user's name and password in an address are not accepted: they would stay in the "
                 "history of the shell");
   }
   return std::make_unique<HttpsSource>(std::move(base));

@@ -16,8 +16,8 @@ struct HubSettings {
   std::string token;       // HF_TOKEN, HUGGING_FACE_HUB_TOKEN, else the token file; empty: none
   std::string token_from;  // "HF_TOKEN", "the file /home/me/...", for messages
   bool offline = false;    // HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE
-  long stall_timeout_s =
-      10;               // HF_HUB_DOWNLOAD_TIMEOUT: without a byte for so long, a transfer broke
+  // HF_HUB_DOWNLOAD_TIMEOUT: without a byte for so long, a transfer has failed.
+  long stall_timeout_s = 10;
   std::string ca_file;  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE; empty: the system's
 };
 

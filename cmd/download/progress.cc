@@ -107,7 +107,7 @@ void Progress::on_begin(size_t file, int64_t kept) {
   files_[file].state = State::kActive;
   files_[file].done = kept;
   if (kept > 0) {
-    say(fmt::format("{}: {} of {} are there from before", files_[file].name, format_size(kept),
+    say(fmt::format("{}: {} of {} were downloaded before", files_[file].name, format_size(kept),
                     format_size(files_[file].size)));
   }
 }

@@ -46,7 +46,7 @@ class Progress final : public FetchObserver {
 
   // Draws what changed. About ten times a second.
   void tick();
-  // Of all files, as far as they are known.
+  // Summed over all files, as far as they are known.
   std::pair<int64_t, int64_t> done_and_total_bytes();
   // The last lines; the display is gone afterwards.
   void finish();

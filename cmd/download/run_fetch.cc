@@ -38,8 +38,8 @@ bool is_stopped(int fd, const UniqueFd& done) {
     if (error.code() != Code::kUnavailable) throw;
     throw AdvisedError(
         error.code(), error.what(),
-        "look at the network, https_proxy and HF_ENDPOINT; with HF_HUB_OFFLINE=1 only what "
-        "is here is taken");
+        "check the network, https_proxy and HF_ENDPOINT; with HF_HUB_OFFLINE=1 only what is "
+        "here is used");
   }
 }
 

@@ -22,7 +22,7 @@ FetchedModel run_fetch(const FetchRequest& request,
 // is missing.
 std::optional<FetchedModel> find_usable(const FetchRequest& request);
 
-// Of this process's environment and with what the user gave: never of a file.
+// A request made of this process's environment and what the user gave, never of a file.
 FetchRequest request_for(const std::string& model);
 
 // kTerminal when stderr is one, else kLines.

@@ -163,7 +163,7 @@ std::string read_s3_page(const std::string& xml,
                   fmt::format("{}: expected a size, got \"{}\"", file.path, size));
     }
     file.etag = element(*object, "ETag");
-    // Of an object that was uploaded in one piece it is the md5; of parts, something with a dash.
+    // For an object that was uploaded in one piece it is the md5; for parts, something with a dash.
     if (is_md5(bare_etag(file.etag))) file.md5 = bare_etag(file.etag);
     file.blob = sha256_of(fmt::format("{}\n{}\n{}", key, file.size, file.etag));
     file.blob_id = file.blob;

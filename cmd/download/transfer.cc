@@ -82,8 +82,8 @@ class Queue {
     changed_.notify_all();
   }
 
-  // Something changed in a file, which has a lock of its own. Through this one's, so that nobody
-  // who has just looked sleeps over it.
+  // Something changed in a file, which has a lock of its own. This one's lock is taken too, so that
+  // nobody who has just looked sleeps through it.
   void wake() {
     { const std::lock_guard lock(mutex_); }
     changed_.notify_all();

@@ -32,7 +32,8 @@ class Observer {
   virtual void on_note(const std::string& text) = 0;  // a retry, a second look
 };
 
-// Until all are in their places. Throws the first error that ends it; what was downloaded is kept.
+// Works until all files are in their places. Throws the first error that ends it; what was
+// downloaded is kept.
 void transfer(const Source& source,
               std::vector<TransferItem> items,
               const TransferSettings& settings,

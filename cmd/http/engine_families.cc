@@ -30,7 +30,7 @@ std::string escaped_help(const std::string& help) {
   return out;
 }
 
-// Nothing when it is none.
+// Nothing when the sample is not a valid histogram.
 std::optional<Histogram> histogram_of(const ipc::MetricSample& sample) {
   if (sample.counts.size() != sample.bounds.size() + 1) return std::nullopt;
   // Strictly rising; a NaN is not less than anything.

@@ -32,7 +32,7 @@ constexpr std::array kOpenAi = {
 
 // OpenAI's, of chats.
 constexpr std::array kOpenAiChat = {
-    ExtraField{"parallel_tool_calls", kAnything, "about tools alone"},
+    ExtraField{"parallel_tool_calls", kAnything, "concerns tools only"},
     ExtraField{"prediction", kAnything, "a hint for speed; the answer is the same"},
     ExtraField{"modalities", R"([["text"]])", "answers are text"},
     ExtraField{"functions", "[[]]", kNotYet},
@@ -53,18 +53,18 @@ constexpr std::array kVllm = {
     ExtraField{"skip_special_tokens", "[true]", "special tokens are never in the text"},
     ExtraField{"spaces_between_special_tokens", kAnything, "special tokens are never in the text"},
     ExtraField{"truncate_prompt_tokens", "[]", kNotYet},
-    ExtraField{"prompt_logprobs", "[]", "`echo` with `logprobs` of /v1/completions tells them"},
+    ExtraField{"prompt_logprobs", "[]", "`echo` with `logprobs` of /v1/completions gives them"},
     ExtraField{"use_beam_search", "[false]", kNotYet},
-    ExtraField{"length_penalty", "[1]", "of beam search, which is not supported"},
-    ExtraField{"early_stopping", "[false]", "of beam search, which is not supported"},
+    ExtraField{"length_penalty", "[1]", "belongs to beam search, which is not supported"},
+    ExtraField{"early_stopping", "[false]", "belongs to beam search, which is not supported"},
     ExtraField{"guided_json", "[]", kNotYet},
     ExtraField{"guided_regex", "[]", kNotYet},
     ExtraField{"guided_choice", "[]", kNotYet},
     ExtraField{"guided_grammar", "[]", kNotYet},
     ExtraField{"structured_outputs", "[]", kNotYet},
     ExtraField{"structural_tag", "[]", kNotYet},
-    ExtraField{"guided_decoding_backend", kAnything, "about guided decoding alone"},
-    ExtraField{"guided_whitespace_pattern", kAnything, "about guided decoding alone"},
+    ExtraField{"guided_decoding_backend", kAnything, "concerns guided decoding only"},
+    ExtraField{"guided_whitespace_pattern", kAnything, "concerns guided decoding only"},
     ExtraField{"logits_processors", "[[]]", kNotYet},
     ExtraField{"priority", "[0]", "all requests have the same priority"},
     ExtraField{"request_id", kAnything, "the x-request-id header names a request here"},
@@ -79,7 +79,7 @@ constexpr std::array kVllm = {
 // vLLM's, of chats.
 constexpr std::array kVllmChat = {
     ExtraField{"echo", "[false]", kNotYet},
-    ExtraField{"best_of", "[1]", "take `n`"},
+    ExtraField{"best_of", "[1]", "use `n`"},
     ExtraField{"add_generation_prompt", "[true]",
                "always so, unless the last turn is the assistant's"},
     ExtraField{"continue_final_message", "[false]",
@@ -100,27 +100,27 @@ constexpr std::array kVllmCompletion = {
 
 // Hugging Face's, around the parameters.
 constexpr std::array kNative = {
-    ExtraField{"options", kAnything, "of the hub's inference API: its cache and its waiting"},
+    ExtraField{"options", kAnything, "belongs to the hub's inference API"},
     ExtraField{"model", kAnything,
                "these routes have no name for a model: they serve what is loaded"},
 };
 
 // LoRAX's parameters, and names of transformers' generate() that people send to TGI.
 constexpr std::array kParameters = {
-    ExtraField{"adapter_source", kAnything, "about `adapter_id` alone"},
-    ExtraField{"api_token", kAnything, "about `adapter_id` alone"},
+    ExtraField{"adapter_source", kAnything, "concerns `adapter_id` only"},
+    ExtraField{"api_token", kAnything, "concerns `adapter_id` only"},
     ExtraField{"merged_adapters", "[]", kNotYet},
-    ExtraField{"return_k_alternatives", "[0]", "take `top_n_tokens`"},
+    ExtraField{"return_k_alternatives", "[0]", "use `top_n_tokens`"},
     ExtraField{"response_format", "[]", kNotYet},
     ExtraField{"schema", "[]", kNotYet},
-    ExtraField{"stop_sequences", "[[]]", "take `stop`"},
+    ExtraField{"stop_sequences", "[[]]", "use `stop`"},
     ExtraField{"min_new_tokens", "[0]", kNotYet},
     ExtraField{"min_length", "[0]", kNotYet},
     ExtraField{"num_beams", "[1]", kNotYet},
     ExtraField{"num_beam_groups", "[1]", kNotYet},
-    ExtraField{"num_return_sequences", "[1]", "take `best_of`"},
-    ExtraField{"length_penalty", "[1]", "of beam search, which is not supported"},
-    ExtraField{"early_stopping", "[false]", "of beam search, which is not supported"},
+    ExtraField{"num_return_sequences", "[1]", "use `best_of`"},
+    ExtraField{"length_penalty", "[1]", "belongs to beam search, which is not supported"},
+    ExtraField{"early_stopping", "[false]", "belongs to beam search, which is not supported"},
     ExtraField{"no_repeat_ngram_size", "[0]", kNotYet},
     ExtraField{"pad_token_id", kAnything, "nothing is padded"},
     ExtraField{"use_cache", kAnything, "answers are the same with the cache"},

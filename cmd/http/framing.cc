@@ -21,8 +21,8 @@ bool same_name(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// Of a host with a port (RFC 3986, section 3.2): no path, no user, and no %XX, which no name of a
-// machine that listens here needs.
+// Whether the text may be a host with a port (RFC 3986, section 3.2): no path, no user, and no %XX,
+// which no name of a machine that listens here needs.
 bool is_authority(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 ||

@@ -28,13 +28,13 @@ class Generation {
   // all prompts are done. What it learns it puts into the scope's record.
   std::optional<Event> next(int timeout_ms);
 
-  // Of those that have been accepted.
+  // Summed over the prompts that have been accepted.
   int64_t num_prompt_characters() const { return num_prompt_characters_; }
 
   bool is_done() const { return num_done_ == exchanges_.size(); }
 
-  // For who polls fds() for input itself: after begin_round() what has arrived by then, event by
-  // event, without waiting.
+  // For callers that poll fds() for input themselves: after begin_round(), what has arrived by
+  // then, event by event, without waiting.
   void begin_round();
   std::optional<Event> try_next();
   std::vector<int> fds() const;  // of the prompts that are not done

@@ -112,10 +112,9 @@ void HttpServer::accept_one() {
 }
 
 void HttpServer::turn_away(UniqueFd socket) {
-  const Response response =
-      handler_.on_refused({}, 429,
-                          fmt::format("{} connections are open, which is as many as are taken",
-                                      options_.max_connections));
+  const Response response = handler_.on_refused(
+      {}, 429,
+      fmt::format("{} connections are open, which is the limit", options_.max_connections));
   turned_away_.add(std::move(socket), plain_bytes(response));
 }
 

@@ -39,8 +39,8 @@ class RequestHandler {
 
   virtual Response on_request(const Request& request) = 0;
 
-  // The request is refused by its form alone: malformed, too large, too slow. What to say about it.
-  // Of the request only what could be read is there.
+  // What to answer to a request that is refused by its form alone: malformed, too large, too slow.
+  // `request` holds only what could be read.
   virtual Response on_refused(const Request& request, int status, const std::string& reason) = 0;
 };
 
@@ -48,7 +48,7 @@ class HttpLibrary;
 
 class HttpServer {
  public:
-  // Binds and listens. Throws kInvalidArgument when the address can't be had. `handler` must
+  // Binds and listens. Throws kInvalidArgument when the address is not available. `handler` must
   // outlive it.
   HttpServer(const ServerOptions& options, RequestHandler& handler);
   ~HttpServer();

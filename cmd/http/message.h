@@ -25,7 +25,7 @@ struct Request {
   std::chrono::steady_clock::time_point arrived_at;  // its first byte was there
   std::chrono::system_clock::time_point arrived_at_system;
 
-  // Of the first header of that name, whatever its case; "" when there is none.
+  // The value of the first header of that name, whatever its case; "" when there is none.
   std::string_view header(std::string_view name) const;
 };
 

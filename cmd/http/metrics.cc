@@ -105,7 +105,7 @@ struct Metrics::Families {
   prometheus::Family<prometheus::Counter>& cancelled =
       prometheus::BuildCounter()
           .Name("tgi_cancelled")
-          .Help("Requests whose client left, by what they were at")
+          .Help("Requests whose client left, by what they were doing")
           .Register(registry);
   prometheus::Family<prometheus::Counter>& http_requests =
       prometheus::BuildCounter()
@@ -215,7 +215,7 @@ MetricFamily skipped_tokens(uint64_t num_tokens) {
 void add_trace_families(const TraceCounts& counts, std::vector<MetricFamily>& out) {
   out.push_back(single("tgi_trace_spans_exported", "Spans the collector took", MetricType::Counter,
                        static_cast<double>(counts.num_exported)));
-  MetricFamily dropped = single("tgi_trace_spans_dropped", "Spans that were lost, by why",
+  MetricFamily dropped = single("tgi_trace_spans_dropped", "Spans that were lost, by reason",
                                 MetricType::Counter, static_cast<double>(counts.num_queue_full),
                                 {{.name = "reason", .value = "queue_full"}});
   ClientMetric refused;

@@ -24,7 +24,7 @@ namespace tgi::http {
 using EngineReport = std::vector<ipc::MetricFamily>;
 
 struct MetricsOptions {
-  // Of the model served: the last bucket of the token histograms, as in TGI.
+  // The limits of the model served: the last bucket of the token histograms, as in TGI.
   int64_t max_input_tokens = 0;
   int64_t max_total_tokens = 0;
   std::function<TraceCounts()> trace_counts;  // (optional) of the exporter; default: no such rows
@@ -39,10 +39,11 @@ class Metrics {
   // Once per request with RequestRecord::is_generation, when it reaches its handler.
   void request_started() noexcept;
 
-  // From the request's arrival at the socket until its first token was written to it; of streams.
+  // For streams: from the request's arrival at the socket until its first token was written to it.
   void first_token(double seconds) noexcept;
 
-  // From one token written to a stream to the next. Of n choices in one stream: within a choice.
+  // The time from one token written to a stream to the next; with n choices in one stream, within a
+  // choice.
   void token_gap(double seconds) noexcept;
 
   // Once per request, when it has ended.

@@ -62,9 +62,9 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
                                        .above_low = true,
                                        .rule = "`max_new_tokens` must be strictly positive"}}),
       body_field<&P::stop>("stop", {"texts that end the answer; they stay in it"}),
-      body_field<&P::seed>("seed", {"of the draws; default: random, told in the details"}),
+      body_field<&P::seed>("seed", {"seed of the draws; default: random, reported in the details"}),
       body_field<&P::top_n_tokens>("top_n_tokens", {"alternatives to list for each token"}),
-      body_field<&P::truncate>("truncate", {"keep the last so many tokens of the prompt"}),
+      body_field<&P::truncate>("truncate", {"keep only this many tokens at the end of the prompt"}),
       body_field<&P::do_sample>("do_sample", {"sample instead of taking the most likely token"}),
       body_field<&P::return_full_text>("return_full_text", {"put the prompt before the answer"}),
       body_field<&P::watermark>("watermark", {"watermark of Kirchenbauer et al., 2023"}),
@@ -167,7 +167,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
-  // Of a stream only the whole text at its end has the prompt in front, which is put there later.
+  // In a stream only the whole text at its end has the prompt in front, which is put there later.
   to.return_full_text = !stream && p.return_full_text.value_or(false);
   to.details = p.details || p.decoder_input_details;
   to.prompt_logprobs = p.decoder_input_details && options.enable_prefill_logprobs;

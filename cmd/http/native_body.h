@@ -38,7 +38,7 @@ struct GenerateParameters {
   bool ignore_eos_token = false;
 };
 
-// Of /generate and /generate_stream; `stream` is for / and /invocations alone.
+// The body of /generate and /generate_stream; `stream` is for / and /invocations alone.
 struct GenerateBody {
   std::string inputs;
   std::optional<GenerateParameters> parameters;

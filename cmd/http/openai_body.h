@@ -105,8 +105,8 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options);
 // One per prompt.
 std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const ApiOptions& options);
 
-// For the daemon, which knows whether the template wants the parts of a content or its text. Throws
-// for what can't be shown to a model.
+// The messages for the daemon, which knows whether the template wants the parts of a content or its
+// text. Throws for what can't be shown to a model.
 OrderedJson checked_messages(const OrderedJson& messages);
 
 // The same conversation and variables for the template, to be tokenised only. Tools are shown,

@@ -36,7 +36,7 @@ class TokenLists {
     OrderedJson alternatives;  // null: there is nothing that the first token of a prompt is from
     if (top != nullptr && num_top_ > 0 && token.logprob) {
       alternatives = OrderedJson::object();
-      // Of several with one name the first, the most likely one. The token itself is always there.
+      // The first and likeliest of several with one name counts. The token itself is always there.
       for (const ipc::TokenInfo& each : first_of(*top, num_top_)) {
         alternatives.emplace(token_name(each), logprob_json(each.logprob));
       }

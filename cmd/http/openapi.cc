@@ -143,7 +143,7 @@ OrderedJson describe(const Route& route) {
       responses["422"]["content"]["text/plain"] = {{"schema", {{"type", "string"}}}};
     }
     add("424", "the model failed");
-    add("429", "as many requests are running as may");
+    add("429", "as many requests are running as are allowed");
     add("500", "the answer is incomplete");
     add("502", "the daemon does not answer");
   }

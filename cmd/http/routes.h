@@ -18,7 +18,7 @@ struct Route {
   bool is_openai = false;  // errors have OpenAI's shape
   // Throws ApiError and ClientGone.
   Response (*handle)(std::shared_ptr<Scope> scope, const Request& request);
-  // For the document.
+  // What the OpenAPI document says of it.
   std::string_view summary;
   std::string_view request_schema;  // names of components; "" when there is none
   std::string_view response_schema;

@@ -60,7 +60,7 @@ class StreamPump {
   std::mutex mutex_;
   std::vector<Job*> new_jobs_;  // guarded by mutex_
   bool ending_ = false;         // guarded by mutex_
-  // Of the pump's thread:
+  // Used by the pump's thread alone:
   std::unordered_set<Job*> jobs_;
   std::vector<Job*> ready_;
   bool cut_off_ = false;

@@ -27,8 +27,8 @@ std::string_view state_name(ListedModel::State state);  // "ready", "partial", .
 // "demo" first, then by name.
 std::vector<ListedModel> list_models(const Store& store);
 
-// By its name in the list; a folder that is not in it by its path. Throws kNotFound, saying what to
-// do.
+// Finds a model by its name in the list, or a folder that is not in it by its path. Throws
+// kNotFound, saying what to do.
 ListedModel find_listed_model(const Store& store, const std::string& name);
 
 // How a folder's weights are stored: the quant_method of its config.json, else "safetensors",

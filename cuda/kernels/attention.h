@@ -54,7 +54,7 @@ int32_t decode_grid_blocks(int32_t num_multiprocessors, int64_t shared_bytes_of_
 inline constexpr int32_t kMaxGroup = 32;
 void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads);
 
-// Of the workspace for so many partials.
+// The size of the workspace for so many partials.
 int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim);
 
 // Once per device, before the first launch or capture: allows the kernels their shared memory.

@@ -1,5 +1,5 @@
-// Of attention_decode.cu: what one warp does with a slice of keys and values for the query heads of
-// a kv head, which are the rows of mma.
+// A part of attention_decode.cu: what one warp does with a slice of keys and values for the query
+// heads of a kv head, which are the rows of mma.
 #pragma once
 
 #include <algorithm>

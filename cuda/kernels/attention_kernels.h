@@ -38,8 +38,8 @@ struct AttentionParams {
   float* partials = nullptr;
 };
 
-// Of a partial result: (group, head_dim) sums of values, not yet divided, then (group, 2) the
-// largest score in units of log2 and the sum of weights relative to it. A multiple of 16 bytes.
+// The size of a partial result: (group, head_dim) sums of values, not yet divided, then (group, 2)
+// the largest score in units of log2 and the sum of weights relative to it. A multiple of 16 bytes.
 __host__ __device__ constexpr int64_t partial_floats(int32_t group, int32_t head_dim) {
   return static_cast<int64_t>(group) * head_dim + (2 * group + 3) / 4 * 4;
 }

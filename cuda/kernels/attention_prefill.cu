@@ -110,11 +110,11 @@ class PrefillBlock {
   __device__ __forceinline__ int first_query() const {
     return thread_ / 32 * kWarpQueries;
   }
-  // Of the block, up to kPrefillQueryTile.
+  // How many queries the block has, up to kPrefillQueryTile.
   __device__ __forceinline__ int32_t num_queries() const {
     return tile_.end - tile_.first_position;
   }
-  // Of the warp's first and last query; the last may be one that there is not.
+  // The positions of the warp's first and last query; the last may be past the block's end.
   __device__ __forceinline__ int32_t first_position() const {
     return tile_.first_position + first_query();
   }

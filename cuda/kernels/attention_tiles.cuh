@@ -20,7 +20,7 @@ template <int kRowBytes>
 struct SharedRows {
   static_assert(kRowBytes % 32 == 0);
   static constexpr int kChunks = kRowBytes / 16;
-  // Of the 8 groups of banks a row's first chunk may fall into, row after row, 8 / kPower are met.
+  // Row after row, the first chunk meets 8 / kPower of the 8 groups of banks it may fall into.
   static constexpr int kPower = kChunks % 8 == 0 ? 8 : kChunks % 4 == 0 ? 4 : 2;
 
   static __device__ __forceinline__ int offset(int row, int chunk) {
@@ -171,8 +171,8 @@ __device__ __forceinline__ float remaining_multiplier(const ScoreScale& scale) {
   return scale.cap_log2 == 0.0F ? scale.multiplier : 1.0F;
 }
 
-// Of two rows, g and g + 8 of an accumulator of mma (g = lane / 4). The four lanes of a row agree
-// on `largest`, each has the sum of its own columns.
+// The softmax of two rows, g and g + 8 of an accumulator of mma (g = lane / 4). The four lanes of a
+// row agree on `largest`, each has the sum of its own columns.
 struct SoftmaxRows {
   float largest[2] = {kMinusInfinity, kMinusInfinity};  // score
   float sum[2] = {0.0F, 0.0F};                          // of weights
@@ -236,7 +236,7 @@ __device__ __forceinline__ void rescale_rows(const float (&rescale)[2], float (&
   }
 }
 
-// Of a part of the context that is merged with others.
+// The softmax of a part of the context that is merged with others.
 struct MergeState {
   float largest;  // score, in units of log2
   float sum;      // of weights

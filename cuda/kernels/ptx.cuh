@@ -43,7 +43,7 @@ __device__ __forceinline__ void cp_async_16(void* to_shared,
 __device__ __forceinline__ void cp_async_commit() {
   asm volatile("cp.async.commit_group;\n" ::: "memory");
 }
-// Until at most `kPending` of this thread's committed groups are still on their way.
+// Waits until at most `kPending` of this thread's committed groups are still on their way.
 template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");

@@ -18,7 +18,7 @@ inline constexpr int32_t kMaxTopTokens = 64;
 // What a row of logits gave.
 struct SampledRow {
   int32_t id = 0;
-  // Of the raw logits: of `id`, or of the row's target_id. NaN: they are not finite
+  // By the raw logits, of `id` or of the row's target_id. NaN: the logits are not finite
   // (engine/sample/sampler.h), `id` is the lowest that is allowed, and there are no alternatives.
   float logprob = 0.0F;
   int32_t num_top = 0;
@@ -37,7 +37,7 @@ struct SampleLaunch {
   SampledRow* out = nullptr;          // (num_rows)
 };
 
-// About 86 KiB a row. Enough for a launch of any number of rows up to this.
+// About 86 KiB a row, enough for a launch of any number of rows up to max_rows.
 int64_t sample_workspace_bytes(int32_t max_rows, int32_t vocab_size);
 
 // Draws or scores each row, writes `out`, and records what was drawn in the slot tables

@@ -27,7 +27,7 @@ __device__ int32_t lowest_allowed(const LogitSource& source) {
   return found == 0xffffffffU ? 0 : static_cast<int32_t>(found);
 }
 
-// Of a row; what the first warp finds, all threads get.
+// A row's state and leaders; what the first warp finds, all threads get.
 struct RowSummary {
   RowState state;
   PackedBest top;

@@ -110,7 +110,7 @@ struct Bins {
     }
     if (carry != 0) atomicAdd(&high[bin], carry);
   }
-  // Of this thread's bin, when all have added.
+  // The mass of this thread's bin, when all have added.
   __device__ __forceinline__ Wide mine() const {
     return static_cast<Wide>(high[threadIdx.x]) << 32 | low[threadIdx.x];
   }

@@ -30,7 +30,7 @@ __device__ __forceinline__ std::array<uint32_t, 4> noise_block(const NoiseKey& k
                        {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)});
 }
 
-// Of one id.
+// The bits of one id.
 __device__ __forceinline__ uint32_t noise_bits(const NoiseKey& key, int32_t id) {
   const std::array<uint32_t, 4> words = noise_block(key, id);
   const int32_t which = id / 16 % 4;

@@ -110,7 +110,7 @@ __device__ __forceinline__ void keep_top_p(
   });
   const float least = value_of_key(~cut.key);
   bounds.least_p = least;
-  // Of equal values the lowest ids are kept, no more than it takes.
+  // Among equal values the lowest ids are kept, no more than it takes.
   const Wide each = mass_of(least, before.highest);
   const Wide missing = target > cut.before ? target - cut.before : 1;
   if (each == 0 || missing > cut.mass - each) return;

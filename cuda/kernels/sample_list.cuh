@@ -12,7 +12,7 @@ namespace tgi::cuda {
 
 inline constexpr float kBinsPerUnit = 8.0F;
 
-// Of a distance from the best, >= 0.
+// The bin of a distance from the best, which is >= 0.
 __device__ __forceinline__ uint32_t bin_of(float distance) {
   return static_cast<uint32_t>(fminf(fmaxf(distance, 0.0F) * kBinsPerUnit, kNumBins - 1));
 }

@@ -76,7 +76,7 @@ __device__ __forceinline__ LogitSource source_of(const SampleTask& task,
   return out;
 }
 
-// As they came; -infinity past the end of the row.
+// Loads the logits as they came; -infinity past the end of the row.
 __device__ __forceinline__ void load_raw(const LogitSource& source,
                                          int32_t chunk,
                                          float (&x)[kIdsPerThread]) {

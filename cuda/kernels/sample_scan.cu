@@ -33,8 +33,8 @@ __device__ __forceinline__ PackedBest best_of(const float (&x)[kIdsPerThread], i
   return highest > -INFINITY ? pack_best(highest, id) : 0;
 }
 
-// Of the logits as they came: +infinity when there is a NaN, so that both are found by the one
-// maximum over the row.
+// The best of the logits as they came: +infinity when there is a NaN, so that both are found by the
+// one maximum over the row.
 __device__ __forceinline__ PackedBest raw_best_of(const float (&x)[kIdsPerThread], int32_t chunk) {
   bool has_nan = false;
 #pragma unroll

@@ -28,7 +28,7 @@ inline constexpr int32_t kMaxSampleRows = 512;  // of one launch of the kernels
 // the lowest id wins a tie. 0: nothing.
 using PackedBest = Wide;
 
-// Of a chunk of a row.
+// What is found in a chunk of a row.
 struct ChunkStats {
   float raw_highest;  // +infinity also when there is a NaN
   float raw_sum;      // of exp(x - raw_highest)
@@ -38,7 +38,7 @@ struct ChunkStats {
   double surprises;   // ... and of w * (t - top)
 };
 
-// Of a row.
+// What is known of a row.
 struct RowState {
   float raw_highest;     // infinite: the logits are not finite
   float highest;         // of the logits as they are drawn from

@@ -6,7 +6,7 @@
 
 namespace tgi::cuda {
 
-// Of SamplingParams, in the form of the sample kernels.
+// A slot's SamplingParams in the form of the sample kernels.
 struct SlotSampling {
   float temperature = 1.0F;
   float top_p = 1.0F;
@@ -30,7 +30,7 @@ struct TokenBiasEntry {
   float bias = 0.0F;
 };
 
-// Of a distinct id of a slot's prompt and output; kept only for slots with penalties.
+// What is known of a distinct id of a slot's prompt and output; only for slots with penalties.
 inline constexpr uint16_t kSeenToken = 0x8000;        // in prompt or output
 inline constexpr uint16_t kOutputCountMask = 0x7fff;  // how often in the output; saturates
 
@@ -42,8 +42,8 @@ struct SlotTables {
   int32_t vocab_size = 0;
   int32_t max_bias = 0;             // of a slot
   int32_t* block_tables = nullptr;  // (num_slots + 1, max_blocks)
-  int32_t* last_tokens =
-      nullptr;  // (num_slots + 1) of the context that is known: of the prompt, or sampled
+  // (num_slots + 1), of the context that is known: of the prompt, or sampled.
+  int32_t* last_tokens = nullptr;
   SlotSampling* sampling = nullptr;  // (num_slots + 1)
   TokenBiasEntry* bias = nullptr;    // (num_slots, max_bias)
   uint16_t* token_counts = nullptr;  // (num_slots, vocab_size)

@@ -36,10 +36,11 @@ std::unique_ptr<Device> make_reference_device(int world_size = 1);
 Backend& cpu_backend();
 Backend& reference_backend();
 
-// That this machine announces, best first; "generic" is always last.
+// The instruction sets that this machine announces, best first; "generic" is always last.
 std::vector<std::string_view> available_isas();
 
-// As they are, tried or not: for tests of the kernels themselves. Throws as make_cpu_device does.
+// The kernels as they are, tried or not: for tests of the kernels themselves. Throws as
+// make_cpu_device does.
 struct KernelTable;
 const KernelTable& find_kernels(std::string_view isa);
 

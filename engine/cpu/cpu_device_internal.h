@@ -17,20 +17,20 @@ inline constexpr int64_t kLogitTileRows = 32;
 inline constexpr int32_t kMaxHeadDim = 512;
 inline constexpr int64_t kAttentionScratchBytes = attention_scratch_bytes(kMaxHeadDim);
 
-// Of all ropes together. Fixed, so that the plan can be made before the model adds them.
+// Columns of all ropes together. Fixed, so that the plan can be made before the model adds them.
 inline constexpr int32_t kMaxRotaryColumns = 512;
 
 inline size_t cos_sin_bytes(const SlotLayout& layout) {
   return static_cast<size_t>(layout.max_batch_tokens) * kMaxRotaryColumns * sizeof(float);
 }
 
-// Of a prepared row at most: 4 bytes a column for the types that need most. The extra line keeps
-// rows from falling on the same sets of the cache.
+// The most that a prepared row takes: 4 bytes a column for the types that need most. The extra line
+// keeps rows from falling on the same sets of the cache.
 constexpr int64_t prepared_row_bytes(int64_t x_bytes) {
   return round_up(x_bytes, 64) + 64;
 }
 
-// That a kernel may read behind the last row, and whose results it drops.
+// Rows behind the last one that a kernel may read, and whose results it drops.
 inline constexpr int64_t kExtraPreparedRows = 32;
 
 inline size_t prepared_bytes(const SlotLayout& layout) {

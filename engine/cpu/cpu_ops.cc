@@ -56,8 +56,8 @@ MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) 
   return cut;
 }
 
-// Of x, which stays in the second-level cache while all panels pass: processors with a matrix unit
-// have 2 MiB.
+// How much of x stays in the second-level cache while all panels pass: processors with a matrix
+// unit have 2 MiB.
 constexpr int64_t kTileRowsBytes = 768 << 10;
 
 // For kernels of tiles: whole tiles of rows, as many as stay in the cache. Tasks of the same rows

@@ -13,11 +13,12 @@
 
 namespace tgi {
 
-// Of a rank at a reduction. Ranks have the same to do between two reductions, so one that is so
-// far behind won't come any more.
+// How long a rank waits for the others at a reduction. Ranks have the same to do between two
+// reductions, so one that is so far behind won't come any more.
 inline constexpr std::chrono::milliseconds kRankTimeout{60000};
 
-// Of all ranks, in their order. Each belongs to the thread of its rank, abort() apart.
+// The communicators of all ranks, in their order. Each belongs to the thread of its rank, except
+// for abort().
 std::vector<std::unique_ptr<Communicator>> make_host_communicators(
     int world_size, std::chrono::milliseconds timeout = kRankTimeout);
 

@@ -87,7 +87,7 @@ int64_t mem_available_bytes(const std::string& root) {
   return std::numeric_limits<int64_t>::max();
 }
 
-// Of the group's usage, pages of files give way when memory is needed.
+// The part of the group's usage that gives way when memory is needed: pages of files.
 int64_t reclaimable_bytes(const CgroupFolder& folder) {
   std::ifstream file(folder.path + "/memory.stat");
   const std::string_view wanted = folder.version2 ? "inactive_file" : "total_inactive_file";

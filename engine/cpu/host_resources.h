@@ -14,8 +14,8 @@ namespace tgi {
 // Processors that this process's affinity mask allows.
 std::vector<int> affinity_cpus();
 
-// Of these processors, the ones that are the first of their physical core among them: threads of
-// one core share its multipliers, so a second one brings nothing.
+// Those of these processors that are the first of their physical core among them: threads of one
+// core share its multipliers, so a second one brings nothing.
 std::vector<int> one_cpu_per_core(const std::vector<int>& cpus, const std::string& root = "/");
 
 // These processors in the order in which threads should take them: a core each, then their
@@ -31,7 +31,7 @@ int num_memory_nodes(const std::string& root = "/");
 // Processors' worth of time per unit of time; 0: no quota.
 double cgroup_cpu_quota(const std::string& root);
 
-// What can still be had without swapping: MemAvailable, bounded by what the cgroup leaves.
+// Memory that is still available without swapping: MemAvailable, bounded by what the cgroup leaves.
 int64_t available_memory_bytes(const std::string& root = "/");
 
 // Model name of the processor, for people.

@@ -9,9 +9,9 @@
 
 namespace tgi {
 
-// From how many rows of x on matmul_many beats matmul for matrices of this layout, and with any
-// number above; INT64_MAX where it never does or is not there. Takes some milliseconds, once in a
-// process for each type, group size and kind of head.
+// The number of rows of x from which on matmul_many beats matmul for matrices of this layout;
+// INT64_MAX where it never does or there is none. Takes some milliseconds, once in a process for
+// each type, group size and kind of head.
 int64_t measure_min_many_rows(const KernelTable& kernels, const PanelLayout& layout);
 
 }  // namespace tgi

@@ -75,8 +75,8 @@ const KernelSet& find_set(std::span<const KernelSet> sets, std::string_view isa)
     if (isa != set.name) continue;
     if (set.available()) return set;
     throw Error(Code::kUnsupported,
-                fmt::format("instruction set {} is not there on this machine, which has {}", isa,
-                            fmt::join(names_of(sets, true), ", ")));
+                fmt::format("instruction set {} is not available on this machine, which has {}",
+                            isa, fmt::join(names_of(sets, true), ", ")));
   }
   throw Error(Code::kInvalidArgument,
               fmt::format("instruction set \"{}\" is unknown, expected one of auto, {}", isa,

@@ -53,7 +53,7 @@ class KernelChooser {
   std::map<std::string_view, std::optional<KernelFault>> faults_;  // of the sets tried so far
 };
 
-// That of this process, over kernel_sets().
+// The chooser of this process, over kernel_sets().
 KernelChooser& kernel_chooser();
 
 }  // namespace tgi

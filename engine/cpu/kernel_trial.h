@@ -25,8 +25,8 @@ struct TrialLimits {
 
 // The first fault, or nothing. Safe while other threads run: between fork and its end the child
 // runs kernels and makes system calls, no more. It holds none of this process's files, dies with
-// this thread, and leaves no core file. A child that can't be had is a fault too, as an unknown
-// kernel may end the process.
+// this thread, and leaves no core file. A child that can't be started is a fault too, as an
+// unknown kernel may end the process.
 std::optional<KernelFault> try_kernels(const KernelChecks& checks,
                                        const KernelTable& kernels,
                                        const TrialLimits& limits = {});

@@ -88,7 +88,7 @@ struct PanelLayout {
   TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
   TGI_INLINE int64_t bytes() const { return data_bytes() + (num_groups() + 1) / 2 * head.bytes(); }
 
-  // Of one element, from the start of its panel; of an int4 one, of the byte that holds it.
+  // Where one element lies, from the start of its panel; for int4, the byte that holds it.
   TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
     switch (type) {
       case PanelType::kF32:

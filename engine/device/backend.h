@@ -44,9 +44,9 @@ struct DeviceInfo {
   bool keeps_stored_integers = false;  // of quantised checkpoints: has kernels for them
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
-  int32_t max_top_tokens =
-      std::numeric_limits<int32_t>::max();  // reported alternatives, ties included
-  std::vector<LeftOutKernels> left_out{};   // better ones than those of `isa`
+  // Reported alternatives, ties included.
+  int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
+  std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -159,8 +159,8 @@ struct AttentionArgs {
   int32_t head_dim = 0;
   float scale = 1.0F;
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
-  int32_t sliding_window =
-      0;  // 0: off; else a query sees itself and the window - 1 tokens before it
+  // 0: off; else a query sees itself and the window - 1 tokens before it.
+  int32_t sliding_window = 0;
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * head_dim)
@@ -276,8 +276,9 @@ class Backend {
   // that the device lacks, kInvalidArgument, kOutOfMemory.
   virtual std::unique_ptr<Device> make_device(const DeviceOptions& options) = 0;
 
-  // Of all ranks at once, in their order; the devices are of this backend and outlive them. Each
-  // belongs to the thread of its rank. Throws kDeviceLost naming the rank that could not join.
+  // The communicators of all ranks at once, in their order; the devices are of this backend and
+  // outlive them. Each belongs to the thread of its rank. Throws kDeviceLost naming the rank that
+  // could not join.
   virtual std::vector<std::unique_ptr<Communicator>> make_communicators(
       std::span<Device* const> ranks) = 0;
 

@@ -98,7 +98,8 @@ struct Architecture {
 // All families, in the order they are tried.
 std::span<const Architecture* const> architectures();
 
-// By config.json. Throws kUnsupported naming the architecture and listing the known ones.
+// The family that config.json names. Throws kUnsupported naming the architecture and listing the
+// known ones.
 const Architecture& find_architecture(const JsonReader& config);
 
 struct LoadedConfig {

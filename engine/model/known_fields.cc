@@ -18,8 +18,8 @@ constexpr std::string_view kTraining = "is used in training only";
 constexpr std::string_view kPython = "is about objects of Python, not about numbers";
 constexpr std::string_view kSpeed = "chooses how the same sums are computed";
 constexpr std::string_view kHeads = "is used by classifiers and pipelines, not to generate text";
-constexpr std::string_view kSampling = "how to sample is said by each request";
-constexpr std::string_view kTokenizer = "is said by the tokenizer's own files";
+constexpr std::string_view kSampling = "each request says how to sample";
+constexpr std::string_view kTokenizer = "the tokenizer's own files say it";
 constexpr std::string_view kDecoderOnly = "models are decoders, without a second input";
 constexpr std::string_view kAddedLayers = "layers that differ from each other are not supported";
 constexpr std::string_view kLength = "the context is that of max_position_embeddings";
@@ -276,8 +276,8 @@ void refuse_unknown_fields(const JsonReader& object,
   }
   if (unknown.size() > kMaxListed) list += fmt::format(" and {} more", unknown.size() - kMaxListed);
   throw Error(Code::kUnsupported,
-              fmt::format("{}: not known of {}, and may change what the model computes; if it "
-                          "doesn't, take it out of the file",
+              fmt::format("{}: not a known field of {}, and may change what the model computes; if "
+                          "it doesn't, take it out of the file",
                           list, owner));
 }
 

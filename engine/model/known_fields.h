@@ -60,7 +60,7 @@ struct FieldAlias {
   std::string_view name;
 };
 
-// Of decoders with a Llama block. What a family spells otherwise it lists itself.
+// The fields of decoders with a Llama block. What a family spells otherwise it lists itself.
 inline constexpr auto kDecoderFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
@@ -90,7 +90,7 @@ void rename_aliases(std::span<const FieldAlias> aliases, Json& config);
 // Fields of every model, whatever its family.
 std::span<const KnownField> generic_fields();
 
-// By whole name first, then by its beginning; null: neither table knows it.
+// Looks a field up by its whole name first, then by its beginning; null: neither table knows it.
 const KnownField* find_field(std::span<const KnownField> own,
                              std::span<const KnownField> shared,
                              std::string_view name);

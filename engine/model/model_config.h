@@ -39,8 +39,8 @@ struct ModelConfig {
   bool rotary = true;
   RopeSpec rope;
 
-  float attention_scale =
-      0.0F;  // set by the reader: 1 / sqrt(head_dim) unless the family says otherwise
+  // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
+  float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
   int32_t sliding_window = 0;           // tokens; 0: none
   std::vector<bool> layer_uses_window;  // (num_layers); empty: every layer when sliding_window > 0

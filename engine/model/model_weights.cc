@@ -56,7 +56,8 @@ class RankView {
                                                 : whole_range(entry.cols).front();
   }
 
-  // Of a vector: a bias is cut like the rows of its matrix. Empty when this rank holds none of it.
+  // The ranges of a vector that this rank holds: a bias is cut like the rows of its matrix. Empty
+  // when this rank holds none of it.
   std::vector<Range> vector_ranges(const TensorEntry& entry) const {
     if (entry.spec->split == Split::kRows) return ranges(entry.spec->cols);
     if (entry.spec->split == Split::kColumns && options_.rank != 0) return {};
@@ -191,7 +192,7 @@ class WeightLoader::Loader {
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
-    // Of the tables only the row of the token is read, unless the embedding is the head too.
+    // Only the token's row of each table is read, unless the embedding is the head too.
     streamed_bytes_ -= weights.position_embedding ? weights.position_embedding->size_bytes : 0;
     streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
 

@@ -39,18 +39,18 @@ struct ModelWeights {
 
   int64_t num_params = 0;
   int64_t size_bytes = 0;  // on the device
-  int64_t streamed_bytes_per_token =
-      0;  // read from memory to decode one token: all but the embedding rows
+  // Read from memory to decode one token: all but the embedding rows.
+  int64_t streamed_bytes_per_token = 0;
 
   const Matrix& lm_head() const { return untied_lm_head ? *untied_lm_head : *token_embedding; }
 };
 
 struct LoadWeightsOptions {
   DType dtype = DType::kBF16;  // of the matrices on the device that are not quantised
-  // Of a plain checkpoint; one that is quantised keeps its own integers
-  // (engine/weights/weight_format.h).
-  // Of the layers' matrices. The head, on whose rows the choice of a token hangs, is int8 at least;
-  // embeddings are only looked up and stay dense, but where they are the head too.
+  // How a plain checkpoint is quantised; one that is quantised keeps its own integers
+  // (engine/weights/weight_format.h). This is for the layers' matrices: the head, on whose rows the
+  // choice of a token hangs, is int8 at least; embeddings are only looked up and stay dense, except
+  // where they are the head too.
   Quantization quantization = Quantization::kNone;
   // 0: the default of the kind, the last group being filled up. Groups begin anew in the columns of
   // each rank: where the cut is not on a border of groups, ranks round other numbers together than

@@ -17,9 +17,9 @@ class StoragePlan {
               const LoadWeightsOptions& options,
               const TensorTable& table);
 
-  // Of the parts of a stacked matrix together; `cols` are this rank's. Parts that the checkpoint
-  // stores in different ways are decoded. Throws kInvalidArgument for a group size that does not
-  // divide the columns, and for a matrix that is to be quantised and is already.
+  // How a matrix that is stacked from these parts is held; `cols` are this rank's. Parts that the
+  // checkpoint stores in different ways are decoded. Throws kInvalidArgument for a group size that
+  // does not divide the columns, and for a matrix that is to be quantised and is already.
   MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
 
   bool is_quantised(const TensorEntry& entry) const;

@@ -41,7 +41,7 @@ class TensorTable {
   std::vector<Row> index_;  // [layer + 1][role] = index of the entry, or kAbsent
 };
 
-// Of the whole model. In a double, which holds what a config may ask for.
+// The parameters of the whole model, in a double, which holds what a config may ask for.
 double count_parameters(const LoadedConfig& model);
 
 // Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.

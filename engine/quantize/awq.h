@@ -18,7 +18,7 @@ namespace tgi {
 // What is kept of the inputs of a matmul over a text.
 class InputStatistics {
  public:
-  // Of num_tokens rows in all, at most max_sample_rows are kept, evenly spread.
+  // At most max_sample_rows of the num_tokens rows are kept, evenly spread.
   InputStatistics(int64_t cols, int64_t num_tokens, int64_t max_sample_rows);
 
   // Rows of x, f32 in host memory: (rows, cols).

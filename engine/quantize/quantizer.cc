@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point begin) {
 Error is_taken(const std::string& folder) {
   return {
       Code::kInvalidArgument,
-      fmt::format("{}: is there already; give a folder that is not, or remove it first", folder)};
+      fmt::format("{}: exists already; give a folder that does not, or remove it first", folder)};
 }
 
 // There is nothing of that name, or an empty folder.
@@ -55,11 +55,11 @@ void check_options(const QuantizeOptions& options, const WeightEncoder& encoder)
   }
   if (options.act_order && encoder.method != QuantizeMethod::kGptq) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("act order is of gptq alone, not of {}", encoder.name));
+                fmt::format("act order is for gptq alone, not for {}", encoder.name));
   }
 }
 
-// As EncodedModel has it: 0 is a row.
+// The group size as EncodedModel has it: 0 is a row.
 int32_t resolve_group_size(const QuantizeOptions& options,
                            const WeightEncoder& encoder,
                            const SourceModel& source) {

@@ -56,9 +56,8 @@ void Engine::submit(std::unique_ptr<Request> request, std::unique_ptr<ResponseSi
   if (num_live_.load() >= options_.max_waiting + options_.scheduler.max_running) {
     throw Error(
         Code::kOverloaded,
-        fmt::format(
-            "{} requests are running or waiting, which is as many as are taken; try again later",
-            num_live_.load()));
+        fmt::format("{} requests are running or waiting, which is the limit; try again later",
+                    num_live_.load()));
   }
   // Here and not on the engine's thread, which may be in the middle of a step.
   if (request->announce) {

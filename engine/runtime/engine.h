@@ -49,7 +49,7 @@ struct EngineStats {
   StepMetrics steps;
 };
 
-// For whoever watches that the engine gets on.
+// What shows whoever watches the engine that it makes progress.
 struct EngineProgress {
   int64_t num_steps = 0;  // that have ended
   bool has_work = false;  // some request could have one: it is not paused by its reader

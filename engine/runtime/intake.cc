@@ -174,7 +174,7 @@ std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) con
   return tokenizer_.encode(text, add_special);
 }
 
-// As the text of an answer is made: without special tokens.
+// Made as the text of an answer is: without special tokens.
 std::string Intake::text_of(const std::vector<int32_t>& ids) const {
   std::string raw;
   bool at_start = true;

@@ -68,7 +68,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
       stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text) {
   request = owner.request.get();
   sampling = request->sampling;
-  // Each draws by a seed of its own, so that it can be had again alone.
+  // Each draws by a seed of its own, so that it can be repeated alone.
   if (index > 0) sampling.seed = seed_of_sequence(sampling.seed, index);
   if (sampling.do_sample) result.draw_seed = sampling.seed;
   result.index = index;

@@ -80,7 +80,7 @@ class RankLoader {
       threads_->run([this](int rank) { make_device(rank); });
     } catch (const Error& error) {
       if (error.code() != Code::kOutOfMemory) throw;
-      log_warn("whether it fits is seen only when the model that serves has given way",
+      log_warn("whether it fits will show only when the present model is unloaded",
                {{"reason", error.what()}});
       return;
     }

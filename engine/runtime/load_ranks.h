@@ -47,7 +47,7 @@ struct LoadedRanks {
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
   int32_t max_top_tokens = 0;
-  // Of all ranks together:
+  // Sums over all ranks:
   int64_t num_threads = 0;
   int64_t weight_bytes = 0;
   int64_t streamed_bytes_per_token = 0;

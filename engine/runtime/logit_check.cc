@@ -24,7 +24,7 @@ constexpr std::string_view kText =
 constexpr size_t kMaxPositions = 48;
 constexpr int64_t kOverheadBytes = int64_t{256} << 20;  // KV cache and workspace of the second copy
 
-// Of the next token after one prefix.
+// The distribution of the next token after one prefix.
 struct Distribution {
   int32_t greedy = 0;
   std::vector<TokenScore> tokens;  // by falling log-probability
@@ -100,7 +100,7 @@ std::optional<std::vector<Distribution>> finite_distributions(ServedModel& model
   }
 }
 
-// Of a model of which at least one of the two computations is not finite.
+// The error for a model of which at least one of the two computations is not finite.
 Error not_finite_error(const ipc::ModelStatus& facts, bool ours_is_finite, bool theirs_is_finite) {
   const std::string what =
       ours_is_finite ? fmt::format(
@@ -192,7 +192,7 @@ LogitCheck check_logits(ServedModel& model) {
     if (our_answers) throw Error(Code::kOutOfMemory, no_room);
     throw Error(Code::kNotFinite,
                 fmt::format("the logits of {} ({}) are not finite (NaN or infinity); whether they "
-                            "would be in float32 can't be told: {}",
+                            "would be in float32 is not known: {}",
                             facts.name, facts.dtype, no_room));
   }
   log_info("checking logits", {{"model", facts.name}, {"positions", ids.size()}});

@@ -15,8 +15,8 @@ struct LogitCheck {
   double mean_kl = 0;         // of the float32 distribution to the model's, in nats
   double max_kl = 0;
   double greedy_agreement = 0;  // share of the positions where both take the same token
-  int64_t num_tokens_compared =
-      0;  // at each position: the vocabulary, or as many as the device reports
+  // At each position: the vocabulary, or as many as the device reports.
+  int64_t num_tokens_compared = 0;
   int64_t reference_bytes = 0;  // of the second copy while it ran
 };
 

@@ -8,7 +8,7 @@
 
 namespace tgi {
 
-// Of one rank; where ranks differ, of the one that has least room.
+// The sizes of one rank; where ranks differ, of the one that has least room.
 struct MemoryRequest {
   int32_t num_ranks = 1;        // for messages
   int64_t available_bytes = 0;  // for everything below

@@ -8,7 +8,7 @@
 
 namespace tgi {
 
-// Of steps that hold prompt tokens ("prefill") or none ("decode").
+// Figures of the steps that hold prompt tokens ("prefill"), or of those that hold none ("decode").
 struct StepKindMetrics {
   int64_t num_steps = 0;
   int64_t num_failed = 0;
@@ -24,7 +24,7 @@ struct StepMetrics {
       Histogram::geometric(1, 2, 11)};  // sequences of each step with prompt tokens
   int64_t num_mixed_steps = 0;          // prompt chunks beside decoding sequences
   int64_t num_prefix_hits = 0;  // finished requests that took some of their prompt from the cache
-  // Requests that ended because the client went away or read nothing, by what they were at.
+  // Requests that ended because the client went away or read nothing, by what they were doing.
   int64_t num_cancelled_queued = 0;
   int64_t num_cancelled_prefill = 0;
   int64_t num_cancelled_decode = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kNumBins = 512;  // the last one takes all that is 32 or more away from the best
 constexpr float kBinsPerUnit = 16.0F;
 
-// Of a distance from the best, >= 0.
+// The bin of a distance from the best, which is >= 0.
 int bin_of(float distance) {
   return static_cast<int>(std::min(distance * kBinsPerUnit, static_cast<float>(kNumBins - 1)));
 }

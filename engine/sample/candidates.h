@@ -10,8 +10,8 @@ namespace tgi {
 
 class Candidates {
  public:
-  // Of scratch.logits, whose highest is `highest`. Lists as many ids as the first filter of
-  // `params` can leave, and applies top-k.
+  // The candidates in scratch.logits, whose highest is `highest`. Lists as many ids as the first
+  // filter of `params` can leave, and applies top-k.
   Candidates(const SamplingParams& params,
              float highest,
              const SamplerMath& math,

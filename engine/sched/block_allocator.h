@@ -34,7 +34,7 @@ class BlockAllocator {
   int32_t num_free() const { return static_cast<int32_t>(free_.size()); }
   int32_t num_cached_only() const { return num_cached_only_; }
   int32_t num_leased() const { return num_blocks() - num_free() - num_cached_only_; }
-  // Of the leased ones, those whose leases all retire: free or cached alone before long.
+  // Those of the leased ones whose leases all retire: free or cached alone before long.
   int32_t num_retiring() const { return num_retiring_; }
 
   // Counts everything anew and throws kInternal when the books are wrong. O(num_blocks): for tests

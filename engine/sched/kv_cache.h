@@ -89,7 +89,7 @@ class KvCache {
   int32_t num_free() const { return allocator_.num_free(); }
   int32_t num_cached() const { return allocator_.num_cached_only(); }  // by the prefix cache alone
   int32_t num_used() const { return allocator_.num_leased(); }
-  // Of the used ones, those that come back when the steps in flight have retired.
+  // Those of the used ones that come back when the steps in flight have retired.
   int32_t num_retiring() const { return allocator_.num_retiring(); }
   bool has_steps_in_flight() const { return last_submitted_ > last_retired_; }
 

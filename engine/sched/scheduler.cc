@@ -111,9 +111,9 @@ int32_t Scheduler::chunk_budget(const ScheduledStep& scheduled) const {
   return std::min(rows_left, std::max(chunk, options_.min_chunk_tokens));
 }
 
-// Room for one more token of a sequence that decodes, if need be that of the youngest. Of the
-// blocks that come back when the steps in flight have retired, `num_promised` are spoken for.
-// False: it was preempted itself, or sits the step out.
+// Makes room for one more token of a sequence that decodes, if need be by preempting the youngest.
+// `num_promised` counts the blocks that are spoken for among those that come back when the steps in
+// flight have retired. False: the sequence was preempted itself, or sits the step out.
 bool Scheduler::grow_or_preempt(Sequence& sequence, int32_t& num_promised) {
   const int32_t num_tokens = sequence.num_scheduled_tokens + 1;
   while (!kv_cache_.grow(sequence.lease, num_tokens)) {

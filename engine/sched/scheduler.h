@@ -3,9 +3,8 @@
 //
 // Per step, in this order:
 //   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
-//   (what it computed
-//      stays findable in the prefix cache) and waits at the front; where a step in flight still
-//      holds what that freed, the one that wants it sits this step out;
+//      (what it computed stays findable in the prefix cache) and waits at the front; where a step
+//      in flight still holds what that freed, the one that wants it sits this step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
 //   3. waiting sequences are admitted in order while slots and blocks last.
 // A prefill whose next block is just being computed by an older twin sits the step out and shares
@@ -26,8 +25,8 @@ struct SchedulerOptions {
   int32_t max_running = 64;        // slots
   int32_t max_batch_tokens = 512;  // token rows of one step
   int32_t min_chunk_tokens = 16;   // a prefill chunk is not cut smaller for latency's sake
-  double target_step_ms =
-      0;  // with decodes running, chunks shrink so that a step stays below; 0: off
+  // With decodes running, chunks shrink so that a step stays below; 0: off.
+  double target_step_ms = 0;
 };
 
 // One submitted step: which sequence each result is for, in the batch's order.

@@ -26,8 +26,8 @@ struct Sequence {
   int32_t num_scheduled_tokens = 0;
   int32_t num_pending_tokens = 0;
   int32_t num_cached_tokens = 0;  // of the prompt, at the first admission
-  int32_t num_scored_tokens =
-      1;  // prompt tokens whose log-probability is known or in flight; the first has none
+  // Prompt tokens whose log-probability is known or in flight; the first has none.
+  int32_t num_scored_tokens = 1;
   int32_t num_preemptions = 0;
 
   KvLease lease;

@@ -22,8 +22,8 @@ struct RandomKey {
 // A part of a random tensor, of which `dtype` says how it would be stored: bf16 or f32.
 struct RandomPart {
   RandomKey key;
-  int64_t first_element =
-      0;  // row r, column c of the part is element first_element + r * row_stride + c * col_stride
+  // Row r, column c of the part is element first_element + r * row_stride + c * col_stride.
+  int64_t first_element = 0;
 };
 
 constexpr uint32_t hash_counter(RandomKey key, uint32_t counter) {

@@ -27,8 +27,8 @@ struct SamplingParams {
   std::vector<LogitBias> logit_bias{};  // each id once
   bool watermark = false;
   uint64_t seed = 0;
-  uint32_t sequence_index =
-      0;  // which of best_of: the draw is keyed by (seed, sequence_index, position)
+  // Which of best_of this is: the draw is keyed by (seed, sequence_index, position).
+  uint32_t sequence_index = 0;
   int32_t top_n_tokens = 0;  // how many alternatives to report
 
   bool has_penalties() const {

@@ -6,9 +6,9 @@
 
 namespace tgi {
 
-// Of some scales, from the one that just holds the largest value down, the one with the least
-// error: it often pays to cut the largest value off. The range of a code reaches one step further
-// below zero than above, so the scale has the sign that puts the largest value there.
+// The scale with the least error among a few, the first of which just holds the largest value: it
+// often pays to cut the largest value off. The range of a code reaches one step further below zero
+// than above, so the scale has the sign that puts the largest value there.
 //
 // `largest`: the value of largest magnitude, with its sign. `round`: to what a scale is stored as.
 // `error`: what a scale costs.

@@ -72,9 +72,9 @@ struct WeightEncoder {
   // it chooses the codes.
   DType (*scale_dtype)(DType model_dtype);
 
-  // Of a matrix, before there is data: suffixes, types and shapes, in the order of `encode`. Throws
-  // kInvalidArgument with the numbers when the format can't store such a matrix; the caller adds
-  // the name (Error::in).
+  // The arrays of a matrix before there is data: suffixes, types and shapes, in the order of
+  // `encode`. Throws kInvalidArgument with the numbers when the format can't store such a matrix;
+  // the caller adds the name (Error::in).
   std::vector<EncodedArray> (*describe)(const EncodedShape& shape);
 
   // (optional) REQUIRES: describe accepts the shape, codes in their range. Throws kInvalidArgument
@@ -98,7 +98,7 @@ const WeightEncoder& weight_encoder();
 // As kEncoderNames.
 std::span<const WeightEncoder* const> weight_encoders();
 
-// By name. Throws kInvalidArgument listing the known ones.
+// The encoder of that name. Throws kInvalidArgument listing the known ones.
 const WeightEncoder& find_weight_encoder(std::string_view name);
 
 // The scale as it will be read back.

@@ -39,7 +39,7 @@ const WeightFormat& find_weight_format(const JsonReader& config) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", format->name);
   }
   throw Error(Code::kUnsupported,
-              fmt::format("quantization_config: quant_method '{}' can't be loaded; what can is {}",
+              fmt::format("quantization_config: quant_method '{}' can't be loaded; supported: {}",
                           quant_method(config), known));
 }
 

@@ -103,7 +103,8 @@ const WeightFormat& weight_format();
 // All formats, in the order they are asked: dense, then as kWeightFormatNames.
 std::span<const WeightFormat* const> weight_formats();
 
-// By config.json. Throws kUnsupported naming the quant_method when no format claims it.
+// The format that config.json names. Throws kUnsupported naming the quant_method when no format
+// claims it.
 const WeightFormat& find_weight_format(const JsonReader& config);
 
 // --- shared by formats
@@ -112,8 +113,7 @@ const WeightFormat& find_weight_format(const JsonReader& config);
 // which is returned as 0. Throws kInvalidArgument for 0 and other negative numbers.
 int64_t read_group_size(const JsonReader& quantization, std::string_view key, int64_t fallback);
 
-// Adds to `problems` when the tensor's type can't be computed with or its shape
-// is not `expected`.
+// Adds to `problems` when the tensor's type can't be computed with or its shape is not `expected`.
 void check_stored_tensor(const StoredTensor& tensor,
                          std::span<const int64_t> expected,
                          WeightProblems& problems);

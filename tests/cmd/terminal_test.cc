@@ -136,7 +136,7 @@ TEST_CASE("a host that is not known is asked for twice, and the advice is about 
   CHECK(count(ran.err, "trying again") == 1);
   CHECK_THAT(ran.err, Catch::Contains("no-such-host.invalid") &&
                           Catch::Contains("there is no folder org/name here either") &&
-                          Catch::Contains("\nadvice: look at the network") &&
+                          Catch::Contains("\nadvice: check the network") &&
                           !Catch::Contains("tgi doctor"));
 }
 

@@ -60,7 +60,8 @@ void store(std::vector<std::byte>& bytes, DType dtype, size_t index, float value
   std::memcpy(bytes.data() + index * 2, &bits, 2);
 }
 
-// Of all ranks: numbers of very different sizes, so that the order of a sum shows in its bits.
+// A tensor for each rank: numbers of very different sizes, so that the order of a sum shows in its
+// bits.
 std::vector<std::vector<std::byte>> random_tensors(int world_size, DType dtype, size_t size) {
   std::mt19937 random(static_cast<uint32_t>(size) * 31 + static_cast<uint32_t>(world_size));
   std::vector<std::vector<std::byte>> out;

@@ -229,7 +229,7 @@ TEST_CASE("the set that works is taken, the better ones are left out by name") {
   CHECK_THROWS_WITH(chooser.choose("b"),
                     "instruction set b does not work on this machine: rms_norm: illegal "
                     "instruction (SIGILL); leave --cpu-isa out for the best that does");
-  CHECK_THROWS_WITH(chooser.choose("a"), Catch::Contains("is not there on this machine"));
+  CHECK_THROWS_WITH(chooser.choose("a"), Catch::Contains("is not available on this machine"));
 }
 
 TEST_CASE("when all sets fail the generic one is left") {

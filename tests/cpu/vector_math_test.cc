@@ -46,7 +46,7 @@ Floats apply(Function function, const Floats& x) {
   return out;
 }
 
-// Of the true value, in units of the last place of a float.
+// The distance from the true value, in units of the last place of a float.
 double ulps(float got, double wanted) {
   if (std::isnan(wanted)) return std::isnan(got) ? 0.0 : 1e9;
   const auto rounded = static_cast<float>(wanted);

@@ -27,7 +27,7 @@ struct CublasStub {
   int64_t num_loaded_in_capture = 0;  // first calls of an algorithm within a capture: not allowed
 };
 
-// Of the process; one thread.
+// The one stub of the process; for one thread.
 CublasStub& cublas_stub();
 
 }  // namespace tgi::cuda

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int32_t kMaxTokens = 64;
 
-// Of the sources, or where scripts/gpu_check has them.
+// The golden models of the sources, or where scripts/gpu_check has them.
 std::string golden_models() {
   const char* const elsewhere = std::getenv("TGI_GOLDEN_MODELS");
   return elsewhere == nullptr ? TGI_SOURCE_DIR "/tests/golden/models" : elsewhere;

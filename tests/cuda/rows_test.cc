@@ -32,7 +32,7 @@ class Rows {
             .cols = kCols,
             .stride = kCols};
   }
-  // Of all elements.
+  // Whether all elements are `value`.
   bool are(float value) const {
     std::vector<uint16_t> bits(static_cast<size_t>(kRows * kCols));
     REQUIRE(cudaMemcpy(bits.data(), memory_.data(), bits.size() * 2, cudaMemcpyDeviceToHost) ==

@@ -58,7 +58,7 @@ struct Stream {
   bool busy = false;                   // some host thread runs its next work
   std::shared_ptr<EarlyKernel> begun;  // that next work, where it has begun early
   std::shared_ptr<Capture> capture;    // null: not capturing
-  // Of a stream that joined a capture: what it got there, and how much of that others waited for.
+  // In a stream that joined a capture: what it got there, and how much of that others waited for.
   uint64_t num_captured = 0, num_joined = 0;
 
   uint64_t num_added() const { return num_done + waiting.size(); }

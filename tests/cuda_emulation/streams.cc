@@ -185,7 +185,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned flags, int)
   runtime().streams[*out] = std::move(stream);
   return cudaSuccess;
 }
-// Of a lost device too the handle is gone, but not its work.
+// The handle goes even where the device is lost, but then its work stays undone.
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   Call call;
   const auto found = runtime().streams.find(handle);

@@ -224,7 +224,7 @@ TEST_CASE("progress off a terminal: what was said, and what is done") {
   progress.on_begin(0, 500);
   progress.tick();
   CHECK(text ==
-        "org/name: 1 files, 1.00 kB\nmodel.safetensors: 500 B of 1.00 kB are there from before\n");
+        "org/name: 1 files, 1.00 kB\nmodel.safetensors: 500 B of 1.00 kB were downloaded before\n");
   progress.on_bytes(0, 500);
   progress.on_done(0, false);
   progress.finish();

@@ -9,7 +9,7 @@
 namespace tgi {
 namespace {
 
-// Of this process, and so of the daemons it starts, until the end of the test.
+// Variables of this process, and so of the daemons it starts, until the end of the test.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& values) : values_(values) {

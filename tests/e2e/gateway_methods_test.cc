@@ -117,7 +117,7 @@ TEST_CASE("a model with a NaN in its weights answers with that, is counted, and 
   CHECK(home.run({"generate", "Once upon", "--max-new-tokens", "4"}).exit_status == 0);
 }
 
-TEST_CASE("a stream of several sequences: accepted first, each whole, each to be had again alone") {
+TEST_CASE("a stream of several sequences: accepted first, each whole, each repeatable alone") {
   const Home home;
   const DaemonProcess daemon(home);
   ipc::GenerateRequest request = prompt_of("Once upon a time", 12);

@@ -100,7 +100,7 @@ TEST_CASE("the result as JSON; a folder that is there is refused") {
   CHECK(report.bytes < report.source_bytes);
   const Ran again = home.run(command);
   CHECK(again.exit_status == 3);
-  CHECK_THAT(again.err, Catch::Contains("is there already"));
+  CHECK_THAT(again.err, Catch::Contains("exists already"));
 }
 
 TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {

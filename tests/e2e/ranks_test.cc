@@ -35,7 +35,7 @@ TEST_CASE("two ranks tell the story of one, and ps says that there are two") {
   // A gateway is told when the daemon is not as it was asked for.
   const Ran serve = home.run({"serve", "--http", ":0", "--num-shard", "4"});
   CHECK(serve.exit_status == 3);
-  CHECK_THAT(serve.err, Catch::Contains("has --num-shard 2, asked for is 4"));
+  CHECK_THAT(serve.err, Catch::Contains("has --num-shard 2, not 4 as asked for"));
 }
 
 TEST_CASE("a model is loaded on other numbers of ranks, and one that can't be leaves it in place") {

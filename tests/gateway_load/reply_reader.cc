@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kHeadersEnd = "\r\n\r\n";
 constexpr size_t kQuoted = 300;  // bytes of an answer that a problem shows
 
-// Of the one event that says how it ended.
+// What marks the one event that says how a stream ended.
 std::string_view final_mark(Way way) {
   switch (way) {
     case Way::kSocket:

@@ -311,7 +311,7 @@ def test_a_disk_that_fills_up_keeps_what_there_is(hub, place):
         before = len(hub.asked("storage", "GET"))
         ran = place.download("org/name", "--cache-dir", disk)
         check_snapshot(ran.path, files)
-        assert "are there from before" in ran.err
+        assert "were downloaded before" in ran.err
         assert before > 0
     finally:
         subprocess.run(["umount", "-l", str(disk)])
@@ -346,7 +346,7 @@ def test_ctrl_c_keeps_what_there_is(hub, place):
     slow.times = 0
     ran = place.download("org/name")
     check_snapshot(ran.path, files)
-    assert "are there from before" in ran.err
+    assert "were downloaded before" in ran.err
 
 
 def test_what_the_disk_lost_comes_again(hub, place):

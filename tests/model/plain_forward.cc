@@ -104,7 +104,7 @@ void prepare_heads(const ModelConfig& config,
   }
 }
 
-// Of the last row over all rows.
+// Attention of the last row over all rows.
 Row attend(const ModelConfig& config, const std::vector<Row>& qkv, int32_t window) {
   const auto dim = static_cast<size_t>(config.head_dim);
   const auto num_heads = static_cast<size_t>(config.num_heads);

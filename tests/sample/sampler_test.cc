@@ -222,7 +222,7 @@ TEST_CASE("min-p compares with the likeliest") {
 
 TEST_CASE("filters follow each other and the temperature comes first") {
   const Floats logits = logs({0.4, 0.3, 0.2, 0.1});
-  // Of the top two, the first has 0.571 of what is left.
+  // Among the top two, the first has 0.571 of what is left.
   CHECK(survivors(logits, {.top_k = 2, .top_p = 0.56F}) == Ids{0});
   CHECK(survivors(logits, {.top_k = 2, .top_p = 0.58F}) == Ids{0, 1});
   // Temperature 1/2 squares: 0.533, 0.3, 0.133, 0.033.

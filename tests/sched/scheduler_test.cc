@@ -184,7 +184,7 @@ TEST_CASE("scheduler keeps what a preempted sequence had computed findable") {
   const int64_t rows_before = fixture.num_rows;
   fixture.scheduler.remove(oldest);
   fixture.step();
-  // Of some 15 tokens only those in evicted or partial blocks were computed again.
+  // Only those of some 15 tokens that lay in evicted or partial blocks were computed again.
   CHECK(fixture.num_rows - rows_before <= 9);
   CHECK(youngest.num_computed_tokens >= 12);
 }

@@ -19,7 +19,7 @@ Pairs spans_of(const Tokenizer& tokenizer, std::string_view text, std::span<cons
   return out;
 }
 
-// Of a text that these pieces, in order, are the tokens of.
+// The spans of a text whose tokens are these pieces, in order.
 Pairs spans_of(std::string_view text, const std::vector<std::string>& pieces) {
   std::vector<int32_t> ids(pieces.size());
   std::iota(ids.begin(), ids.end(), 0);

@@ -274,7 +274,7 @@ TEST_CASE("contents that make no sense are refused by tensor and place") {
   checkpoint = stored("gptq");
   put<int32_t>(checkpoint.arrays.at("g_idx"), 7, 3);
   CHECK_THAT(refusal(checkpoint, Code::kInvalidArgument),
-             Catch::Contains("g_idx: column 7 is of group 3, but there are 3"));
+             Catch::Contains("g_idx: column 7 belongs to group 3, but there are 3"));
   put<int32_t>(checkpoint.arrays.at("g_idx"), 7, -1);
   CHECK_THAT(refusal(checkpoint, Code::kInvalidArgument), Catch::Contains("group -1"));
   put<int32_t>(checkpoint.arrays.at("g_idx"), 7, 1);

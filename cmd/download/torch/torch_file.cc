@@ -166,7 +166,7 @@ class TorchReader {
     std::set<std::string_view> names;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const PickleValue& key = pickle_[dict.items[i]];
-      if (key.kind != Kind::kString) fail("a tensor whose name is no text");
+      if (key.kind != Kind::kString) fail("a tensor whose name is not text");
       if (!is_valid_utf8(key.text)) fail("a tensor whose name is not valid UTF-8");
       // As in Python, the last of a name counts, but no writer means two.
       if (!names.insert(key.text).second) {
@@ -205,7 +205,7 @@ class TorchReader {
       const PickleValue& inner = argument(given, 0);
       const bool is_tensor =
           inner.kind == Kind::kCall && pickle_[inner.items[0]].text != kParameter;
-      if (!is_tensor) fail_tensor(name, "a parameter that is no tensor");
+      if (!is_tensor) fail_tensor(name, "a parameter that is not a tensor");
       return read_tensor(name, inner);
     }
     const bool is_third = function == kRebuild3;
@@ -253,7 +253,7 @@ class TorchReader {
       return pickle_[id.items[index]];
     };
     if (part(0, Kind::kString).text != "storage") {
-      fail_tensor(given.name, "its storage is none of torch");
+      fail_tensor(given.name, "its storage is not one of torch's");
     }
     const std::string& type = part(1, Kind::kGlobal).text;
     const std::string& key = part(2, Kind::kString).text;
@@ -265,7 +265,7 @@ class TorchReader {
       for (const DTypeRow& row : kDTypes) {
         if (row.storage == type) out.dtype = &row;
       }
-      if (out.dtype == nullptr) fail_tensor(given.name, fmt::format("{} is no storage", type));
+      if (out.dtype == nullptr) fail_tensor(given.name, fmt::format("{} is no storage type", type));
       element_bytes = out.dtype->bytes;
     }
     const auto member = members_.find(prefix_ + "data/" + key);
@@ -292,7 +292,7 @@ class TorchReader {
       if (tuple.items.size() == 1) sizes = &pickle_[tuple.items[0]];
     }
     if (sizes->kind != Kind::kTuple && sizes->kind != Kind::kList) {
-      fail_tensor(given.name, "its shape and strides are no tuples");
+      fail_tensor(given.name, "its shape and strides are not tuples");
     }
     if (sizes->items.size() > kMaxRank) {
       fail_tensor(given.name,
@@ -301,7 +301,7 @@ class TorchReader {
     std::vector<int64_t> out;
     for (const PickleRef ref : sizes->items) {
       if (pickle_[ref].kind != Kind::kInteger || pickle_[ref].integer < 0) {
-        fail_tensor(given.name, "a size that is no number, or negative");
+        fail_tensor(given.name, "a size that is not a number, or is negative");
       }
       out.push_back(pickle_[ref].integer);
     }

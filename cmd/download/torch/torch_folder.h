@@ -22,7 +22,8 @@ struct TorchFolder {
 // there, and kInvalidArgument for a malformed index or config.json.
 TorchFolder find_torch_files(const std::string& folder);
 
-// Of a file's name: weights as torch.save writes them rather than what training leaves beside them.
+// Whether a file of that name holds weights as torch.save writes them, rather than what training
+// leaves beside them.
 bool is_torch_weights(const std::string& name);
 
 }  // namespace tgi::download

@@ -102,13 +102,13 @@ class ZipReader {
     if (end >= kLocator64Bytes && number<uint32_t>(end - kLocator64Bytes) == kLocator64Signature) {
       const uint64_t end64 = number<uint64_t>(end - kLocator64Bytes + 8);
       (void)slice(end64, kEnd64Bytes);
-      if (number<uint32_t>(end64) != kEnd64Signature) fail("its zip64 record is not there");
+      if (number<uint32_t>(end64) != kEnd64Signature) fail("its zip64 record is missing");
       out = {.offset = number<uint64_t>(end64 + 48),
              .end = number<uint64_t>(end64 + 40),
              .num_members = number<uint64_t>(end64 + 32)};
       last = end64;
     }
-    if (out.offset > last || out.end > last - out.offset) fail("its directory has no place in it");
+    if (out.offset > last || out.end > last - out.offset) fail("its directory does not fit in it");
     out.end += out.offset;
     return out;
   }
@@ -120,7 +120,7 @@ class ZipReader {
       const auto kind = number<uint16_t>(at);
       const auto length = number<uint16_t>(at + 2);
       at += 4;
-      if (length > end - at) fail("an extra field has no place in its member");
+      if (length > end - at) fail("an extra field does not fit in its member");
       uint64_t value_at = at;
       const uint64_t field_end = at + length;
       at = field_end;
@@ -137,7 +137,7 @@ class ZipReader {
   // The entry of the directory at `at`, which moves on behind it.
   ZipMember read_member(uint64_t& at, const Directory& directory) const {
     if (directory.end - at < kCentralBytes) fail("its directory ends too early");
-    if (number<uint32_t>(at) != kCentralSignature) fail("its directory is not one");
+    if (number<uint32_t>(at) != kCentralSignature) fail("an entry of its directory is malformed");
     const auto flags = number<uint16_t>(at + 8);
     const auto method = number<uint16_t>(at + 10);
     Sizes sizes{.size = number<uint32_t>(at + 24),

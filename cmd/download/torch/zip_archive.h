@@ -21,7 +21,7 @@ struct ZipMember {
 // True when `bytes` begins as a zip file does.
 bool looks_like_zip(std::span<const std::byte> bytes);
 
-// By the directory at the end of the file. The members are views of `bytes`. Throws
+// Reads the directory at the end of the file. The members are views of `bytes`. Throws
 // kInvalidArgument beginning with `where` for a file that is cut off or malformed.
 std::vector<ZipMember> read_zip(std::span<const std::byte> bytes, std::string_view where);
 

@@ -63,7 +63,7 @@ class AttentionRun {
     const int64_t first = position(r) - block_.sliding_window + 1;
     return first > 0 ? first : 0;
   }
-  // Of the 16 positions from `position` on.
+  // The keys of the 16 positions from `position` on.
   const std::byte* key_chunk(int64_t position) const {
     const int64_t block = block_.block_table[position / block_.block_size];
     return block_.k + block * block_.k_block_stride_bytes +

@@ -32,7 +32,7 @@ struct MatmulBlock {
 };
 
 struct MatmulKernel {
-  // Of one prepared row of x; 64-byte alignment of rows is enough.
+  // The size of one prepared row of x; 64-byte alignment of rows is enough.
   int64_t (*x_bytes)(int64_t k, int64_t group_size) = nullptr;
   void (*prepare)(const float* x, int64_t k, int64_t group_size, std::byte* out) = nullptr;
   void (*block)(const MatmulBlock&) = nullptr;

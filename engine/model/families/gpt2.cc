@@ -32,7 +32,7 @@ constexpr DecoderFields kDecoder = {
     .default_eos = 50256,
 };
 
-constexpr std::string_view kSummary = "is of a classifier's head, which text generation has not";
+constexpr std::string_view kSummary = "belongs to a classifier's head, which is not used here";
 
 constexpr auto kFields = std::to_array<KnownField>({
     read("vocab_size"),

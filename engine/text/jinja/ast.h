@@ -166,7 +166,7 @@ struct ArgumentExprs {
 struct CallExpr : Expr {
   using Expr::Expr;
   Value eval(Interpreter& in) const override;
-  // With the macro of a call block as the additional argument `caller`.
+  // Calls with the macro of a call block as the additional argument `caller`.
   Value call(Interpreter& in, const Value* caller) const;
   ExprPtr callee;
   ArgumentExprs arguments;

@@ -105,7 +105,7 @@ std::optional<Int> bound_of(const Value& value) {
   return value.as_int();
 }
 
-// As Python's slice.indices does.
+// Does what Python's slice.indices does.
 Bounds resolve_bounds(const Value& start, const Value& stop, const Value& step, Int length) {
   Bounds bounds{0, 0, bound_of(step).value_or(1)};
   if (bounds.step == 0) fail("slice step cannot be zero");

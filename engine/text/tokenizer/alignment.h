@@ -15,7 +15,7 @@ namespace tgi {
 // least.
 using Alignment = std::vector<TextRange>;
 
-// Of a text that is the original, or begins at byte `begin` of it.
+// The alignment of a text that is the original, or begins at byte `begin` of it.
 Alignment align_characters(std::string_view text, size_t begin = 0);
 
 // Builds the alignment of a changed text while the text is written. Does nothing without an

@@ -48,7 +48,7 @@ class ReplaceStep final : public Decoder::Step {
   const std::string content_;
 };
 
-// Of every token: up to `start` of its first characters and `stop` of its last ones.
+// Strips every token of `content` up to `start` times at its start and `stop` times at its end.
 class StripStep final : public Decoder::Step {
  public:
   StripStep(std::string content, int64_t start, int64_t stop)
@@ -199,7 +199,7 @@ std::string Decoder::prepared(std::string_view token, bool at_start) const {
   return text;
 }
 
-// Of a token that is no byte.
+// Called for a token that is no byte.
 void Decoder::finish_token(std::string& token, bool at_start) const {
   for (const auto& step : steps_behind_bytes_) step->apply(token, at_start);
 }

@@ -51,7 +51,7 @@ class ReplaceStep final : public Normalizer::Step {
       replaced.append(text, end, match.begin - end);
       places.copy(end, match.begin - end);
       replaced += content_;
-      // That of the last byte replaced, or of what stands before an empty match.
+      // Its place is that of the last byte replaced, or of what stands before an empty match.
       places.place(match.end - 1, content_.size());
       end = match.end;
     }

@@ -28,7 +28,7 @@ class PostProcessor {
 
   void apply(std::vector<int32_t>& ids, bool add_special) const;
 
-  // With the spans of the ids, (0, 0) for those it adds. token_of: as spelled in the vocabulary.
+  // Also gives the ids' spans, (0, 0) for those it adds. token_of: as the vocabulary spells it.
   using TokenOf = std::function<std::string(int32_t id)>;
   void apply(std::vector<int32_t>& ids,
              bool add_special,

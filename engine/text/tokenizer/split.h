@@ -19,7 +19,7 @@ class Pattern {
   // Reads the member "pattern" of a Split or a Replace.
   explicit Pattern(const JsonReader& component);
 
-  // As Regex::find_all.
+  // Finds what Regex::find_all does.
   void find_all(std::string_view text, std::vector<TextRange>& matches) const;
 
  private:

@@ -29,13 +29,13 @@ AwqConfig read_awq(const JsonReader& config) {
   };
   const int64_t bits = quantization.has("w_bit") ? quantization.integer("w_bit")
                                                  : quantization.integer_or("bits", 4);
-  if (bits != 4) unsupported(fmt::format("with {} bits can't be loaded; what can is 4", bits));
+  if (bits != 4) unsupported(fmt::format("with {} bits can't be loaded; supported: 4", bits));
   std::string version = quantization.string_or("version", "gemm");
   std::ranges::transform(version, version.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   if (version != "gemm") {
-    unsupported(fmt::format("version '{}' can't be loaded; what can is gemm", version));
+    unsupported(fmt::format("version '{}' can't be loaded; supported: gemm", version));
   }
   AwqConfig out;
   const bool is_old = quantization.has("q_group_size");

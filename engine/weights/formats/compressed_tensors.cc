@@ -114,8 +114,8 @@ class Codes {
   Codes(const Checkpoint& checkpoint, const StoredTensor& tensor, int32_t bits)
       : reader_(checkpoint, tensor), bits_(bits), packed_(tensor.dtype_name == "I32") {}
 
-  // Of a run of packed integers, or of bytes: element `index` of the line that begins at word or
-  // byte `line`.
+  // Element `index` of the line that begins at word or byte `line`: of a run of packed integers, or
+  // of bytes.
   int8_t at(int64_t line, int64_t stride, int64_t index) const {
     if (!packed_) return static_cast<int8_t>(reader_.byte(line + index));
     const int64_t per_word = 32 / bits_;
@@ -138,8 +138,8 @@ void read_scattered_groups(
     const auto group = static_cast<int32_t>(g_idx.word(is_wide ? 2 * index : index));
     if (group < 0 || group >= num_groups) {
       throw Error(Code::kInvalidArgument,
-                  fmt::format("tensor {}: column {} is of group {}, but there are {}", g_idx.name(),
-                              index, group, num_groups));
+                  fmt::format("tensor {}: column {} belongs to group {}, but there are {}",
+                              g_idx.name(), index, group, num_groups));
     }
     block.group_of[static_cast<size_t>(col)] = group;
   }

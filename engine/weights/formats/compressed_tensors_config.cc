@@ -28,7 +28,7 @@ Value choose(std::string_view what,
     if (each == name) return value;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each);
   }
-  unsupported(fmt::format("{} '{}' can't be loaded; what can is {}", what, name, names));
+  unsupported(fmt::format("{} '{}' can't be loaded; supported: {}", what, name, names));
 }
 
 Layout read_layout(const std::string& format, const std::string& type) {
@@ -84,7 +84,7 @@ CompressedScheme read_scheme(const JsonReader& group,
   const int64_t bits = weights.integer_or("num_bits", 8);
   const bool known_bits = bits == 8 || (bits == 4 && out.layout == Layout::kPacked);
   if (!known_bits) {
-    unsupported(fmt::format("{} with {} bits can't be loaded; what can is {}", out.format, bits,
+    unsupported(fmt::format("{} with {} bits can't be loaded; supported: {}", out.format, bits,
                             out.layout == Layout::kPacked ? "4 and 8" : "8"));
   }
   out.bits = static_cast<int32_t>(bits);
@@ -113,7 +113,7 @@ void refuse_other_kinds(const JsonReader& quantization) {
   if (!is_used("sparsity_config")) return;
   const std::string sparsity = quantization.object("sparsity_config").string_or("format", "dense");
   if (sparsity != "dense") {
-    unsupported(fmt::format("with sparsity '{}' can't be loaded; what can is dense", sparsity));
+    unsupported(fmt::format("with sparsity '{}' can't be loaded; supported: dense", sparsity));
   }
 }
 
@@ -147,7 +147,7 @@ CompressedConfig read_compressed_config(const JsonReader& config) {
   if (format == "dense") return out;
   const std::string status = quantization.string_or("quantization_status", "compressed");
   if (status != "compressed") {
-    unsupported(fmt::format("in the state '{}' can't be loaded; what can is compressed", status));
+    unsupported(fmt::format("in the state '{}' can't be loaded; supported: compressed", status));
   }
   const JsonReader groups = quantization.object("config_groups");
   for (const auto& [name, value] : groups.json().items()) {

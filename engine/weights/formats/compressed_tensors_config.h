@@ -39,8 +39,8 @@ struct CompressedConfig {
   const CompressedScheme* scheme_of(const MatrixSpec& spec) const;
 };
 
-// Of a config.json whose quant_method is compressed-tensors. Throws kUnsupported naming what can't
-// be loaded and what can, kInvalidArgument for what makes no sense.
+// Reads a config.json whose quant_method is compressed-tensors. Throws kUnsupported naming what
+// can't be loaded and what can, kInvalidArgument for what makes no sense.
 CompressedConfig read_compressed_config(const JsonReader& config);
 
 }  // namespace tgi

@@ -48,7 +48,7 @@ Fp8Config read_fp8(const JsonReader& config) {
   const std::string type = quantization.string_or("fmt", "e4m3");
   if (type != "e4m3" && type != "float8_e4m3fn") {
     throw Error(Code::kUnsupported,
-                fmt::format("quantization_config: fp8 of type '{}' can't be loaded; what can is "
+                fmt::format("quantization_config: fp8 of type '{}' can't be loaded; supported: "
                             "e4m3",
                             type));
   }

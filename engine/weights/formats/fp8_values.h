@@ -11,7 +11,7 @@ struct ScaleGrid {
   int64_t block_rows = 1;
   int64_t block_cols = 1;
 
-  // Of the stored scales of a (rows, cols) matrix.
+  // The shape of the stored scales of a (rows, cols) matrix.
   std::vector<int64_t> shape(int64_t rows, int64_t cols) const {
     return {(rows + block_rows - 1) / block_rows, (cols + block_cols - 1) / block_cols};
   }

@@ -53,7 +53,7 @@ GptqConfig read_gptq(const JsonReader& config) {
   GptqConfig out;
   const int64_t bits = quantization.integer("bits");
   if (bits != 4 && bits != 8) {
-    unsupported(fmt::format("with {} bits can't be loaded; what can is 4 and 8", bits));
+    unsupported(fmt::format("with {} bits can't be loaded; supported: 4, 8", bits));
   }
   out.bits = static_cast<int32_t>(bits);
   out.group_size = read_group_size(quantization, "group_size", 128);
@@ -62,12 +62,12 @@ GptqConfig read_gptq(const JsonReader& config) {
   const std::string layout = quantization.string_or("checkpoint_format", "gptq");
   if (layout != "gptq" && layout != "gptq_v2") {
     unsupported(
-        fmt::format("checkpoint_format '{}' can't be loaded; what can is gptq, gptq_v2", layout));
+        fmt::format("checkpoint_format '{}' can't be loaded; supported: gptq, gptq_v2", layout));
   }
   out.zeros_less_one = layout == "gptq";
   const bool is_marlin =
       quantization.has("is_marlin_format") && quantization.boolean_or("is_marlin_format", false);
-  if (is_marlin) unsupported("in marlin's layout can't be loaded; what can is gptq, gptq_v2");
+  if (is_marlin) unsupported("in marlin's layout can't be loaded; supported: gptq, gptq_v2");
   if (quantization.has("dynamic") && !quantization.json().at("dynamic").empty()) {
     unsupported("with 'dynamic' rules per module can't be loaded");
   }
@@ -148,14 +148,14 @@ int64_t read_groups(const GptqConfig& gptq,
     const auto group = static_cast<int32_t>(reader.word(cols.begin + col));
     if (group < 0 || group >= groups) {
       throw Error(Code::kInvalidArgument,
-                  fmt::format("tensor {}: column {} is of group {}, but there are {}",
+                  fmt::format("tensor {}: column {} belongs to group {}, but there are {}",
                               reader.name(), cols.begin + col, group, groups));
     }
     int32_t& expected = block.group_of[static_cast<size_t>(col)];
     if (!gptq.act_order && group != expected + first) {
       throw Error(Code::kInvalidArgument,
-                  fmt::format("tensor {}: column {} is of group {}, expected {} as desc_act is "
-                              "false; set desc_act in quantization_config to true",
+                  fmt::format("tensor {}: column {} belongs to group {}, expected {} as "
+                              "desc_act is false; set desc_act in quantization_config to true",
                               reader.name(), cols.begin + col, group, expected + first));
     }
     if (gptq.act_order) expected = group;

@@ -48,7 +48,7 @@ class ArrayCollector {
   std::vector<const StoredTensor*> arrays_;
 };
 
-// Of a matrix's collected arrays the one whose name ends so; null when it is not there.
+// The one of a matrix's collected arrays whose name ends so; null when it is not there.
 const StoredTensor* find_array(std::span<const StoredTensor* const> arrays,
                                std::string_view suffix);
 
@@ -61,7 +61,8 @@ class ArrayReader {
   const std::string& name() const { return tensor_->name; }
   uint8_t byte(int64_t index) const { return std::to_integer<uint8_t>(data_[index]); }
   uint32_t word(int64_t index) const { return read<uint32_t>(index); }
-  // Of F32, F16 and BF16. Throws kInvalidArgument naming tensor and index when it is not finite.
+  // An element of type F32, F16 or BF16. Throws kInvalidArgument naming tensor and index when it is
+  // not finite.
   float number(int64_t index) const;
 
  private:
@@ -94,7 +95,7 @@ struct DecodedBlock {
   int64_t cut_groups(Range col_range, int64_t group_size, bool with_zeros);
 };
 
-// As integers in groups of storage.group_size, or their values as f32.
+// The block as integers in groups of storage.group_size, or as their values in f32.
 HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage);
 
 // (rows, cols) of numbers.

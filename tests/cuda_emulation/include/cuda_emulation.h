@@ -29,7 +29,7 @@ void set_devices(int num_devices,
                  size_t total_memory_bytes = size_t{1} << 30,
                  int num_multiprocessors = 4);
 
-// Of all devices; 9.0 unless told.
+// The compute capability of all devices; 9.0 unless told.
 void set_compute_capability(int major, int minor);
 
 // No kernel is loaded any more: what is launched first is to be outside of a capture.
