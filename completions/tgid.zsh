@@ -12,14 +12,14 @@ _tgid() {
   _arguments \
     '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable]:MODEL:_tgi_models' \
     '--no-model[start without a model; `tgi load` brings one]' \
-    '--load-format[auto, or dummy\: random weights from config.json alone, to measure speed without a checkpoint]:FORMAT:(auto dummy)' \
+    '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \
     '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \
-    '--dtype[of the weights in memory\: auto (as the checkpoint says), f32, bf16, f16; f32 is exact and takes twice the memory and time]:TYPE:(auto f32 bf16 f16)' \
-    '--quantize[none, or round the weights of the layers to int8 or int4 while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint (compressed-tensors, gptq, awq, fp8) is known by itself and only checked]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
+    '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
+    '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
     '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 32 for int4]:N: ' \
-    '--kv-cache-dtype[of the KV cache\: auto (as dtype), f32, bf16, f16; f8e4m3 on a GPU]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
-    '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; default\: room for 16 whole contexts, at most half of what the weights leave]:SIZE: ' \
-    '--max-total-tokens[of one request, prompt and output together; default\: what the model and the KV cache allow]:N: ' \
+    '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
+    '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave]:SIZE: ' \
+    '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
     '--max-running[sequences in a step; each costs a slot of the device'\''s table]:N: ' \
     '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace]:N: ' \
     '--target-step-ms[while others decode, prompts are cut so small that a step stays below this many milliseconds; 0\: never]:MS: ' \
@@ -27,21 +27,21 @@ _tgid() {
     '--max-best-of[sequences of one request]:N: ' \
     '--max-stop-sequences[of one request]:N: ' \
     '--max-top-n-tokens[alternatives reported for each token]:N: ' \
-    '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda, or reference\: plain double-precision loops, slow, to check against]:NAME:(auto cpu cuda reference)' \
+    '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
     '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
     '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
-    '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together]:X: ' \
-    '--cpu-isa[auto (the best this processor has), amx, avx512bf16, avx512vnni, avx512, avx2, generic; all give the same bits]:NAME:(auto amx avx512bf16 avx512vnni avx512 avx2 generic)' \
+    '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together; above 0, at most 1]:X: ' \
+    '--cpu-isa[instruction set of the CPU backend; auto\: the best that this processor has; all give the same bits; one of auto, amx, avx512bf16, avx512vnni, avx512, avx2, generic]:NAME:(auto amx avx512bf16 avx512vnni avx512 avx2 generic)' \
     '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
     '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
+    '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
     '--socket[Unix socket to listen on]:PATH:_files' \
     '--allow-group[members of this group may use the daemon, beside its own user and root\: generate, tokenize, see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
     '--manage-group[members of this group may manage the daemon too, beside its own user and root\: load, unload, stop, quantize, inspect and check; where another group has the socket they must be in both]:GROUP: ' \
     '--intake-threads[threads that render chats and tokenise prompts]:N: ' \
-    '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
     '--drain-timeout[on SIGTERM or `tgi stop`, running requests get so long to finish]:SECONDS: ' \
     '--stall-timeout[when requests wait and no step has ended for so long, systemd'\''s watchdog gets no more signs of life; 0\: it always does]:SECONDS: ' \
-    '--log-level[debug, info, warn, error or off]:LEVEL:(debug info warn error off)' \
+    '--log-level[the lowest that is logged; one of debug, info, warn, error, off]:LEVEL:(debug info warn error off)' \
     '--print-config[print every setting with its value and where it comes from]' \
     '--probe[measure what this machine'\''s backends can do, print it as JSON, and exit]' \
     '--version[print the version, the commit and the backends]' \

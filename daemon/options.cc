@@ -56,7 +56,7 @@ constexpr auto kLast = std::to_array<OwnSetting>({
                  "more signs of life; 0: it always does"}),
     setting<&Options::log_level>({.name = "log-level",
                                   .value_name = "LEVEL",
-                                  .help = "of the lines that are logged, and of all above it",
+                                  .help = "the lowest that is logged",
                                   .choices = kLogLevelNames}),
 });
 
