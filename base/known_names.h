@@ -1,10 +1,10 @@
 // What users may name: types of weights, formats, backends, instruction sets. One list each, down
 // here because the commands, which see nothing of the engine, offer and check the same names as the
 // engine knows. The registries of the engine are made from these lists or are compared with them:
-//   kWeightFormatNames, kEncoderNames  engine/weights/weight_format.cc, engine/weights/weight_encoder.cc
-//   kBackendNames                      engine/runtime/backend_loader.cc
-//   kCpuIsaNames                       engine/cpu/kernel_sets.cc
-//   kDTypeNames, kRoundingNames        engine/tensor (tests/weights/known_names_test.cc)
+//   kWeightFormatNames, kEncoderNames  engine/weights/weight_format.cc,
+//   engine/weights/weight_encoder.cc kBackendNames engine/runtime/backend_loader.cc kCpuIsaNames
+//   engine/cpu/kernel_sets.cc kDTypeNames, kRoundingNames        engine/tensor
+//   (tests/weights/known_names_test.cc)
 #pragma once
 
 #include <algorithm>
