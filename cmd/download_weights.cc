@@ -1,5 +1,7 @@
 #include "cmd/download_weights.h"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -1,6 +1,9 @@
 // The rows of LoRAX's launcher, of TGI's llama.cpp launcher and of the variables that have no flag.
 // Flags that TGI's launcher has too are in launcher_rows_tgi.cc only.
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "cmd/launcher_rows.h"
 #include "cmd/launcher_setters.h"

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

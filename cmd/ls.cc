@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/models/model_list.h"

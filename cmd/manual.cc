@@ -4,6 +4,8 @@
 
 #include <array>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "base/known_names.h"

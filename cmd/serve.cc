@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/descriptor_limit.h"

@@ -1,6 +1,7 @@
 // CudaDevice: the ops, each from its arguments and the step's state to a launch.
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "cuda/cuda_device.h"

@@ -1,7 +1,10 @@
 // CudaDevice: a step from the batch to what it gave.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "cuda/cuda_device.h"

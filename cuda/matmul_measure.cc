@@ -1,5 +1,9 @@
 // CudaDevice: which kernel multiplies each shape of the model fastest, measured on the GPU.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"

@@ -6,6 +6,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"

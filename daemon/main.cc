@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "base/build_commit.h"
 #include "base/error.h"

@@ -1,5 +1,7 @@
 #include "daemon/metrics.h"
 
+#include <string>
+
 namespace tgi::daemon {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include "base/log.h"

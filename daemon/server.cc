@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "base/descriptor_limit.h"

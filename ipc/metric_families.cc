@@ -1,4 +1,7 @@
 // The codec of what the metrics method answers.
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "ipc/field_table.h"

@@ -1,6 +1,7 @@
 #include "ipc/model_facts.h"
 
 #include <array>
+#include <span>
 
 #include "ipc/field_table.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
 #include "base/json_syntax.h"
 #include "ipc/field_table.h"

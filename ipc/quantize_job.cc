@@ -1,6 +1,7 @@
 #include "ipc/quantize_job.h"
 
 #include <array>
+#include <span>
 
 #include "ipc/field_table.h"
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "ipc/field_table.h"
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "ipc/field_table.h"
 

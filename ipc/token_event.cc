@@ -2,6 +2,9 @@
 // in between. It says the same as the field tables do: what does not look like such a line is left
 // to them.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/json_text.h"
 #include "base/utf8.h"

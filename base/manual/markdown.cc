@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/manual/man_page.h"

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/store/store.h"

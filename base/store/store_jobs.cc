@@ -6,6 +6,9 @@
 #include <ctime>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/store/store.h"

@@ -1,4 +1,9 @@
 // The tables that TGI's benchmark prints, a table of ours about memory, and all of it as JSON.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "cmd/bench/engine_bench.h"

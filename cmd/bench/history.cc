@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <vector>
 
 #include "base/error.h"
 #include "cmd/bench/table.h"

@@ -1,5 +1,7 @@
 #include "cmd/bench/probe.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -4,6 +4,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cmd/bench/poller.h"
 #include "cmd/bench/transport.h"

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <string>
 
 #include "base/error.h"
 #include "base/version.h"

@@ -1,6 +1,7 @@
 // What `tgid --probe` says about the processor and the GPUs.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cmd/doctor/finding.h"

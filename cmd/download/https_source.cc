@@ -4,7 +4,9 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 #include <set>
+#include <stop_token>
 
 #include "base/json.h"
 #include "cmd/download/content_hash.h"

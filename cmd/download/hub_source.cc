@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <stop_token>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
 

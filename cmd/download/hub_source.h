@@ -3,6 +3,10 @@
 // mix two states.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "cmd/download/hub_env.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/source.h"

@@ -4,6 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cmd/download/retry.h"
 

@@ -2,6 +2,7 @@
 // from the byte where an answer broke off, and tells the file of each that is complete.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 
 #include "cmd/download/file_work.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
+#include <stop_token>
 
 #include "cmd/download/content_hash.h"
 #include "cmd/download/hub_names.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <string>
 
 namespace tgi::http {
 namespace {

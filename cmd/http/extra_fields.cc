@@ -1,7 +1,11 @@
 // Members of bodies that nothing here reads: what clients of OpenAI, vLLM, TGI and LoRAX send. A
 // harmless one is taken, any other is refused by its name, so that nobody waits for what is not
 // done.
+#include <algorithm>
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"

@@ -1,5 +1,10 @@
 #include "cmd/http/info_api.h"
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"

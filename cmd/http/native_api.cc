@@ -1,5 +1,9 @@
 #include "cmd/http/native_api.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/json_text.h"
 #include "base/utf8.h"
 #include "cmd/http/generation.h"

@@ -1,6 +1,7 @@
 #include "cmd/http/native_body.h"
 
 #include <array>
+#include <span>
 
 namespace tgi::http {
 

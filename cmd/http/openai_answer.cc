@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "cmd/http/stream_pump.h"
 

@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cmd/http/generation.h"
 #include "cmd/http/service.h"

@@ -1,4 +1,10 @@
 // POST /v1/chat/completions
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/json_text.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"

@@ -1,6 +1,8 @@
 // The OpenAPI document: routes from the route table, bodies from the tables they are read with.
 #include <array>
 #include <cctype>
+#include <string>
+#include <string_view>
 
 #include "cmd/http/answer_schemas.h"
 #include "cmd/http/native_body.h"

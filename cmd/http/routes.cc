@@ -1,6 +1,7 @@
 #include "cmd/http/routes.h"
 
 #include <array>
+#include <string>
 
 #include "base/error.h"
 #include "cmd/http/docs_page.h"

@@ -1,5 +1,7 @@
 #include "cmd/http/sse.h"
 
+#include <functional>
+
 #include "base/error.h"
 
 namespace tgi::http {

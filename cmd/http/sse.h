@@ -2,6 +2,7 @@
 // nothing else; a comment when nothing was said for a while. Belongs to the thread of its stream.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

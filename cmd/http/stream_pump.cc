@@ -10,7 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <semaphore>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 

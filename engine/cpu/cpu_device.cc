@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/error.h"
 #include "engine/tensor/half.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string>
 
 #include "base/error.h"
 #include "engine/cpu/rank_barrier.h"

@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "engine/cpu/kernel_checks.h"

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/cpu/grouped_panels.h"

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/panel_layout.h"

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"

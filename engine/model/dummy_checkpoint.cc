@@ -10,8 +10,14 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/model/model_weights.h"

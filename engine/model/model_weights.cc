@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <span>
 
 #include "base/error.h"
 #include "engine/model/storage_plan.h"

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"

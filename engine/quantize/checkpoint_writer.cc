@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 

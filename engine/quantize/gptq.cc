@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/error.h"
 #include "engine/quantize/blas.h"

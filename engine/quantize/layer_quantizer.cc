@@ -1,6 +1,7 @@
 #include "engine/quantize/layer_quantizer.h"
 
 #include <cstring>
+#include <span>
 
 #include "base/error.h"
 #include "engine/quantize/awq.h"

@@ -3,6 +3,7 @@
 // measured next is measured behind it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "base/error.h"
 #include "base/files/new_folder.h"

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <string>
 
 #include "base/error.h"
 #include "engine/tensor/half.h"

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/device/backend.h"

@@ -1,5 +1,8 @@
 #include "engine/runtime/demo_model.h"
 
+#include <span>
+#include <string>
+
 // The assembler reads the files: no generated source, no copy at run time. TGI_ASSETS_DIR is set by
 // CMake for this file alone.
 #define TGI_EMBED(symbol, file)                                             \

@@ -1,6 +1,7 @@
 // Engine: a step from the batch to what its requests are told.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "base/log.h"

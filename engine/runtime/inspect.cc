@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"

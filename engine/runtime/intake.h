@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "engine/sched/request.h"
 #include "engine/text/chat_template.h"

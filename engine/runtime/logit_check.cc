@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "base/log.h"

@@ -1,6 +1,8 @@
 #include "engine/runtime/matmul_probe.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace tgi {

@@ -2,6 +2,10 @@
 // settled here.
 #include "engine/runtime/prepared_model.h"
 
+#include <span>
+#include <string>
+#include <string_view>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

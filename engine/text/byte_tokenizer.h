@@ -3,6 +3,12 @@
 // can be shown.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/utf8.h"

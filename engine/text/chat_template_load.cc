@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files/file_source.h"

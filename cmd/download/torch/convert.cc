@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/files/file_source.h"

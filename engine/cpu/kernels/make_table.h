@@ -3,6 +3,8 @@
 // compiled for a newer processor can be taken by the linker for an older one.
 #pragma once
 
+#include <string_view>
+
 #include "engine/cpu/kernels/attention.h"
 #include "engine/cpu/kernels/dot_int.h"
 #include "engine/cpu/kernels/dot_pairs.h"

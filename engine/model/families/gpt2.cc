@@ -1,6 +1,7 @@
 // GPT-2: learned positions, LayerNorm with bias, one fused and transposed matrix for q, k and v.
 // Source: models/gpt2 in `transformers`.
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"

@@ -1,6 +1,7 @@
 // Llama 1 to 3 and the many models that took its block as it is.
 // Source: models/llama in `transformers`.
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"

@@ -2,6 +2,7 @@
 // layer_types names.
 // Source: models/mistral and models/ministral in `transformers`.
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"

@@ -2,6 +2,7 @@
 // if asked for.
 // Source: models/qwen2 in `transformers`.
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"

@@ -1,6 +1,7 @@
 // Qwen 3, dense: Llama's block with an RMS norm on each head of q and k, and a head_dim of its own.
 // Source: models/qwen3 in `transformers`.
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"

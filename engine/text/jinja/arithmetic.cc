@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/text/jinja/format.h"
 #include "engine/text/jinja/operators.h"

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/methods.h"

@@ -1,4 +1,7 @@
 // What each kind of expression does (declared in ast.h).
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "engine/text/jinja/filters.h"

@@ -1,4 +1,7 @@
 // What each kind of statement does (declared in ast.h), loops apart.
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "engine/text/jinja/interpreter.h"

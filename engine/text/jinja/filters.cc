@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/operators.h"

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/text/jinja/filters.h"
 #include "engine/text/jinja/interpreter.h"

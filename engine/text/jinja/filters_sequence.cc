@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "engine/text/jinja/filters.h"
 #include "engine/text/jinja/interpreter.h"

@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/utf8.h"
 #include "engine/text/jinja/filters.h"

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "base/utf8.h"
 #include "engine/text/jinja/format_field.h"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/operators.h"

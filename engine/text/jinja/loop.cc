@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/operators.h"

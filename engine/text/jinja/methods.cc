@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "engine/text/jinja/interpreter.h"
 #include "engine/text/jinja/operators.h"

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/text/jinja/parser_base.h"
 

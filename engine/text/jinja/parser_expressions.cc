@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/text/jinja/filters.h"

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "engine/text/jinja/filters.h"

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 #include "base/utf8.h"
 #include "engine/text/jinja/interpreter.h"

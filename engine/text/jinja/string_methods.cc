@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/utf8.h"
 #include "engine/text/jinja/format.h"

@@ -1,6 +1,10 @@
 // Where the tokens of a piece stand in it (declared in bpe_model.h). Tokens follow each other
 // without gaps, so the size of each is enough.
 #include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/utf8.h"
 #include "engine/text/tokenizer/bpe_model.h"

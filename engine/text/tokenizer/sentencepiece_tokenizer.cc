@@ -4,6 +4,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "base/utf8.h"

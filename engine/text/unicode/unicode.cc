@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 
 #include "base/error.h"
 #include "base/utf8.h"

@@ -1,5 +1,7 @@
 // 4-bit codes as AutoAWQ stores them for its "gemm" kernel: transposed, eight columns of the
 // transpose in a word, in an order of their own (awq_layout.h). Always with zero points.
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/tensor/float8.h"

@@ -1,5 +1,7 @@
 // Matrices stored as one plain array each: f32, f16 or bf16.
 #include <array>
+#include <span>
+#include <vector>
 
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/weight_format.h"

@@ -1,6 +1,8 @@
 // Plain matrices, also those that a quantised checkpoint leaves as they were.
 #pragma once
 
+#include <vector>
+
 #include "engine/weights/weight_format.h"
 
 namespace tgi {

@@ -9,6 +9,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/weights/formats/dense.h"

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/tensor/float8.h"

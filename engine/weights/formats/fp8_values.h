@@ -2,6 +2,8 @@
 // block.
 #pragma once
 
+#include <vector>
+
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/weights/weight_encoder.h"
