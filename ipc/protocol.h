@@ -99,8 +99,8 @@ struct GenerateParams {
 struct GenerateRequest {
   std::optional<std::string> prompt;
   std::optional<std::vector<int32_t>> prompt_ids;
-  std::optional<OrderedJson>
-      messages;  // [{role, content, ...}]; rendered by the model's chat template
+  // [{role, content, ...}]; rendered by the model's chat template.
+  std::optional<OrderedJson> messages;
   std::optional<OrderedJson> tools;                   // chat only; handed to the template
   std::optional<OrderedJson> chat_template_kwargs{};  // chat only; {name: value}, its variables
   bool continue_final_message = false;                // chat only
@@ -115,8 +115,8 @@ std::string_view finish_reason_name(FinishReason reason);  // "length", "eos_tok
 struct TokenInfo {
   int32_t id = 0;
   std::string text;  // of this token alone, byte errors replaced
-  std::optional<double>
-      logprob;  // natural log under the raw distribution; absent: none (first prompt token)
+  // Natural log under the raw distribution; absent: none (first prompt token).
+  std::optional<double> logprob;
   bool special = false;
   std::vector<uint8_t> bytes{};  // where they are not valid UTF-8, so that the text can't tell them
 };
@@ -131,8 +131,8 @@ struct AcceptedEvent {
 struct TokenEvent {
   int64_t index = 0;  // of the sequence, below best_of
   TokenInfo token;
-  std::string
-      text;  // released to the reader by this token: whole UTF-8, "" while something is held back
+  // Released to the reader by this token: whole UTF-8, "" while something is held back.
+  std::string text;
   std::vector<TokenInfo> top_tokens;            // by falling logprob
   std::optional<FinishReason> finish_reason{};  // the last token of its sequence
 };

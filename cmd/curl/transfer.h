@@ -27,8 +27,8 @@ struct AwsSignature {
 struct Settings {
   std::string url;  // http or https
   bool head = false;
-  std::vector<std::string>
-      headers;             // "Name: value"; "Name:" leaves out one that libcurl would send
+  // "Name: value"; "Name:" leaves out one that libcurl would send.
+  std::vector<std::string> headers;
   std::string user_agent;  // empty: none
   HttpVersion version = HttpVersion::kOfLibcurl;
   std::optional<AwsSignature> aws;

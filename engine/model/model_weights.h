@@ -24,8 +24,8 @@ struct LayerWeights {
   Linear o;
   DeviceVector mlp_norm;
   DeviceVector mlp_norm_bias;
-  Linear
-      gate_up;  // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden)
+  // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden).
+  Linear gate_up;
   Linear down;
 };
 

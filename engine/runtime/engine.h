@@ -152,8 +152,8 @@ class Engine {
   KvCache kv_cache_;
   Scheduler scheduler_;
   std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
-  std::vector<std::unique_ptr<LiveRequest>>
-      ending_;                         // answered, but a step in flight still names them
+  // Answered, but a step in flight still names them.
+  std::vector<std::unique_ptr<LiveRequest>> ending_;
   std::vector<LiveRequest*> failing_;  // with a failure, in the step that retires
   std::deque<InFlight> in_flight_;
   Clock::time_point last_computed_;         // when the device was done with the step before
