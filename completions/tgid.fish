@@ -6,7 +6,7 @@ complete -c tgid -l load-format -x -a 'auto dummy' -d 'dummy: random weights in 
 complete -c tgid -l tokenizer-config -r -F -d 'a tokenizer_config.json whose chat template goes before the model\'s own'
 complete -c tgid -l dtype -x -a 'auto f32 bf16 f16' -d 'of the weights in memory; auto: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16'
 complete -c tgid -l quantize -x -a 'none int8 int4 compressed-tensors gptq awq fp8' -d 'int8, int4: round the weights of the layers while loading: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8'
-complete -c tgid -l quantize-group-size -x -d 'columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 128 for int8, 32 for int4'
+complete -c tgid -l quantize-group-size -x -d 'columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: 128 for int8, 64 for int4'
 complete -c tgid -l kv-cache-dtype -x -a 'auto f32 bf16 f16 f8e4m3' -d 'of the KV cache; auto: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3'
 complete -c tgid -l kv-cache-memory -x -d 'of the KV cache of all ranks, such as 4GiB; auto: room for 16 whole contexts, at most half of what the weights leave'
 complete -c tgid -l max-total-tokens -x -d 'of one request, prompt and output together; auto: what the model and the KV cache allow'

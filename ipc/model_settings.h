@@ -87,7 +87,7 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
     setting<&ModelSettings::quantize_group_size>(
         {.name = "quantize-group-size",
          .help = "columns of a weight matrix that share a scale: 32, 64, 96 and so on to 256; 0: "
-                 "128 for int8, 32 for int4",
+                 "128 for int8, 64 for int4",
          .scope = SettingScope::kLoad,
          .high = 256}),
     setting<&ModelSettings::kv_cache_dtype>(

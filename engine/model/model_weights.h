@@ -61,7 +61,7 @@ struct LoadWeightsOptions {
 };
 
 inline constexpr int32_t kInt8GroupSize = 128;
-inline constexpr int32_t kInt4GroupSize = 32;
+inline constexpr int32_t kInt4GroupSize = 64;
 
 // What a group size of 0 stands for; 0 without quantization.
 int32_t effective_group_size(const LoadWeightsOptions& options);
