@@ -77,7 +77,7 @@ double tolerance(const Shape& shape, DType activation) {
   return (k + 8.0) * 0x1p-23 + 2.0 * roundoff(activation) * std::sqrt(k);
 }
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr DType kPlainDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 constexpr MatrixStorage kStorages[] = {DType::kF32,
                                        DType::kF16,
@@ -194,7 +194,7 @@ TEST_CASE("make_matrix takes any stored type, transposed or not, and stacks piec
   const int64_t sizes[] = {5, 20, 9};
   std::vector<StoredMatrix> stored;
   stored.reserve(27);
-  for (const DType dtype : kDTypes) {
+  for (const DType dtype : kPlainDTypes) {
     for (const bool transposed : {false, true}) {
       for (const int64_t rows : sizes) {
         stored.emplace_back(random.values(rows * k), rows, k, dtype, transposed);
@@ -208,7 +208,7 @@ TEST_CASE("make_matrix takes any stored type, transposed or not, and stacks piec
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
     allocate_small_state(*device);
-    for (const DType dtype : kDTypes) {
+    for (const DType dtype : kPlainDTypes) {
       if (!device_case.can_hold(dtype)) continue;
       INFO(device_case.name << " " << dtype_name(dtype));
       const auto w = device->make_matrix(pieces, dtype);

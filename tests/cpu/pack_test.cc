@@ -9,7 +9,7 @@
 namespace tgi {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr DType kPlainDTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
 
 Floats unpack(const PanelMatrix& matrix) {
   Floats out(static_cast<size_t>(matrix.rows * matrix.cols));
@@ -40,8 +40,8 @@ TEST_CASE("packing keeps every value, rounded to the panel's type") {
       Floats values = random.values(rows * cols);
       values[0] = 70000.0F;             // too large for f16
       if (cols > 3) values[3] = 1e-6F;  // subnormal there
-      for (const DType from : kDTypes) {
-        for (const DType to : kDTypes) {
+      for (const DType from : kPlainDTypes) {
+        for (const DType to : kPlainDTypes) {
           for (const bool transposed : {false, true}) {
             INFO(isa << " (" << rows << ", " << cols << ") " << dtype_name(from) << " to "
                      << dtype_name(to) << " transposed " << transposed);
