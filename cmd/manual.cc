@@ -117,7 +117,7 @@ constexpr std::array kCommandRows = {
                 {},
                 {}}},
     CommandRow{"load",
-               "",
+               "revision offline dtype quantize kv-cache-dtype kv-cache-memory backend",
                {TermRow{"tgi load ~/models/Qwen2.5-0.5B-Instruct", "A folder"},
                 TermRow{"tgi load Qwen/Qwen2.5-0.5B-Instruct", "A model of the hub"},
                 TermRow{"tgi load ~/models/Llama-3.1-8B --quantize int4",

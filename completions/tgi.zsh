@@ -115,9 +115,9 @@ _tgi() {
     serve)
       _arguments \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
-        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave (tgid --kv-cache-memory)]:SIZE: ' \
+        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave; default auto (tgid --kv-cache-memory)]:SIZE: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
-        '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup (tgid --threads)]:N: ' \
+        '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)]:N: ' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/known_names.h"
 #include "engine/tensor/random_weights.h"
 #include "engine/tensor/tensor.h"
 
@@ -56,18 +55,17 @@ struct HostWeight {
 // How a device is to hold a dense matrix: rounded to a float type, or to integers of a few bits
 // with a scale for each group of columns of a row. With integers the device also rounds the
 // activations that it multiplies with, to int8 with a scale per row and group.
-enum class Quantization : uint8_t { kNone, kInt8, kInt4 };  // as kRoundingNames, after none
+enum class Quantization : uint8_t { kNone, kInt8, kInt4 };
+
+inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4"};
 
 constexpr std::string_view quantization_name(Quantization quantization) {
-  return quantization == Quantization::kNone
-             ? std::string_view("none")
-             : kRoundingNames[static_cast<size_t>(quantization) - 1];
+  return kQuantizationNames[static_cast<int>(quantization)];
 }
 
 constexpr std::optional<Quantization> quantization_from_name(std::string_view name) {
-  for (size_t i = 0; i <= kRoundingNames.size(); ++i) {
-    const auto quantization = static_cast<Quantization>(i);
-    if (quantization_name(quantization) == name) return quantization;
+  for (const Quantization one : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
+    if (quantization_name(one) == name) return one;
   }
   return std::nullopt;
 }

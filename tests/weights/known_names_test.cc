@@ -2,6 +2,7 @@
 #include "base/known_names.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,9 @@ TEST_CASE("each element type and each rounding has one name in the lists") {
   for (const Quantization kind : {Quantization::kNone, Quantization::kInt8, Quantization::kInt4}) {
     CHECK(quantization_from_name(quantization_name(kind)) == kind);
   }
-  CHECK(quantization_name(Quantization::kInt8) == "int8");
-  CHECK(quantization_name(Quantization::kInt4) == "int4");
+  Strings roundings = {"none"};
+  roundings.insert(roundings.end(), kRoundingNames.begin(), kRoundingNames.end());
+  CHECK(roundings == Strings(std::begin(kQuantizationNames), std::end(kQuantizationNames)));
   CHECK_FALSE(quantization_from_name("gptq"));
 }
 
