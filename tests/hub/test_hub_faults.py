@@ -334,13 +334,13 @@ def test_a_read_only_cache(hub, place):
 def test_ctrl_c_keeps_what_there_is(hub, place):
     files = small_model(96 * MB)  # several rounds of chunks: one is noted while others are on their way
     hub.model("org/name", files)
-    slow = hub.fault("slow", "storage ", delay=0.02)
+    slow = hub.fault("slow", "storage ", delay=0.06)
     process = place.popen("download-weights", "org/name")
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and not any(p.stat().st_size > 100 for p in place.folder.rglob("*.journal")):
         time.sleep(0.05)
     process.send_signal(2)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=30)
     assert process.returncode == 130 and out == ""
     assert "are kept, the same command goes on from there" in err
     slow.times = 0
