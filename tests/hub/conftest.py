@@ -18,6 +18,10 @@ BUILD = pathlib.Path(os.environ.get("TGI_BUILD_DIR", "build/release")).resolve()
 TGI = BUILD / "bin" / "tgi"
 
 
+# A shell has what it starts in the background ignore Ctrl-C, and programs pass that on. Those of the tests must heed it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Ran:
     def __init__(self, process, out, err):
         self.status, self.out, self.err = process.returncode, out, err

@@ -334,7 +334,7 @@ def test_a_read_only_cache(hub, place):
 def test_ctrl_c_keeps_what_there_is(hub, place):
     files = small_model(96 * MB)  # several rounds of chunks: one is noted while others are on their way
     hub.model("org/name", files)
-    slow = hub.fault("slow", "storage ", delay=0.06)
+    slow = hub.fault("slow", "storage ", delay=0.03)
     process = place.popen("download-weights", "org/name")
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and not any(p.stat().st_size > 100 for p in place.folder.rglob("*.journal")):
