@@ -41,4 +41,35 @@ inline void check_component_depth(const JsonReader& component, int depth) {
                                               component.path_of("type"), type, known));
 }
 
+// Calls visit(component, type) for what `component` is: itself or, of a Sequence, each member of
+// its `list`, in order.
+template <typename Visit>
+void for_each_component(const JsonReader& component,
+                        std::string_view list,
+                        const Visit& visit,
+                        int depth = 0) {
+  check_component_depth(component, depth);
+  const std::string type = component.string("type");
+  if (type != "Sequence") return visit(component, type);
+  for (const JsonReader& member : component_list(component, list)) {
+    for_each_component(member, list, visit, depth + 1);
+  }
+}
+
+// For tables of steps: the steps that `component` is, made by the `rows` (type, make) of their
+// types. `known`: for the error when a type is in none.
+template <typename Rows, typename Steps>
+void add_component_steps(const JsonReader& component,
+                         std::string_view list,
+                         const Rows& rows,
+                         std::string_view known,
+                         Steps& steps) {
+  for_each_component(component, list, [&](const JsonReader& each, const std::string& type) {
+    for (const auto& row : rows) {
+      if (row.type == type) return steps.push_back(row.make(each));
+    }
+    fail_unknown_type(each, type, known);
+  });
+}
+
 }  // namespace tgi

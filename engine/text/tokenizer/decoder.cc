@@ -123,7 +123,8 @@ std::optional<unsigned char> byte_of_token(std::string_view token) {
 }
 
 Decoder::Decoder(const JsonReader& component) : words_(false) {
-  add(component, 0);
+  for_each_component(component, "decoders",
+                     [this](const JsonReader& each, const std::string& type) { add(each, type); });
 }
 
 void Decoder::require_before_fuse(const JsonReader& component, const std::string& type) const {
@@ -133,12 +134,8 @@ void Decoder::require_before_fuse(const JsonReader& component, const std::string
                           component.path_of("type"), type));
 }
 
-void Decoder::add(const JsonReader& component, int depth) {
-  check_component_depth(component, depth);
-  const std::string type = component.string("type");
-  if (type == "Sequence") {
-    for (const JsonReader& member : component_list(component, "decoders")) add(member, depth + 1);
-  } else if (type == "Replace") {
+void Decoder::add(const JsonReader& component, const std::string& type) {
+  if (type == "Replace") {
     add_step(component, type, std::make_unique<ReplaceStep>(component));
   } else if (type == "Metaspace") {
     add_step(component, type, std::make_unique<MetaspaceStep>(component));

@@ -39,7 +39,7 @@ class Decoder {
   };
 
  private:
-  void add(const JsonReader& component, int depth);
+  void add(const JsonReader& component, const std::string& type);
   void add_strip(const JsonReader& component);
   void require_before_fuse(const JsonReader& component, const std::string& type) const;
   void add_step(const JsonReader& component, const std::string& type, std::unique_ptr<Step> step);

@@ -244,24 +244,7 @@ constexpr std::string_view kKnown =
 }  // namespace
 
 Normalizer::Normalizer(const JsonReader& component) {
-  add(component, 0);
-}
-
-void Normalizer::add(const JsonReader& component, int depth) {
-  check_component_depth(component, depth);
-  const std::string type = component.string("type");
-  if (type == "Sequence") {
-    for (const JsonReader& member : component_list(component, "normalizers")) {
-      add(member, depth + 1);
-    }
-    return;
-  }
-  for (const StepRow& row : kSteps) {
-    if (row.type != type) continue;
-    steps_.push_back(row.make(component));
-    return;
-  }
-  fail_unknown_type(component, type, kKnown);
+  add_component_steps(component, "normalizers", kSteps, kKnown, steps_);
 }
 
 void Normalizer::apply(std::string& text, bool& at_start, Alignment* alignment) const {

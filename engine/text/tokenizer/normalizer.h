@@ -32,8 +32,6 @@ class Normalizer {
   };
 
  private:
-  void add(const JsonReader& component, int depth);
-
   std::vector<std::unique_ptr<Step>> steps_;
 };
 

@@ -66,7 +66,8 @@ constexpr std::string_view kKnown =
 }  // namespace
 
 PostProcessor::PostProcessor(const JsonReader& component) {
-  add(component, 0);
+  for_each_component(component, "processors",
+                     [this](const JsonReader& each, const std::string& type) { add(each, type); });
 }
 
 PostProcessor::PostProcessor(std::vector<int32_t> before, std::vector<int32_t> after) {
@@ -77,14 +78,8 @@ void PostProcessor::add_ends(std::vector<int32_t> before, std::vector<int32_t> a
   templates_.push_back({{false, std::move(before)}, {true, {}}, {false, std::move(after)}});
 }
 
-void PostProcessor::add(const JsonReader& component, int depth) {
-  check_component_depth(component, depth);
-  const std::string type = component.string("type");
-  if (type == "Sequence") {
-    for (const JsonReader& member : component_list(component, "processors")) {
-      add(member, depth + 1);
-    }
-  } else if (type == "TemplateProcessing") {
+void PostProcessor::add(const JsonReader& component, const std::string& type) {
+  if (type == "TemplateProcessing") {
     add_template(component);
   } else if (type == "RobertaProcessing" || type == "BertProcessing") {
     add_sep_and_cls(component);

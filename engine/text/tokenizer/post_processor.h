@@ -51,7 +51,7 @@ class PostProcessor {
     bool leaves_first_space;  // which the pre-tokenizer added
   };
 
-  void add(const JsonReader& component, int depth);
+  void add(const JsonReader& component, const std::string& type);
   void add_template(const JsonReader& component);
   void add_sep_and_cls(const JsonReader& component);
   void add_trim(const JsonReader& component);

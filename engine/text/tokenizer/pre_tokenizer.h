@@ -41,8 +41,6 @@ class PreTokenizer {
   };
 
  private:
-  void add(const JsonReader& component, int depth);
-
   std::vector<std::unique_ptr<Step>> steps_;
 };
 
