@@ -5,6 +5,13 @@
 #include "base/error.h"
 
 namespace tgi::ipc {
+namespace {
+
+size_t place_of(const ModelSetting& row) {
+  return static_cast<size_t>(&row - kModelSettings.data());
+}
+
+}  // namespace
 
 const ModelSetting* find_model_setting(std::string_view name) {
   for (const ModelSetting& row : kModelSettings) {
@@ -25,15 +32,10 @@ void check_model_settings(const ModelSettings& settings) {
 }
 
 void GivenSettings::set(std::string_view name, const std::string& text) {
-  for (size_t i = 0; i < kModelSettings.size(); ++i) {
-    const ModelSetting& row = kModelSettings[i];
-    if (row.name != name) continue;
-    TGI_CHECK(row.is_of_load());
-    row.set(values_, text);
-    is_given_[i] = true;
-    return;
-  }
-  TGI_CHECK(false);
+  const ModelSetting* row = find_model_setting(name);
+  TGI_CHECK(row != nullptr && row->is_of_load());
+  row->set(values_, text);
+  is_given_[place_of(*row)] = true;
 }
 
 void GivenSettings::read(const nlohmann::ordered_json& fields) {
@@ -61,10 +63,8 @@ void GivenSettings::apply_to(ModelSettings& settings) const {
 }
 
 bool GivenSettings::has(std::string_view name) const {
-  for (size_t i = 0; i < kModelSettings.size(); ++i) {
-    if (kModelSettings[i].name == name) return is_given_[i];
-  }
-  return false;
+  const ModelSetting* row = find_model_setting(name);
+  return row != nullptr && is_given_[place_of(*row)];
 }
 
 }  // namespace tgi::ipc
