@@ -31,3 +31,11 @@ inline auto Contains(const std::string& part) {
 #include <catch2/catch.hpp>
 
 #endif
+
+// A tag for tests that would take minutes under ThreadSanitizer and show it no thread that others
+// do not: there they are left out.
+#ifdef __SANITIZE_THREAD__
+#define TGI_NOT_UNDER_TSAN "[.]"
+#else
+#define TGI_NOT_UNDER_TSAN ""
+#endif

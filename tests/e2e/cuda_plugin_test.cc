@@ -81,7 +81,8 @@ TEST_CASE("a GPU is found and gives the answer that the processor gives") {
   CHECK(generate(processor, "What is tgi?", 12) == text);
 }
 
-TEST_CASE("what the GPU can't do is refused in its terms, and the model that serves stays") {
+TEST_CASE("what the GPU can't do is refused in its terms, and the model that serves stays",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   const Environment environment(emulated(home, 1));
   const DaemonProcess daemon(home, small_context("cuda"));
@@ -126,7 +127,8 @@ TEST_CASE("a plugin that is not there is named with its path") {
              Catch::Contains("nowhere/libtgi-cuda.so"));
 }
 
-TEST_CASE("too little memory of the GPU says what was planned and what is free") {
+TEST_CASE("too little memory of the GPU says what was planned and what is free",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   std::map<std::string, std::string> values = emulated(home, 1);
   values["TGI_EMULATED_GPU_MEMORY"] = "640000000";

@@ -99,7 +99,8 @@ TEST_CASE("a daemon that could not accept accepts again when it can") {
   CHECK(daemon.status().phase == "no model");
 }
 
-TEST_CASE("the probe reports the instruction set that was asked for, and the threads") {
+TEST_CASE("the probe reports the instruction set that was asked for, and the threads",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   for (const std::string isa : {"generic", "nonsense"}) {
     const std::string command =
