@@ -254,6 +254,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   partials_ = static_cast<float*>(part(StatePart::kPartials));
   logits_ = static_cast<float*>(part(StatePart::kLogits));
   sample_workspace_ = part(StatePart::kSampleWorkspace);
+  masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));
   sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
 
   for (InFlight& each : in_flight_) {
@@ -262,6 +263,8 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     each.results =
         allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kSampled)]),
                         "what a step gives back");
+    each.masks = allocate_pinned(static_cast<size_t>(sizes[static_cast<size_t>(StatePart::kMasks)]),
+                                 "which tokens a step may draw");
     each.lists = PinnedStaging(kListBytes);
     each.ticket = 0;
   }

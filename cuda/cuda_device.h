@@ -1,10 +1,10 @@
 // Device on one NVIDIA GPU. Ops are launched on one stream; a step is one transfer to the device,
 // the kernels, and one transfer back, with an event at its end, so that the next step may be
-// submitted before this one is done.
+// submitted before this one is done. Masks are sent between the forward pass and the sampling.
 //
-// Steps of only decode rows are padded to a bucket and captured as a CUDA graph, between steps or
-// when first met, and replayed afterwards. All memory is taken in allocate_state; steps allocate
-// nothing.
+// Steps of only decode rows are padded to a bucket and captured as two CUDA graphs, up to the head
+// and from there, between steps or when first met, and replayed afterwards. All memory is taken in
+// allocate_state; steps allocate nothing.
 #pragma once
 
 #include <array>
@@ -72,6 +72,7 @@ class CudaDevice final : public Device {
   void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
 
   Ticket submit(const Batch& batch, Forward& forward) override;
+  void sample(Ticket ticket, const TokenMasks& masks) override;
   const StepResult& wait(Ticket ticket) override;
   bool prepare_step(Forward& forward) override;
   std::vector<int32_t> prepared_rows() const override { return graphs_.buckets(); }
@@ -97,9 +98,14 @@ class CudaDevice final : public Device {
     Buffer staging;
     StepArrays arrays;
     Buffer results;  // SampledRow of each logit row
+    Buffer masks;
     PinnedStaging lists;
     Event done;
     Ticket ticket = 0;
+    Forward* forward = nullptr;
+    int32_t bucket = 0;  // of the captured step; 0: it is launched as it is
+    int32_t num_masked = 0;
+    bool is_sampled = false;
     int32_t num_sampled = 0;
     int32_t num_scores = 0;
   };
@@ -120,7 +126,8 @@ class CudaDevice final : public Device {
   void capture_step(InFlight& flight, int32_t bucket, Forward& forward);
   void wait_for(const Event& done);
   void synchronize();
-  void launch_step(const StepShape& shape, Forward& forward);
+  void launch_forward(const StepShape& shape, Forward& forward);
+  void launch_sampling(Forward& forward);
   bool captures(const Forward& forward) const {
     return forward.is_replayable() && !plan_options_.deterministic;
   }
@@ -163,6 +170,7 @@ class CudaDevice final : public Device {
   float* partials_ = nullptr;
   float* logits_ = nullptr;
   void* sample_workspace_ = nullptr;
+  uint32_t* masks_ = nullptr;
   SampledRow* sampled_ = nullptr;
   std::vector<Rope> ropes_;
 

@@ -194,7 +194,7 @@ void CudaDevice::sample(const SampleArgs& args) {
                                   .num_rows = static_cast<int32_t>(count),
                                   .logits = logits_,
                                   .stride = stride,
-                                  .allowed = nullptr,
+                                  .masks = masks_,
                                   .workspace = sample_workspace_,
                                   .out = sampled_ + begin});
   }

@@ -1,6 +1,7 @@
 // CudaDevice: a step from the batch to what it gave.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -58,9 +59,12 @@ void CudaDevice::capture_step(InFlight& flight, int32_t bucket, Forward& forward
                         stream_.get()),
         "sending a step");
   is_padded_ = true;
-  launch_step(shape, forward);
+  launch_forward(shape, forward);
+  launch_sampling(forward);
   synchronize();
-  graphs_.capture(stream_.get(), &forward, bucket, [&] { launch_step(shape, forward); });
+  graphs_.capture(
+      stream_.get(), &forward, bucket, [&] { launch_forward(shape, forward); },
+      [&] { launch_sampling(forward); });
 }
 
 // The row of nobody's slot: padding rows find token 0 and the spare block there.
@@ -97,7 +101,7 @@ void CudaDevice::start_slot_lists(InFlight& flight, const SlotStart& start) {
   } while (begin < num_ids);
 }
 
-void CudaDevice::launch_step(const StepShape& shape, Forward& forward) {
+void CudaDevice::launch_forward(const StepShape& shape, Forward& forward) {
   shape_ = shape;
   launch_resolve_tokens(stream_.get(), slots_, step_.tokens, shape.num_tokens, token_ids_);
   for (const Rope& rope : ropes_) {
@@ -105,6 +109,10 @@ void CudaDevice::launch_step(const StepShape& shape, Forward& forward) {
                    kMaxRotaryColumns);
   }
   forward.run(shape.num_tokens, shape.num_logit_rows);
+}
+
+void CudaDevice::launch_sampling(Forward& forward) {
+  if (shape_.num_logit_rows > 0) forward.sample(shape_.num_logit_rows);
 }
 
 Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
@@ -117,6 +125,11 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   flight.ticket = next_ticket_++;
   flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
+  flight.num_masked =
+      static_cast<int32_t>(std::count_if(batch.sample_rows.begin(), batch.sample_rows.end(),
+                                         [](const SampleRow& row) { return row.is_masked; }));
+  flight.is_sampled = false;
+  flight.forward = &forward;
 
   serves_ = serves_ || forward.is_replayable();
   const int32_t bucket = bucket_of(batch, forward);
@@ -136,12 +149,34 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
                        static_cast<int32_t>(batch.block_appends.size()));
 
   is_padded_ = bucket != 0;
+  flight.bucket = bucket;
   if (is_padded_) {
-    graphs_.run(stream_.get(), bucket);
+    graphs_.run(stream_.get(), bucket, StepPart::kForward);
   } else {
-    launch_step(shape, forward);
+    launch_forward(shape, forward);
   }
+  return flight.ticket;
+}
 
+void CudaDevice::sample(Ticket ticket, const TokenMasks& masks) {
+  use_device(index_);
+  throw_if_lost();
+  InFlight& flight = in_flight_[ticket % in_flight_.size()];
+  TGI_CHECK(flight.ticket == ticket && ticket + 1 == next_ticket_ && !flight.is_sampled);
+  if (flight.num_masked > 0) {
+    const size_t num_words = static_cast<size_t>(slots_.vocab_size + 31) / 32;
+    TGI_CHECK(masks.bits.size() == static_cast<size_t>(flight.num_masked) * num_words);
+    const size_t size_bytes = masks.bits.size() * sizeof(uint32_t);
+    std::memcpy(flight.masks.data(), masks.bits.data(), size_bytes);
+    check(cudaMemcpyAsync(masks_, flight.masks.data(), size_bytes, cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "sending which tokens a step may draw");
+  }
+  if (flight.bucket != 0) {
+    graphs_.run(stream_.get(), flight.bucket, StepPart::kSampling);
+  } else {
+    launch_sampling(*flight.forward);
+  }
   const auto num_rows = static_cast<size_t>(flight.num_sampled + flight.num_scores);
   if (num_rows > 0) {
     check(cudaMemcpyAsync(flight.results.data(), sampled_, num_rows * sizeof(SampledRow),
@@ -149,7 +184,7 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
           "fetching a step's tokens");
   }
   flight.done.record(stream_.get());
-  return flight.ticket;
+  flight.is_sampled = true;
 }
 
 void CudaDevice::declare_lost(const std::string& reason) {
@@ -192,7 +227,7 @@ void CudaDevice::synchronize() {
 const StepResult& CudaDevice::wait(Ticket ticket) {
   use_device(index_);
   InFlight& flight = in_flight_[ticket % in_flight_.size()];
-  TGI_CHECK(flight.ticket == ticket);
+  TGI_CHECK(flight.ticket == ticket && flight.is_sampled);
   wait_for(flight.done);
   clock_.end();
   const auto* const rows = static_cast<const SampledRow*>(flight.results.data());

@@ -35,6 +35,7 @@ StateSizes state_sizes(const SlotLayout& layout,
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);
+  set(StatePart::kMasks, slots * ((vocab + 31) / 32), sizeof(uint32_t));
   set(StatePart::kSampled, tokens, sizeof(SampledRow));
   return out;
 }

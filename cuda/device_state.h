@@ -30,6 +30,7 @@ enum class StatePart : uint8_t {
   kPartials,
   kLogits,
   kSampleWorkspace,
+  kMasks,
   kSampled,
   kCount,
 };

@@ -5,6 +5,27 @@
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
+namespace {
+
+cudaGraphExec_t captured(cudaStream_t stream, const std::function<void()>& launch) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
+  cudaGraph_t graph = nullptr;
+  try {
+    launch();
+  } catch (...) {
+    (void)cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &graph), "capturing a step");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  (void)cudaGraphDestroy(graph);
+  check(status, "preparing a captured step");
+  return executable;
+}
+
+}  // namespace
 
 int32_t graph_bucket(int32_t rows, int32_t max_rows) {
   if (rows < 1 || rows > max_rows) return 0;
@@ -23,39 +44,38 @@ StepGraphs::~StepGraphs() {
 }
 
 void StepGraphs::clear() {
-  for (const auto& [bucket, graph] : graphs_) (void)cudaGraphExecDestroy(graph);
+  for (const auto& [bucket, graphs] : graphs_) {
+    (void)cudaGraphExecDestroy(graphs.forward);
+    (void)cudaGraphExecDestroy(graphs.sampling);
+  }
   graphs_.clear();
 }
 
 void StepGraphs::capture(cudaStream_t stream,
                          const void* owner,
                          int32_t bucket,
-                         const std::function<void()>& launch) {
+                         const std::function<void()>& launch_forward,
+                         const std::function<void()>& launch_sampling) {
   if (owner != owner_) {
     check(cudaStreamSynchronize(stream), "waiting for steps of another model");
     clear();
     owner_ = owner;
   }
   if (graphs_.contains(bucket)) return;
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
-  cudaGraph_t graph = nullptr;
+  Graphs graphs{.forward = captured(stream, launch_forward), .sampling = nullptr};
   try {
-    launch();
+    graphs.sampling = captured(stream, launch_sampling);
   } catch (...) {
-    (void)cudaStreamEndCapture(stream, &graph);
-    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    (void)cudaGraphExecDestroy(graphs.forward);
     throw;
   }
-  check(cudaStreamEndCapture(stream, &graph), "capturing a step");
-  cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-  (void)cudaGraphDestroy(graph);
-  check(status, "preparing a captured step");
-  graphs_.emplace(bucket, executable);
+  graphs_.emplace(bucket, graphs);
 }
 
-void StepGraphs::run(cudaStream_t stream, int32_t bucket) {
-  check(cudaGraphLaunch(graphs_.at(bucket), stream), "replaying a captured step");
+void StepGraphs::run(cudaStream_t stream, int32_t bucket, StepPart part) {
+  const Graphs& graphs = graphs_.at(bucket);
+  check(cudaGraphLaunch(part == StepPart::kForward ? graphs.forward : graphs.sampling, stream),
+        "replaying a captured step");
 }
 
 int32_t StepGraphs::largest_missing(const void* owner, int32_t max_rows) const {
@@ -69,7 +89,7 @@ int32_t StepGraphs::largest_missing(const void* owner, int32_t max_rows) const {
 
 std::vector<int32_t> StepGraphs::buckets() const {
   std::vector<int32_t> out;
-  for (const auto& [bucket, graph] : graphs_) out.push_back(bucket);
+  for (const auto& [bucket, graphs] : graphs_) out.push_back(bucket);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Captured steps, one for each bucket of decode rows.
+// Captured steps: two graphs for each bucket of decode rows, because what may be drawn is known
+// later than what is to be computed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,6 +15,8 @@ namespace tgi::cuda {
 // 16 up to 256, of 64 beyond; never more than max_rows. 0: more than may be captured.
 int32_t graph_bucket(int32_t rows, int32_t max_rows);
 
+enum class StepPart : uint8_t { kForward, kSampling };
+
 class StepGraphs {
  public:
   StepGraphs() = default;
@@ -21,28 +24,33 @@ class StepGraphs {
   StepGraphs(const StepGraphs&) = delete;
   StepGraphs& operator=(const StepGraphs&) = delete;
 
-  // Captures what `launch` launches on the stream as the graph of (owner, bucket), unless it is
+  // Captures what the two launch on the stream as the graphs of (owner, bucket), unless they are
   // there. `owner` is whose launches these are: graphs of another are dropped. Throws kDeviceLost.
   void capture(cudaStream_t stream,
                const void* owner,
                int32_t bucket,
-               const std::function<void()>& launch);
+               const std::function<void()>& launch_forward,
+               const std::function<void()>& launch_sampling);
 
   bool has(const void* owner, int32_t bucket) const {
     return owner == owner_ && graphs_.contains(bucket);
   }
 
   // Launches a graph of the owner's that there is. Throws kDeviceLost.
-  void run(cudaStream_t stream, int32_t bucket);
+  void run(cudaStream_t stream, int32_t bucket, StepPart part);
 
-  // The largest of the buckets for 1 to max_rows rows that has no graph of this owner's; 0: none.
+  // The largest of the buckets for 1 to max_rows rows that has no graphs of this owner's; 0: none.
   int32_t largest_missing(const void* owner, int32_t max_rows) const;
   std::vector<int32_t> buckets() const;  // ascending
   void clear();
 
  private:
   const void* owner_ = nullptr;
-  std::map<int32_t, cudaGraphExec_t> graphs_;
+  struct Graphs {
+    cudaGraphExec_t forward = nullptr;
+    cudaGraphExec_t sampling = nullptr;
+  };
+  std::map<int32_t, Graphs> graphs_;
 };
 
 }  // namespace tgi::cuda

@@ -64,9 +64,6 @@ void launch_sample(cudaStream_t stream, const SampleLaunch& launch) {
     task.launch.num_rows = std::min(launch.num_rows - begin, kMaxSampleRows);
     task.launch.rows += begin;
     task.launch.logits += begin * launch.stride;
-    if (launch.allowed != nullptr) {
-      task.launch.allowed += static_cast<int64_t>(begin) * ((launch.slots.vocab_size + 31) / 32);
-    }
     task.launch.out += begin;
     place_arrays(launch.workspace, task.launch.num_rows, task);
     const auto blocks_per_row =

@@ -32,9 +32,9 @@ struct SampleLaunch {
   int32_t num_rows = 0;            // of this call
   const float* logits = nullptr;   // (num_rows, stride): scale and softcap are applied already
   int64_t stride = 0;
-  const uint32_t* allowed = nullptr;  // (optional) (num_rows, (vocab + 31) / 32) bits; null: all
-  void* workspace = nullptr;          // sample_workspace_bytes, of any content
-  SampledRow* out = nullptr;          // (num_rows)
+  const uint32_t* masks = nullptr;  // (number of masks, (vocab + 31) / 32): bits of allowed tokens
+  void* workspace = nullptr;        // sample_workspace_bytes, of any content
+  SampledRow* out = nullptr;        // (num_rows)
 };
 
 // About 86 KiB a row, enough for a launch of any number of rows up to max_rows.

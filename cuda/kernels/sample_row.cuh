@@ -60,8 +60,8 @@ __device__ __forceinline__ LogitSource source_of(const SampleTask& task,
   if (!plan.draws) return out;
   const int64_t slot = plan.row.slot;
   const SlotSampling& sampling = plan.sampling;
-  if (launch.allowed != nullptr) {
-    out.allowed = launch.allowed + static_cast<int64_t>(index) * ((out.vocab_size + 31) / 32);
+  if (plan.row.mask >= 0) {
+    out.allowed = launch.masks + static_cast<int64_t>(plan.row.mask) * ((out.vocab_size + 31) / 32);
   }
   if (sampling.has_penalties) out.counts = launch.slots.token_counts + slot * out.vocab_size;
   if (sampling.watermark) out.previous_id = launch.slots.last_tokens[slot];

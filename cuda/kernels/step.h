@@ -65,6 +65,7 @@ struct LogitRow {
   int32_t position = 0;   // of the token to be drawn
   int32_t target_id = 0;  // to be scored
   int32_t num_top = 0;    // alternatives to list of a row that scores
+  int32_t mask = -1;      // of the step's masks, of a row that draws; -1: any token may be drawn
 };
 
 // The step's tokens of one sequence: rows [first_row, first_row + num_rows), the last of a context

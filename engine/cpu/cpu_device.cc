@@ -128,15 +128,22 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
-  const auto num_logit_rows =
-      static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size());
-  forward.run(batch.num_tokens(), num_logit_rows);
+  rows_.begin(batch);
+  forward_ = &forward;
+  forward.run(batch.num_tokens(), batch.num_logit_rows());
   batch_ = nullptr;
   return step_;
 }
 
-const StepResult& CpuDevice::wait(Ticket ticket) {
+void CpuDevice::sample(Ticket ticket, const TokenMasks& masks) {
   TGI_CHECK(ticket == step_);
+  const FlushDenormals flush;
+  rows_.sample(masks, slot_layout_->vocab_size);
+  if (rows_.num_rows() > 0) forward_->sample(rows_.num_rows());
+}
+
+const StepResult& CpuDevice::wait(Ticket ticket) {
+  TGI_CHECK(ticket == step_ && !rows_.is_open());
   return result_;
 }
 

@@ -1,5 +1,5 @@
 // Device on the processor: kernels of one instruction set, a thread pool, memory of the host. Ops
-// run at once, so a step is retired when submit returns; the seam is the same as an accelerator's.
+// run at once, so a step is retired when sample returns; the seam is the same as an accelerator's.
 //
 // Bits of a row never depend on the batch, the chunking, the threads or the instruction set: see
 // kernels/tile.h and kernels/attention.h.
@@ -18,6 +18,7 @@
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/panel_kv_cache.h"
 #include "engine/cpu/slot_table.h"
+#include "engine/cpu/step_rows.h"
 #include "engine/cpu/thread_pool.h"
 #include "engine/device/backend.h"
 #include "engine/sample/sampler.h"
@@ -49,6 +50,7 @@ class CpuDevice final : public Device {
   void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
 
   Ticket submit(const Batch& batch, Forward& forward) override;
+  void sample(Ticket ticket, const TokenMasks& masks) override;
   const StepResult& wait(Ticket ticket) override;
 
   void embed(const EmbedArgs& args) override;
@@ -109,6 +111,8 @@ class CpuDevice final : public Device {
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
   const Batch* batch_ = nullptr;  // of the step being run
+  Forward* forward_ = nullptr;    // of the step that was submitted last
+  StepRows rows_;                 // of that step
   uint64_t step_ = 0;
   StepResult result_;
 };

@@ -283,10 +283,10 @@ void CpuDevice::activation(const ActivationArgs& args) {
 void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   const auto bytes = static_cast<size_t>(x.cols) * sizeof(float);
   int64_t to = 0;
-  for (const SampleRow& row : batch_->sample_rows) {
+  for (const SampleRow& row : rows_.sample_rows) {
     std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
   }
-  for (const ScoreRow& row : batch_->score_rows) {
+  for (const ScoreRow& row : rows_.score_rows) {
     std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
   }
 }
@@ -300,8 +300,7 @@ void CpuDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
 // The rows of logits are made a tile at a time, so that their workspace stays small however many
 // are scored.
 void CpuDevice::sample(const SampleArgs& args) {
-  const auto num_rows =
-      static_cast<int64_t>(batch_->sample_rows.size() + batch_->score_rows.size());
+  const int64_t num_rows = rows_.num_rows();
   for (int64_t begin = 0; begin < num_rows; begin += kLogitTileRows) {
     pick_rows(args, begin, std::min(kLogitTileRows, num_rows - begin));
   }
@@ -319,7 +318,7 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
   run_matmul({.x = hidden, .w = args.lm_head, .bias = args.bias, .out = logits});
 
   const bool adjusted = args.logit_scale != 1.0F || args.logit_softcap != 0.0F;
-  const auto num_samples = static_cast<int64_t>(batch_->sample_rows.size());
+  const auto num_samples = static_cast<int64_t>(rows_.sample_rows.size());
   pool_.parallel_for(count, [&](int64_t i, int thread) {
     float* const row = mutable_row_of(logits, i);
     if (adjusted) kernels_.scale_and_cap(row, vocab_size, args.logit_scale, args.logit_softcap);
@@ -327,18 +326,19 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
     if (index >= num_samples) {
       const auto score = static_cast<size_t>(index - num_samples);
       result_.scores[score] = score_row(
-          row, static_cast<int32_t>(vocab_size), batch_->score_rows[score], kernels_.sampler_math,
+          row, static_cast<int32_t>(vocab_size), rows_.score_rows[score], kernels_.sampler_math,
           scratch_[static_cast<size_t>(thread)].sampler, result_.score_tops[score]);
       return;
     }
-    const SampleRow& sample = batch_->sample_rows[static_cast<size_t>(index)];
+    const SampleRow& sample = rows_.sample_rows[static_cast<size_t>(index)];
     SampledToken& out = result_.sampled[static_cast<size_t>(index)];
     sample_row({.logits = row,
                 .vocab_size = static_cast<int32_t>(vocab_size),
                 .params = &slots_->sampling(sample.slot),
                 .history = slots_->history(sample.slot),
                 .previous_id = slots_->last_token(sample.slot),
-                .position = sample.position},
+                .position = sample.position,
+                .allowed = rows_.allowed(static_cast<size_t>(index))},
                kernels_.sampler_math, scratch_[static_cast<size_t>(thread)].sampler, out);
     slots_->record(sample.slot, out.token.id);
   });

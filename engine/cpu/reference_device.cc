@@ -136,6 +136,7 @@ void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots
   TGI_CHECK(slots.block_size == kv.block_size);
   kv_ = kv;
   slots_.emplace(slots);
+  vocab_size_ = slots.vocab_size;
   keys_.assign(static_cast<size_t>(kv_bytes(kv)) / sizeof(float) / 2, 0.0F);
   values_.assign(keys_.size(), 0.0F);
 }
@@ -147,14 +148,21 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
-  forward.run(batch.num_tokens(),
-              static_cast<int32_t>(batch.sample_rows.size() + batch.score_rows.size()));
+  rows_.begin(batch);
+  forward_ = &forward;
+  forward.run(batch.num_tokens(), batch.num_logit_rows());
   batch_ = nullptr;
   return step_;
 }
 
-const StepResult& ReferenceDevice::wait(Ticket ticket) {
+void ReferenceDevice::sample(Ticket ticket, const TokenMasks& masks) {
   TGI_CHECK(ticket == step_);
+  rows_.sample(masks, vocab_size_);
+  if (rows_.num_rows() > 0) forward_->sample(rows_.num_rows());
+}
+
+const StepResult& ReferenceDevice::wait(Ticket ticket) {
+  TGI_CHECK(ticket == step_ && !rows_.is_open());
   return result_;
 }
 
@@ -321,8 +329,8 @@ void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   const auto copy = [&](int32_t row) {
     std::copy_n(row_of(x, row), x.cols, mutable_row_of(out, to++));
   };
-  for (const SampleRow& row : batch_->sample_rows) copy(row.row);
-  for (const ScoreRow& row : batch_->score_rows) copy(row.row);
+  for (const SampleRow& row : rows_.sample_rows) copy(row.row);
+  for (const ScoreRow& row : rows_.score_rows) copy(row.row);
 }
 
 void ReferenceDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
@@ -348,22 +356,23 @@ void ReferenceDevice::sample(const SampleArgs& args) {
     }
   };
   const SamplerMath& math = plain_sampler_math();
-  const size_t num_samples = batch_->sample_rows.size();
+  const size_t num_samples = rows_.sample_rows.size();
   for (size_t i = 0; i < num_samples; ++i) {
     fill_logits(i);
-    const SampleRow& row = batch_->sample_rows[i];
+    const SampleRow& row = rows_.sample_rows[i];
     sample_row({.logits = logits.data(),
                 .vocab_size = vocab_size,
                 .params = &slots_->sampling(row.slot),
                 .history = slots_->history(row.slot),
                 .previous_id = slots_->last_token(row.slot),
-                .position = row.position},
+                .position = row.position,
+                .allowed = rows_.allowed(i)},
                math, scratch, result_.sampled[i]);
     slots_->record(row.slot, result_.sampled[i].token.id);
   }
-  for (size_t i = 0; i < batch_->score_rows.size(); ++i) {
+  for (size_t i = 0; i < rows_.score_rows.size(); ++i) {
     fill_logits(num_samples + i);
-    result_.scores[i] = score_row(logits.data(), vocab_size, batch_->score_rows[i], math, scratch,
+    result_.scores[i] = score_row(logits.data(), vocab_size, rows_.score_rows[i], math, scratch,
                                   result_.score_tops[i]);
   }
 }

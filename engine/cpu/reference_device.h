@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/cpu/slot_table.h"
+#include "engine/cpu/step_rows.h"
 #include "engine/device/backend.h"
 
 namespace tgi {
@@ -35,6 +36,7 @@ class ReferenceDevice final : public Device {
   void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
 
   Ticket submit(const Batch& batch, Forward& forward) override;
+  void sample(Ticket ticket, const TokenMasks& masks) override;
   const StepResult& wait(Ticket ticket) override;
 
   void embed(const EmbedArgs& args) override;
@@ -68,6 +70,9 @@ class ReferenceDevice final : public Device {
   std::vector<float> keys_;  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype
   std::vector<float> values_;  // as keys_
   const Batch* batch_ = nullptr;
+  Forward* forward_ = nullptr;
+  StepRows rows_;
+  int32_t vocab_size_ = 0;
   uint64_t step_ = 0;
   StepResult result_;
 };

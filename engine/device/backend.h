@@ -2,7 +2,9 @@
 // executable, cuda/ in a plugin. Pure interface, header-only (a plugin can't link an out-of-line
 // virtual).
 //
-// Ops enqueue, steps retire: between submit and wait nothing here may be assumed done. An op's
+// A step has three phases: submit enqueues the forward pass, sample what is drawn from its logits
+// (as soon as it is known which tokens may be), wait retires it. Ops enqueue: before wait nothing
+// may be assumed done. An op's
 // arguments are checked by the caller at load; the op assumes them. All reductions run in one fixed
 // order per output element, so that a row's result does not depend on which other rows are in the
 // batch, how a prompt was cut into chunks, or the threads. Every op has a plain double-precision
@@ -183,9 +185,9 @@ struct SampleArgs {
   float logit_softcap = 0.0F;  // 0: off
 };
 
-// The forward pass of a model, given to submit. Calls the device's ops in order; may not look at
-// anything that differs between two steps of the same shape, except through the ops (a device may
-// capture it once and replay it).
+// The forward pass of a model, given to submit; must outlive the step's sample. Calls the device's
+// ops in order; may not look at anything that differs between two steps of the same shape, except
+// through the ops (a device may capture it once and replay it).
 class Forward {
  public:
   virtual ~Forward() = default;
@@ -193,7 +195,10 @@ class Forward {
   // are the same, for as long as it lives and outlives the device's steps: then a device may
   // capture it.
   virtual bool is_replayable() const { return false; }
+  // All but the head: what sample() needs of it stays until the next step is submitted.
   virtual void run(int32_t num_tokens, int32_t num_logit_rows) = 0;
+  // Hands the rows whose logits are wanted to Device's op `sample`. (optional: there are none)
+  virtual void sample(int32_t /*num_logit_rows*/) {}
 };
 
 using Ticket = uint64_t;
@@ -229,8 +234,12 @@ class Device {
 
   // --- steps
   // Applies the batch's slot changes, runs `forward`. The batch may be reused when submit returns.
+  // REQUIRES: the step before was sampled.
   virtual Ticket submit(const Batch& batch, Forward& forward) = 0;
-  // Blocks until the step is retired. Valid until the next call of wait.
+  // Draws and scores the rows of the step that was submitted last, once, also where it has none.
+  // `masks` may be reused when it returns.
+  virtual void sample(Ticket ticket, const TokenMasks& masks) = 0;
+  // Blocks until the step, which was sampled, is retired. Valid until the next call of wait.
   virtual const StepResult& wait(Ticket ticket) = 0;
 
   // Gets one more size of step ready that would otherwise be made ready when first met, the largest
@@ -240,7 +249,7 @@ class Device {
   // The sizes that are ready, in decode rows, ascending.
   virtual std::vector<int32_t> prepared_rows() const { return {}; }
 
-  // --- ops: only from within Forward::run
+  // --- ops: only from within Forward::run, and sample() only from within Forward::sample
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
   virtual void matmul(const MatmulArgs& args) = 0;
@@ -255,6 +264,13 @@ class Device {
                    const Tensor& out) = 0;  // out = x + y; out may be x or y
   virtual void sample(const SampleArgs& args) = 0;
 };
+
+// A whole step whose rows are not masked.
+inline const StepResult& run_step(Device& device, const Batch& batch, Forward& forward) {
+  const Ticket ticket = device.submit(batch, forward);
+  device.sample(ticket, {});
+  return device.wait(ticket);
+}
 
 // Makes the devices of one kind. One object for the process, from any thread.
 class Backend {
@@ -289,7 +305,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 9;
+inline constexpr int kBackendAbi = 10;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -107,7 +107,10 @@ void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
   final_norm.residual = residual;
   final_norm.out = rows;
   device_.norm(final_norm);
-  sample(rows);
+}
+
+void Transformer::sample(int32_t num_logit_rows) {
+  sample_rows(workspace_.last_rows.first_rows(num_logit_rows));
 }
 
 void Transformer::run_embedding(const Tensor& hidden) {
@@ -129,10 +132,10 @@ void Transformer::run_head(const Tensor& hidden) {
   final_norm.x = hidden;
   final_norm.out = rows;
   device_.norm(final_norm);
-  sample(rows);
+  sample_rows(rows);
 }
 
-void Transformer::sample(const Tensor& rows) {
+void Transformer::sample_rows(const Tensor& rows) {
   device_.sample({.hidden = rows,
                   .lm_head = &weights_.lm_head(),
                   .bias = nullptr,

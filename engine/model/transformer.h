@@ -31,6 +31,7 @@ class Transformer final : public Forward {
                                  int32_t max_batch_tokens);
 
   void run(int32_t num_tokens, int32_t num_logit_rows) override;
+  void sample(int32_t num_logit_rows) override;
   bool is_replayable() const override { return true; }
 
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
@@ -51,7 +52,8 @@ class Transformer final : public Forward {
     Tensor attended;  // (max_batch_tokens, q)
     Tensor gate_up;   // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;  // (max_batch_tokens, intermediate)
-    Tensor last_rows;  // (max_batch_tokens, hidden): rows whose logits are wanted
+    // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
+    Tensor last_rows;
   };
   // Lays the tensors out from `base`; qkv/attended and gate_up/activated are never alive together
   // and share memory.
@@ -60,7 +62,7 @@ class Transformer final : public Forward {
 
   void run_attention(int32_t layer, const Tensor& residual, bool has_branch);
   void run_mlp(int32_t layer, const Tensor& residual);
-  void sample(const Tensor& rows);
+  void sample_rows(const Tensor& rows);
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
 
   const ModelConfig config_;

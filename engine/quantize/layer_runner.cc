@@ -133,7 +133,7 @@ void LayerRunner::for_steps(const std::function<void(const Tensor& hidden)>& run
       device_.copy_to_host(at, hidden.data, size);
     };
     Piece piece(work);
-    (void)device_.wait(device_.submit(batch_of(step), piece));
+    (void)run_step(device_, batch_of(step), piece);
   }
 }
 
@@ -177,7 +177,7 @@ void LayerRunner::see_inputs(int32_t layer, const HiddenStates& states, std::vec
       transformer_->run_layer(layer, hidden);
     };
     Piece piece(work);
-    (void)device_.wait(device_.submit(batch_of(step), piece));
+    (void)run_step(device_, batch_of(step), piece);
   }
   device_.clear_taps();
 }
@@ -197,7 +197,7 @@ void LayerRunner::see_logits(const HiddenStates& states,
   };
   Piece piece(work);
   batch_.clear();
-  (void)device_.wait(device_.submit(batch_, piece));
+  (void)run_step(device_, batch_, piece);
   device_.clear_taps();
 }
 

@@ -55,6 +55,7 @@ class TapDevice final : public Device {
   void allocate_state(const KvLayout& kv, const SlotLayout& slots) override;
 
   Ticket submit(const Batch& batch, Forward& forward) override;
+  void sample(Ticket ticket, const TokenMasks& masks) override { device_.sample(ticket, masks); }
   const StepResult& wait(Ticket ticket) override { return device_.wait(ticket); }
 
   void embed(const EmbedArgs& args) override;

@@ -96,9 +96,8 @@ void Engine::run(const std::stop_token& stop) {
     handle_commands();
     try {
       if (num_paused_ > 0) cancel_slow_readers();
-      while (static_cast<int>(in_flight_.size()) < workers_->max_steps_in_flight() &&
-             submit_step()) {
-      }
+      sample_when_known();
+      while (can_submit() && submit_step()) sample_when_known();
       if (!in_flight_.empty()) {
         retire_step();
         publish_stats();

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <variant>
@@ -32,6 +33,7 @@ struct EngineOptions {
   int32_t block_size = 16;
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
+  int32_t vocab_size = 0;  // of the logits
   std::vector<int32_t> eos_token_ids;
   // Called once, on the engine thread, when a step failed beyond repair and everybody was answered.
   // (optional)
@@ -114,6 +116,7 @@ class Engine {
     Clock::time_point began;    // to be built
     Clock::time_point started;  // on the device, at the earliest
     ScheduledStep scheduled;
+    bool is_sampled = false;
   };
 
   void run(const std::stop_token& stop);
@@ -127,12 +130,18 @@ class Engine {
   void start_request(Submit& command);
   void refuse(Submit& command, const Error& error);
 
+  bool can_submit() const;
   bool submit_step();
+  void sample_when_known();
+  bool masks_are_known(const ScheduledStep& scheduled) const;
+  void fill_masks(const ScheduledStep& scheduled);
+  void fill_mask(LiveSequence& sequence, std::span<uint32_t> mask);
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
   void finish_request(LiveRequest& live);
+  void mark_failed(LiveRequest& live, const Error& error);
   void mark_not_finite(const Sequence& sequence, int32_t num_tokens);
   void fail_marked();
   void fail_request(LiveRequest& live, const Error& error);
@@ -154,11 +163,12 @@ class Engine {
   std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
   // Answered, but a step in flight still names them.
   std::vector<std::unique_ptr<LiveRequest>> ending_;
-  std::vector<LiveRequest*> failing_;  // with a failure, in the step that retires
+  std::vector<LiveRequest*> failing_;  // with a failure, in the step that is gone through
   std::deque<InFlight> in_flight_;
   Clock::time_point last_computed_;         // when the device was done with the step before
   std::vector<ScheduledStep> spare_steps_;  // for their capacity
   Batch batch_;
+  TokenMasks masks_;
   std::vector<Command> commands_;
   std::atomic<int32_t> num_paused_{0};  // written by the engine's thread alone
   std::atomic<int64_t> num_steps_ended_{0};

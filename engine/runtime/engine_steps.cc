@@ -9,6 +9,12 @@
 
 namespace tgi {
 
+// What a step draws must be on its way before the next can use it.
+bool Engine::can_submit() const {
+  return static_cast<int>(in_flight_.size()) < workers_->max_steps_in_flight() &&
+         (in_flight_.empty() || in_flight_.back().is_sampled);
+}
+
 bool Engine::submit_step() {
   const auto began = Clock::now();
   ScheduledStep scheduled;
@@ -26,8 +32,57 @@ bool Engine::submit_step() {
     if (live.first_scheduled_at.time_since_epoch().count() == 0) live.first_scheduled_at = now;
   }
   const Ticket ticket = workers_->submit(batch_);
-  in_flight_.push_back({ticket, began, now, std::move(scheduled)});
+  in_flight_.push_back(
+      {.ticket = ticket, .began = began, .started = now, .scheduled = std::move(scheduled)});
   return true;
+}
+
+// A masked row waits for the token before it, which may be of a step that has not retired; without
+// such rows the step submitted last is sampled at once.
+void Engine::sample_when_known() {
+  if (in_flight_.empty() || in_flight_.back().is_sampled) return;
+  InFlight& step = in_flight_.back();
+  if (!masks_are_known(step.scheduled)) return;
+  fill_masks(step.scheduled);
+  workers_->sample(step.ticket, masks_);
+  step.is_sampled = true;
+  fail_marked();
+}
+
+bool Engine::masks_are_known(const ScheduledStep& scheduled) const {
+  return std::all_of(scheduled.parts.begin(), scheduled.parts.end(), [](const auto& part) {
+    const bool is_masked = part.samples && part.sequence->guide != nullptr;
+    return !is_masked || !part.is_current() || part.sequence->num_pending_tokens == 1;
+  });
+}
+
+void Engine::fill_masks(const ScheduledStep& scheduled) {
+  masks_.words_per_row = (options_.vocab_size + 31) / 32;
+  masks_.bits.clear();
+  const auto num_words = static_cast<size_t>(masks_.words_per_row);
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    if (!part.samples || part.sequence->guide == nullptr) continue;
+    masks_.bits.resize(masks_.bits.size() + num_words, ~0U);  // what nobody takes may be anything
+    if (!part.is_current()) continue;
+    fill_mask(*static_cast<LiveSequence*>(part.sequence), std::span(masks_.bits).last(num_words));
+  }
+}
+
+void Engine::fill_mask(LiveSequence& sequence, std::span<uint32_t> mask) {
+  LiveRequest& live = *sequence.live;
+  const int64_t max_tokens =
+      std::max(live.request->max_new_tokens - sequence.num_generated_tokens(), 1);
+  try {
+    if (sequence.guide->fill_mask(mask, max_tokens)) return;
+    throw Error(Code::kUnsupported,
+                fmt::format("no token of this model continues the answer after {} of them as its "
+                            "grammar wants it",
+                            sequence.num_generated_tokens()));
+  } catch (const std::exception& error) {
+    std::fill(mask.begin(), mask.end(), ~0U);
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    mark_failed(live, known != nullptr ? *known : Error(Code::kInternal, error.what()));
+  }
 }
 
 void Engine::retire_step() {
@@ -85,22 +140,26 @@ void Engine::take_tokens(const ScheduledStep& scheduled,
 
 // The request fails when the step has been gone through: its other sequences may be in it too.
 void Engine::mark_not_finite(const Sequence& sequence, int32_t num_tokens) {
-  LiveRequest& live = *static_cast<const LiveSequence&>(sequence).live;
+  mark_failed(
+      *static_cast<const LiveSequence&>(sequence).live,
+      Error(Code::kNotFinite,
+            fmt::format(
+                "the model's logits after {} token{} are not finite (NaN or infinity): its weights "
+                "are damaged, or its numbers overflow in this dtype; `tgi doctor` tells which",
+                num_tokens, num_tokens == 1 ? "" : "s")));
+}
+
+void Engine::mark_failed(LiveRequest& live, const Error& error) {
   if (live.failure != nullptr) return;
-  live.failure = std::make_unique<Error>(
-      Code::kNotFinite,
-      fmt::format(
-          "the model's logits after {} token{} are not finite (NaN or infinity): its weights "
-          "are damaged, or its numbers overflow in this dtype; `tgi doctor` tells which",
-          num_tokens, num_tokens == 1 ? "" : "s"));
+  live.failure = std::make_unique<Error>(error);
   failing_.push_back(&live);
 }
 
 void Engine::fail_marked() {
   for (LiveRequest* live : failing_) {
-    log_warn("logits are not finite",
+    log_warn("request failed in a step",
              {{"request", live->request->id}, {"error", live->failure->what()}});
-    ++metrics_.num_not_finite;
+    if (live->failure->code() == Code::kNotFinite) ++metrics_.num_not_finite;
     fail_request(*live, *live->failure);
   }
   failing_.clear();

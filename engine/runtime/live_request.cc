@@ -72,6 +72,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
   // Each draws by a seed of its own, so that it can be repeated alone.
   if (index > 0) sampling.seed = seed_of_sequence(sampling.seed, index);
   if (sampling.do_sample) result.draw_seed = sampling.seed;
+  if (request->guidance != nullptr) guide = request->guidance->start();
   result.index = index;
   token_ids.reserve(request->prompt_ids.size() + static_cast<size_t>(request->max_new_tokens));
   token_ids = request->prompt_ids;
@@ -95,8 +96,11 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   ++result.num_generated_tokens;
   logprob_sum += sampled.token.logprob;
 
-  const bool is_eos = !request->ignore_eos && std::find(eos_token_ids.begin(), eos_token_ids.end(),
-                                                        id) != eos_token_ids.end();
+  if (guide != nullptr) guide->accept(id);
+  // Under guidance an end token is drawn where the answer is complete and nowhere else.
+  const bool heeds_eos = !request->ignore_eos || guide != nullptr;
+  const bool is_eos =
+      heeds_eos && std::find(eos_token_ids.begin(), eos_token_ids.end(), id) != eos_token_ids.end();
   const bool stopped = !is_eos && stream.push(id, event.text);
   if (stopped) {
     ended = true;

@@ -58,6 +58,13 @@ Ticket RankGroup::submit(const Batch& batch) {
   return ticket;
 }
 
+void RankGroup::sample(Ticket ticket, const TokenMasks& masks) {
+  TGI_CHECK(ticket == last_submitted_);
+  run([&](int rank) {
+    workers_[static_cast<size_t>(rank)]->sample(ticket_of(ticket, rank), masks);
+  });
+}
+
 const StepResult& RankGroup::wait(Ticket ticket) {
   TGI_CHECK(ticket <= last_submitted_ &&
             ticket + static_cast<Ticket>(max_steps_in_flight_) > last_submitted_);

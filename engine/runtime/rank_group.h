@@ -29,6 +29,7 @@ class RankGroup final : public WorkerGroup {
   // device does after that (CUDA runs the step, the CPU has done so) is waited for in wait. A rank
   // that throws ends the step of all, and the group.
   Ticket submit(const Batch& batch) override;
+  void sample(Ticket ticket, const TokenMasks& masks) override;
   const StepResult& wait(Ticket ticket) override;
   bool prepare_step() override;
   std::vector<int32_t> prepared_rows() const override { return workers_.front()->prepared_rows(); }

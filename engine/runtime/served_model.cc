@@ -91,6 +91,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   engine.block_size = block_size;
   engine.max_waiting = options.max_waiting;
   engine.slow_reader_timeout = options.slow_reader_timeout;
+  engine.vocab_size = config.vocab_size;
   engine.eos_token_ids = config.eos_token_ids;
   engine.on_failure = options.on_failure;
   model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_);

@@ -13,7 +13,8 @@
 
 namespace tgi {
 
-// Submit and wait are apart so that the next step can be built while one runs.
+// Submit and wait are apart so that the next step can be built while one runs; sample is apart from
+// both because what may be drawn can depend on what the step before has drawn.
 class WorkerGroup {
  public:
   virtual ~WorkerGroup() = default;
@@ -21,8 +22,9 @@ class WorkerGroup {
   // How many steps may be submitted before the first is waited for.
   virtual int max_steps_in_flight() const = 0;
 
-  // Throws kDeviceLost: then nothing more can be run.
+  // As Device's. Throw kDeviceLost: then nothing more can be run.
   virtual Ticket submit(const Batch& batch) = 0;
+  virtual void sample(Ticket ticket, const TokenMasks& masks) = 0;
   virtual const StepResult& wait(Ticket ticket) = 0;  // valid until the next call
 
   // Gets one more size of step ready, between steps; false when none is left. Throws kDeviceLost.
@@ -34,6 +36,13 @@ class WorkerGroup {
   // (optional: does nothing by default, where there are no others)
   virtual void abort(int /*failed_rank*/, const std::string& /*reason*/) {}
 };
+
+// A whole step whose rows are not masked.
+inline const StepResult& run_step(WorkerGroup& workers, const Batch& batch) {
+  const Ticket ticket = workers.submit(batch);
+  workers.sample(ticket, {});
+  return workers.wait(ticket);
+}
 
 // One rank. Used by one thread at a time: its rank's.
 class Worker final : public WorkerGroup {
@@ -52,6 +61,7 @@ class Worker final : public WorkerGroup {
 
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }
+  void sample(Ticket ticket, const TokenMasks& masks) override { device_->sample(ticket, masks); }
   const StepResult& wait(Ticket ticket) override { return device_->wait(ticket); }
   bool prepare_step() override { return device_->prepare_step(transformer_); }
   std::vector<int32_t> prepared_rows() const override { return device_->prepared_rows(); }

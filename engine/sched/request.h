@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/guide/token_guide.h"
 #include "engine/tensor/sampling_params.h"
 
 namespace tgi {
@@ -16,7 +18,8 @@ struct Request {
   uint64_t id = 0;
   int64_t adapter = 0;  // part of the prefix cache's key
   std::vector<int32_t> prompt_ids;
-  SamplingParams sampling;  // of sequence 0; the others differ in sequence_index
+  SamplingParams sampling;                   // of sequence 0; the others differ in sequence_index
+  std::shared_ptr<const Guidance> guidance;  // (optional) which tokens its answers may have
   int32_t max_new_tokens = 0;
   int32_t best_of = 1;
   bool ignore_eos = false;

@@ -308,8 +308,10 @@ void Scheduler::emit(Sequence& sequence,
   if (sequence.num_unscheduled_tokens() == 0) {
     part.samples = true;
     ++sequence.num_pending_tokens;
-    batch.sample_rows.push_back(
-        {.row = first_row + num_tokens - 1, .slot = sequence.slot, .position = end});
+    batch.sample_rows.push_back({.row = first_row + num_tokens - 1,
+                                 .slot = sequence.slot,
+                                 .position = end,
+                                 .is_masked = sequence.guide != nullptr});
   }
   (part.samples && num_tokens == 1 ? scheduled.num_decode_tokens : scheduled.num_prefill_tokens) +=
       num_tokens;
@@ -326,7 +328,7 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
     const SampledToken* token = part.samples ? &sampled[next_sampled++] : nullptr;
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
-    if (sequence.finished || sequence.num_preemptions != part.num_preemptions) continue;
+    if (!part.is_current()) continue;
     if (token != nullptr && std::isnan(token->token.logprob)) {
       part.not_finite = true;  // and what this step computed is not handed on to others
       continue;

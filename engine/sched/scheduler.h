@@ -42,6 +42,11 @@ struct ScheduledStep {
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
     bool appended = false;    // set when it retires: the sampled token is now the sequence's last
     bool not_finite = false;  // ... or the logits were no distribution, and there is no token
+
+    // The sequence still wants what this part computes.
+    bool is_current() const {
+      return !sequence->finished && sequence->num_preemptions == num_preemptions;
+    }
   };
   std::vector<Part> parts;
   int32_t num_prefill_tokens = 0;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/sched/kv_cache.h"
@@ -19,6 +20,7 @@ namespace tgi {
 struct Sequence {
   const Request* request = nullptr;
   SamplingParams sampling;
+  std::unique_ptr<TokenGuide> guide;  // (optional) has accepted every generated token
 
   std::vector<int32_t> token_ids;
   int32_t num_prompt_tokens = 0;

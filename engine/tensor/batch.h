@@ -34,7 +34,15 @@ struct BlockAppend {
 struct SampleRow {
   int32_t row = 0;
   int32_t slot = 0;
-  int32_t position = 0;  // of the token to be drawn, from 0 at the start of the prompt
+  int32_t position = 0;    // of the token to be drawn, from 0 at the start of the prompt
+  bool is_masked = false;  // only some tokens may be drawn: TokenMasks says which
+};
+
+// Which tokens the masked rows of a step may draw, row after row in the order of its sample_rows.
+// Known later than the batch: it takes the tokens that the steps before have drawn.
+struct TokenMasks {
+  int32_t words_per_row = 0;   // (vocab_size + 31) / 32
+  std::vector<uint32_t> bits;  // (num_masked_rows, words_per_row); bit id % 32 of word id / 32
 };
 
 // Report the log-probability of `target_id` under the logits of token row `row` (prompt
@@ -60,6 +68,9 @@ struct Batch {
 
   int32_t num_tokens() const { return static_cast<int32_t>(token_ids.size()); }
   int32_t num_sequences() const { return static_cast<int32_t>(slots.size()); }
+  int32_t num_logit_rows() const {
+    return static_cast<int32_t>(sample_rows.size() + score_rows.size());
+  }
 
   // Keeps the capacity: a steady step allocates nothing.
   void clear() {

@@ -208,18 +208,27 @@ inline std::unique_ptr<Matrix> make_matrix(Device& device,
 
 class FunctionForward final : public Forward {
  public:
-  explicit FunctionForward(std::function<void()> function) : function_(std::move(function)) {}
-  void run(int32_t /*num_tokens*/, int32_t /*num_logit_rows*/) override { function_(); }
+  FunctionForward(std::function<void()> run, std::function<void()> sample)
+      : run_(std::move(run)), sample_(std::move(sample)) {}
+  void run(int32_t /*num_tokens*/, int32_t /*num_logit_rows*/) override { run_(); }
+  void sample(int32_t /*num_logit_rows*/) override {
+    if (sample_) sample_();
+  }
 
  private:
-  std::function<void()> function_;
+  std::function<void()> run_;
+  std::function<void()> sample_;
 };
 
 inline const StepResult& run_step(Device& device,
                                   const Batch& batch,
-                                  std::function<void()> function) {
-  FunctionForward forward(std::move(function));
-  return device.wait(device.submit(batch, forward));
+                                  std::function<void()> run,
+                                  std::function<void()> sample = nullptr,
+                                  const TokenMasks& masks = {}) {
+  FunctionForward forward(std::move(run), std::move(sample));
+  const Ticket ticket = device.submit(batch, forward);
+  device.sample(ticket, masks);
+  return device.wait(ticket);
 }
 
 // Small state for tests of ops that need none of their own.

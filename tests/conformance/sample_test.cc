@@ -64,20 +64,22 @@ struct Model {
     bias.emplace(DeviceTensor::vector(device, random.values(kVocab)));
   }
 
-  StepResult run(Device& device, const Batch& batch) const {
-    const auto num_logit_rows =
-        static_cast<int64_t>(batch.sample_rows.size() + batch.score_rows.size());
+  StepResult run(Device& device, const Batch& batch, const TokenMasks& masks = {}) const {
+    const int64_t num_logit_rows = batch.num_logit_rows();
     DeviceTensor hidden(device, batch.num_tokens(), kHidden, device.info().activation_dtype);
     DeviceTensor rows(device, num_logit_rows, kHidden, device.info().activation_dtype);
-    return run_step(device, batch, [&] {
+    const auto pass = [&] {
       device.embed({.table = table.get(), .multiplier = 2.0F, .out = hidden.view()});
       device.gather_logit_rows(hidden.view(), rows.view());
+    };
+    const auto sample = [&] {
       device.sample({.hidden = rows.view(),
                      .lm_head = head.get(),
                      .bias = &bias->view(),
                      .logit_scale = 0.8F,
                      .logit_softcap = 9.0F});
-    });
+    };
+    return run_step(device, batch, pass, sample, masks);
   }
 };
 
@@ -199,6 +201,73 @@ TEST_CASE("a bias forces and bans a token in its slot alone, and is not in what 
     CHECK(banned.token.id == plain.top_tokens[1].id);
     CHECK(banned.token.logprob == plain.top_tokens[1].logprob);
     CHECK(sample({}).token.id == plain.token.id);
+  }
+}
+
+TEST_CASE("masked rows draw what their mask allows, and the rows between them do not notice") {
+  for (const DeviceCase& device_case : device_cases()) {
+    INFO(device_case.name);
+    const auto device = device_case.make();
+    constexpr int32_t kRows = 5;
+    device->allocate_state({.num_layers = 1,
+                            .num_kv_heads = 1,
+                            .head_dim = 16,
+                            .block_size = 16,
+                            .num_blocks = 1,
+                            .dtype = device->info().activation_dtype},
+                           {.num_slots = kRows,
+                            .max_blocks_per_slot = 4,
+                            .max_batch_tokens = 64,
+                            .vocab_size = kVocab,
+                            .block_size = 16});
+    const Model model(*device);
+    const std::vector<int32_t> seen = {5};
+    const auto run = [&](const std::vector<int32_t>& masked, const TokenMasks& masks) {
+      Batch batch;
+      batch.clear();
+      for (int32_t slot = 0; slot < kRows; ++slot) {
+        batch.slot_starts.push_back({.slot = slot,
+                                     .sampling = {.top_n_tokens = 4},
+                                     .token_ids = seen,
+                                     .num_prompt_tokens = 1});
+        batch.token_ids.push_back(5 + slot);
+        batch.positions.push_back(0);
+        batch.slots.push_back(slot);
+        batch.cu_seqlens_q.push_back(slot + 1);
+        batch.context_lens.push_back(1);
+        const bool is_masked = std::find(masked.begin(), masked.end(), slot) != masked.end();
+        batch.sample_rows.push_back(
+            {.row = slot, .slot = slot, .position = 1, .is_masked = is_masked});
+      }
+      batch.score_rows = {{.row = 1, .target_id = 9}};
+      return model.run(*device, batch, masks);
+    };
+    const StepResult free = run({}, {});
+    const int32_t num_words = (kVocab + 31) / 32;
+    TokenMasks masks{.words_per_row = num_words,
+                     .bits = std::vector<uint32_t>(static_cast<size_t>(3 * num_words))};
+    const auto allow = [&](int32_t mask, int32_t id) {
+      masks.bits[static_cast<size_t>(mask * num_words + id / 32)] |= 1U << (id % 32);
+    };
+    // Rows 0, 3 and 4: the second best and a worse one; one token alone; all but the best.
+    allow(0, free.sampled[0].top_tokens[1].id);
+    allow(0, free.sampled[0].top_tokens[3].id);
+    const int32_t lone = free.sampled[3].token.id == kVocab - 1 ? kVocab - 2 : kVocab - 1;
+    allow(1, lone);
+    for (int32_t id = 0; id < kVocab; ++id)
+      if (id != free.sampled[4].token.id) allow(2, id);
+    const StepResult masked = run({0, 3, 4}, masks);
+    CHECK(masked.sampled[0].token.id == free.sampled[0].top_tokens[1].id);
+    CHECK(masked.sampled[0].token.logprob == free.sampled[0].top_tokens[1].logprob);
+    CHECK(masked.sampled[0].top_tokens[0].id == free.sampled[0].token.id);  // of the raw logits
+    CHECK(masked.sampled[3].token.id == lone);
+    CHECK(masked.sampled[4].token.id == free.sampled[4].top_tokens[1].id);
+    for (const size_t row : {1, 2}) {
+      CHECK(masked.sampled[row].token.id == free.sampled[row].token.id);
+      CHECK(masked.sampled[row].token.logprob == free.sampled[row].token.logprob);
+    }
+    CHECK(masked.scores == free.scores);
+    CHECK(run({}, {}).sampled[3].token.id == free.sampled[3].token.id);
   }
 }
 

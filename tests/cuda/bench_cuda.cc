@@ -52,7 +52,7 @@ double device_ms(Device& device,
       for (int i = 0; i < repeats; ++i) body();
     });
     const auto started = std::chrono::steady_clock::now();
-    (void)device.wait(device.submit(batch, forward));
+    (void)run_step(device, batch, forward);
     const std::chrono::duration<double, std::milli> took =
         std::chrono::steady_clock::now() - started;
     if (run > 0) times.push_back(took.count() / repeats);
@@ -166,7 +166,7 @@ void bench_attention(
                       .cols = kHeads * kHeadDim,
                       .stride = kHeads * kHeadDim};
   Once nothing([] {});
-  (void)bench.device->wait(bench.device->submit(make_batch(count, rows, context, true), nothing));
+  (void)run_step(*bench.device, make_batch(count, rows, context, true), nothing);
   const int repeats = 50;
   const double ms = device_ms(*bench.device, make_batch(count, rows, context, false), repeats, [&] {
     bench.device->attention({.layer = 0,
@@ -216,7 +216,7 @@ void bench_matmul(Backend& backend, double bandwidth, int64_t rows, int64_t outp
                       .cols = outputs,
                       .stride = outputs};
   Once nothing([] {});
-  (void)bench.device->wait(bench.device->submit(make_batch(1, 1, 16, true), nothing));
+  (void)run_step(*bench.device, make_batch(1, 1, 16, true), nothing);
   size_t turn = 0;
   const double ms = device_ms(*bench.device, make_batch(1, 1, 16, false), 100, [&] {
     bench.device->matmul(

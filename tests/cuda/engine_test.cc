@@ -15,6 +15,7 @@
 #include "tests/cuda/emulated_backend.h"
 #include "tests/damaged_model.h"
 #include "tests/runtime/fake_workers.h"
+#include "tests/runtime/parity_guidance.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {
@@ -50,6 +51,7 @@ class Served {
     EngineOptions engine;
     engine.scheduler = {.max_running = setup.max_running, .max_batch_tokens = 48};
     engine.num_blocks = setup.num_blocks;
+    engine.vocab_size = config.vocab_size;
     tokenizer_ = std::make_unique<ByteTokenizer>(config.vocab_size);
     engine_ = std::make_unique<Engine>(engine, std::move(worker), *tokenizer_);
   }
@@ -57,12 +59,14 @@ class Served {
   void ask(Answer& answer,
            std::vector<int32_t> prompt_ids,
            int32_t count,
-           const SamplingParams& sampling = {}) {
+           const SamplingParams& sampling = {},
+           std::shared_ptr<const Guidance> guidance = nullptr) {
     auto request = std::make_unique<Request>();
     request->id = ++last_id_;
     request->prompt_ids = std::move(prompt_ids);
     request->max_new_tokens = count;
     request->sampling = sampling;
+    request->guidance = std::move(guidance);
     request->ignore_eos = true;
     request->details = true;
     request->accepted_at = Clock::now();
@@ -106,12 +110,15 @@ std::vector<int32_t> ids_of(Answer& answer) {
 constexpr int32_t kRequests = 7;
 constexpr int32_t kNewTokens = 9;
 
-std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once) {
+// With `guided`, every other request has guidance.
+std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once, bool guided = false) {
+  const auto guidance = std::make_shared<ParityGuidance>(0, 250);
   Served served(setup);
   std::vector<Answer> told(kRequests);
   std::vector<std::vector<int32_t>> out;
   for (int32_t i = 0; i < kRequests; ++i) {
-    served.ask(told[static_cast<size_t>(i)], prompt(i), kNewTokens, sampling(i));
+    served.ask(told[static_cast<size_t>(i)], prompt(i), kNewTokens, sampling(i),
+               guided && i % 2 == 0 ? guidance : nullptr);
     if (!at_once) (void)ids_of(told[static_cast<size_t>(i)]);
   }
   for (Answer& each : told) out.push_back(ids_of(each));
@@ -124,6 +131,31 @@ TEST_CASE("deterministic: the same tokens alone, all at once, and with too few b
   const auto alone = answers({.deterministic = true}, false);
   CHECK(answers({.deterministic = true}, true) == alone);
   CHECK(answers({.deterministic = true, .num_blocks = 8}, true) == alone);
+}
+
+TEST_CASE(
+    "guided answers keep to their masks in captured steps and others, and free ones notice "
+    "nothing") {
+  const auto free = answers({.deterministic = true}, true);
+  const auto guided = answers({.deterministic = true}, true, true);
+  const auto captured = answers({}, true, true);
+  CHECK(answers({.deterministic = true, .num_blocks = 8}, true, true) == guided);
+  for (size_t i = 0; i < guided.size(); ++i) {
+    if (i % 2 != 0) {
+      CHECK(guided[i] == free[i]);
+      continue;
+    }
+    CHECK(guided[i] != free[i]);
+    for (const auto& answer : {guided[i], captured[i]}) {
+      std::vector<int32_t> taken;
+      for (const int32_t id : answer) {
+        CHECK(ParityGuide::allows(taken, id));
+        CHECK(id <= 250);
+        taken.push_back(id);
+      }
+      CHECK(taken.size() == kNewTokens);
+    }
+  }
 }
 
 TEST_CASE("captured steps give what steps by themselves give, up to the order of sums") {

@@ -74,7 +74,7 @@ void run_chunk(Worker& worker,
   batch.slots.push_back(1);
   batch.cu_seqlens_q.push_back(batch.num_tokens());
   batch.context_lens.push_back(static_cast<int32_t>(end));
-  const StepResult& result = worker.wait(worker.submit(batch));
+  const StepResult& result = run_step(worker, batch);
   logprobs.insert(logprobs.end(), result.scores.begin(), result.scores.end());
 }
 

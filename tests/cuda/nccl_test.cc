@@ -63,6 +63,7 @@ class TwoGpus {
     EngineOptions engine;
     engine.scheduler = {.max_running = kMaxRunning, .max_batch_tokens = 48};
     engine.num_blocks = static_cast<int32_t>(loaded.plan.num_blocks);
+    engine.vocab_size = model_.config.vocab_size;
     tokenizer_ = std::make_unique<ByteTokenizer>(model_.config.vocab_size);
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
   }

@@ -103,7 +103,6 @@ std::vector<SampleOutcome> run_kernels(const std::vector<SampleCase>& cases, int
   std::vector<uint16_t> counts(num_rows * vocab);
   Floats logits(num_rows * static_cast<size_t>(stride), 1e30F);  // what is past a row is not of it
   std::vector<uint32_t> allowed(num_rows * num_words, ~0U);
-  bool any_mask = false;
   for (size_t i = 0; i < num_rows; ++i) {
     const SampleCase& each = cases[i];
     const size_t slot = each.is_padding ? num_rows : num_rows - 1 - i;
@@ -111,13 +110,13 @@ std::vector<SampleOutcome> run_kernels(const std::vector<SampleCase>& cases, int
                .slot = each.target_id >= 0 ? -1 : static_cast<int32_t>(slot),
                .position = each.position,
                .target_id = std::max(each.target_id, 0),
-               .num_top = each.target_id >= 0 ? each.params.top_n_tokens : 0};
+               .num_top = each.target_id >= 0 ? each.params.top_n_tokens : 0,
+               .mask = each.allowed.empty() ? -1 : static_cast<int32_t>(i)};
     std::copy(each.logits.begin(), each.logits.end(),
               logits.begin() + static_cast<std::ptrdiff_t>(i) * stride);
     if (!each.allowed.empty()) {
       std::copy(each.allowed.begin(), each.allowed.end(),
                 allowed.begin() + static_cast<std::ptrdiff_t>(i * num_words));
-      any_mask = true;
     }
     last_tokens[slot] = each.is_padding ? kUntouched : each.previous_id;
     if (each.is_padding) continue;
@@ -155,7 +154,7 @@ std::vector<SampleOutcome> run_kernels(const std::vector<SampleCase>& cases, int
                                 .num_rows = static_cast<int32_t>(num_rows),
                                 .logits = device_logits.data(),
                                 .stride = stride,
-                                .allowed = any_mask ? device_allowed.data() : nullptr,
+                                .masks = device_allowed.data(),
                                 .workspace = workspace.data(),
                                 .out = device_out.data()});
   const auto out_rows = device_out.fetch();

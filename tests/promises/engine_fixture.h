@@ -110,7 +110,7 @@ inline std::vector<std::vector<double>> all_logprobs(WorkerGroup& workers,
   for (const int32_t position : positions) {
     batch.sample_rows.push_back({.row = position, .slot = 0, .position = position + 1});
   }
-  const StepResult& result = workers.wait(workers.submit(batch));
+  const StepResult& result = run_step(workers, batch);
   std::vector<std::vector<double>> out;
   for (const SampledToken& sampled : result.sampled) {
     REQUIRE(sampled.top_tokens.size() == static_cast<size_t>(vocab_size));
@@ -148,6 +148,7 @@ class EngineFixture {
     engine.scheduler = {.max_running = options.max_running,
                         .max_batch_tokens = options.max_batch_tokens};
     engine.num_blocks = options.num_blocks;
+    engine.vocab_size = loaded.model.config.vocab_size;
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
   }
 

@@ -150,7 +150,7 @@ void dump_logits(const Options& options) {
     const auto length = static_cast<int32_t>(text.size());
     for (int32_t begin = 0; begin < length; begin += kRowsPerStep) {
       fill_batch(batch, text, begin, std::min(begin + kRowsPerStep, length), vocab_size);
-      write_rows(worker->wait(worker->submit(batch)), vocab_size, out);
+      write_rows(run_step(*worker, batch), vocab_size, out);
     }
   }
   out.close();

@@ -66,7 +66,7 @@ double whole_perplexity(const LoadedConfig& model, const Checkpoint& checkpoint)
     batch.slots.push_back(0);
     batch.cu_seqlens_q.push_back(batch.num_tokens());
     batch.context_lens.push_back(batch.num_tokens());
-    for (const float score : device->wait(device->submit(batch, transformer)).scores) {
+    for (const float score : run_step(*device, batch, transformer).scores) {
       loss -= double{score};
       count += 1.0;
     }

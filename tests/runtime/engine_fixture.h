@@ -15,6 +15,7 @@ inline EngineOptions small_engine() {
   options.scheduler = {.max_running = 16, .max_batch_tokens = 64};
   options.num_blocks = 64;
   options.block_size = 4;
+  options.vocab_size = 512;
   return options;
 }
 

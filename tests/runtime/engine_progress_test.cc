@@ -13,6 +13,7 @@ class GatedWorkers final : public WorkerGroup {
   explicit GatedWorkers(std::atomic<bool>& open) : open_(open) {}
   int max_steps_in_flight() const override { return workers_.max_steps_in_flight(); }
   Ticket submit(const Batch& batch) override { return workers_.submit(batch); }
+  void sample(Ticket ticket, const TokenMasks& masks) override { workers_.sample(ticket, masks); }
   const StepResult& wait(Ticket ticket) override {
     while (!open_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return workers_.wait(ticket);

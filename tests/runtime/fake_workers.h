@@ -46,24 +46,15 @@ class FakeWorkers final : public WorkerGroup {
   int max_steps_in_flight() const override { return options_.depth; }
 
   Ticket submit(const Batch& batch) override {
+    TGI_CHECK(num_sampled_ == num_steps_);
     if (++num_steps_ == options_.fail_at_step)
       throw Error(Code::kDeviceLost, "the fake device fell off the bus");
     for (const SlotStart& start : batch.slot_starts) {
       slots_[start.slot].assign(start.token_ids.begin(), start.token_ids.end());
       seeds_[start.slot] = start.sampling.do_sample ? start.sampling.seed : 0;
     }
+    sample_rows_ = batch.sample_rows;
     StepResult result;
-    for (const SampleRow& row : batch.sample_rows) {
-      auto& known = slots_[row.slot];
-      known.resize(static_cast<size_t>(row.position));
-      const bool is_poisoned =
-          std::find(known.begin(), known.end(), options_.poison) != known.end();
-      const int32_t id =
-          is_poisoned ? 0 : 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
-      known.push_back(id);
-      const float logprob = is_poisoned ? std::numeric_limits<float>::quiet_NaN() : -0.5F;
-      result.sampled.push_back({.token = {.id = id, .logprob = logprob}, .top_tokens = {}});
-    }
     for (const ScoreRow& row : batch.score_rows) {
       const bool is_poisoned = batch.token_ids[static_cast<size_t>(row.row)] == options_.poison;
       result.scores.push_back(is_poisoned ? std::numeric_limits<float>::quiet_NaN()
@@ -83,6 +74,29 @@ class FakeWorkers final : public WorkerGroup {
     return static_cast<Ticket>(num_steps_);
   }
 
+  void sample(Ticket ticket, const TokenMasks& masks) override {
+    TGI_CHECK(static_cast<int64_t>(ticket) == num_steps_ && num_sampled_ + 1 == num_steps_);
+    ++num_sampled_;
+    const uint32_t* mask = masks.bits.data();
+    for (const SampleRow& row : sample_rows_) {
+      auto& known = slots_[row.slot];
+      known.resize(static_cast<size_t>(row.position));
+      const bool is_poisoned =
+          std::find(known.begin(), known.end(), options_.poison) != known.end();
+      int32_t id = is_poisoned ? 0 : 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
+      if (row.is_masked) {
+        const int32_t num_ids = masks.words_per_row * 32;
+        while (((mask[id / 32] >> (id % 32)) & 1U) == 0) id = (id + 1) % num_ids;
+        mask += masks.words_per_row;
+      }
+      known.push_back(id);
+      const float logprob = is_poisoned ? std::numeric_limits<float>::quiet_NaN() : -0.5F;
+      results_.back().sampled.push_back(
+          {.token = {.id = id, .logprob = logprob}, .top_tokens = {}});
+    }
+    TGI_CHECK(mask == masks.bits.data() + masks.bits.size());
+  }
+
   const StepResult& wait(Ticket /*ticket*/) override {
     // One after the other, as a device does them.
     if (times_.front().count() > 0) std::this_thread::sleep_for(times_.front());
@@ -95,6 +109,8 @@ class FakeWorkers final : public WorkerGroup {
  private:
   const FakeOptions options_;
   int64_t num_steps_ = 0;
+  int64_t num_sampled_ = 0;
+  std::vector<SampleRow> sample_rows_;  // of the step submitted last
   std::map<int32_t, std::vector<int32_t>> slots_;
   std::map<int32_t, uint64_t> seeds_;
   std::deque<StepResult> results_;

@@ -65,6 +65,11 @@ class FakeRank final : public WorkerGroup {
     return ticket + 100 * static_cast<Ticket>(communicator_->rank());
   }
 
+  void sample(Ticket ticket, const TokenMasks& masks) override {
+    note_thread();
+    fake_.sample(own(ticket), masks);
+  }
+
   const StepResult& wait(Ticket ticket) override {
     note_thread();
     {
@@ -72,7 +77,7 @@ class FakeRank final : public WorkerGroup {
       ++seen_.num_waits;
     }
     if (fault_.fails_in_wait) maybe_fail();
-    result_ = fake_.wait(ticket - 100 * static_cast<Ticket>(communicator_->rank()));
+    result_ = fake_.wait(own(ticket));
     if (fault_.draws_wrong && !result_.sampled.empty()) ++result_.sampled.back().token.id;
     return result_;
   }
@@ -101,6 +106,9 @@ class FakeRank final : public WorkerGroup {
     const auto rank = static_cast<size_t>(communicator_->rank());
     if (seen_.threads.size() <= rank) seen_.threads.resize(rank + 1);
     seen_.threads[rank].insert(std::this_thread::get_id());
+  }
+  Ticket own(Ticket ticket) const {
+    return ticket - 100 * static_cast<Ticket>(communicator_->rank());
   }
   void maybe_fail() const {
     if (num_steps_ == fault_.fails_at_step) throw Error(Code::kOutOfMemory, "no room on this one");
@@ -164,6 +172,7 @@ TEST_CASE("every rank runs every batch, always on its own thread; rank 0 on the 
       std::string text;
       for (int32_t i = 0; i < 20; ++i) {
         const Ticket ticket = group->submit(step_for(kPrompt, 5 + i));
+        group->sample(ticket, {});
         text += static_cast<char>(group->wait(ticket).sampled.at(0).token.id);
       }
       CHECK(text == expected_text("hello", 20));
@@ -196,9 +205,9 @@ TEST_CASE("a rank that fails ends the step of all, is named, and nothing runs af
       Seen seen;
       const auto group =
           make_group(4, seen, {}, {.rank = failing, .fails_at_step = 2, .fails_in_wait = in_wait});
-      group->wait(group->submit(step_for(kPrompt, 5)));
+      run_step(*group, step_for(kPrompt, 5));
       const std::string expected = fmt::format("rank {}: no room on this one", failing);
-      const auto step = [&] { group->wait(group->submit(step_for(kPrompt, 6))); };
+      const auto step = [&] { run_step(*group, step_for(kPrompt, 6)); };
       CHECK(error_of(step) == expected);
       CHECK(error_of(step) == expected);
     }
@@ -209,6 +218,7 @@ TEST_CASE("ranks that draw different tokens are found out") {
   Seen seen;
   const auto group = make_group(3, seen, {}, {.rank = 2, .draws_wrong = true});
   const Ticket ticket = group->submit(step_for(kPrompt, 5));
+  group->sample(ticket, {});
   const int32_t right = 'a' + fake_next_token(kPrompt, 26);
   CHECK(error_of([&] { group->wait(ticket); }) ==
         fmt::format("ranks draw different tokens: rank 0 drew {}, rank 2 drew {}, in row 0 of 1 of "
@@ -223,14 +233,19 @@ TEST_CASE("two steps are in flight on all ranks where their devices take two") {
   const auto group =
       make_group(2, seen, {.depth = 2, .step_time = std::chrono::microseconds(2000)});
   CHECK(group->max_steps_in_flight() == 2);
-  Ticket ticket = group->submit(step_for(kPrompt, 5));
-  Ticket next = group->submit(step_for(kPrompt, 6));
+  const auto start = [&](int32_t step) {
+    const Ticket ticket = group->submit(step_for(kPrompt, step));
+    group->sample(ticket, {});
+    return ticket;
+  };
+  Ticket ticket = start(5);
+  Ticket next = start(6);
   CHECK(seen.num_waits == 0);
   std::string text;
   for (int32_t i = 2; i < 12; ++i) {
     text += static_cast<char>(group->wait(ticket).sampled.at(0).token.id);
     ticket = next;
-    next = group->submit(step_for(kPrompt, 5 + i));
+    next = start(5 + i);
   }
   CHECK(text == expected_text("hello", 10));
   // Dropped with two steps that nobody waits for.

@@ -1,0 +1,56 @@
+// The rows of a step that are drawn or scored, kept from submit to sample.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/tensor/batch.h"
+
+namespace tgi {
+
+class StepRows {
+ public:
+  void begin(const Batch& batch) {
+    TGI_CHECK(!is_open_);
+    is_open_ = true;
+    sample_rows = batch.sample_rows;
+    score_rows = batch.score_rows;
+    mask_of_.clear();
+    int32_t num_masked = 0;
+    for (const SampleRow& row : sample_rows) mask_of_.push_back(row.is_masked ? num_masked++ : -1);
+    num_masked_ = num_masked;
+    masks_ = nullptr;
+  }
+
+  // Before the rows are gone through; `masks` must stay until then.
+  void sample(const TokenMasks& masks, int32_t vocab_size) {
+    TGI_CHECK(is_open_);
+    is_open_ = false;
+    const int32_t num_words = (vocab_size + 31) / 32;
+    TGI_CHECK(num_masked_ == 0 ||
+              (masks.words_per_row == num_words &&
+               static_cast<int64_t>(masks.bits.size()) == int64_t{num_masked_} * num_words));
+    masks_ = &masks;
+  }
+
+  bool is_open() const { return is_open_; }
+  int32_t num_rows() const { return static_cast<int32_t>(sample_rows.size() + score_rows.size()); }
+
+  // Of the i-th of sample_rows; null: all tokens.
+  const uint32_t* allowed(size_t i) const {
+    if (mask_of_[i] < 0) return nullptr;
+    return masks_->bits.data() + static_cast<int64_t>(mask_of_[i]) * masks_->words_per_row;
+  }
+
+  std::vector<SampleRow> sample_rows;
+  std::vector<ScoreRow> score_rows;
+
+ private:
+  std::vector<int32_t> mask_of_;  // (sample_rows) -1: not masked
+  int32_t num_masked_ = 0;
+  const TokenMasks* masks_ = nullptr;
+  bool is_open_ = false;  // submitted and not sampled
+};
+
+}  // namespace tgi

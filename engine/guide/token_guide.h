@@ -1,0 +1,31 @@
+// Which tokens an answer may have: asked before each is drawn, told of each that was taken. Belongs
+// to one sequence, on the engine thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace tgi {
+
+class TokenGuide {
+ public:
+  virtual ~TokenGuide() = default;
+
+  // Sets the bit (id % 32 of word id / 32) of every token that may be next and clears all others.
+  // `max_tokens`: how many the answer may still have, this one included; at least 1. False: there
+  // is none, the answer cannot go on.
+  [[nodiscard]] virtual bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) = 0;
+
+  // REQUIRES: it was in the mask that was filled last.
+  virtual void accept(int32_t token_id) = 0;
+};
+
+// What a request asks of its answers; shared by its sequences, which may be on any thread.
+class Guidance {
+ public:
+  virtual ~Guidance() = default;
+  virtual std::unique_ptr<TokenGuide> start() const = 0;
+};
+
+}  // namespace tgi

@@ -1,0 +1,175 @@
+// Answers under guidance: every token is drawn from the mask that the tokens before it make,
+// however many steps are in flight, and nobody else notices.
+#include <random>
+
+#include "tests/catch.h"
+#include "tests/runtime/engine_fixture.h"
+#include "tests/runtime/parity_guidance.h"
+
+namespace tgi {
+namespace {
+
+// What FakeWorkers draws under ParityGuidance.
+std::string guided_text(std::string_view prompt, int32_t count) {
+  std::vector<int32_t> ids;
+  for (const char c : prompt) ids.push_back(static_cast<unsigned char>(c));
+  std::vector<int32_t> taken;
+  std::string text;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t id = 'a' + fake_next_token(ids, 26);
+    while (id < 'a' || id > 'z' || !ParityGuide::allows(taken, id)) id = (id + 1) % 512;
+    ids.push_back(id);
+    taken.push_back(id);
+    text += static_cast<char>(id);
+  }
+  return text;
+}
+
+class BrokenGuide final : public TokenGuide {
+ public:
+  explicit BrokenGuide(bool throws) : throws_(throws) {}
+  bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
+    lowest_max_tokens = std::min(lowest_max_tokens, max_tokens);
+    std::fill(mask.begin(), mask.end(), ~0U);
+    if (num_accepted_ < 3) return true;
+    if (throws_) throw Error(Code::kOutOfMemory, "the grammar has grown too large");
+    return false;
+  }
+  void accept(int32_t /*token_id*/) override { ++num_accepted_; }
+
+  static inline int64_t lowest_max_tokens = 1000;
+
+ private:
+  const bool throws_;
+  int num_accepted_ = 0;
+};
+
+class BrokenGuidance final : public Guidance {
+ public:
+  explicit BrokenGuidance(bool throws) : throws_(throws) {}
+  std::unique_ptr<TokenGuide> start() const override {
+    return std::make_unique<BrokenGuide>(throws_);
+  }
+
+ private:
+  const bool throws_;
+};
+
+}  // namespace
+
+TEST_CASE("guided and free answers run together, with the same tokens at any depth and pressure") {
+  for (const int depth : {1, 2}) {
+    for (const int32_t num_blocks : {64, 24}) {  // with the fewer, sequences are preempted
+      EngineOptions options = small_engine();
+      options.num_blocks = num_blocks;
+      Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),
+                    kTokenizer);
+      std::mt19937 random(7);
+      std::vector<std::unique_ptr<Answer>> answers;
+      std::vector<std::string> expected;
+      for (int i = 0; i < 300; ++i) {
+        const std::string prompt(random() % 30 + 1, static_cast<char>('p' + random() % 3));
+        const auto count = static_cast<int32_t>(random() % 40 + 1);
+        auto request = request_of(prompt, count);
+        const bool is_guided = random() % 2 == 0;
+        if (is_guided) request->guidance = std::make_shared<ParityGuidance>('a', 'z');
+        expected.push_back(is_guided ? guided_text(prompt, count) : expected_text(prompt, count));
+        answers.push_back(std::make_unique<Answer>());
+        engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+      }
+      for (size_t i = 0; i < answers.size(); ++i) {
+        REQUIRE(answers[i]->wait_for_end());
+        REQUIRE(answers[i]->done);
+        CHECK(answers[i]->done->best.text == expected[i]);
+      }
+      wait_until_idle(engine);
+      CHECK(engine.stats().num_blocks_used == 0);
+      if (num_blocks == 24) CHECK(engine.stats().counters.num_preemptions > 0);
+    }
+  }
+}
+
+TEST_CASE("each of several sequences of a request has a guide of its own") {
+  Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = 2}), kTokenizer);
+  Answer answer;
+  auto request = request_of("abc", 20);
+  request->best_of = 3;
+  request->stream = false;
+  request->guidance = std::make_shared<ParityGuidance>('a', 'z');
+  engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+  REQUIRE(answer.wait_for_end());
+  REQUIRE(answer.done);
+  CHECK(answer.done->best.text == guided_text("abc", 20));
+}
+
+TEST_CASE("a guide that fails, or knows no token, costs its request and nobody else") {
+  for (const int depth : {1, 2}) {
+    for (const bool throws : {false, true}) {
+      BrokenGuide::lowest_max_tokens = 1000;
+      Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),
+                    kTokenizer);
+      Answer broken;
+      Answer other;
+      auto request = request_of("abc", 9);
+      request->guidance = std::make_shared<BrokenGuidance>(throws);
+      engine.submit(request_of("abcd", 40), std::make_unique<AnswerSink>(other));
+      engine.submit(std::move(request), std::make_unique<AnswerSink>(broken));
+      REQUIRE(broken.wait_for_end());
+      REQUIRE(broken.error);
+      CHECK(broken.num_events == 3);
+      CHECK(BrokenGuide::lowest_max_tokens == 6);
+      CHECK_THAT(broken.error->what(),
+                 Catch::Contains(throws ? "grown too large" : "no token of this model"));
+      REQUIRE(other.wait_for_end());
+      REQUIRE(other.done);
+      CHECK(other.done->best.text == expected_text("abcd", 40));
+      wait_until_idle(engine);
+      CHECK(engine.stats().num_blocks_used == 0);
+      CHECK(engine.stats().steps.num_not_finite == 0);
+    }
+  }
+}
+
+TEST_CASE("a client that leaves while its masks are waited for holds nobody up") {
+  for (int round = 0; round < 20; ++round) {
+    Engine engine(small_engine(),
+                  std::make_unique<FakeWorkers>(
+                      FakeOptions{.depth = 2, .step_time = std::chrono::microseconds(300)}),
+                  kTokenizer);
+    Answer leaving;
+    Answer staying;
+    auto request = request_of("abc", 5000);
+    request->max_new_tokens = 150;
+    request->guidance = std::make_shared<ParityGuidance>('a', 'z');
+    const uint64_t id = request->id;
+    engine.submit(std::move(request), std::make_unique<AnswerSink>(leaving));
+    auto second = request_of("abd", 40);
+    second->guidance = std::make_shared<ParityGuidance>('a', 'z');
+    engine.submit(std::move(second), std::make_unique<AnswerSink>(staying));
+    REQUIRE(leaving.wait_for_events(2 + round % 5));
+    engine.cancel(id);
+    REQUIRE(staying.wait_for_end());
+    REQUIRE(staying.done);
+    CHECK(staying.done->best.text == guided_text("abd", 40));
+  }
+}
+
+TEST_CASE("an end token that the guide allows ends the answer, whether or not ends are heeded") {
+  for (const bool ignore_eos : {false, true}) {
+    EngineOptions options = small_engine();
+    options.eos_token_ids = {'z' + 2};
+    Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{.depth = 2}), kTokenizer);
+    Answer answer;
+    auto request = request_of("abc", 50);
+    request->ignore_eos = ignore_eos;
+    // Nothing but the end token may be drawn first: its id is even, and 1 modulo 3.
+    request->guidance = std::make_shared<ParityGuidance>('z' + 2, 'z' + 2);
+    engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_end());
+    REQUIRE(answer.done);
+    CHECK(answer.done->best.num_generated_tokens == 1);
+    CHECK(answer.done->best.finish_reason == ipc::FinishReason::kEosToken);
+  }
+}
+
+}  // namespace tgi
