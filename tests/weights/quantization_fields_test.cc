@@ -167,6 +167,7 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
       {kFp8, "/format", "float8_e5m2", "supported: e4m3"},
       {kFp8, "/checkpoint_format", "float8_e5m2", "supported: e4m3"},
       {kFp8, "/weight_block_size", {128}, "two numbers"},
+      {"fbgemm_fp8", "/weight_block_size", {128, 128}, "a scale per row"},
       {kFp8, "/ignored_layers", 1, "array of strings"},
       {kFp8, "/modules_to_not_convert", {1}, "array of strings"},
       {kFp8, "/activation_scheme", "per_token", "dynamic"},
@@ -184,6 +185,7 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
       {kTensors, "/sparsity_config/format", "sparse-24-bitmask", "supported: dense"},
       {kTensors, "/transform_config/config_groups", one, "transformed"},
       {kTensors, "/moe_sparsity_config", one, "experts"},
+      {kTensors, "/kv_cache_scheme", "static", "an object"},
       {kTensors, "/config_groups", 1, "an object"},
       {kTensors, "/config_groups/W4A16", {"Linear"}, "an object"},
       {kTensors, "/config_groups/group_0/targets", "Linear", "array of strings"},
@@ -195,6 +197,8 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
       {kTensors, "/config_groups/group_0/weights/type", "uint", "supported: int, float"},
       {kTensors, "/config_groups/group_0/weights/strategy", "tensor_group", "block"},
       {kTensors, "/config_groups/group_0/weights/group_size", 128, "contradicts the strategy"},
+      {kTensors, "/config_groups/group_0/weights/group_size", 0, "-1 for one group per row"},
+      {kTensors, "/config_groups/group_0/weights/group_size", -2, "-1 for one group per row"},
       {kTensors, "/config_groups/group_0/weights/symmetric", false, "zero points"},
       {kTensors, "/config_groups/group_0/weights/symmetric", "no", "true or false"},
       {kTensors, "/config_groups/group_0/weights/block_structure", {2, 2}, "contradicts"},
@@ -230,7 +234,7 @@ TEST_CASE("fields of quantization_config that nobody knows are refused by path, 
   for (const char* place :
        {"/sparsity_config", "/config_groups/group_0", "/config_groups/group_0/weights",
         "/config_groups/group_0/input_activations", "/transform_config",
-        "/config_groups/group_0/output_activations"}) {
+        "/config_groups/group_0/output_activations", "/kv_cache_scheme"}) {
     Json quantization = base_of("compressed-tensors");
     Json& object = quantization[Json::json_pointer(place)];
     object["twist"] = 0.5;

@@ -33,7 +33,7 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("ignore"),
     read_or_null("sparsity_config"),
     read_or_null("transform_config"),
-    harmless("kv_cache_scheme", "the settings of a load say how keys and values are kept"),
+    read_or_null("kv_cache_scheme"),
     harmless("global_compression_ratio", "is for people to read"),
     harmless("run_compressed", "chooses how the same sums are computed"),
     harmless("version", "says where the file comes from"),
@@ -69,7 +69,7 @@ constexpr auto kWeightFields = std::to_array<KnownField>({
                 "zero points are stored as bytes or packed"),
 });
 
-// The same fields, of what is not rounded as they say.
+// The same fields, of activations and of keys and values, which are not rounded as they say.
 constexpr auto kActivationFields = std::to_array<KnownField>({
     harmless("num_bits", kActivationsReason),
     harmless("type", kActivationsReason),
@@ -163,13 +163,14 @@ void read_strategy(const JsonReader& weights, CompressedScheme& out) {
                                                       {"channel", Strategy::kChannel},
                                                       {"group", Strategy::kGroup},
                                                       {"block", Strategy::kBlock}}};
-  const int64_t group_size = weights.integer_or("group_size", 0);
-  const std::string implied = group_size == 0 ? "tensor" : group_size > 0 ? "group" : "channel";
+  const bool is_grouped = weights.has("group_size");
+  const int64_t group_size = is_grouped ? read_group_size(weights, "group_size", -1) : 0;
+  const std::string implied = !is_grouped ? "tensor" : group_size > 0 ? "group" : "channel";
   const std::string strategy = lower_case(weights.string_or("strategy", implied));
   out.strategy = choose(weights, "strategy", strategy, kStrategies);
   if (out.strategy == Strategy::kGroup) {
-    out.group_size = read_group_size(weights, "group_size", -1);
-    if (out.group_size == 0) out.strategy = Strategy::kChannel;
+    out.group_size = group_size;
+    if (group_size == 0) out.strategy = Strategy::kChannel;
   } else if (group_size > 0) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: {} contradicts the strategy '{}'", weights.path_of("group_size"),
@@ -224,6 +225,10 @@ void check_other_kinds(const JsonReader& quantization) {
   if (quantization.has("transform_config")) {
     check_quantization_part(quantization.object("transform_config"), kTransformFields,
                             "a transform");
+  }
+  if (quantization.has("kv_cache_scheme")) {
+    check_quantization_part(quantization.object("kv_cache_scheme"), kActivationFields,
+                            "compressed-tensors' KV cache");
   }
   if (!quantization.has("sparsity_config")) return;
   const JsonReader sparsity = quantization.object("sparsity_config");

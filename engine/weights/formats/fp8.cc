@@ -86,6 +86,12 @@ Fp8Config read_fp8(const JsonReader& quantization) {
   }
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   if (out.method == "fbgemm_fp8") {
+    if (quantization.has("weight_block_size")) {
+      throw Error(
+          Code::kUnsupported,
+          fmt::format("{}: fbgemm_fp8 in blocks can't be loaded; supported: a scale per row",
+                      quantization.path_of("weight_block_size")));
+    }
     out.grid = {.block_rows = 1, .block_cols = kAll / 2};
   } else if (quantization.has("weight_block_size")) {
     out.grid = read_block_size(quantization);
