@@ -59,10 +59,11 @@ struct SettingsFile {
 constexpr SettingsFile kSettingsFiles[] = {{"quantize_config.json", "gptq"},
                                            {"quant_config.json", "awq"}};
 
-void add_quantization_config(const FileSource& files, Json& config) {
-  if (!config.is_object()) return;
+// The name of the file that the settings come from; empty where config.json has them, or nobody.
+std::string add_quantization_config(const FileSource& files, Json& config) {
+  if (!config.is_object()) return "";
   const auto found = config.find("quantization_config");
-  if (found != config.end() && !found->is_null()) return;
+  if (found != config.end() && !found->is_null()) return "";
   for (const SettingsFile& file : kSettingsFiles) {
     const auto text = files.find_text(file.name);
     if (!text) continue;
@@ -71,10 +72,20 @@ void add_quantization_config(const FileSource& files, Json& config) {
       const JsonReader reader(settings, "");
       settings["quant_method"] = reader.string_or("quant_method", file.method);
       config["quantization_config"] = std::move(settings);
-      return;
+      return file.name;
     } catch (const Error& error) {
       throw error.in(files.describe(file.name));
     }
+  }
+  return "";
+}
+
+const WeightFormat& find_format(const JsonReader& config, const std::string& settings_file) {
+  try {
+    return find_weight_format(config);
+  } catch (const Error& error) {
+    if (settings_file.empty()) throw;
+    throw error.in("with the settings of " + settings_file);
   }
 }
 
@@ -135,12 +146,12 @@ LoadedConfig load_model_config(const FileSource& files) {
   LoadedConfig loaded;
   try {
     loaded.json = parse_json(text);
-    add_quantization_config(files, loaded.json);
+    const std::string settings_file = add_quantization_config(files, loaded.json);
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
     check_model_type(config, *loaded.architecture);
     rename_aliases(loaded.architecture->aliases, loaded.json);
-    loaded.weight_format = &find_weight_format(config);
+    loaded.weight_format = &find_format(config, settings_file);
     refuse_unknown_fields(config, loaded.architecture->fields, generic_fields(),
                           loaded.architecture->names.front());
     loaded.config = loaded.architecture->read_config(config);

@@ -2,13 +2,8 @@
 // tools write into the config.json of published models.
 #include "engine/model/known_fields.h"
 
-#include <fmt/format.h>
-
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "base/utf8.h"
+#include <array>
+#include <string_view>
 
 namespace tgi {
 namespace {
@@ -190,95 +185,10 @@ constexpr auto kGenericFields = std::to_array<KnownField>({
     harmless("use_mtp", kSampling),
 });
 
-constexpr size_t kMaxListed = 20;
-constexpr size_t kMaxShown = 60;  // bytes of a value
-
-bool has_name(const KnownField& field, std::string_view name) {
-  if (!field.name.ends_with('*')) return field.name == name;
-  return name.starts_with(field.name.substr(0, field.name.size() - 1));
-}
-
-const KnownField* find_in(std::span<const KnownField> fields, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(fields, [&](const KnownField& row) { return has_name(row, name); });
-  return found == fields.end() ? nullptr : &*found;
-}
-
-std::string shown(const Json& value) {
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
-  return text;
-}
-
-void check_value(const JsonReader& object, const KnownField& field, const Json& value) {
-  if (field.use == FieldUse::kRead && value.is_null()) {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("{}: expected a value, got null; without the field its default is taken",
-                    object.path_of(field.name)));
-  }
-  if (field.use != FieldUse::kHarmlessIf || value.is_null()) return;
-  const Json harmless = Json::parse(field.values);
-  if (std::ranges::find(harmless, value) != harmless.end()) return;
-  std::string expected = "null";
-  for (const Json& each : harmless) expected += " or " + each.dump();
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: {} is not supported, expected {}: {}", object.path_of(field.name),
-                          shown(value), expected, field.reason));
-}
-
 }  // namespace
 
 std::span<const KnownField> generic_fields() {
   return kGenericFields;
-}
-
-void rename_aliases(std::span<const FieldAlias> aliases, Json& config) {
-  for (const auto& [alias, name] : aliases) {
-    const auto found = config.find(std::string(alias));
-    if (found == config.end()) continue;
-    Json& named = config[std::string(name)];
-    if (named.is_null()) {
-      named = *found;
-    } else if (!found->is_null() && named != *found) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: {} contradicts {} = {}, which is another name of it", alias,
-                              shown(*found), name, shown(named)));
-    }
-    config.erase(std::string(alias));
-  }
-}
-
-const KnownField* find_field(std::span<const KnownField> own,
-                             std::span<const KnownField> shared,
-                             std::string_view name) {
-  const KnownField* field = find_in(own, name);
-  return field != nullptr ? field : find_in(shared, name);
-}
-
-void refuse_unknown_fields(const JsonReader& object,
-                           std::span<const KnownField> own,
-                           std::span<const KnownField> shared,
-                           std::string_view owner) {
-  std::vector<std::string> unknown;
-  for (const auto& [name, value] : object.json().items()) {
-    const KnownField* field = find_field(own, shared, name);
-    if (field != nullptr) {
-      check_value(object, *field, value);
-    } else if (!value.is_null()) {
-      unknown.push_back(fmt::format("{} = {}", object.path_of(name), shown(value)));
-    }
-  }
-  if (unknown.empty()) return;
-  std::string list;
-  for (size_t i = 0; i < std::min(unknown.size(), kMaxListed); ++i) {
-    list += fmt::format("{}{}", i == 0 ? "" : ", ", unknown[i]);
-  }
-  if (unknown.size() > kMaxListed) list += fmt::format(" and {} more", unknown.size() - kMaxListed);
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: not a known field of {}, and may change what the model computes; if "
-                          "it doesn't, take it out of the file",
-                          list, owner));
 }
 
 }  // namespace tgi

@@ -177,6 +177,9 @@ TEST_CASE("quantisation settings in a file of their own count where config.json 
             .weight_format->name == "awq");
   CHECK_THROWS_WITH(load(plain, "quantize_config.json", "[]"),
                     Catch::Contains("memory/quantize_config.json"));
+  CHECK_THROWS_WITH(load(plain, "quantize_config.json", R"({"bits":4,"twist":1})"),
+                    Catch::Contains("with the settings of quantize_config.json: "
+                                    "quantization_config.twist = 1: not a known field of gptq"));
   const Json other = with(plain, "quantization_config", {{"quant_method", "fp8"}});
   CHECK(load(other, "quantize_config.json", "[]").weight_format->name == "fp8");
 }

@@ -312,6 +312,13 @@ TEST_CASE("zero points of the first gptq layout are one more than what is stored
   checkpoint.quantization()["checkpoint_format"] = "gptq";
   for (int8_t& zero : matrix.zeros) zero = static_cast<int8_t>(zero == 7 ? -8 : zero + 1);
   check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
+  // The layout by its newer name alone.
+  checkpoint.quantization().erase("checkpoint_format");
+  checkpoint.quantization()["format"] = "gptq";
+  check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
+  checkpoint.quantization()["format"] = "gptq_v2";
+  for (int8_t& zero : matrix.zeros) zero = static_cast<int8_t>(zero == -8 ? 7 : zero - 1);
+  check_grouped_block(load(checkpoint), matrix, {0, kRows}, {0, kCols});
 }
 
 TEST_CASE("kinds of quantisation that can't be loaded are named with those that can") {

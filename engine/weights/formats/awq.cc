@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/known_fields.h"
 #include "engine/weights/formats/awq_layout.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
@@ -25,36 +28,64 @@ struct AwqConfig {
   std::vector<std::string> dense_modules{};
 };
 
-AwqConfig read_awq(const JsonReader& config) {
-  const JsonReader quantization = config.object("quantization_config");
-  const auto unsupported = [](const std::string& message) {
-    throw Error(Code::kUnsupported, "quantization_config: awq " + message);
+constexpr std::string_view kLayers = "all matrices of the layers are quantised, and no others";
+
+constexpr auto kFields = std::to_array<KnownField>({
+    read_or_null("bits"),
+    read_or_null("w_bit"),
+    read_or_null("group_size"),
+    read_or_null("q_group_size"),
+    read_or_null("version"),
+    read_or_null("format"),
+    read_or_null("checkpoint_format"),
+    read_or_null("modules_to_not_convert"),
+    harmless("zero_point", "zero points are stored either way"),
+    harmless("sym", "zero points are stored either way"),
+    harmless("do_fuse", "chooses how the same sums are computed"),
+    harmless("fuse_max_seq_len", "chooses how the same sums are computed"),
+    harmless("modules_to_fuse", "chooses how the same sums are computed"),
+    harmless_if("backend",
+                R"(["autoawq", "auto", "auto_trainable", "machete", "marlin", "exllama_v2",
+                    "exllama_v1", "gemm", "gemm_triton", "torch_awq", "torch_fused_awq"])",
+                "another layout of the weights is asked for"),
+    harmless_if("desc_act", "[false]", "the columns of a group lie beside each other"),
+    harmless_if("lm_head", "[false]", kLayers),
+    harmless_if("modules_in_block_to_quantize", "[[]]", kLayers),
+});
+
+AwqConfig read_awq(const JsonReader& quantization) {
+  const auto unsupported = [&](std::string_view key, const std::string& message) {
+    throw Error(Code::kUnsupported, fmt::format("{}: awq {}", quantization.path_of(key), message));
   };
-  const int64_t bits = quantization.has("w_bit") ? quantization.integer("w_bit")
-                                                 : quantization.integer_or("bits", 4);
-  if (bits != 4) unsupported(fmt::format("with {} bits can't be loaded; supported: 4", bits));
-  std::string version = quantization.string_or("version", "gemm");
-  std::ranges::transform(version, version.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  // AutoAWQ's own file has other names than config.json, and GPTQModel names of its own for the
+  // version.
+  const std::string_view bits_key = name_in_use(quantization, {"bits", "w_bit"});
+  const int64_t bits = quantization.integer_or(bits_key, 4);
+  if (bits != 4) {
+    unsupported(bits_key, fmt::format("with {} bits can't be loaded; supported: 4", bits));
+  }
+  const std::string_view version_key =
+      name_in_use(quantization, {"version", "format", "checkpoint_format"});
+  const std::string version = lower_case(quantization.string_or(version_key, "gemm"));
   if (version != "gemm") {
-    unsupported(fmt::format("version '{}' can't be loaded; supported: gemm", version));
+    unsupported(version_key, fmt::format("version '{}' can't be loaded; supported: gemm", version));
   }
   AwqConfig out;
-  const bool is_old = quantization.has("q_group_size");
-  out.group_size = read_group_size(quantization, is_old ? "q_group_size" : "group_size", 128);
+  out.group_size =
+      read_group_size(quantization, name_in_use(quantization, {"group_size", "q_group_size"}), 128);
   out.dense_modules = quantization.strings_or_empty("modules_to_not_convert");
   return out;
 }
 
 AwqConfig read_awq(const Json& config) {
-  return read_awq(JsonReader(config, ""));
+  return read_awq(JsonReader(config, "").object("quantization_config"));
 }
 
 bool claims(const JsonReader& config) {
-  if (!config.has("quantization_config")) return false;
-  if (config.object("quantization_config").string_or("quant_method", "") != "awq") return false;
-  (void)read_awq(config);
+  if (quant_method_of(config) != "awq") return false;
+  const JsonReader quantization = config.object("quantization_config");
+  (void)read_awq(quantization);
+  check_quantization(quantization, kFields, "awq");
   return true;
 }
 

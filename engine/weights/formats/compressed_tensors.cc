@@ -17,6 +17,7 @@
 #include "engine/weights/formats/compressed_tensors_config.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/fp8_values.h"
+#include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
@@ -32,10 +33,8 @@ CompressedConfig read_config(const Json& config) {
 }
 
 bool claims(const JsonReader& config) {
-  if (!config.has("quantization_config")) return false;
-  const std::string method = config.object("quantization_config").string_or("quant_method", "");
-  if (method != "compressed-tensors") return false;
-  (void)read_compressed_config(config);
+  if (quant_method_of(config) != "compressed-tensors") return false;
+  check_compressed_config(config);
   return true;
 }
 
@@ -223,15 +222,6 @@ HostWeight slice(const Json& config,
   return to_host_weight(std::move(block), storage);
 }
 
-// Scales and zero points of activations and of the KV cache, which are not rounded by them here.
-bool may_ignore(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
-  constexpr std::string_view kEndings[] = {
-      ".input_scale", ".input_zero_point", ".output_scale", ".output_zero_point",
-      ".k_scale",     ".v_scale",          ".q_scale"};
-  return std::ranges::any_of(
-      kEndings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
-}
-
 }  // namespace
 
 template <>
@@ -242,7 +232,7 @@ const WeightFormat& weight_format<"compressed-tensors">() {
       .form_of = form_of,
       .collect = collect,
       .slice = slice,
-      .may_ignore = may_ignore,
+      .may_ignore = is_activation_scale,
   };
   return kThis;
 }

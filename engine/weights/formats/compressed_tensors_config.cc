@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/known_fields.h"
 #include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
@@ -15,12 +20,93 @@ namespace {
 using Layout = CompressedScheme::Layout;
 using Strategy = CompressedScheme::Strategy;
 
-[[noreturn]] void unsupported(const std::string& message) {
-  throw Error(Code::kUnsupported, "quantization_config: compressed-tensors " + message);
+constexpr std::string_view kMethod = "compressed-tensors";
+constexpr std::string_view kObserver = "says how the numbers were found, not what they mean";
+constexpr std::string_view kExperts = "models with experts are not supported";
+constexpr std::string_view kFixed = "weights are rounded once, and stored so";
+
+// Of the whole.
+constexpr auto kFields = std::to_array<KnownField>({
+    read_or_null("config_groups"),
+    read_or_null("format"),
+    read_or_null("quantization_status"),
+    read_or_null("ignore"),
+    read_or_null("sparsity_config"),
+    read_or_null("transform_config"),
+    read_or_null("kv_cache_scheme"),
+    harmless("global_compression_ratio", "is for people to read"),
+    harmless("run_compressed", "chooses how the same sums are computed"),
+    harmless("version", "says where the file comes from"),
+    harmless_if("moe_sparsity_config", "[]", kExperts),
+});
+
+// Of one of config_groups.
+constexpr auto kGroupFields = std::to_array<KnownField>({
+    read_or_null("targets"),
+    read_or_null("weights"),
+    read_or_null("format"),
+    read_or_null("input_activations"),
+    read_or_null("output_activations"),
+});
+
+constexpr auto kWeightFields = std::to_array<KnownField>({
+    read_or_null("num_bits"),
+    read_or_null("type"),
+    read_or_null("symmetric"),
+    read_or_null("group_size"),
+    read_or_null("strategy"),
+    read_or_null("block_structure"),
+    read_or_null("actorder"),
+    harmless("observer", kObserver),
+    harmless("observer_kwargs", kObserver),
+    harmless_if("dynamic", "[false]", kFixed),
+    harmless_if("scale_dtype",
+                R"(["torch.float32", "torch.float16", "torch.bfloat16",
+                    "float32", "float16", "bfloat16"])",
+                "scales are stored as plain numbers"),
+    harmless_if("zp_dtype",
+                R"(["torch.int8", "int8", "torch.float8_e4m3fn", "float8_e4m3fn"])",
+                "zero points are stored as bytes or packed"),
+});
+
+// The same fields, of activations and of keys and values, which are not rounded as they say.
+constexpr auto kActivationFields = std::to_array<KnownField>({
+    harmless("num_bits", kActivationsReason),
+    harmless("type", kActivationsReason),
+    harmless("symmetric", kActivationsReason),
+    harmless("group_size", kActivationsReason),
+    harmless("strategy", kActivationsReason),
+    harmless("block_structure", kActivationsReason),
+    harmless("actorder", kActivationsReason),
+    harmless("observer", kActivationsReason),
+    harmless("observer_kwargs", kActivationsReason),
+    harmless("dynamic", kActivationsReason),
+    harmless("scale_dtype", kActivationsReason),
+    harmless("zp_dtype", kActivationsReason),
+});
+
+constexpr auto kSparsityFields = std::to_array<KnownField>({
+    read_or_null("format"),
+    harmless("targets", "nothing is stored sparsely"),
+    harmless("ignore", "nothing is stored sparsely"),
+    harmless("global_sparsity", "is for people to read"),
+    harmless("sparsity_structure", "is for people to read"),
+    harmless("registry_requires_subclass", "is about objects of Python, not about numbers"),
+});
+
+constexpr auto kTransformFields = std::to_array<KnownField>({
+    harmless_if("config_groups", "[{}]", "weights or inputs would have to be transformed first"),
+});
+
+[[noreturn]] void unsupported(const JsonReader& object,
+                              std::string_view key,
+                              const std::string& message) {
+  throw Error(Code::kUnsupported, fmt::format("{}: {} {}", object.path_of(key), kMethod, message));
 }
 
 template <typename Value, size_t kCount>
-Value choose(std::string_view what,
+Value choose(const JsonReader& object,
+             std::string_view key,
              const std::string& name,
              const std::array<std::pair<std::string_view, Value>, kCount>& known) {
   std::string names;
@@ -28,18 +114,19 @@ Value choose(std::string_view what,
     if (each == name) return value;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each);
   }
-  unsupported(fmt::format("{} '{}' can't be loaded; supported: {}", what, name, names));
+  unsupported(object, key, fmt::format("{} '{}' can't be loaded; supported: {}", key, name, names));
 }
 
-Layout read_layout(const std::string& format, const std::string& type) {
+Layout read_layout(const JsonReader& owner, const std::string& format, bool is_float) {
   using Row = std::pair<std::string_view, Layout>;
   static constexpr std::array<Row, 4> kFormats = {{{"pack-quantized", Layout::kPacked},
                                                    {"int-quantized", Layout::kPlainInt},
                                                    {"float-quantized", Layout::kFloat},
                                                    {"naive-quantized", Layout::kPlainInt}}};
-  const Layout layout = choose("format", format, kFormats);
-  const bool is_float = type == "float";
-  if (layout == Layout::kPacked && is_float) unsupported("floats in pack-quantized");
+  const Layout layout = choose(owner, "format", format, kFormats);
+  if (layout == Layout::kPacked && is_float) {
+    unsupported(owner, "format", "pack-quantized with floats can't be loaded");
+  }
   if (layout == Layout::kPacked) return layout;
   return is_float ? Layout::kFloat : Layout::kPlainInt;
 }
@@ -61,59 +148,107 @@ void read_block(const JsonReader& weights, CompressedScheme& out) {
 
 bool has_scattered_groups(const JsonReader& weights) {
   if (!weights.has("actorder")) return false;
-  const Json& order = weights.json().at("actorder");
-  if (order.is_boolean()) return order.get<bool>();
+  if (weights.json().at("actorder").is_boolean()) return weights.boolean("actorder");
   // "weight" and "static" quantise in another order, but leave groups where they are.
-  return order.is_string() && (order == "group" || order == "dynamic");
+  using Row = std::pair<std::string_view, bool>;
+  static constexpr std::array<Row, 4> kOrders = {
+      {{"weight", false}, {"static", false}, {"group", true}, {"dynamic", true}}};
+  return choose(weights, "actorder", lower_case(weights.string("actorder")), kOrders);
 }
 
-CompressedScheme read_scheme(const JsonReader& group,
-                             const JsonReader& weights,
-                             const std::string& format) {
+// How many numbers share a scale.
+void read_strategy(const JsonReader& weights, CompressedScheme& out) {
   using Row = std::pair<std::string_view, Strategy>;
   static constexpr std::array<Row, 4> kStrategies = {{{"tensor", Strategy::kTensor},
                                                       {"channel", Strategy::kChannel},
                                                       {"group", Strategy::kGroup},
                                                       {"block", Strategy::kBlock}}};
+  const bool is_grouped = weights.has("group_size");
+  const int64_t group_size = is_grouped ? read_group_size(weights, "group_size", -1) : 0;
+  const std::string implied = !is_grouped ? "tensor" : group_size > 0 ? "group" : "channel";
+  const std::string strategy = lower_case(weights.string_or("strategy", implied));
+  out.strategy = choose(weights, "strategy", strategy, kStrategies);
+  if (out.strategy == Strategy::kGroup) {
+    out.group_size = group_size;
+    if (group_size == 0) out.strategy = Strategy::kChannel;
+  } else if (group_size > 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: {} contradicts the strategy '{}'", weights.path_of("group_size"),
+                            group_size, strategy));
+  }
+  if (out.strategy == Strategy::kBlock) {
+    if (out.layout != Layout::kFloat) {
+      unsupported(weights, "strategy", "block of integers can't be loaded; supported: of floats");
+    }
+    read_block(weights, out);
+  } else if (weights.has("block_structure")) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: {} contradicts the strategy '{}'", weights.path_of("block_structure"),
+                    weights.json().at("block_structure").dump(), strategy));
+  }
+}
+
+// `owner` is what holds the groups: its format is that of groups that name none.
+CompressedScheme read_scheme(const JsonReader& owner,
+                             const JsonReader& group,
+                             const JsonReader& weights) {
   CompressedScheme out;
   out.targets = group.strings_or_empty("targets");
-  out.format = group.string_or("format", format);
-  const std::string type = weights.string_or("type", "int");
-  if (type != "int" && type != "float") unsupported(fmt::format("type '{}'", type));
-  out.layout = read_layout(out.format, type);
+  const JsonReader& format_owner = group.has("format") ? group : owner;
+  out.format = format_owner.string("format");
+  const std::string type = lower_case(weights.string_or("type", "int"));
+  if (type != "int" && type != "float") {
+    unsupported(weights, "type",
+                fmt::format("type '{}' can't be loaded; supported: int, float", type));
+  }
+  out.layout = read_layout(format_owner, out.format, type == "float");
   const int64_t bits = weights.integer_or("num_bits", 8);
   const bool known_bits = bits == 8 || (bits == 4 && out.layout == Layout::kPacked);
   if (!known_bits) {
-    unsupported(fmt::format("{} with {} bits can't be loaded; supported: {}", out.format, bits,
+    unsupported(weights, "num_bits",
+                fmt::format("{} with {} bits can't be loaded; supported: {}", out.format, bits,
                             out.layout == Layout::kPacked ? "4 and 8" : "8"));
   }
   out.bits = static_cast<int32_t>(bits);
-  const bool has_group_size = weights.integer_or("group_size", -1) > 0;
-  out.strategy = choose(
-      "strategy", weights.string_or("strategy", has_group_size ? "group" : "tensor"), kStrategies);
-  if (out.strategy == Strategy::kGroup) {
-    out.group_size = read_group_size(weights, "group_size", -1);
-    if (out.group_size == 0) out.strategy = Strategy::kChannel;
-  }
-  if (out.strategy == Strategy::kBlock) {
-    if (out.layout != Layout::kFloat) unsupported("integers in blocks can't be loaded");
-    read_block(weights, out);
-  }
+  read_strategy(weights, out);
   out.symmetric = weights.boolean_or("symmetric", true);
-  if (out.layout == Layout::kFloat && !out.symmetric) unsupported("floats with zero points");
-  out.scattered_groups = out.strategy == Strategy::kGroup && has_scattered_groups(weights);
+  if (out.layout == Layout::kFloat && !out.symmetric) {
+    unsupported(weights, "symmetric", "floats with zero points can't be loaded");
+  }
+  const bool scattered = has_scattered_groups(weights);
+  out.scattered_groups = out.strategy == Strategy::kGroup && scattered;
   return out;
 }
 
-void refuse_other_kinds(const JsonReader& quantization) {
-  const auto is_used = [&](const char* key) {
-    return quantization.has(key) && !quantization.json().at(key).empty();
-  };
-  if (is_used("transform_config")) unsupported("with a transform_config can't be loaded");
-  if (!is_used("sparsity_config")) return;
-  const std::string sparsity = quantization.object("sparsity_config").string_or("format", "dense");
-  if (sparsity != "dense") {
-    unsupported(fmt::format("with sparsity '{}' can't be loaded; supported: dense", sparsity));
+void check_other_kinds(const JsonReader& quantization) {
+  if (quantization.has("transform_config")) {
+    check_quantization_part(quantization.object("transform_config"), kTransformFields,
+                            "a transform");
+  }
+  if (quantization.has("kv_cache_scheme")) {
+    check_quantization_part(quantization.object("kv_cache_scheme"), kActivationFields,
+                            "compressed-tensors' KV cache");
+  }
+  if (!quantization.has("sparsity_config")) return;
+  const JsonReader sparsity = quantization.object("sparsity_config");
+  const std::string format = sparsity.string_or("format", "dense");
+  if (format != "dense") {
+    unsupported(sparsity, "format",
+                fmt::format("with sparsity '{}' can't be loaded; supported: dense", format));
+  }
+  check_quantization_part(sparsity, kSparsityFields, "compressed-tensors' sparsity");
+}
+
+void check_scheme_fields(const JsonReader& group) {
+  check_quantization_part(group, kGroupFields, "a group of compressed-tensors");
+  if (group.has("weights")) {
+    check_quantization_part(group.object("weights"), kWeightFields, "compressed-tensors' weights");
+  }
+  for (const char* key : {"input_activations", "output_activations"}) {
+    if (!group.has(key)) continue;
+    check_quantization_part(group.object(key), kActivationFields,
+                            "compressed-tensors' activations");
   }
 }
 
@@ -138,24 +273,34 @@ const CompressedScheme* CompressedConfig::scheme_of(const MatrixSpec& spec) cons
 
 CompressedConfig read_compressed_config(const JsonReader& config) {
   const JsonReader quantization = config.object("quantization_config");
-  refuse_other_kinds(quantization);
   CompressedConfig out;
   for (const std::string& name : quantization.strings_or_empty("ignore")) {
     if (name != "Linear") out.ignore.push_back(name);
   }
-  const std::string format = quantization.string_or("format", "dense");
-  if (format == "dense") return out;
-  const std::string status = quantization.string_or("quantization_status", "compressed");
+  if (quantization.string_or("format", "dense") == "dense") return out;
+  const std::string status =
+      lower_case(quantization.string_or("quantization_status", "compressed"));
   if (status != "compressed") {
-    unsupported(fmt::format("in the state '{}' can't be loaded; supported: compressed", status));
+    unsupported(quantization, "quantization_status",
+                fmt::format("in the state '{}' can't be loaded; supported: compressed", status));
   }
   const JsonReader groups = quantization.object("config_groups");
   for (const auto& [name, value] : groups.json().items()) {
     const JsonReader group = groups.object(name);
     if (!group.has("weights")) continue;
-    out.schemes.push_back(read_scheme(group, group.object("weights"), format));
+    out.schemes.push_back(read_scheme(quantization, group, group.object("weights")));
   }
   return out;
+}
+
+void check_compressed_config(const JsonReader& config) {
+  const JsonReader quantization = config.object("quantization_config");
+  check_other_kinds(quantization);
+  (void)read_compressed_config(config);
+  check_quantization(quantization, kFields, kMethod);
+  if (!quantization.has("config_groups")) return;
+  const JsonReader groups = quantization.object("config_groups");
+  for (const auto& [name, value] : groups.json().items()) check_scheme_fields(groups.object(name));
 }
 
 }  // namespace tgi

@@ -43,4 +43,7 @@ struct CompressedConfig {
 // can't be loaded and what can, kInvalidArgument for what makes no sense.
 CompressedConfig read_compressed_config(const JsonReader& config);
 
+// The same, once before anything is read: also fields that nobody knows, at every depth.
+void check_compressed_config(const JsonReader& config);
+
 }  // namespace tgi

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 #include <string>
@@ -15,9 +16,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/fp8_values.h"
 #include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/quantization_fields.h"
 
 namespace tgi {
 namespace {
@@ -38,26 +41,57 @@ ScaleGrid read_block_size(const JsonReader& quantization) {
   };
   if (!size.is_array() || size.size() != 2 || !is_count(size[0]) || !is_count(size[1])) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("quantization_config.weight_block_size: expected two numbers of rows "
-                            "and columns, got {}",
-                            size.dump()));
+                fmt::format("{}: expected two numbers of rows and columns, got {}",
+                            quantization.path_of("weight_block_size"), size.dump()));
   }
   return {.block_rows = size[0].get<int64_t>(), .block_cols = size[1].get<int64_t>()};
 }
 
-Fp8Config read_fp8(const JsonReader& config) {
-  const JsonReader quantization = config.object("quantization_config");
+constexpr std::string_view kOneMeaning = "8-bit floats are all that this method stores";
+// GPTQModel's fp8 has the same names as DeepSeek's, and scales that are the inverse of those.
+constexpr std::string_view kInverse =
+    "the scales are multiplied with, and GPTQModel's are divided by; write such checkpoints as "
+    "compressed-tensors";
+
+constexpr auto kFields = std::to_array<KnownField>({
+    read_or_null("fmt"),
+    read_or_null("format"),
+    read_or_null("checkpoint_format"),
+    read_or_null("weight_block_size"),
+    read_or_null("modules_to_not_convert"),
+    read_or_null("ignored_layers"),
+    harmless("activation_scale_ub", kActivationsReason),
+    harmless("kv_cache_scheme", "the settings of a load say how keys and values are kept"),
+    harmless("dequantize", "weights are always decoded"),
+    harmless_if("activation_scheme", R"(["dynamic", "static"])", kActivationsReason),
+    harmless_if("scale_fmt", R"(["ue8m0", "float32"])", "scales are stored as plain numbers"),
+    harmless_if("weight_scale_semantics", "[]", kInverse),
+    harmless_if("weight_scale_method", "[]", kInverse),
+    harmless_if("bits", "[8]", kOneMeaning),
+    harmless_if("group_size", "[-1]", kOneMeaning),
+    harmless_if("sym", "[true]", kOneMeaning),
+    harmless_if("desc_act", "[false]", kOneMeaning),
+    harmless_if("lm_head", "[false]", "only the matrices of the layers are quantised"),
+});
+
+Fp8Config read_fp8(const JsonReader& quantization) {
   Fp8Config out;
   out.method = quantization.string("quant_method");
-  const std::string type = quantization.string_or("fmt", "e4m3");
+  const std::string_view key = name_in_use(quantization, {"fmt", "format", "checkpoint_format"});
+  const std::string type = lower_case(quantization.string_or(key, "e4m3"));
   if (type != "e4m3" && type != "float8_e4m3fn") {
     throw Error(Code::kUnsupported,
-                fmt::format("quantization_config: fp8 of type '{}' can't be loaded; supported: "
-                            "e4m3",
-                            type));
+                fmt::format("{}: fp8 of type '{}' can't be loaded; supported: e4m3",
+                            quantization.path_of(key), type));
   }
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   if (out.method == "fbgemm_fp8") {
+    if (quantization.has("weight_block_size")) {
+      throw Error(
+          Code::kUnsupported,
+          fmt::format("{}: fbgemm_fp8 in blocks can't be loaded; supported: a scale per row",
+                      quantization.path_of("weight_block_size")));
+    }
     out.grid = {.block_rows = 1, .block_cols = kAll / 2};
   } else if (quantization.has("weight_block_size")) {
     out.grid = read_block_size(quantization);
@@ -73,14 +107,15 @@ Fp8Config read_fp8(const JsonReader& config) {
 }
 
 Fp8Config read_fp8(const Json& config) {
-  return read_fp8(JsonReader(config, ""));
+  return read_fp8(JsonReader(config, "").object("quantization_config"));
 }
 
 bool claims(const JsonReader& config) {
-  if (!config.has("quantization_config")) return false;
-  const std::string method = config.object("quantization_config").string_or("quant_method", "");
+  const std::string method = quant_method_of(config);
   if (method != "fp8" && method != "fbgemm_fp8") return false;
-  (void)read_fp8(config);
+  const JsonReader quantization = config.object("quantization_config");
+  (void)read_fp8(quantization);
+  check_quantization(quantization, kFields, method);
   return true;
 }
 
@@ -133,14 +168,6 @@ HostWeight slice(const Json& config,
   return decode_fp8(checkpoint, spec, *find_array(tensors, "weight"), *scale, fp8.grid, rows, cols);
 }
 
-// Scales of activations, which are not rounded here.
-bool may_ignore(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
-  constexpr std::string_view kEndings[] = {".input_scale", ".activation_scale", ".input_scale_ub",
-                                           ".k_scale", ".v_scale"};
-  return std::ranges::any_of(
-      kEndings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
-}
-
 }  // namespace
 
 template <>
@@ -151,7 +178,7 @@ const WeightFormat& weight_format<"fp8">() {
       .form_of = form_of,
       .collect = collect,
       .slice = slice,
-      .may_ignore = may_ignore,
+      .may_ignore = is_activation_scale,
   };
   return kThis;
 }

@@ -9,13 +9,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
 #include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
@@ -34,45 +37,65 @@ struct GptqConfig {
   int32_t offset() const { return 1 << (bits - 1); }  // of a stored code to a signed one
 };
 
-[[noreturn]] void unsupported(const std::string& message) {
-  throw Error(Code::kUnsupported, "quantization_config: gptq " + message);
+constexpr auto kFields = std::to_array<KnownField>({
+    read("bits"),
+    read_or_null("group_size"),
+    read_or_null("sym"),
+    read_or_null("desc_act"),
+    read_or_null("checkpoint_format"),
+    read_or_null("format"),
+    read_or_null("is_marlin_format"),
+    read_or_null("lm_head"),
+    read_or_null("modules_in_block_to_quantize"),
+    harmless_if("modules_to_not_convert",
+                "[[]]",
+                "what is quantised is said by modules_in_block_to_quantize"),
+    harmless("backend", "chooses how the same sums are computed"),
+});
+
+[[noreturn]] void unsupported(const JsonReader& quantization,
+                              std::string_view key,
+                              const std::string& message) {
+  throw Error(Code::kUnsupported, fmt::format("{}: gptq {}", quantization.path_of(key), message));
 }
 
 // [["self_attn.q_proj", ...], ...], or one list.
-std::vector<std::string> read_modules(const JsonReader& config) {
+std::vector<std::string> read_modules(const JsonReader& quantization) {
+  constexpr std::string_view kKey = "modules_in_block_to_quantize";
   std::vector<std::string> out;
-  if (!config.has("modules_in_block_to_quantize")) return out;
+  if (!quantization.has(kKey)) return out;
   const auto add = [&](const auto& self, const Json& value) -> void {
     if (value.is_string()) return out.push_back(value.get<std::string>());
-    if (!value.is_array()) unsupported("modules_in_block_to_quantize is not a list of names");
+    if (!value.is_array()) unsupported(quantization, kKey, "takes a list of names");
     for (const Json& item : value) self(self, item);
   };
-  add(add, config.json().at("modules_in_block_to_quantize"));
+  add(add, quantization.json().at(std::string(kKey)));
   return out;
 }
 
-GptqConfig read_gptq(const JsonReader& config) {
-  const JsonReader quantization = config.object("quantization_config");
+GptqConfig read_gptq(const JsonReader& quantization) {
   GptqConfig out;
   const int64_t bits = quantization.integer("bits");
   if (bits != 4 && bits != 8) {
-    unsupported(fmt::format("with {} bits can't be loaded; supported: 4, 8", bits));
+    unsupported(quantization, "bits",
+                fmt::format("with {} bits can't be loaded; supported: 4, 8", bits));
   }
   out.bits = static_cast<int32_t>(bits);
   out.group_size = read_group_size(quantization, "group_size", 128);
   out.symmetric = quantization.boolean_or("sym", true);
   out.act_order = quantization.boolean_or("desc_act", false);
-  const std::string layout = quantization.string_or("checkpoint_format", "gptq");
+  // Newer tools say `format`, most of them both.
+  const std::string_view key = name_in_use(quantization, {"checkpoint_format", "format"});
+  const std::string layout = lower_case(quantization.string_or(key, "gptq"));
   if (layout != "gptq" && layout != "gptq_v2") {
     unsupported(
-        fmt::format("checkpoint_format '{}' can't be loaded; supported: gptq, gptq_v2", layout));
+        quantization, key,
+        fmt::format("in the layout '{}' can't be loaded; supported: gptq, gptq_v2", layout));
   }
   out.zeros_less_one = layout == "gptq";
-  const bool is_marlin =
-      quantization.has("is_marlin_format") && quantization.boolean_or("is_marlin_format", false);
-  if (is_marlin) unsupported("in marlin's layout can't be loaded; supported: gptq, gptq_v2");
-  if (quantization.has("dynamic") && !quantization.json().at("dynamic").empty()) {
-    unsupported("with 'dynamic' rules per module can't be loaded");
+  if (quantization.boolean_or("is_marlin_format", false)) {
+    unsupported(quantization, "is_marlin_format",
+                "in marlin's layout can't be loaded; supported: gptq, gptq_v2");
   }
   out.quantises_head = quantization.boolean_or("lm_head", false);
   out.modules = read_modules(quantization);
@@ -80,13 +103,14 @@ GptqConfig read_gptq(const JsonReader& config) {
 }
 
 GptqConfig read_gptq(const Json& config) {
-  return read_gptq(JsonReader(config, ""));
+  return read_gptq(JsonReader(config, "").object("quantization_config"));
 }
 
 bool claims(const JsonReader& config) {
-  if (!config.has("quantization_config")) return false;
-  if (config.object("quantization_config").string_or("quant_method", "") != "gptq") return false;
-  (void)read_gptq(config);
+  if (quant_method_of(config) != "gptq") return false;
+  const JsonReader quantization = config.object("quantization_config");
+  (void)read_gptq(quantization);
+  check_quantization(quantization, kFields, "gptq");
   return true;
 }
 

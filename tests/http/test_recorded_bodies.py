@@ -1,0 +1,47 @@
+"""What clients send that scripts/test_http does not install, recorded from them: langchain-openai and litellm (which ask for an older
+`openai` than the one tested with, and bring hundreds of megabytes), and what Open WebUI's source says that reaches a server.
+
+Nothing that they send by default may be refused; what asks for something that is not there is, by its name.
+"""
+
+import json
+import pathlib
+
+import pytest
+
+RECORDED = json.loads((pathlib.Path(__file__).parent / "recorded_bodies.json").read_text())
+
+
+def ids(refused):
+    return [pytest.param(each, id=each["client"]) for each in RECORDED if ("refused" in each) == refused]
+
+
+def text_of(choice):
+    return choice["text"] if "text" in choice else choice.get("message", choice.get("delta"))["content"]
+
+
+@pytest.mark.parametrize("recorded", ids(refused=False))
+def test_what_clients_send_is_answered(api, recorded):
+    body = recorded["body"]
+    if not body.get("stream"):
+        answer = api.ok(recorded["path"], body)
+        assert len(answer["choices"]) == body.get("n", 1)
+        for choice in answer["choices"]:
+            assert isinstance(text_of(choice), str)
+            assert choice["finish_reason"] in ("stop", "length")
+            assert (choice["logprobs"] is not None) == bool(body.get("logprobs"))
+        assert answer["usage"]["completion_tokens"] > 0
+        return
+    chunks = api.chunks(recorded["path"], body)
+    reasons = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"] if choice["finish_reason"]]
+    assert len(reasons) == 1
+    assert "".join(text_of(choice) or "" for chunk in chunks for choice in chunk["choices"])
+    if body.get("stream_options", {}).get("include_usage"):
+        assert any(chunk.get("usage") for chunk in chunks)
+
+
+@pytest.mark.parametrize("recorded", ids(refused=True))
+def test_what_is_not_there_is_refused_by_name(api, recorded):
+    response = api.post(recorded["path"], recorded["body"])
+    assert response.status_code == 422, response.text
+    assert recorded["refused"] in response.json()["error"]["message"]
