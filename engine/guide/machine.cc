@@ -31,9 +31,9 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
   for (const std::string& name : program.token_names) {
     const std::optional<int32_t> id = vocabulary.special_id(name);
     if (!id) {
-      throw Error(Code::kInvalidArgument,
-                  "the grammar needs the special token \"" + name + "\", which the model's "
-                  "vocabulary does not have");
+      throw Error(Code::kInvalidArgument, "the grammar needs the special token \"" + name +
+                                              "\", which the model's "
+                                              "vocabulary does not have");
     }
     token_ids_.push_back(*id);
   }
@@ -50,7 +50,8 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
 void Machine::trim() {
   const size_t bytes = 4 * (rows_.size() + state_rows_.size()) + sizeof(Item) * items_.size() +
                        sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
-                       64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() + num_mask_bytes_;
+                       64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
+                       num_mask_bytes_;
   const size_t num_exprs = pool_.size();
   if (bytes < kMaxTableBytes && num_exprs < static_cast<size_t>(kMaxExprNodes) / 2) return;
   ++generation_;

@@ -3,14 +3,15 @@
 //
 //   state          an expression of a rule: what is still to come in it
 //   stack          where to go on when the rule is done: a set of (state of a caller, its stack)
-//   configuration  a set of (state, stack), one for each state: all the ways to read the text so far
+//   configuration  a set of (state, stack), one for each state: all the ways to read the text so
+//   far
 //
 // Stacks are never changed, and equal ones are one. That a stack is a set, in which callers in the
-// same state share what is below them, keeps ambiguous grammars small (as the graph-structured stacks
-// of M. Tomita, 1985).
+// same state share what is below them, keeps ambiguous grammars small (as the graph-structured
+// stacks of M. Tomita, 1985).
 //
-// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers of
-// before mean nothing then, which generation() tells.
+// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
+// of before mean nothing then, which generation() tells.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ namespace tgi::guide {
 
 class Machine {
  public:
-  // Throws kInvalidArgument when the vocabulary lacks a special token of the grammar. The vocabulary
-  // must outlive the machine's use.
+  // Throws kInvalidArgument when the vocabulary lacks a special token of the grammar. The
+  // vocabulary must outlive the machine's use.
   Machine(const GrammarProgram& program, const Vocabulary& vocabulary);
 
   static constexpr int32_t kDead = -1;  // the configuration that nothing satisfies
@@ -59,8 +60,9 @@ class Machine {
   // The same for those after which the shortest end takes at most `max_tokens` tokens.
   void mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits);
 
-  int32_t shortest_end(int32_t config);        // bytes
-  // Of the shortest text, cut into the longest tokens; kMaxTokens when the vocabulary can't write it.
+  int32_t shortest_end(int32_t config);  // bytes
+  // Of the shortest text, cut into the longest tokens; kMaxTokens when the vocabulary can't write
+  // it.
   int32_t num_tokens_to_end(int32_t config);
   static constexpr int32_t kMaxTokens = 1'000'000'000;
   std::string forced_text(int32_t config);
@@ -179,12 +181,12 @@ class Machine {
   std::unordered_map<uint64_t, int32_t> united_;          // by two stacks
   std::vector<Config> configs_;
   std::vector<Item> items_;
-  std::vector<int32_t> rows_;         // (num_configs, num_classes)
+  std::vector<int32_t> rows_;          // (num_configs, num_classes)
   std::vector<int32_t> config_slots_;  // open addressing
   std::unordered_map<int32_t, Mask> masks_;
   size_t num_mask_bytes_ = 0;
 
-  ItemSet entered_;          // of the configuration that is being made
+  ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;
   std::vector<Item> made_;
   std::vector<int32_t> path_;  // of walk(), by depth

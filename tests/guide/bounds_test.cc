@@ -1,5 +1,5 @@
-// Expressions and grammars that would take for ever, or too much memory, if they were unrolled. The times
-// are of the thread, and far above what is needed.
+// Expressions and grammars that would take for ever, or too much memory, if they were unrolled. The
+// times are of the thread, and far above what is needed.
 #include <time.h>
 
 #include <string>
@@ -23,7 +23,8 @@ double cpu_seconds() {
 std::shared_ptr<const Vocabulary> bytes_and_words() {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
-  for (const char* word : {"aaaa", "abab", "the", "bbbbbbbb", "((((", "))))"}) tokens.emplace_back(word);
+  for (const char* word : {"aaaa", "abab", "the", "bbbbbbbb", "((((", "))))"})
+    tokens.emplace_back(word);
   return vocabulary_of(tokens);
 }
 
@@ -51,9 +52,10 @@ void try_pattern(const std::string& pattern) {
 
 TEST_CASE("patterns_that_explode_elsewhere_stay_small") {
   for (const std::string pattern :
-       {"(a|aa)*b{1000}", "((a|aa)*b{1000}){1000}", "(a{0,1000}){0,1000}b", "((a*)*)*b", "[a-z]{0,100000}",
-        "\\p{L}{1,10000}\\P{L}{1,10000}", "(.*a.{20}|.*b.{21})c", "(?=.*a)(?=.*b)(?=.*c)(?=.*d)[a-z]{4,5000}",
-        "(a?){500}a{500}", "((((a{1,50}){1,50}){1,50}){1,50}){1,50}", "(x|y|z|[a-w]){1000,2000}"}) {
+       {"(a|aa)*b{1000}", "((a|aa)*b{1000}){1000}", "(a{0,1000}){0,1000}b", "((a*)*)*b",
+        "[a-z]{0,100000}", "\\p{L}{1,10000}\\P{L}{1,10000}", "(.*a.{20}|.*b.{21})c",
+        "(?=.*a)(?=.*b)(?=.*c)(?=.*d)[a-z]{4,5000}", "(a?){500}a{500}",
+        "((((a{1,50}){1,50}){1,50}){1,50}){1,50}", "(x|y|z|[a-w]){1000,2000}"}) {
     const double begin = cpu_seconds();
     INFO(pattern);
     try_pattern(pattern);
@@ -70,7 +72,8 @@ TEST_CASE("what_is_nested_too_deeply_is_refused") {
   Regex nested = pool.literal("a");
   const auto nest = [&] {
     for (int i = 0; i < 100'000; ++i)
-      nested = pool.either({pool.concat({pool.repeat(nested, 0, 1), pool.literal("b")}), pool.literal("c")});
+      nested = pool.either(
+          {pool.concat({pool.repeat(nested, 0, 1), pool.literal("b")}), pool.literal("c")});
   };
   CHECK_THROWS_AS(nest(), Error);
 }
@@ -79,7 +82,8 @@ TEST_CASE("long_sequences_and_thousands_of_rules_are_no_trouble") {
   const double begin = cpu_seconds();
   std::string chain = "root ::= r0\n";
   for (int i = 0; i < 5000; ++i)
-    chain += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " [0-9]? | \"a\" [a-z]+\n";
+    chain +=
+        "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " [0-9]? | \"a\" [a-z]+\n";
   chain += "r5000 ::= \"x\"\n";
   Grammar grammar;
   grammar.set_start(add_gbnf(grammar, chain));
@@ -93,9 +97,10 @@ TEST_CASE("long_sequences_and_thousands_of_rules_are_no_trouble") {
 }
 
 TEST_CASE("ambiguous_grammars_stay_bounded") {
-  for (const std::string text :
-       {"root ::= \"a\" | \"a\" root | \"a\" root root", "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\"",
-        "root ::= s*\ns ::= \"a\" s? s? | t\nt ::= \"a\" t? s?", "root ::= (a | b)*\na ::= \"a\" b?\nb ::= \"a\" a?"}) {
+  for (const std::string text : {"root ::= \"a\" | \"a\" root | \"a\" root root",
+                                 "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\"",
+                                 "root ::= s*\ns ::= \"a\" s? s? | t\nt ::= \"a\" t? s?",
+                                 "root ::= (a | b)*\na ::= \"a\" b?\nb ::= \"a\" a?"}) {
     const double begin = cpu_seconds();
     INFO(text);
     Grammar grammar;

@@ -54,14 +54,18 @@ TEST_CASE("gbnf_is_read_as_its_users_write_it") {
   CHECK_FALSE(accepts(add_gbnf, grammar, "(ab"));
   CHECK(accepts(add_gbnf, "root ::= \"\\x41\\u00e4\\U0001F600\" .+", "A\u00e4\U0001F600\u00fc"));
   // Left recursion, direct and by way of another rule.
-  CHECK(accepts(add_gbnf, "root ::= root \"+\" t | t\nt ::= root \"*\" \"x\" | \"x\"", "x+x*x*x+x"));
-  CHECK_FALSE(accepts(add_gbnf, "root ::= root \"+\" t | t\nt ::= root \"*\" \"x\" | \"x\"", "x+*x"));
+  CHECK(
+      accepts(add_gbnf, "root ::= root \"+\" t | t\nt ::= root \"*\" \"x\" | \"x\"", "x+x*x*x+x"));
+  CHECK_FALSE(
+      accepts(add_gbnf, "root ::= root \"+\" t | t\nt ::= root \"*\" \"x\" | \"x\"", "x+*x"));
 }
 
 TEST_CASE("errors_of_gbnf_say_where") {
   CHECK_THAT(refusal(add_gbnf, "root ::= \"a\n"), Catch::Contains("line 1, column 10"));
-  CHECK_THAT(refusal(add_gbnf, "root ::= a\nb ::= \"x\"\n"), Catch::Contains("\"a\" is used and not defined"));
-  CHECK_THAT(refusal(add_gbnf, "root ::= \"a\"\nroot ::= \"b\"\n"), Catch::Contains("line 2") && Catch::Contains("second time"));
+  CHECK_THAT(refusal(add_gbnf, "root ::= a\nb ::= \"x\"\n"),
+             Catch::Contains("\"a\" is used and not defined"));
+  CHECK_THAT(refusal(add_gbnf, "root ::= \"a\"\nroot ::= \"b\"\n"),
+             Catch::Contains("line 2") && Catch::Contains("second time"));
   CHECK_THAT(refusal(add_gbnf, "start ::= \"a\""), Catch::Contains("no rule \"root\""));
   CHECK_THAT(refusal(add_gbnf, "root ::= (\"a\" "), Catch::Contains("expected \")\""));
   CHECK_THAT(refusal(add_gbnf, "root ::= [b-a]"), Catch::Contains("ends before it begins"));
@@ -95,12 +99,16 @@ TEST_CASE("lark_is_read_as_its_users_write_it") {
 
 TEST_CASE("errors_of_lark_say_where") {
   CHECK_THAT(refusal(add_lark, "begin: \"a\""), Catch::Contains("no rule \"start\""));
-  CHECK_THAT(refusal(add_lark, "start: A\n"), Catch::Contains("line 1, column 8") && Catch::Contains("not defined"));
+  CHECK_THAT(refusal(add_lark, "start: A\n"),
+             Catch::Contains("line 1, column 8") && Catch::Contains("not defined"));
   CHECK_THAT(refusal(add_lark, "start: A\nA: \"a\" A\n"), Catch::Contains("defined by itself"));
-  CHECK_THAT(refusal(add_lark, "start: A\nA: b\nb: \"x\"\n"), Catch::Contains("can't be made of the rule"));
-  CHECK_THAT(refusal(add_lark, "start: /a(/\n"), Catch::Contains("line 1") && Catch::Contains("without \")\""));
+  CHECK_THAT(refusal(add_lark, "start: A\nA: b\nb: \"x\"\n"),
+             Catch::Contains("can't be made of the rule"));
+  CHECK_THAT(refusal(add_lark, "start: /a(/\n"),
+             Catch::Contains("line 1") && Catch::Contains("without \")\""));
   CHECK_THAT(refusal(add_lark, "%declare A\nstart: A"), Catch::Contains("%declare"));
-  CHECK_THAT(refusal(add_lark, "start: \"a\"\n%import common.NOTHING\n"), Catch::Contains("NOTHING"));
+  CHECK_THAT(refusal(add_lark, "start: \"a\"\n%import common.NOTHING\n"),
+             Catch::Contains("NOTHING"));
   CHECK_THAT(refusal(add_lark, "start[temperature=1]: \"a\"\n"), Catch::Contains("attributes"));
 }
 

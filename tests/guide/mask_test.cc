@@ -1,5 +1,5 @@
-// Masks of wide loops, counted and not, against the definition, over vocabularies of random tokens; going
-// back against starting again; limits on tokens against walking to the end.
+// Masks of wide loops, counted and not, against the definition, over vocabularies of random tokens;
+// going back against starting again; limits on tokens against walking to the end.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -14,9 +14,35 @@ namespace {
 
 std::vector<std::string> random_tokens(uint32_t seed, size_t count) {
   std::mt19937 random(seed);
-  const std::vector<std::string> pieces = {"a", "b", "z", "Q", "0", "7", " ", "\"", "\\", "\\\"", "\\u00", "\n",
-                                           ",", ":", "{", "}", "[", "]", "-", ".", "\xC3", "\xBC", "\xC3\xBC",
-                                           "\xE6\x97\xA5", "\xE6", "\x97", "\xA5", "the", "\xF0\x9F\x98\x80"};
+  const std::vector<std::string> pieces = {"a",
+                                           "b",
+                                           "z",
+                                           "Q",
+                                           "0",
+                                           "7",
+                                           " ",
+                                           "\"",
+                                           "\\",
+                                           "\\\"",
+                                           "\\u00",
+                                           "\n",
+                                           ",",
+                                           ":",
+                                           "{",
+                                           "}",
+                                           "[",
+                                           "]",
+                                           "-",
+                                           ".",
+                                           "\xC3",
+                                           "\xBC",
+                                           "\xC3\xBC",
+                                           "\xE6\x97\xA5",
+                                           "\xE6",
+                                           "\x97",
+                                           "\xA5",
+                                           "the",
+                                           "\xF0\x9F\x98\x80"};
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
   while (tokens.size() < count) {
@@ -33,10 +59,10 @@ const char* const kPatterns[] = {
     "\"([^\"\\\\\\x00-\\x1f]|\\\\([\"\\\\/bfnrt]|u[0-9a-f]{4})){1,7}\"",
     "\"([^\"\\\\\\x00-\\x1f]|\\\\([\"\\\\/bfnrt]|u[0-9a-f]{4}))*\"",
     "[^,]{3,}(,[^,]{0,2})*",
-    "(?s:.){0,9}the",             // what follows the loop may begin like it
-    "([a-z0-9]{2}){1,4}-?",       // rounds of two bytes
-    "([a-z]|[a-z]{2}){0,6}",      // rounds of one or two
-    "(?=.*z)[a-zQ]{1,40}",        // an intersection
+    "(?s:.){0,9}the",         // what follows the loop may begin like it
+    "([a-z0-9]{2}){1,4}-?",   // rounds of two bytes
+    "([a-z]|[a-z]{2}){0,6}",  // rounds of one or two
+    "(?=.*z)[a-zQ]{1,40}",    // an intersection
     "\\p{L}{1,6}[0-9]{1,20}",
 };
 
@@ -45,10 +71,14 @@ std::shared_ptr<const CompiledGrammar> list_of(const std::string& pattern) {
   Grammar grammar;
   const Rule item = grammar.declare("item");
   const Expr terminal = grammar.terminal(parse_regex(grammar.regex(), pattern, RegexUse::kWhole));
-  grammar.define(item, grammar.either({terminal, grammar.sequence({grammar.text("["), grammar.call(item),
-                                                                   grammar.text("]")})}));
+  grammar.define(item,
+                 grammar.either({terminal, grammar.sequence({grammar.text("["), grammar.call(item),
+                                                             grammar.text("]")})}));
   const Rule list = grammar.declare("list");
-  grammar.define(list, grammar.sequence({grammar.call(item), grammar.repeat(grammar.sequence({grammar.text(","), grammar.call(item)}), 0, 3)}));
+  grammar.define(
+      list, grammar.sequence(
+                {grammar.call(item),
+                 grammar.repeat(grammar.sequence({grammar.text(","), grammar.call(item)}), 0, 3)}));
   grammar.set_start(list);
   return compile_grammar(grammar);
 }
@@ -129,7 +159,8 @@ TEST_CASE("going_back_is_as_if_nothing_had_been") {
       for (const int32_t id : taken) REQUIRE(again.accept(id));
       REQUIRE(matcher.num_tokens() == static_cast<int32_t>(taken.size()));
       REQUIRE(matcher.can_end() == again.can_end());
-      REQUIRE(allowed_tokens(matcher, vocabulary->size()) == allowed_tokens(again, vocabulary->size()));
+      REQUIRE(allowed_tokens(matcher, vocabulary->size()) ==
+              allowed_tokens(again, vocabulary->size()));
     }
   }
 }
