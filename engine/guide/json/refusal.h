@@ -1,0 +1,30 @@
+// How the reader of JSON Schema says no: always with the place in the schema, as a JSON pointer.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace tgi::guide {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// What a grammar can't enforce. `at`: "#/properties/age/not".
+[[noreturn]] inline void refuse_schema(std::string_view at, const std::string& why) {
+  throw Error(Code::kUnsupported, "schema " + std::string(at) + ": " + why);
+}
+
+// What is no schema, or can't be satisfied.
+[[noreturn]] inline void reject_schema(std::string_view at, const std::string& why) {
+  throw Error(Code::kInvalidArgument, "schema " + std::string(at) + ": " + why);
+}
+
+// "an object", "the number 3", for messages.
+std::string described_json(const OrderedJson& value);
+
+// `path` with one more step, escaped as RFC 6901 has it.
+std::string path_step(std::string_view path, std::string_view step);
+
+}  // namespace tgi::guide
