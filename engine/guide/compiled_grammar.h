@@ -15,8 +15,9 @@ struct CompileLimits {
   int32_t max_states = 500'000;  // of all rules
 };
 
-// Throws kInvalidArgument when the language is empty ("no text can satisfy ...": with the name of the
-// rule), a rule is not defined, a rule calls itself before any byte, or a limit is passed.
-std::shared_ptr<const CompiledGrammar> compile_grammar(Grammar& grammar, const CompileLimits& limits = {});
+// Throws kInvalidArgument when the language is empty ("no text can satisfy ...": with the name of
+// the rule), a rule is not defined, a rule calls itself before any byte, or a limit is passed.
+std::shared_ptr<const CompiledGrammar> compile_grammar(Grammar& grammar,
+                                                       const CompileLimits& limits = {});
 
 }  // namespace tgi::guide

@@ -39,7 +39,7 @@ class Grammar {
 
   // All of them throw kInvalidArgument when the grammar passes kMaxNodes.
   Expr empty_text();
-  Expr nothing();                      // cannot be written: choices that hold it lose it
+  Expr nothing();  // cannot be written: choices that hold it lose it
   Expr text(std::string_view literal);
   Expr terminal(Regex language);
   Expr call(Rule rule);
@@ -61,7 +61,7 @@ class Grammar {
   enum class Kind : uint8_t { kTerminal, kSpecialToken, kCall, kSequence, kEither, kRepeat };
   struct Node {
     Kind kind = Kind::kTerminal;
-    Regex terminal;
+    Regex terminal{};
     int32_t rule = -1;
     int32_t min = 0;
     int32_t max = 0;

@@ -1,9 +1,9 @@
 // JSON Schema (2020-12 and draft 7) as a grammar of the JSON texts that satisfy it.
 //
 // Properties come in the order of the schema, those that only patternProperties and
-// additionalProperties know after them. What a grammar cannot enforce is refused with its path in the
-// schema ("#/properties/age/not"), never ignored. Source: json-schema.org, draft 2020-12 core and
-// validation; RFC 8259 for the texts.
+// additionalProperties know after them. What a grammar cannot enforce is refused with its path in
+// the schema ("#/properties/age/not"), never ignored. Source: json-schema.org, draft 2020-12 core
+// and validation; RFC 8259 for the texts.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,8 +23,8 @@ struct JsonSchemaOptions {
 };
 
 // The rule of a JSON text that satisfies `schema` (an object or a boolean; the order of its keys
-// counts). Throws kUnsupported for what cannot be enforced, kInvalidArgument for what is no schema or
-// cannot be satisfied; each with the path.
+// counts). Throws kUnsupported for what cannot be enforced, kInvalidArgument for what is no schema
+// or cannot be satisfied; each with the path.
 Rule add_json_schema(Grammar& grammar,
                      const nlohmann::ordered_json& schema,
                      const JsonSchemaOptions& options = {});

@@ -1,9 +1,9 @@
 // How far one answer has come in a compiled grammar, and which tokens may be next.
 //
 // The state is a set of stacks of a pushdown automaton, held as nodes that are shared and never
-// changed, so that going back costs nothing. Masks are cached by state for all answers with the same
-// grammar and vocabulary. One matcher belongs to one thread at a time; what it shares with others is
-// locked inside.
+// changed, so that going back costs nothing. Masks are cached by state for all answers with the
+// same grammar and vocabulary. One matcher belongs to one thread at a time; what it shares with
+// others is locked inside.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class Matcher {
   Matcher& operator=(Matcher&&) noexcept;
 
   // Sets the bit (id % 32 of word id / 32) of every token that may be next, clears all others. The
-  // end tokens of the vocabulary may when can_end(). With `max_tokens` >= 0, only tokens after which
-  // the answer can be completed in at most max_tokens - 1 more (the end token not counted), as long
-  // as there are such.
+  // end tokens of the vocabulary may when can_end(). With `max_tokens` >= 0, only tokens after
+  // which the answer can be completed in at most max_tokens - 1 more (the end token not counted),
+  // as long as there are such.
   void fill_mask(std::span<uint32_t> mask, int64_t max_tokens = -1);
 
   bool allows(int32_t token_id);

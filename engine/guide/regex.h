@@ -2,9 +2,9 @@
 // with "and" and "not", asked whether they are empty, and made into automata.
 //
 // Expressions are nodes of a pool: equal ones have equal ids, and trivial ones are simplified as
-// they are made (the union with nothing, a repetition of the empty text, double complements). Text is
-// UTF-8: the sets of characters of a pattern are ranges of code points that become sequences of bytes,
-// without surrogates and overlong forms.
+// they are made (the union with nothing, a repetition of the empty text, double complements). Text
+// is UTF-8: the sets of characters of a pattern are ranges of code points that become sequences of
+// bytes, without surrogates and overlong forms.
 //
 // Not thread-safe; one pool per compilation. Source of the automata: J. Brzozowski, "Derivatives of
 // Regular Expressions" (1964); S. Owens, J. Reppy, A. Turon, "Regular-expression derivatives
@@ -23,6 +23,8 @@
 namespace tgi::guide {
 
 using ByteSet = std::bitset<256>;
+
+class ExprPool;
 
 // An expression of a pool.
 struct Regex {
@@ -48,7 +50,7 @@ struct Dfa {
 };
 
 struct RegexLimits {
-  int32_t max_nodes = 1'000'000;   // of a pool
+  int32_t max_nodes = 1'000'000;    // of a pool
   int32_t max_dfa_states = 20'000;  // of one automaton, before it is minimised
 };
 
@@ -76,12 +78,19 @@ class RegexPool {
   Regex without(Regex a, Regex b) { return both(a, complement(b)); }
   Regex repeat(Regex a, int32_t min, int32_t max);  // max: kUnbounded, or >= min
 
+  // The inside of JSON strings (RFC 8259, without the quotes) whose value is a text of `a`: every
+  // character as it is, if JSON allows that, or as any of its escape sequences.
+  Regex json_escaped(Regex a);
+
   bool accepts_empty_text(Regex a) const;
 
   // Throw kInvalidArgument when an automaton would pass max_dfa_states.
   bool is_empty(Regex a);
   bool matches(Regex a, std::string_view text);
   Dfa dfa(Regex a);
+
+  // For the compiler of grammars.
+  const ExprPool& expressions() const;
 
  private:
   struct Impl;
@@ -95,11 +104,12 @@ enum class RegexUse {
 
 // The syntax of ECMA-262 with the `u` flag, as far as it is regular, with what Rust's and Python's
 // `re` add to that: (?:...), (?i), (?x)-less inline flags, \A \z \Z, \d \w \s \b-less classes,
-// \p{...} general categories and scripts that the tables of this build know, {n,m}, lazy marks (which
-// change nothing in a whole match), ^ and $ at the borders of the text and inside alternatives,
-// lookahead (?=...) and (?!...), which are "and" and "and not" of what follows. Throws
-// kInvalidArgument or, for what is known and not regular (back references, lookbehind, word borders
-// in the middle), kUnsupported: each with the place in the pattern and what was found there.
+// \p{...} general categories and scripts that the tables of this build know, {n,m}, lazy marks
+// (which change nothing in a whole match), ^ and $ at the borders of the text and inside
+// alternatives, lookahead (?=...) and (?!...), which are "and" and "and not" of what follows.
+// Throws kInvalidArgument or, for what is known and not regular (back references, lookbehind, word
+// borders in the middle), kUnsupported: each with the place in the pattern and what was found
+// there.
 Regex parse_regex(RegexPool& pool, std::string_view pattern, RegexUse use);
 
 }  // namespace tgi::guide

@@ -1,5 +1,5 @@
-// The tokens of a model as byte strings in a trie, as masks are made from it. Immutable: made once per
-// model, shared by all matchers.
+// The tokens of a model as byte strings in a trie, as masks are made from it. Immutable: made once
+// per model, shared by all matchers.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace tgi::guide {
 
 class Vocabulary {
  public:
-  // What every id stands for in the middle of a text; empty: never a part of a text (control tokens,
-  // ids without a meaning). `special`: ids by the names that grammars may call them.
+  // What every id stands for in the middle of a text; empty: never a part of a text (control
+  // tokens, ids without a meaning). `special`: ids by the names that grammars may call them.
   struct Token {
     std::string bytes;
     std::string special_name;  // empty: none
