@@ -1,11 +1,8 @@
 #include "engine/guide/json/json_text_regex.h"
 
 #include <array>
-#include <map>
 #include <utility>
 #include <vector>
-
-#include "engine/guide/json/automaton_regex.h"
 
 namespace tgi::guide {
 namespace {
@@ -67,7 +64,7 @@ JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
       canonical.push_back(escapes_of(static_cast<unsigned char>(byte)));
     }
   }
-  canonical_character_ = pool_.either(canonical);
+  canonical_text_ = pool_.repeat(pool_.either(canonical), 0, kUnbounded);
 
   ByteSet letters;
   for (const char c : std::string_view("\"\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
@@ -103,44 +100,10 @@ Regex JsonTextRegex::escapes_of(unsigned char byte) {
   return pool_.either(forms);
 }
 
-Regex JsonTextRegex::canonical_of(std::string_view text) {
-  std::vector<Regex> parts;
-  std::string plain;
-  for (const char c : text) {
-    if (!is_escaped(static_cast<unsigned char>(c))) {
-      plain += c;
-      continue;
-    }
-    parts.push_back(pool_.literal(plain));
-    plain.clear();
-    parts.push_back(escapes_of(static_cast<unsigned char>(c)));
-  }
-  parts.push_back(pool_.literal(plain));
-  return pool_.concat(parts);
-}
-
 Regex JsonTextRegex::canonical(Regex language) {
-  if (language == pool_.any_text()) return pool_.repeat(canonical_character_, 0, kUnbounded);
-  const Regex with_escapes = pool_.both(language, needs_escape_);
-  if (pool_.is_empty(with_escapes)) return language;
-  const Dfa dfa = pool_.dfa(pool_.both(language, pool_.any_text()));
-  LabelledAutomaton automaton(pool_, dfa.states.size());
-  for (size_t i = 0; i < dfa.states.size(); ++i) {
-    const auto from = static_cast<int32_t>(i);
-    std::map<int32_t, ByteSet> plain;
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const int32_t to = dfa.states[i].next[byte];
-      if (to == Dfa::kDead) continue;
-      if (is_escaped(static_cast<unsigned char>(byte))) {
-        automaton.add_edge(from, to, escapes_of(static_cast<unsigned char>(byte)));
-      } else {
-        plain[to].set(byte);
-      }
-    }
-    for (const auto& [to, bytes] : plain) automaton.add_edge(from, to, pool_.bytes(bytes));
-    if (dfa.states[i].accepts) automaton.accept(from);
-  }
-  return automaton.language();
+  if (language == pool_.any_text()) return canonical_text_;
+  if (pool_.is_empty(pool_.both(language, needs_escape_))) return language;
+  return pool_.both(pool_.json_escaped(language), canonical_text_);
 }
 
 }  // namespace tgi::guide

@@ -22,20 +22,16 @@ class JsonTextRegex {
 
   // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no halves).
   Regex any_character() const { return any_character_; }
-  // ... and the canonical ones.
-  Regex canonical_character() const { return canonical_character_; }
 
   // The canonical texts, without quotes, of the strings of a language.
   Regex canonical(Regex language);
-  // ... and of one string.
-  Regex canonical_of(std::string_view text);
 
  private:
   Regex escapes_of(unsigned char byte);  // nothing for a byte that needs none
 
   RegexPool& pool_;
   Regex any_character_;
-  Regex canonical_character_;
+  Regex canonical_text_;
   Regex needs_escape_;  // texts with a character that does
 };
 

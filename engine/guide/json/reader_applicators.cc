@@ -229,10 +229,7 @@ void SchemaReader::apply_unevaluated(const SchemaPlace& schema, Alternatives& va
       evaluate_items(subschema(*items, schema.path + "/unevaluatedItems"), value);
     }
   }
-  // Again through "and", which drops what nothing satisfies.
-  Alternatives limits;
-  for (const JsonType type : kJsonTypes) limits.push_back(every_value(type));
-  values = algebra_.both(values, limits, schema.path);
+  SetAlgebra::drop_impossible(values);
 }
 
 }  // namespace tgi::guide

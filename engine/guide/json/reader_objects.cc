@@ -160,15 +160,7 @@ void SchemaReader::read_names(const SchemaPlace& schema, ObjectSet& set, Alterna
     limited.push_back(type == JsonType::kObject ? alternative_of(set) : every_value(type));
   }
   values = algebra_.both(values, limited, schema.path);
-  // A set that has nothing beside it is not looked at by "and".
-  values.erase(std::remove_if(values.begin(), values.end(),
-                              [](const Alternative& value) {
-                                const auto& all = value.object_set().properties();
-                                return std::any_of(all.begin(), all.end(), [](const Property& p) {
-                                  return p.required && p.value == kNothing;
-                                });
-                              }),
-               values.end());
+  SetAlgebra::drop_impossible(values);
 }
 
 }  // namespace tgi::guide

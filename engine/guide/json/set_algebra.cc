@@ -47,6 +47,21 @@ void SetAlgebra::add(Alternatives& to, const Alternatives& from, const std::stri
   }
 }
 
+void SetAlgebra::drop_impossible(Alternatives& values) {
+  const auto is_impossible = [](const Alternative& value) {
+    const ArraySet& array = value.array_set();
+    const ObjectSet& object = value.object_set();
+    const auto has = [&](size_t i) { return static_cast<int64_t>(i) < array.min_items; };
+    for (size_t i = 0; i < array.prefix.size() && has(i); ++i) {
+      if (array.prefix[i] == kNothing) return true;
+    }
+    if (has(array.prefix.size()) && array.rest == kNothing) return true;
+    return std::any_of(object.properties().begin(), object.properties().end(),
+                       [](const Property& p) { return p.required && p.value == kNothing; });
+  };
+  values.erase(std::remove_if(values.begin(), values.end(), is_impossible), values.end());
+}
+
 Alternatives SetAlgebra::both(const Alternatives& a, const Alternatives& b, const std::string& at) {
   Alternatives result;
   for (const Alternative& first : a) {

@@ -176,15 +176,9 @@ Expr Strings::print(Grammar& grammar, const StringSet& a) {
 }
 
 Expr Strings::print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded) {
-  Regex texts = texts_.canonical(names);
-  if (!excluded.empty()) {
-    std::vector<Regex> others;
-    others.reserve(excluded.size());
-    for (const std::string& name : excluded) others.push_back(texts_.canonical_of(name));
-    texts = pool_.without(texts, pool_.either(others));
-  }
+  const Regex others = excluded.empty() ? names : pool_.without(names, language_of(excluded));
   const Regex quote = pool_.literal("\"");
-  return grammar.terminal(pool_.concat({quote, texts, quote}));
+  return grammar.terminal(pool_.concat({quote, texts_.canonical(others), quote}));
 }
 
 }  // namespace tgi::guide
