@@ -68,11 +68,20 @@ std::string ipv6() {
   return "(?:" + all + ")";
 }
 
-// Labels of RFC 1123 without those that RFC 5890 reserves (hyphens at the third and fourth place).
+// Labels of RFC 1123 without those that RFC 5890 reserves (hyphens at the third and fourth place). At
+// most 253 characters: three labels of any length, or eight that are not the longest.
 std::string hostname() {
-  const std::string label =
-      "(?![A-Za-z0-9-]{2}--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
-  return "(?!.{254})" + label + times("\\." + label, "*");
+  const auto label = [](int most) {
+    const std::string inner = "[A-Za-z0-9-]";
+    const std::string outer = "[A-Za-z0-9]";
+    const auto up_to = [](int count) { return "{0," + std::to_string(count) + "}"; };
+    return outer + "(?:" + outer + "|" + inner + outer + "|" + inner + outer + inner +
+           up_to(most - 4) + outer + "|" + inner + "-" + outer + "(?:" + inner + up_to(most - 5) +
+           outer + ")?)?";
+  };
+  const std::string any = label(63);
+  const std::string shorter = label(30);
+  return any_of(any + times("\\." + any, "{0,2}"), shorter + times("\\." + shorter, "{0,7}"));
 }
 
 std::string email(std::string_view more_characters) {
