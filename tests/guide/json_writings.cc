@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kMaxWritings = 5000;
 
 // Every text of the first with every one of the second.
-std::vector<std::string> joined(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+std::vector<std::string> joined(const std::vector<std::string>& a,
+                                const std::vector<std::string>& b) {
   std::vector<std::string> result;
   for (const std::string& first : a) {
     for (const std::string& second : b) {

@@ -5,6 +5,16 @@
 namespace tgi::guide {
 namespace {
 
+// RFC 3987 and RFC 6570: but for private use and what is no character.
+constexpr const char* kLettersBeyondAscii =
+    "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}"
+    "\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}\\u{30000}-\\u{3FFFD}\\u{40000}-\\u{4FFFD}"
+    "\\u{50000}-\\u{5FFFD}\\u{60000}-\\u{6FFFD}\\u{70000}-\\u{7FFFD}\\u{80000}-\\u{8FFFD}"
+    "\\u{90000}-\\u{9FFFD}\\u{A0000}-\\u{AFFFD}\\u{B0000}-\\u{BFFFD}\\u{C0000}-\\u{CFFFD}"
+    "\\u{D0000}-\\u{DFFFD}\\u{E1000}-\\u{EFFFD}";
+constexpr const char* kPrivateUse =
+    "\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}";
+
 std::string any_of(std::string_view a, std::string_view b) {
   return "(?:" + std::string(a) + "|" + std::string(b) + ")";
 }
@@ -59,7 +69,8 @@ std::string ipv6() {
   // The last two groups as an IPv4 address, after "::".
   for (int before = 0; before <= 5; ++before) {
     const std::string head =
-        before == 0 ? ":" : group + times(colon_group, "{" + std::to_string(before - 1) + "}") + ":";
+        before == 0 ? ":"
+                    : group + times(colon_group, "{" + std::to_string(before - 1) + "}") + ":";
     const int most = 5 - before;
     const std::string between =
         most > 0 ? times(group + ":", "{0," + std::to_string(most) + "}") : std::string();
@@ -68,8 +79,8 @@ std::string ipv6() {
   return "(?:" + all + ")";
 }
 
-// Labels of RFC 1123 without those that RFC 5890 reserves (hyphens at the third and fourth place). At
-// most 253 characters: three labels of any length, or eight that are not the longest.
+// Labels of RFC 1123 without those that RFC 5890 reserves (hyphens at the third and fourth place).
+// At most 253 characters: three labels of any length, or eight that are not the longest.
 std::string hostname() {
   const auto label = [](int most) {
     const std::string inner = "[A-Za-z0-9-]";
@@ -85,31 +96,29 @@ std::string hostname() {
 }
 
 std::string email(std::string_view more_characters) {
-  const std::string atom =
-      "[A-Za-z0-9!#$%&'*+/=?^_`{|}~" + std::string(more_characters) + "-]+";
-  return atom + times("\\." + atom, "*") + "@(?:" + hostname() + "|\\[" + ipv4() + "\\]|\\[IPv6:" +
-         ipv6() + "\\])";
+  const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~" + std::string(more_characters) + "-]+";
+  return atom + times("\\." + atom, "*") + "@(?:" + hostname() + "|\\[" + ipv4() +
+         "\\]|\\[IPv6:" + ipv6() + "\\])";
 }
 
 // RFC 3986, or with characters beyond ASCII RFC 3987.
 std::string uri(bool may_be_relative, bool is_iri) {
-  const std::string more =
-      is_iri ? "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\\u{10000}-\\u{EFFFD}" : "";
+  const std::string more = is_iri ? std::string(kLettersBeyondAscii) : std::string();
   const std::string escape = "%[0-9A-Fa-f]{2}";
   const std::string plain = "A-Za-z0-9._~!$&'()*+,;=" + more;
   const auto some = [&](const std::string& extra, std::string_view count) {
     return times("[" + plain + extra + "-]|" + escape, count);
   };
   const std::string host = any_of(
-      "\\[(?:" + ipv6() + "|v[0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]", some("", "*"));
+      "\\[(?:" + ipv6() + "|[Vv][0-9A-Fa-f]+\\.[A-Za-z0-9._~!$&'()*+,;=:-]+)\\]", some("", "*"));
   const std::string authority = "//(?:" + some(":", "*") + "@)?" + host + "(?::[0-9]*)?";
   const std::string segment = some(":@", "*");
   const std::string path_abempty = times("/" + segment, "*");
   const std::string path_absolute = "/(?:" + some(":@", "+") + path_abempty + ")?";
   const std::string path_rootless = some(":@", "+") + path_abempty;
   const std::string path_noscheme = some("@", "+") + path_abempty;
-  const std::string query = some(":@/?", "*");
-  const std::string tail = "(?:\\?" + query + ")?(?:#" + query + ")?";
+  const std::string query = some(":@/?" + std::string(is_iri ? kPrivateUse : ""), "*");
+  const std::string tail = "(?:\\?" + query + ")?(?:#" + some(":@/?", "*") + ")?";
   const std::string scheme = "[A-Za-z][A-Za-z0-9+.-]*:";
   const std::string absolute = scheme + "(?:" + authority + path_abempty + "|" + path_absolute +
                                "|" + path_rootless + ")?" + tail;
@@ -125,20 +134,17 @@ std::string json_pointer() {
 // RFC 6570.
 std::string uri_template() {
   const std::string name = "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+";
-  const std::string variable =
-      name + times("\\." + name, "*") + "(?:\\*|:[1-9][0-9]{0,3})?";
+  const std::string variable = name + times("\\." + name, "*") + "(?:\\*|:[1-9][0-9]{0,3})?";
   const std::string expression =
       "\\{[+#./;?&=,!@|]?" + variable + times("," + variable, "*") + "\\}";
-  const std::string literal =
-      "[!#$&(-;=?-\\[\\]_a-z~\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}]|"
-      "%[0-9A-Fa-f]{2}";
+  const std::string literal = "[!#$&(-;=?-\\[\\]_a-z~" + std::string(kLettersBeyondAscii) +
+                              kPrivateUse + "]|%[0-9A-Fa-f]{2}";
   return times(literal + "|" + expression, "*");
 }
 
 std::vector<Format> make_formats() {
   const std::string hex = "[0-9A-Fa-f]";
-  const std::string base64 =
-      "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
+  const std::string base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
   return {
       {"date", date(), "", ""},
       {"date-time", date() + "[Tt]" + time(), "", ""},

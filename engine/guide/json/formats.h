@@ -1,5 +1,5 @@
-// The formats of JSON Schema as patterns. Source: JSON Schema 2020-12 validation, section 7, and the
-// RFCs it names; OpenAPI 3 for those of numbers.
+// The formats of JSON Schema as patterns. Source: JSON Schema 2020-12 validation, section 7, and
+// the RFCs it names; OpenAPI 3 for those of numbers.
 #pragma once
 
 #include <string>

@@ -77,10 +77,10 @@ JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
   const ByteSet low_surrogate = byte_range('c', 'f') | byte_range('C', 'F');
   const auto b = [&](const ByteSet& set) { return pool_.bytes(set); };
   const Regex two = pool_.concat({b(hex), b(hex)});
-  const Regex unit = pool_.either({pool_.concat({b(hex & ~d), b(hex), two}),
-                                   pool_.concat({b(d), b(low_half), two})});
-  const Regex pair = pool_.concat({b(d), b(high_surrogate), two, pool_.literal("\\u"), b(d),
-                                   b(low_surrogate), two});
+  const Regex unit = pool_.either(
+      {pool_.concat({b(hex & ~d), b(hex), two}), pool_.concat({b(d), b(low_half), two})});
+  const Regex pair = pool_.concat(
+      {b(d), b(high_surrogate), two, pool_.literal("\\u"), b(d), b(low_surrogate), two});
   const Regex escape = pool_.concat(
       {pool_.literal("\\"),
        pool_.either({b(letters), pool_.concat({pool_.literal("u"), pool_.either({unit, pair})})})});

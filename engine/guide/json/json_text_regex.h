@@ -20,7 +20,8 @@ class JsonTextRegex {
  public:
   explicit JsonTextRegex(RegexPool& pool);
 
-  // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no halves).
+  // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no
+  // halves).
   Regex any_character() const { return any_character_; }
 
   // The canonical texts, without quotes, of the strings of a language.

@@ -98,7 +98,9 @@ void check_keywords(const SchemaPlace& schema) {
     }
     const std::string at = path_step(schema.path, key);
     if (row == nullptr) {
-      refuse_schema(at, "\"" + key + "\" is not a keyword of JSON Schema that is known here, so it "
+      refuse_schema(at,
+                    "\"" + key +
+                        "\" is not a keyword of JSON Schema that is known here, so it "
                         "can't be enforced; take it out, or begin its name with \"x-\" when it is "
                         "a hint for another program");
     }

@@ -17,8 +17,8 @@ struct KeywordRow {
 
 std::span<const KeywordRow> keyword_rows();
 
-// Throws kUnsupported for the first keyword that is not known or that is refused. Keywords that begin
-// with "x-" are hints for other programs.
+// Throws kUnsupported for the first keyword that is not known or that is refused. Keywords that
+// begin with "x-" are hints for other programs.
 void check_keywords(const SchemaPlace& schema);
 
 }  // namespace tgi::guide

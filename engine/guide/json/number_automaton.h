@@ -1,5 +1,5 @@
-// Numbers that are multiples of something, as an automaton: the product of the texts of a set and the
-// remainders of what was read.
+// Numbers that are multiples of something, as an automaton: the product of the texts of a set and
+// the remainders of what was read.
 #pragma once
 
 #include <array>

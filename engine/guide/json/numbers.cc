@@ -18,9 +18,8 @@ Numbers::Numbers(RegexPool& pool) : pool_(pool) {
   const Regex zeros = pool_.repeat(pool_.literal("0"), 1, kUnbounded);
   integer_values_ =
       pool_.concat({minus, integer, optional(pool_.concat({pool_.literal("."), zeros}))});
-  plain_integers_ =
-      pool_.either({pool_.literal("0"),
-                    pool_.concat({minus, digit_range('1', '9'), digits(0, kUnbounded)})});
+  plain_integers_ = pool_.either(
+      {pool_.literal("0"), pool_.concat({minus, digit_range('1', '9'), digits(0, kUnbounded)})});
   const Regex sign = optional(pool_.either({pool_.literal("+"), pool_.literal("-")}));
   const Regex exponent = pool_.concat(
       {pool_.either({pool_.literal("e"), pool_.literal("E")}), sign, digits(1, kUnbounded)});
@@ -55,12 +54,12 @@ Regex Numbers::value_texts(const Decimal& magnitude) {
   return pool_.concat({pool_.literal(magnitude.integer), optional(some)});
 }
 
-// Of the same number of digits the first that differs decides; before the point more digits are more.
+// Of the same number of digits the first that differs decides; before the point more digits are
+// more.
 Regex Numbers::unsigned_at_least(const Decimal& limit) {
   const std::string& whole = limit.integer;
   const auto size = static_cast<int32_t>(whole.size());
-  std::vector<Regex> larger = {
-      pool_.concat({digit_range('1', '9'), digits(size, kUnbounded)})};
+  std::vector<Regex> larger = {pool_.concat({digit_range('1', '9'), digits(size, kUnbounded)})};
   for (int32_t i = 0; i < size; ++i) {
     const char digit = whole[static_cast<size_t>(i)];
     if (digit == '9') continue;
@@ -77,9 +76,9 @@ Regex Numbers::unsigned_at_least(const Decimal& limit) {
   std::vector<Regex> fractions = {pool_.concat({pool_.literal(part), digits(0, kUnbounded)})};
   for (size_t i = 0; i < part.size(); ++i) {
     if (part[i] == '9') continue;
-    fractions.push_back(pool_.concat({pool_.literal(part.substr(0, i)),
-                                      digit_range(static_cast<char>(part[i] + 1), '9'),
-                                      digits(0, kUnbounded)}));
+    fractions.push_back(
+        pool_.concat({pool_.literal(part.substr(0, i)),
+                      digit_range(static_cast<char>(part[i] + 1), '9'), digits(0, kUnbounded)}));
   }
   return pool_.either({more, pool_.concat({pool_.literal(whole + "."), pool_.either(fractions)})});
 }
@@ -124,14 +123,13 @@ std::optional<NumberSet> Numbers::multiples(const Decimal& divisor) {
   Regex texts = integer_values_;
   if (decimals > 0) {
     const Regex fraction = pool_.concat({pool_.literal("."), digits(1, decimals), zeros});
-    texts = pool_.either(
-        {integer_values_,
-         pool_.both(all_, pool_.concat({minus, digits(1, kUnbounded), fraction}))});
+    texts =
+        pool_.either({integer_values_,
+                      pool_.both(all_, pool_.concat({minus, digits(1, kUnbounded), fraction}))});
   } else if (decimals < 0) {
     const Regex no_fraction = optional(pool_.concat({pool_.literal(".0"), zeros}));
-    const Regex rounded =
-        pool_.concat({digit_range('1', '9'), digits(0, kUnbounded),
-                      pool_.repeat(zero, -decimals, -decimals)});
+    const Regex rounded = pool_.concat(
+        {digit_range('1', '9'), digits(0, kUnbounded), pool_.repeat(zero, -decimals, -decimals)});
     texts = pool_.concat({minus, pool_.either({zero, rounded}), no_fraction});
   }
   NumberSet set = of_texts(texts);
@@ -204,8 +202,7 @@ bool Numbers::contains(const NumberSet& a, const Decimal& value) {
   if (a.every) return true;
   if (a.finite) return std::find(a.finite->begin(), a.finite->end(), value) != a.finite->end();
   const auto in = [&](const Modulus& modulus) { return holds(modulus, value); };
-  return pool_.matches(a.texts, value.text()) &&
-         std::all_of(a.moduli.begin(), a.moduli.end(), in);
+  return pool_.matches(a.texts, value.text()) && std::all_of(a.moduli.begin(), a.moduli.end(), in);
 }
 
 Expr Numbers::print(Grammar& grammar, const NumberSet& a) {

@@ -1,8 +1,8 @@
 // Sets of numbers as the texts that JSON writes them with.
 //
 // A set holds all writings of a number without an exponent or none of them (1, 1.0, 1.00), so that
-// "and" and "not" of texts are those of numbers. Exponents are written only where nothing limits the
-// number. Written are integers without a point where the set has nothing but integers.
+// "and" and "not" of texts are those of numbers. Exponents are written only where nothing limits
+// the number. Written are integers without a point where the set has nothing but integers.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Modulus {
 };
 
 struct NumberSet {
-  bool every = true;  // in all writings; what follows does not count
+  bool every = true;                           // in all writings; what follows does not count
   std::optional<std::vector<Decimal>> finite;  // then what follows does not count
   Regex texts;
   std::vector<Modulus> moduli;  // all of them hold
@@ -61,11 +61,11 @@ class Numbers {
 
   RegexPool& pool_;
   Regex digit_;
-  Regex unsigned_;         // without an exponent
-  Regex all_;              // ... with or without a sign
-  Regex integer_values_;   // 1, 1.0
-  Regex plain_integers_;   // 1
-  Regex json_numbers_;     // with exponents too
+  Regex unsigned_;        // without an exponent
+  Regex all_;             // ... with or without a sign
+  Regex integer_values_;  // 1, 1.0
+  Regex plain_integers_;  // 1
+  Regex json_numbers_;    // with exponents too
 };
 
 }  // namespace tgi::guide

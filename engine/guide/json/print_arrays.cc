@@ -70,8 +70,7 @@ Expr SchemaPrinter::plain_items(const ArraySet& set) {
   // From the last place to the first: each may be the end from min_items on.
   std::vector<Expr> parts = {tail};
   for (size_t i = num_places; i-- > 0;) {
-    parts.insert(parts.begin(),
-                 {i == 0 ? json_.space() : json_.comma(), value(set.prefix[i])});
+    parts.insert(parts.begin(), {i == 0 ? json_.space() : json_.comma(), value(set.prefix[i])});
     if (static_cast<int64_t>(i) < set.min_items) continue;
     Expr rest = grammar_.optional(grammar_.sequence(parts));
     if (i % kNesting == kNesting - 1) {
@@ -93,8 +92,8 @@ Expr SchemaPrinter::counted_items(const ArraySet& set) {
                                            " contains for one array cannot be enforced");
   }
   // From here on one place is like the next.
-  auto last_place = std::max<int64_t>(
-      {1, set.min_items, set.max_items, static_cast<int64_t>(set.prefix.size())});
+  auto last_place =
+      std::max<int64_t>({1, set.min_items, set.max_items, static_cast<int64_t>(set.prefix.size())});
   for (const Contains& kind : kinds) {
     last_place = std::max(last_place, static_cast<int64_t>(kind.from));
   }
@@ -187,13 +186,15 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
     std::optional<std::vector<std::string>> found;
     if (item != kAnything) found = texts_of(reader_, item);
     if (!found) {
-      refuse("where items can have any number of values; list them in an enum, or set maxItems to 1");
+      refuse(
+          "where items can have any number of values; list them in an enum, or set maxItems to 1");
     }
     return *found;
   };
   std::vector<std::vector<std::string>> places;
   for (size_t i = 0; i <= set.prefix.size(); ++i) {
-    const bool is_past_end = set.max_items != kUnbounded && static_cast<int64_t>(i) >= set.max_items;
+    const bool is_past_end =
+        set.max_items != kUnbounded && static_cast<int64_t>(i) >= set.max_items;
     places.push_back(is_past_end ? std::vector<std::string>() : values_at(i));
     for (const std::string& text : places.back()) {
       if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
@@ -215,9 +216,9 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
       const std::vector<std::string>& here = places[std::min(place, places.size() - 1)];
       if ((used >> t & 1U) != 0) continue;
       if (std::find(here.begin(), here.end(), texts[t]) == here.end()) continue;
-      choices.push_back(grammar_.sequence({place == 0 ? json_.space() : json_.comma(),
-                                           grammar_.text(texts[t]),
-                                           grammar_.call(rules[used | size_t{1} << t])}));
+      choices.push_back(
+          grammar_.sequence({place == 0 ? json_.space() : json_.comma(), grammar_.text(texts[t]),
+                             grammar_.call(rules[used | size_t{1} << t])}));
     }
     grammar_.define(rules[used], grammar_.either(choices));
   }

@@ -81,9 +81,9 @@ Expr SchemaPrinter::object(const ObjectSet& set) {
   std::vector<Expr> choices;
   for (const ObjectSet& placed : with_witnesses_placed(set)) {
     const auto& members = placed.properties();
-    const bool is_impossible =
-        std::any_of(members.begin(), members.end(),
-                    [](const Property& p) { return p.required && p.value == kNothing; });
+    const bool is_impossible = std::any_of(members.begin(), members.end(), [](const Property& p) {
+      return p.required && p.value == kNothing;
+    });
     if (!is_impossible) choices.push_back(json_.in_braces(plain_members(placed)));
   }
   return grammar_.either(choices);
@@ -104,9 +104,9 @@ std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
         pool.is_empty(pool.without(others.names, reader_.algebra().strings.language_of(names)))) {
       continue;
     }
-    kinds.push_back(grammar_.sequence(
-        {reader_.algebra().strings.print_name(grammar_, others.names, names), json_.colon(),
-         value(others.value)}));
+    kinds.push_back(
+        grammar_.sequence({reader_.algebra().strings.print_name(grammar_, others.names, names),
+                           json_.colon(), value(others.value)}));
   }
   if (kinds.empty()) return std::nullopt;
   const Rule rule = grammar_.declare("member");
@@ -126,8 +126,9 @@ Expr SchemaPrinter::plain_members(const ObjectSet& set) {
       (set.max_properties != kUnbounded && (other || set.max_properties < num_parts));
   if (is_counted) {
     if (!set.witnesses.empty()) {
-      refuse_schema(set.count_at, "the number of members cannot be enforced together with a member "
-                                  "of any name that has to be there");
+      refuse_schema(set.count_at,
+                    "the number of members cannot be enforced together with a member "
+                    "of any name that has to be there");
     }
     return counted_members(set, other);
   }
@@ -136,7 +137,8 @@ Expr SchemaPrinter::plain_members(const ObjectSet& set) {
   const bool may_be_missing = list.may_be_missing(0, size);
   if (!set.witnesses.empty()) {
     std::vector<Expr> choices;
-    if (size > 0) choices.push_back(grammar_.sequence({list.first(0, size), witnesses(set, false)}));
+    if (size > 0)
+      choices.push_back(grammar_.sequence({list.first(0, size), witnesses(set, false)}));
     if (may_be_missing) choices.push_back(witnesses(set, true));
     return grammar_.either(choices);
   }
@@ -300,8 +302,7 @@ Expr SchemaPrinter::witnesses(const ObjectSet& set, bool is_first) {
     choices.push_back(grammar_.sequence({json_.space(), *other, grammar_.call(rules[0])}));
   }
   for (size_t now = 1; now <= all; ++now) {
-    choices.push_back(
-        grammar_.sequence({json_.space(), seen_now(now), grammar_.call(rules[now])}));
+    choices.push_back(grammar_.sequence({json_.space(), seen_now(now), grammar_.call(rules[now])}));
   }
   return grammar_.either(choices);
 }

@@ -35,8 +35,8 @@ void SchemaReader::apply_references(const SchemaPlace& schema, Alternatives& val
     if (!reference->is_string()) {
       reject_schema(at, "expected a string, got " + described_json(*reference));
     }
-    const SchemaPlace& target = document_.resolve(schema, reference->get<std::string>(),
-                                                  keyword[1] == 'd', at);
+    const SchemaPlace& target =
+        document_.resolve(schema, reference->get<std::string>(), keyword[1] == 'd', at);
     const Demand demand = demands_.schema(target);
     if (demand == kAnything) continue;
     values = demand == kNothing

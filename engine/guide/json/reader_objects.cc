@@ -87,9 +87,8 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
   if (!document_.uses_unevaluated()) return;
   for (const Property& property : set.properties()) set.evaluated_names.insert(property.name);
   for (const NameClass& names : patterns) {
-    set.evaluated_patterns = set.evaluated_patterns
-                                 ? pool_.either({*set.evaluated_patterns, names.names})
-                                 : names.names;
+    set.evaluated_patterns =
+        set.evaluated_patterns ? pool_.either({*set.evaluated_patterns, names.names}) : names.names;
   }
   set.all_evaluated = others != nullptr;
 }
@@ -144,14 +143,17 @@ void SchemaReader::read_names(const SchemaPlace& schema, ObjectSet& set, Alterna
         ObjectSet limit;
         limit.classes = {{language, kAnything},
                          {pool_.without(pool_.any_text(), language), kNothing}};
-        values = algebra_.both(values, [&] {
-          Alternatives limited;
-          for (const JsonType type : kJsonTypes) {
-            limited.push_back(type == JsonType::kObject ? alternative_of(limit)
-                                                        : every_value(type));
-          }
-          return limited;
-        }(), at);
+        values = algebra_.both(
+            values,
+            [&] {
+              Alternatives limited;
+              for (const JsonType type : kJsonTypes) {
+                limited.push_back(type == JsonType::kObject ? alternative_of(limit)
+                                                            : every_value(type));
+              }
+              return limited;
+            }(),
+            at);
       }
     }
   }

@@ -39,10 +39,9 @@ Alternatives SchemaReader::types(const SchemaPlace& schema) {
   const OrderedJson* types = member(schema, "type");
   const std::string at = schema.path + "/type";
   const auto add = [&](const OrderedJson& name) {
-    const auto row =
-        std::find_if(kTypeNames.begin(), kTypeNames.end(), [&](const auto& candidate) {
-          return name.is_string() && name.get_ref<const std::string&>() == candidate.first;
-        });
+    const auto row = std::find_if(kTypeNames.begin(), kTypeNames.end(), [&](const auto& candidate) {
+      return name.is_string() && name.get_ref<const std::string&>() == candidate.first;
+    });
     if (row == kTypeNames.end()) {
       reject_schema(at, "expected null, boolean, number, integer, string, array or object, got " +
                             described_json(name));

@@ -12,12 +12,20 @@ namespace {
 
 constexpr size_t kMaxDepth = 200;  // of schemas within schemas
 
-constexpr std::array<std::string_view, 12> kSchemaKeywords = {
-    "additionalProperties", "additionalItems", "items", "contains",         "propertyNames",
-    "not",                  "if",              "then",  "else",             "unevaluatedItems",
-    "unevaluatedProperties", "contentSchema"};
-constexpr std::array<std::string_view, 5> kListKeywords = {"allOf", "anyOf", "oneOf",
-                                                           "prefixItems", "items"};
+constexpr std::array<std::string_view, 12> kSchemaKeywords = {"additionalProperties",
+                                                              "additionalItems",
+                                                              "items",
+                                                              "contains",
+                                                              "propertyNames",
+                                                              "not",
+                                                              "if",
+                                                              "then",
+                                                              "else",
+                                                              "unevaluatedItems",
+                                                              "unevaluatedProperties",
+                                                              "contentSchema"};
+constexpr std::array<std::string_view, 5> kListKeywords = {"allOf", "anyOf", "oneOf", "prefixItems",
+                                                           "items"};
 constexpr std::array<std::string_view, 6> kMapKeywords = {
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"};
 
@@ -71,8 +79,8 @@ const OrderedJson* member_of(const OrderedJson& value, const std::string& token)
   }
   size_t index = 0;
   const char* const end = token.data() + token.size();
-  if (!value.is_array() || token.empty() ||
-      std::from_chars(token.data(), end, index).ptr != end || index >= value.size()) {
+  if (!value.is_array() || token.empty() || std::from_chars(token.data(), end, index).ptr != end ||
+      index >= value.size()) {
     return nullptr;
   }
   return &value[index];
@@ -179,8 +187,8 @@ const SchemaPlace& SchemaDocument::by_pointer(const SchemaPlace& resource,
     pointer.remove_prefix(end);
     value = member_of(*value, token);
     if (value == nullptr) {
-      reject_schema(keyword_path, "\"" + reference + "\" leads nowhere: " + place.path + " has no \"" +
-                                      token + "\"");
+      reject_schema(keyword_path, "\"" + reference + "\" leads nowhere: " + place.path +
+                                      " has no \"" + token + "\"");
     }
     place.path = path_step(place.path, token);
     if (const auto known = places_.find(value); known != places_.end()) place = known->second;
@@ -206,8 +214,9 @@ const SchemaPlace& SchemaDocument::resolve(const SchemaPlace& from,
   if (!uri.empty()) {
     const auto found = resources_.find(target);
     if (found == resources_.end()) {
-      refuse_schema(keyword_path, "\"" + reference + "\" is not in this document, and other "
-                                  "documents are not fetched; put it under $defs");
+      refuse_schema(keyword_path, "\"" + reference +
+                                      "\" is not in this document, and other "
+                                      "documents are not fetched; put it under $defs");
     }
     resource = found->second;
   }
@@ -216,8 +225,8 @@ const SchemaPlace& SchemaDocument::resolve(const SchemaPlace& from,
   if (name[0] == '/') return by_pointer(places_.at(resource), name, reference, keyword_path);
   const auto found = anchors_.find(places_.at(resource).base + "#" + name);
   if (found == anchors_.end()) {
-    reject_schema(keyword_path, "\"" + reference + "\" leads nowhere: there is no $anchor \"" +
-                                    name + "\"");
+    reject_schema(keyword_path,
+                  "\"" + reference + "\" leads nowhere: there is no $anchor \"" + name + "\"");
   }
   const SchemaPlace& place = places_.at(found->second);
   const std::string* anchor =

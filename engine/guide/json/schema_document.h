@@ -56,7 +56,7 @@ class SchemaDocument {
 
   std::unordered_map<const OrderedJson*, SchemaPlace> places_;
   std::map<std::string, const OrderedJson*> resources_;
-  std::map<std::string, const OrderedJson*> anchors_;  // by "URI#name"
+  std::map<std::string, const OrderedJson*> anchors_;                       // by "URI#name"
   std::map<std::string, std::vector<const OrderedJson*>> dynamic_anchors_;  // by name
   const SchemaPlace* root_ = nullptr;
   bool uses_unevaluated_ = false;

@@ -15,8 +15,7 @@ bool is_structured(const Alternative& value) {
 bool is_small(const Alternative& value) {
   if (is_structured(value)) return false;
   if (value.type == JsonType::kString) {
-    return value.is_every() ||
-           (value.string.finite && value.string.finite->size() <= kFewValues);
+    return value.is_every() || (value.string.finite && value.string.finite->size() <= kFewValues);
   }
   return value.type != JsonType::kNumber || value.number.moduli.empty();
 }

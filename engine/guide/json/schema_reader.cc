@@ -169,7 +169,8 @@ Alternatives SchemaReader::complement_of(const Alternatives& values, const std::
     return algebra_.complement(values, at);
   } catch (const Error& error) {
     if (error.code() != Code::kUnsupported) throw;
-    refuse_schema(at, std::string("what does not satisfy this cannot be enforced: ") + error.what());
+    refuse_schema(at,
+                  std::string("what does not satisfy this cannot be enforced: ") + error.what());
   }
 }
 

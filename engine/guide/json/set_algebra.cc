@@ -184,8 +184,8 @@ std::optional<Alternative> SetAlgebra::both_objects(const ObjectSet& a, const Ob
     property.value = demands.both(
         mine.value, theirs != nullptr ? theirs->value : value_of_other(other, mine.name));
     property.required = mine.required || (theirs != nullptr && theirs->required);
-    const bool is_empty = property.value != mine.value && property.required &&
-                          is_surely_empty(property.value);
+    const bool is_empty =
+        property.value != mine.value && property.required && is_surely_empty(property.value);
     result.add(std::move(property));
     return !is_empty && !(mine.value == kNothing && result.properties().back().required);
   };
@@ -209,9 +209,9 @@ std::optional<Alternative> SetAlgebra::both_objects(const ObjectSet& a, const Ob
   result.evaluated_names.insert(b.evaluated_names.begin(), b.evaluated_names.end());
   result.evaluated_patterns = a.evaluated_patterns;
   if (b.evaluated_patterns) {
-    result.evaluated_patterns =
-        a.evaluated_patterns ? pool.either({*a.evaluated_patterns, *b.evaluated_patterns})
-                             : *b.evaluated_patterns;
+    result.evaluated_patterns = a.evaluated_patterns
+                                    ? pool.either({*a.evaluated_patterns, *b.evaluated_patterns})
+                                    : *b.evaluated_patterns;
   }
   return alternative_of(std::move(result));
 }
@@ -234,8 +234,8 @@ bool SetAlgebra::are_surely_disjoint(const Alternative& a, const Alternative& b)
     return std::any_of(mine.properties().begin(), mine.properties().end(), [&](const Property& p) {
       const Property* theirs = other.find(p.name);
       if (!p.required && (theirs == nullptr || !theirs->required)) return false;
-      return is_surely_empty(demands.both(
-          p.value, theirs != nullptr ? theirs->value : value_of_other(other, p.name)));
+      return is_surely_empty(
+          demands.both(p.value, theirs != nullptr ? theirs->value : value_of_other(other, p.name)));
     });
   };
   return differ(a.object_set(), b.object_set()) || differ(b.object_set(), a.object_set());

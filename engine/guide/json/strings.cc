@@ -49,8 +49,7 @@ Expr at_most(Grammar& grammar, Expr unit, int64_t count) {
 
 Expr repeat_in_blocks(Grammar& grammar, Expr unit, int64_t min, int64_t max) {
   if (max == kUnbounded) {
-    return grammar.sequence(
-        {exactly(grammar, unit, min), grammar.repeat(unit, 0, kUnbounded)});
+    return grammar.sequence({exactly(grammar, unit, min), grammar.repeat(unit, 0, kUnbounded)});
   }
   return grammar.sequence({exactly(grammar, unit, min), at_most(grammar, unit, max - min)});
 }

@@ -16,8 +16,8 @@ struct UriParts {
 
 UriParts split_uri(std::string_view uri) {
   UriParts parts;
-  if (const size_t at = uri.find_first_of(":/?"); at != std::string_view::npos && at > 0 &&
-                                                  uri[at] == ':') {
+  if (const size_t at = uri.find_first_of(":/?");
+      at != std::string_view::npos && at > 0 && uri[at] == ':') {
     parts.scheme = uri.substr(0, at);
     uri.remove_prefix(at + 1);
   }
