@@ -1,9 +1,14 @@
 // Derivatives of expressions, and what is found by following them: whether a language has a text,
 // and how long the shortest is.
 #include <algorithm>
+#include <functional>
 #include <queue>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
+#include <vector>
 
 #include "base/utf8.h"
 #include "engine/guide/expr_pool.h"
@@ -240,8 +245,25 @@ ExprPool::Search ExprPool::search(int32_t id, bool exact) {
 }
 
 ExprPool::Alive ExprPool::alive(int32_t id) {
+  // What a sequence, a choice or a repetition is made of is asked one by one: only intersections,
+  // complements and escapes need a search.
+  for (; node(id).kind == ExprKind::kConcat; id = node(id).b) {
+    if (!node(id).may_be_dead) return Alive::kYes;
+    if (const Alive head = alive(node(id).a); head != Alive::kYes) return head;
+  }
   if (id == kNothing) return Alive::kNo;
-  if (!node(id).may_be_dead || nullable(id)) return Alive::kYes;
+  const ExprNode& of = node(id);
+  if (!of.may_be_dead || of.nullable) return Alive::kYes;
+  if (of.kind == ExprKind::kRepeat) return alive(of.a);
+  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
+    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
+    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
+    Alive best = Alive::kNo;
+    for (size_t i = step - 1; i < all.size() && best != Alive::kYes; i += step) {
+      if (const Alive one = alive(all[i]); one != Alive::kNo) best = one;
+    }
+    return best;
+  }
   const auto at = static_cast<size_t>(id);
   if (at < alive_.size() && alive_[at] != Alive::kUnknown) return alive_[at];
   const Search found = search(id, false);
@@ -253,12 +275,33 @@ ExprPool::Alive ExprPool::alive(int32_t id) {
 }
 
 int32_t ExprPool::shortest(int32_t id) {
-  if (node(id).exact_length || id == kNothing) return node(id).min_length;
-  if (const auto known = shortest_.find(id); known != shortest_.end()) return known->second;
+  int64_t before = 0;
+  for (; node(id).kind == ExprKind::kConcat && !node(id).exact_length; id = node(id).b)
+    before += shortest(node(id).a);
+  const auto with_head = [&](int64_t length) {
+    return static_cast<int32_t>(std::min<int64_t>(before + length, kMaxLength));
+  };
+  const ExprNode& of = node(id);
+  if (of.exact_length || id == kNothing) return with_head(of.min_length);
+  if (of.kind == ExprKind::kRepeat) {
+    const int64_t times = of.min;
+    return with_head(times * shortest(of.a));
+  }
+  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
+    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
+    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
+    int64_t least = kMaxLength;
+    for (size_t i = step - 1; i < all.size(); i += step)
+      least = std::min<int64_t>(least, shortest(all[i]) + static_cast<int64_t>(step) - 1);
+    return with_head(least);
+  }
+  if (const auto known = shortest_.find(id); known != shortest_.end())
+    return with_head(known->second);
   const Search found = search(id, true);
   for (size_t i = 0; i < found.path.size(); ++i)
     shortest_[found.path[i]] = found.length - static_cast<int32_t>(i);
-  return shortest_[id] = found.length;
+  shortest_[id] = found.length;
+  return with_head(found.length);
 }
 
 int32_t ExprPool::import(const ExprPool& other,

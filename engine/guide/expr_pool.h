@@ -88,6 +88,16 @@ class ExprPool {
   // The texts t for which byte + t is in the language.
   int32_t derive(int32_t id, uint8_t byte);
 
+  // The calls and special tokens that a text of the language may begin with, and what follows each.
+  struct Lead {
+    bool is_token = false;
+    int32_t symbol = 0;  // a rule or a token
+    int32_t rest = 0;
+  };
+  std::vector<Lead> leads(int32_t id);
+  // Whether a text may begin with a byte outside of all calls.
+  bool begins_with_byte(int32_t id) const;
+
   // Bytes of one class have equal derivatives in all expressions of the pool.
   int32_t num_classes() const { return static_cast<int32_t>(representatives_.size()); }
   int32_t class_of(uint8_t byte) const { return class_of_[byte]; }
@@ -125,6 +135,7 @@ class ExprPool {
   void flatten(ExprKind kind, std::span<const int32_t> parts, std::vector<int32_t>& out) const;
   void merge_sets(std::vector<int32_t>& parts, bool unite);
   void merge_repetitions(std::vector<int32_t>& parts);
+  void add_leads(int32_t id, std::vector<Lead>& out);
   int32_t derive_concat(int32_t id, uint8_t byte);
   int32_t derive_escaped(const ExprNode& node, uint8_t byte);
   int32_t after_code_unit(int32_t a, int32_t unit, int32_t high);
