@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/guide/json_schema.h"
 #include "tests/catch.h"
+#include "tests/guide/byte_matcher.h"
 #include "tests/guide/json_writings.h"
 #include "tests/guide/naive_recogniser.h"
 #include "tests/shared_data.h"
@@ -89,10 +90,15 @@ void run_group(const std::string& file,
   }
   tally.num_compiled += num_cases;
   NaiveRecogniser recogniser(grammar);
+  const std::shared_ptr<const CompiledGrammar> compiled = compile_grammar(grammar);
   for (const ordered_json& test : group.at("tests")) {
     const std::vector<std::string> texts = json_writings(test.at("data"));
     const bool is_accepted = std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-      return recogniser.accepts(text);
+      const bool is_given = recogniser.accepts(text);
+      if (accepts_bytes(compiled, text) != is_given) {
+        tally.wrong.push_back(name + ": the matcher differs from the grammar at " + text);
+      }
+      return is_given;
     });
     const bool is_valid = test.at("valid").get<bool>();
     if (is_accepted == is_valid) continue;
