@@ -20,7 +20,8 @@ struct Decimal {
   bool is_integer() const { return fraction.empty(); }
   std::string text() const;  // the shortest without an exponent
 
-  friend bool operator==(const Decimal&, const Decimal&) = default;
+  // Some order, for lists.
+  friend auto operator<=>(const Decimal&, const Decimal&) = default;
 };
 
 }  // namespace tgi::guide

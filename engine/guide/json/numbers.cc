@@ -39,7 +39,17 @@ NumberSet Numbers::of_texts(Regex texts) {
   return set;
 }
 
+NumberSet Numbers::either(NumberSet a, const NumberSet& b) {
+  for (const Decimal& value : *b.finite) {
+    const auto place = std::lower_bound(a.finite->begin(), a.finite->end(), value);
+    if (place == a.finite->end() || *place != value) a.finite->insert(place, value);
+  }
+  return a;
+}
+
 NumberSet Numbers::of(std::vector<Decimal> values) const {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   NumberSet set = of_texts(all_);
   set.finite = std::move(values);
   return set;
@@ -200,7 +210,7 @@ bool Numbers::is_empty(const NumberSet& a) {
 
 bool Numbers::contains(const NumberSet& a, const Decimal& value) {
   if (a.every) return true;
-  if (a.finite) return std::find(a.finite->begin(), a.finite->end(), value) != a.finite->end();
+  if (a.finite) return std::binary_search(a.finite->begin(), a.finite->end(), value);
   const auto in = [&](const Modulus& modulus) { return holds(modulus, value); };
   return pool_.matches(a.texts, value.text()) && std::all_of(a.moduli.begin(), a.moduli.end(), in);
 }

@@ -26,7 +26,7 @@ struct Modulus {
 
 struct NumberSet {
   bool every = true;                           // in all writings; what follows does not count
-  std::optional<std::vector<Decimal>> finite;  // then what follows does not count
+  std::optional<std::vector<Decimal>> finite;  // sorted; then what follows does not count
   Regex texts;
   std::vector<Modulus> moduli;  // all of them hold
   friend bool operator==(const NumberSet&, const NumberSet&) = default;
@@ -44,6 +44,7 @@ class Numbers {
   std::optional<NumberSet> multiples(const Decimal& divisor);
   NumberSet of(std::vector<Decimal> values) const;
 
+  static NumberSet either(NumberSet a, const NumberSet& b);  // REQUIRES: both finite
   NumberSet both(const NumberSet& a, const NumberSet& b);
   std::vector<NumberSet> complement(const NumberSet& a);  // their union
   bool is_empty(const NumberSet& a);

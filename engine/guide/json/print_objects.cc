@@ -9,9 +9,10 @@
 namespace tgi::guide {
 namespace {
 
-std::vector<std::string> names_of(const ObjectSet& set) {
+std::vector<std::string> sorted_names(const ObjectSet& set) {
   std::vector<std::string> names;
   for (const Property& property : set.properties()) names.push_back(property.name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -96,7 +97,7 @@ Expr SchemaPrinter::member(const Property& property) {
 
 std::optional<Expr> SchemaPrinter::others(const ObjectSet& set) {
   RegexPool& pool = grammar_.regex();
-  const std::vector<std::string> names = names_of(set);
+  const std::vector<std::string> names = sorted_names(set);
   std::vector<Expr> kinds;
   for (const NameClass& others : reader_.algebra().classes_of(set)) {
     if (others.value == kNothing) continue;
@@ -262,7 +263,7 @@ Expr SchemaPrinter::witnesses(const ObjectSet& set, bool is_first) {
                   "more than " + std::to_string(kMaxWitnesses) +
                       " members of any name that have to be there cannot be enforced");
   }
-  const std::vector<std::string> names = names_of(set);
+  const std::vector<std::string> names = sorted_names(set);
   const std::optional<Expr> other = others(set);
   const size_t all = (size_t{1} << count) - 1;
   const auto seen_now = [&](size_t which) {

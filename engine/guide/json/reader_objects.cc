@@ -1,7 +1,9 @@
 // Members: names, values, counts.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/json/schema_reader.h"
 
@@ -60,6 +62,7 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
     }
   }
   if (!patterns.empty() || others != nullptr) {
+    constexpr size_t kMaxClasses = 64;
     // Every pattern cuts the kinds of names into those that it matches and the others.
     set.classes = {{pool_.any_text(), additional}};
     std::vector<bool> is_matched = {false};
@@ -79,6 +82,11 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
           classes.push_back({outside, before.value});
           matched.push_back(is_matched[i]);
         }
+      }
+      if (classes.size() > kMaxClasses) {
+        refuse_schema(schema.path + "/patternProperties",
+                      "the patterns come to more than " + std::to_string(kMaxClasses) +
+                          " kinds of names that match some of them and not others");
       }
       set.classes = std::move(classes);
       is_matched = std::move(matched);

@@ -12,14 +12,13 @@ namespace tgi::guide {
 using OrderedJson = nlohmann::ordered_json;
 
 // What a grammar can't enforce. `at`: "#/properties/age/not".
-[[noreturn]] inline void refuse_schema(std::string_view at, const std::string& why) {
-  throw Error(Code::kUnsupported, "schema " + std::string(at) + ": " + why);
-}
+[[noreturn]] void refuse_schema(std::string_view at, const std::string& why);
 
 // What is no schema, or can't be satisfied.
-[[noreturn]] inline void reject_schema(std::string_view at, const std::string& why) {
-  throw Error(Code::kInvalidArgument, "schema " + std::string(at) + ": " + why);
-}
+[[noreturn]] void reject_schema(std::string_view at, const std::string& why);
+
+// The same error with the place in the schema, if it does not say it yet.
+Error with_place(const Error& error, std::string_view at);
 
 // "an object", "the number 3", for messages.
 std::string described_json(const OrderedJson& value);

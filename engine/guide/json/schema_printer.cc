@@ -32,11 +32,11 @@ Rule SchemaPrinter::print(Demand demand) {
   const Expr body = value(demand);
   while (num_printed_ < entries_.size()) {
     const Entry entry = entries_[num_printed_++];
-    std::vector<Expr> choices;
-    for (const Alternative& choice : reader_.alternatives(entry.demand)) {
-      choices.push_back(alternative(choice));
+    try {
+      grammar_.define(entry.rule, any_of(reader_.alternatives(entry.demand)));
+    } catch (const Error& error) {
+      throw with_place(error, reader_.demands().path(entry.demand));
     }
-    grammar_.define(entry.rule, grammar_.either(choices));
   }
   check_satisfied(demand);
   grammar_.define(root, body);
@@ -52,14 +52,18 @@ Expr SchemaPrinter::value(Demand demand) {
   }
   const Alternatives& choices = reader_.alternatives(demand);
   if (std::all_of(choices.begin(), choices.end(), is_small)) {
-    std::vector<Expr> parts;
-    for (const Alternative& choice : choices) parts.push_back(alternative(choice));
-    return scalars_.emplace(demand, grammar_.either(parts)).first->second;
+    return scalars_.emplace(demand, any_of(choices)).first->second;
   }
   const Rule rule = grammar_.declare(reader_.demands().path(demand));
   known_.emplace(demand, entries_.size());
   entries_.push_back({demand, rule, false});
   return grammar_.call(rule);
+}
+
+Expr SchemaPrinter::any_of(const Alternatives& values) {
+  std::vector<Expr> choices;
+  for (const Alternative& value : values) choices.push_back(alternative(value));
+  return grammar_.either(choices);
 }
 
 Expr SchemaPrinter::alternative(const Alternative& value) {

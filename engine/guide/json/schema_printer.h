@@ -32,6 +32,7 @@ class SchemaPrinter {
   };
 
   Expr value(Demand demand);
+  Expr any_of(const Alternatives& values);
   Expr alternative(const Alternative& value);
   Expr array(const ArraySet& set);
   Expr object(const ObjectSet& set);

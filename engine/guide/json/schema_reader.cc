@@ -66,6 +66,9 @@ const Alternatives& SchemaReader::literal(DemandLiteral literal) {
       reject_schema(path, "allOf, anyOf, $ref and the like are nested too deeply");
     }
     entry.alternatives = read_literal(literal);
+  } catch (const Error& error) {
+    literals_.erase(literal);
+    throw with_place(error, path);
   } catch (...) {
     literals_.erase(literal);
     throw;
@@ -200,7 +203,7 @@ Regex SchemaReader::pattern(const std::string& text, const std::string& at) {
   try {
     return parse_regex(pool_, text, RegexUse::kSearch);
   } catch (const Error& error) {
-    throw error.in("schema " + at);
+    throw with_place(error, at);
   }
 }
 

@@ -23,6 +23,25 @@ int64_t smaller_limit(int64_t a, int64_t b) {
 
 }  // namespace
 
+// Lists of strings or numbers become one list.
+bool SetAlgebra::merge_listed(Alternatives& to, const Alternative& from) {
+  const bool is_string = from.type == JsonType::kString && from.string.finite;
+  const bool is_number = from.type == JsonType::kNumber && from.number.finite;
+  if (!is_string && !is_number) return false;
+  const auto is_list = [&](const Alternative& other) {
+    return other.type == from.type && (is_string ? other.string.finite.has_value()
+                                                 : other.number.finite.has_value());
+  };
+  const auto known = std::find_if(to.begin(), to.end(), is_list);
+  if (known == to.end()) return false;
+  if (is_string) {
+    known->string = strings.either(std::move(known->string), from.string);
+  } else {
+    known->number = Numbers::either(std::move(known->number), from.number);
+  }
+  return true;
+}
+
 void SetAlgebra::spend(size_t work, const std::string& at) {
   constexpr size_t kMaxWork = 2'000'000;
   work_ += work;
@@ -35,6 +54,7 @@ void SetAlgebra::add(Alternatives& to, const Alternatives& from, const std::stri
   constexpr size_t kMaxAlternatives = 3000;
   constexpr size_t kMaxCompared = 100;
   for (const Alternative& alternative : from) {
+    if (merge_listed(to, alternative)) continue;
     const size_t first = to.size() > kMaxCompared ? to.size() - kMaxCompared : 0;
     if (std::find(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(), alternative) ==
         to.end()) {

@@ -46,6 +46,7 @@ class SetAlgebra {
   Alternatives complement(const Alternative& a);  // within its type
   Alternatives complement_of_array(const ArraySet& a);
   Alternatives complement_of_object(const ObjectSet& a);
+  bool merge_listed(Alternatives& to, const Alternative& from);
   void spend(size_t work, const std::string& at);
 
   size_t work_ = 0;

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/json/set_algebra.h"
 
@@ -103,17 +106,14 @@ Alternatives SetAlgebra::complement_of_object(const ObjectSet& a) {
   std::vector<std::string> names;
   for (const Property& property : a.properties()) {
     names.push_back(property.name);
-    if (property.value != kAnything) {
-      ObjectSet wrong;
-      wrong.add({property.name, demands.negated(property.value), true});
-      result.push_back(alternative_of(std::move(wrong)));
-    }
-    if (property.required) {
-      ObjectSet absent;
-      absent.add({property.name, kNothing, false});
-      result.push_back(alternative_of(std::move(absent)));
-    }
+    if (property.value == kAnything && !property.required) continue;
+    // One that has to be there and be right is wrong when it is absent or wrong: if it is there, it
+    // is wrong. One that may be missing is wrong when it is there and wrong.
+    ObjectSet wrong;
+    wrong.add({property.name, demands.negated(property.value), !property.required});
+    result.push_back(alternative_of(std::move(wrong)));
   }
+  std::sort(names.begin(), names.end());
   for (const NameClass& others : a.classes) {
     if (others.value == kAnything) continue;
     const Regex names_of =

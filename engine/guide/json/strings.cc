@@ -68,6 +68,14 @@ StringSet Strings::of(Regex language) const {
   return set;
 }
 
+StringSet Strings::either(StringSet a, const StringSet& b) {
+  for (const std::string& value : *b.finite) {
+    const auto place = std::lower_bound(a.finite->begin(), a.finite->end(), value);
+    if (place == a.finite->end() || *place != value) a.finite->insert(place, value);
+  }
+  return a;
+}
+
 StringSet Strings::both(const StringSet& a, const StringSet& b) {
   if (a == b || b.is_every()) return a;
   if (a.is_every()) return b;
@@ -129,11 +137,40 @@ bool Strings::contains(const StringSet& a, std::string_view value) {
   return !a.language || pool_.matches(*a.language, value);
 }
 
+// What is left of the texts from `begin` on, before which they are equal: beginnings that several
+// have in common are written once.
+Regex Strings::tree_of(std::span<const std::string> texts, size_t begin, int32_t level) {
+  constexpr int32_t kMaxLevel = 100;  // deeper than any list of names
+  std::vector<Regex> choices;
+  if (level == kMaxLevel) {
+    for (const std::string& text : texts) {
+      choices.push_back(pool_.literal(std::string_view(text).substr(begin)));
+    }
+    return pool_.either(choices);
+  }
+  const std::string& first = texts.front();
+  const std::string& last = texts.back();
+  size_t end = begin;
+  while (end < first.size() && end < last.size() && first[end] == last[end]) ++end;
+  const Regex common = pool_.literal(std::string_view(first).substr(begin, end - begin));
+  if (texts.size() == 1) return common;
+  if (first.size() == end) {
+    choices.push_back(pool_.empty_text());
+    texts = texts.subspan(1);
+  }
+  while (!texts.empty()) {
+    const char byte = texts.front()[end];
+    const auto other = std::find_if(texts.begin(), texts.end(),
+                                    [&](const std::string& text) { return text[end] != byte; });
+    const auto count = static_cast<size_t>(other - texts.begin());
+    choices.push_back(tree_of(texts.first(count), end, level + 1));
+    texts = texts.subspan(count);
+  }
+  return pool_.concat({common, pool_.either(choices)});
+}
+
 Regex Strings::language_of(std::span<const std::string> values) {
-  std::vector<Regex> literals;
-  literals.reserve(values.size());
-  for (const std::string& value : values) literals.push_back(pool_.literal(value));
-  return pool_.either(literals);
+  return values.empty() ? pool_.nothing() : tree_of(values, 0, 0);
 }
 
 Regex Strings::language_of(const StringSet& a) {
@@ -149,10 +186,11 @@ Regex Strings::language_of(const StringSet& a) {
 
 Expr Strings::print(Grammar& grammar, const StringSet& a) {
   if (a.finite) {
-    std::vector<Expr> values;
-    values.reserve(a.finite->size());
-    for (const std::string& value : *a.finite) values.push_back(grammar.text(quoted_json(value)));
-    return values.empty() ? grammar.nothing() : grammar.either(values);
+    std::vector<std::string> texts;
+    texts.reserve(a.finite->size());
+    for (const std::string& value : *a.finite) texts.push_back(quoted_json(value));
+    std::sort(texts.begin(), texts.end());
+    return grammar.terminal(language_of(texts));
   }
   const Regex quote = pool_.literal("\"");
   if (a.language) {

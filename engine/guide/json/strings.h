@@ -34,18 +34,21 @@ class Strings {
   StringSet of(std::vector<std::string> values) const;
   StringSet of(Regex language) const;
 
+  static StringSet either(StringSet a, const StringSet& b);  // REQUIRES: both finite
   StringSet both(const StringSet& a, const StringSet& b);
   std::vector<StringSet> complement(const StringSet& a);  // their union
   bool is_empty(const StringSet& a);
   bool contains(const StringSet& a, std::string_view value);
   Regex language_of(const StringSet& a);
-  Regex language_of(std::span<const std::string> values);
+  Regex language_of(std::span<const std::string> values);  // REQUIRES: sorted
 
   Expr print(Grammar& grammar, const StringSet& a);
-  // A name of a property, with its quotes: of `names`, but none of `excluded`.
+  // A name of a property, with its quotes: of `names`, but none of `excluded`, which are sorted.
   Expr print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded);
 
  private:
+  Regex tree_of(std::span<const std::string> texts, size_t begin, int32_t level);
+
   RegexPool& pool_;
   JsonTextRegex texts_;
   std::optional<Rule> any_string_;
