@@ -9,24 +9,46 @@ namespace {
 
 constexpr char32_t kLast = 0x10FFFF;
 
+ByteSet continuation_bytes(char32_t first, char32_t last) {
+  ByteSet set;
+  for (char32_t digit = first; digit <= last; ++digit) set.set(0x80 + digit);
+  return set;
+}
+
 // Makes the expression of what follows a lead byte: `num_bytes` bytes of six bits each, whose value
-// is in one of the ranges.
+// is in one of the ranges, which are sorted.
 int32_t continuation(ExprPool& pool, std::span<const CodePointRange> ranges, int32_t num_bytes) {
   if (ranges.empty()) return ExprPool::kNothing;
   if (num_bytes == 0) return ExprPool::kEmpty;
   const int32_t shift = 6 * (num_bytes - 1);
+  const char32_t digit_size = char32_t{1} << shift;
+  const CodePointRange everything{0, digit_size - 1};
   std::vector<std::pair<ByteSet, int32_t>> branches;
   std::vector<CodePointRange> inside;
-  for (char32_t digit = 0; digit < 64; ++digit) {
-    const char32_t first = digit << shift;
-    const char32_t last = first + ((char32_t{1} << shift) - 1);
-    inside.clear();
-    for (const CodePointRange& range : ranges) {
-      if (range.last < first || range.first > last) continue;
-      inside.push_back({std::max(range.first, first) - first, std::min(range.last, last) - first});
+  char32_t next_digit = 0;  // those below are done
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    char32_t first = std::max<char32_t>(ranges[i].first / digit_size, next_digit);
+    const char32_t last = ranges[i].last / digit_size;
+    while (first <= last) {
+      const char32_t begin = first * digit_size;
+      const bool starts_whole = ranges[i].first <= begin;
+      const char32_t end_of_whole = (ranges[i].last + 1) / digit_size;  // digits below are whole
+      if (starts_whole && first < end_of_whole) {
+        branches.emplace_back(continuation_bytes(first, end_of_whole - 1),
+                              continuation(pool, std::span(&everything, 1), num_bytes - 1));
+        first = end_of_whole;
+        continue;
+      }
+      inside.clear();
+      for (size_t k = i; k < ranges.size() && ranges[k].first < begin + digit_size; ++k) {
+        inside.push_back({std::max(ranges[k].first, begin) - begin,
+                          std::min(ranges[k].last - begin, digit_size - 1)});
+      }
+      branches.emplace_back(continuation_bytes(first, first),
+                            continuation(pool, inside, num_bytes - 1));
+      ++first;
     }
-    if (inside.empty()) continue;
-    branches.emplace_back(ByteSet{}.set(0x80 + digit), continuation(pool, inside, num_bytes - 1));
+    next_digit = std::max(next_digit, first);
   }
   return pool.branches(branches);
 }

@@ -111,6 +111,20 @@ class Machine {
   // machine_masks.cc
   std::shared_ptr<const StateMask> state_mask(int32_t state, bool with_leaves);
   std::shared_ptr<const StateMask> make_state_mask(int32_t state, bool with_leaves);
+  void spread(std::vector<int32_t> tokens, StateMask& mask) const;
+
+  // machine_loops.cc
+  struct Loop {
+    int32_t body = -1;  // -1: no loop
+    int32_t after = 0;
+    int32_t min = 0;
+    int32_t max = 0;
+  };
+  Loop loop_of(int32_t state);
+  std::shared_ptr<const StateMask> loop_state_mask(int32_t state);  // null: to be walked
+  std::shared_ptr<const LoopMask> loop_mask(const Loop& loop);
+  std::shared_ptr<const LoopMask> make_loop_mask(const Loop& loop, int32_t endless);
+
   template <typename Visit>
   void walk(int32_t first, int32_t last, int32_t config, Visit visit);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);

@@ -4,34 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/guide/leave_list.h"
 #include "engine/guide/machine.h"
 
 namespace tgi::guide {
 namespace {
 
 constexpr size_t kMaxMaskBytes = size_t{32} << 20;  // of whole masks
-
-void set_bit(std::span<uint32_t> bits, int32_t id) {
-  bits[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
-}
-
-// Lists the children of the nodes by their bytes.
-void list_leaves(const TokenTrie& trie, const std::vector<int32_t>& nodes, StateMask& mask) {
-  const auto for_children = [&](auto visit) {
-    for (const int32_t node : nodes) {
-      for (int32_t child = node + 1; child < trie.end_of(node); child = trie.end_of(child))
-        visit(static_cast<size_t>(trie.byte[static_cast<size_t>(child)]), child);
-    }
-  };
-  mask.leave_begin.assign(257, 0);
-  for_children([&](size_t byte, int32_t /*child*/) { ++mask.leave_begin[byte + 1]; });
-  for (size_t byte = 0; byte < 256; ++byte) mask.leave_begin[byte + 1] += mask.leave_begin[byte];
-  mask.leave_nodes.resize(static_cast<size_t>(mask.leave_begin[256]));
-  std::vector<int32_t> fill = mask.leave_begin;
-  for_children([&](size_t byte, int32_t child) {
-    mask.leave_nodes[static_cast<size_t>(fill[byte]++)] = child;
-  });
-}
 
 }  // namespace
 
@@ -66,23 +45,29 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   mask->knows_leaves = with_leaves;
   if (alone == kDead) return mask;
   std::vector<int32_t> leaves;
+  std::vector<int32_t> tokens;
   walk(1, trie.size(), alone, [&](int32_t node, int32_t config) {
-    const std::span<const int32_t> tokens = trie.tokens_at(node);
-    if (!tokens.empty()) {
-      mask->tokens.insert(mask->tokens.end(), tokens.begin(), tokens.end());
+    const std::span<const int32_t> here = trie.tokens_at(node);
+    if (!here.empty()) {
+      tokens.insert(tokens.end(), here.begin(), here.end());
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
     }
     if (with_leaves && accepts(config) && trie.end_of(node) > node + 1) leaves.push_back(node);
   });
-  if (!leaves.empty()) list_leaves(trie, leaves, *mask);
-  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
-  if (mask->tokens.size() > num_words) {
-    mask->bits.assign(num_words, 0);
-    for (const int32_t id : mask->tokens) set_bit(mask->bits, id);
-    mask->tokens = {};
-  }
-  mask->tokens.shrink_to_fit();
+  if (!leaves.empty()) mask->leaves = list_leaves(trie, leaves, {});
+  spread(std::move(tokens), *mask);
   return mask;
+}
+
+void Machine::spread(std::vector<int32_t> tokens, StateMask& mask) const {
+  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
+  if (tokens.size() > num_words) {
+    mask.bits.assign(num_words, 0);
+    for (const int32_t id : tokens) set_bit(mask.bits, id);
+  } else {
+    mask.tokens = std::move(tokens);
+    mask.tokens.shrink_to_fit();
+  }
 }
 
 std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_leaves) {
@@ -96,7 +81,8 @@ std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_le
   std::shared_ptr<const StateMask> mask;
   if (!node.has_leaves) mask = vocabulary_.find_mask(node.digest);
   if (!suits(mask)) {
-    mask = make_state_mask(state, with_leaves);
+    mask = node.has_leaves ? nullptr : loop_state_mask(state);
+    if (mask == nullptr) mask = make_state_mask(state, with_leaves);
     if (!node.has_leaves) vocabulary_.keep_mask(node.digest, mask);
   }
   if (states_[at].mask == nullptr) num_mask_bytes_ += mask->num_bytes();
@@ -114,11 +100,17 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
   };
   for (size_t byte = 0; byte < 256; ++byte) {
-    const std::span<const int32_t> nodes = left.leaving_by(byte);
-    if (nodes.empty()) continue;
+    const auto first = static_cast<size_t>(left.leaves->begin[byte]);
+    const auto last = static_cast<size_t>(left.leaves->begin[byte + 1]);
+    if (first == last) continue;
     const int32_t config = step(after, static_cast<uint8_t>(byte));
     if (config == kDead) continue;
-    for (const int32_t node : nodes) {
+    for (size_t i = first; i < last; ++i) {
+      if (!left.leaves->rounds.empty() && (left.leaves->rounds[i] < left.min_rounds ||
+                                           left.leaves->rounds[i] > left.max_rounds)) {
+        continue;
+      }
+      const int32_t node = left.leaves->nodes[i];
       add(node, config);
       walk(node + 1, trie.end_of(node), config, add);
     }
@@ -150,7 +142,7 @@ const Machine::Mask& Machine::mask(int32_t config) {
     const int64_t rest = int64_t{state->max_rest} + stacks_[static_cast<size_t>(item.stack)].rest;
     mask.max_rest = std::max(
         mask.max_rest, static_cast<int32_t>(std::min<int64_t>(rest, ExprPool::kMaxLength)));
-    if (!state->leave_begin.empty()) add_tokens_after(item.stack, *state, mask);
+    if (state->leaves != nullptr && item.stack != kBottom) add_tokens_after(item.stack, *state, mask);
   }
   for (const SpecialStep& special : special_steps(config)) {
     set_bit(mask.bits, special.token_id);

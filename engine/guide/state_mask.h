@@ -1,11 +1,22 @@
 // What the vocabulary has to say about one state of a rule, wherever the rule is called from.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <span>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace tgi::guide {
+
+// Where a rule may be left inside a token: the children of those nodes of the trie, by their byte.
+struct LeaveList {
+  std::vector<int32_t> begin;  // 257: those of byte b are nodes[begin[b]] up to nodes[begin[b + 1]]
+  std::vector<int32_t> nodes;
+  std::vector<uint16_t> rounds;  // of a loop that were done before, or empty
+
+  size_t num_bytes() const { return 4 * (begin.size() + nodes.size()) + 2 * rounds.size(); }
+};
 
 struct StateMask {
   // The tokens whose bytes stay within the rule or end exactly where it may be left: as bits where
@@ -13,24 +24,34 @@ struct StateMask {
   std::vector<uint32_t> bits;
   std::vector<int32_t> tokens;
 
-  // Where the rule may be left inside a token: the children of those nodes of the trie, by their
-  // byte. Those of byte b: leave_nodes[leave_begin[b]] up to leave_begin[b + 1].
-  std::vector<int32_t> leave_begin;  // 257, or empty where there are none
-  std::vector<int32_t> leave_nodes;
+  bool knows_leaves = false;               // false: they were not asked for
+  std::shared_ptr<const LeaveList> leaves;  // null: none
+  // Of `leaves`, those count whose rounds are from min_rounds to max_rounds.
+  int32_t min_rounds = 0;
+  int32_t max_rounds = 0;
 
-  bool knows_leaves = false;  // false: they were not asked for
-
-  // The longest way out of the rule, in bytes, from where one of the tokens may lead.
+  // The longest way out of the rule, in bytes, from where one of the tokens may lead, at most.
   int32_t max_rest = 0;
 
-  std::span<const int32_t> leaving_by(size_t byte) const {
-    const auto begin = static_cast<size_t>(leave_begin[byte]);
-    return std::span(leave_nodes).subspan(begin, static_cast<size_t>(leave_begin[byte + 1]) - begin);
-  }
+  size_t num_bytes() const { return sizeof(StateMask) + 4 * (bits.size() + tokens.size()); }
+};
+
+// The same for all loops a{m,n}t with the same a and t, where it is always clear whether a round of a
+// goes on, the next begins, or t has begun: how many rounds each token takes.
+struct LoopMask {
+  static constexpr size_t kMaxCounted = 16;
+
+  bool is_clear = false;  // false: nothing below holds, such loops have to be walked one by one
+  std::array<std::vector<uint32_t>, kMaxCounted + 1> within;  // tokens of at most so many rounds
+  std::vector<std::pair<uint16_t, int32_t>> longer;  // (rounds, token) of those with more, sorted
+  std::vector<std::pair<uint16_t, int32_t>> after;   // ... of those that end in or after t
+  std::shared_ptr<const LeaveList> leaves;
+  int32_t max_rest_of_round = 0;
+  int32_t max_rest_after = 0;
 
   size_t num_bytes() const {
-    return sizeof(StateMask) +
-           4 * (bits.size() + tokens.size() + leave_begin.size() + leave_nodes.size());
+    return sizeof(LoopMask) + 4 * within[0].size() * within.size() +
+           8 * (longer.size() + after.size()) + (leaves != nullptr ? leaves->num_bytes() : 0);
   }
 };
 

@@ -10,7 +10,7 @@
 namespace tgi::guide {
 namespace {
 
-constexpr size_t kMaxMasksBytes = size_t{256} << 20;
+constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 
 bool is_bracketed(std::string_view name) {
   return name.size() > 2 && ((name.front() == '<' && name.back() == '>') ||
@@ -112,20 +112,41 @@ std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) con
   return best;
 }
 
-std::shared_ptr<const StateMask> Vocabulary::find_mask(const Digest& state) const {
+Vocabulary::Kept Vocabulary::find(const Digest& digest) const {
   const std::lock_guard lock(mutex_);
-  const auto found = masks_.find(state);
-  return found == masks_.end() ? nullptr : found->second;
+  const auto found = kept_.find(digest);
+  return found == kept_.end() ? Kept{} : found->second;
+}
+
+void Vocabulary::keep(const Digest& digest, const Kept& kept, size_t num_bytes) const {
+  const std::lock_guard lock(mutex_);
+  kept_bytes_ += num_bytes;
+  if (kept_bytes_ > kMaxKeptBytes) {
+    kept_.clear();
+    kept_bytes_ = num_bytes;
+  }
+  Kept& entry = kept_[digest];
+  if (kept.state != nullptr) entry.state = kept.state;
+  if (kept.loop != nullptr) entry.loop = kept.loop;
+}
+
+std::shared_ptr<const StateMask> Vocabulary::find_mask(const Digest& state) const {
+  return find(state).state;
 }
 
 void Vocabulary::keep_mask(const Digest& state, std::shared_ptr<const StateMask> mask) const {
-  const std::lock_guard lock(mutex_);
-  masks_bytes_ += mask->num_bytes();
-  if (masks_bytes_ > kMaxMasksBytes) {
-    masks_.clear();
-    masks_bytes_ = mask->num_bytes();
-  }
-  masks_.insert_or_assign(state, std::move(mask));
+  const size_t num_leaves = mask->leaves != nullptr ? mask->leaves->num_bytes() : 0;
+  const size_t num_bytes = mask->num_bytes() + num_leaves;
+  keep(state, {std::move(mask), nullptr}, num_bytes);
+}
+
+std::shared_ptr<const LoopMask> Vocabulary::find_loop(const Digest& loop) const {
+  return find(loop).loop;
+}
+
+void Vocabulary::keep_loop(const Digest& loop, std::shared_ptr<const LoopMask> mask) const {
+  const size_t num_bytes = mask->num_bytes();
+  keep(loop, {nullptr, std::move(mask)}, num_bytes);
 }
 
 }  // namespace tgi::guide

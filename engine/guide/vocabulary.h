@@ -19,6 +19,7 @@ class Tokenizer;
 
 namespace tgi::guide {
 
+struct LoopMask;
 struct StateMask;
 
 // Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
@@ -73,6 +74,8 @@ class Vocabulary {
   using Digest = std::array<uint64_t, 2>;
   std::shared_ptr<const StateMask> find_mask(const Digest& state) const;
   void keep_mask(const Digest& state, std::shared_ptr<const StateMask> mask) const;
+  std::shared_ptr<const LoopMask> find_loop(const Digest& loop) const;
+  void keep_loop(const Digest& loop, std::shared_ptr<const LoopMask> mask) const;
 
  private:
   void build_trie();
@@ -80,6 +83,12 @@ class Vocabulary {
   struct DigestHash {
     size_t operator()(const Digest& digest) const { return digest[0]; }
   };
+  struct Kept {
+    std::shared_ptr<const StateMask> state;
+    std::shared_ptr<const LoopMask> loop;
+  };
+  Kept find(const Digest& digest) const;
+  void keep(const Digest& digest, const Kept& kept, size_t num_bytes) const;
 
   std::vector<Token> tokens_;
   std::vector<int32_t> end_token_ids_;
@@ -88,9 +97,8 @@ class Vocabulary {
   size_t longest_token_ = 0;
 
   mutable std::mutex mutex_;
-  mutable std::unordered_map<Digest, std::shared_ptr<const StateMask>, DigestHash>
-      masks_;                      // under mutex_
-  mutable size_t masks_bytes_ = 0;  // under mutex_
+  mutable std::unordered_map<Digest, Kept, DigestHash> kept_;  // under mutex_
+  mutable size_t kept_bytes_ = 0;                              // under mutex_
 };
 
 }  // namespace tgi::guide
