@@ -49,17 +49,32 @@ bool holds(const Modulus& modulus, const Decimal& value) {
 }
 
 NumberAutomaton::NumberAutomaton(RegexPool& pool, const NumberSet& set) {
+  if (!explore(pool, set, kMaxStates, false)) {
+    throw Error(Code::kInvalidArgument, "multipleOf comes to more than " +
+                                            std::to_string(kMaxStates) +
+                                            " remainders and digits to tell apart");
+  }
+  drop_dead();
+}
+
+bool NumberAutomaton::is_surely_empty(RegexPool& pool, const NumberSet& set) {
+  constexpr size_t kMaxLooked = 2000;
+  return NumberAutomaton().explore(pool, set, kMaxLooked, true);
+}
+
+bool NumberAutomaton::explore(RegexPool& pool,
+                              const NumberSet& set,
+                              size_t limit,
+                              bool until_found) {
   const Dfa texts = pool.dfa(set.texts);
-  if (texts.states.empty()) return;
+  if (texts.states.empty()) return true;
   using Key = std::vector<int32_t>;  // a state of the texts, and two numbers for each modulus
   std::map<Key, int32_t> known;
   std::vector<const Key*> keys;
   const auto state_of = [&](const Key& key) {
     const auto [place, is_new] = known.emplace(key, static_cast<int32_t>(states_.size()));
     if (is_new) {
-      if (states_.size() >= kMaxStates) {
-        throw Error(Code::kInvalidArgument, "multipleOf is too large for a grammar");
-      }
+      if (states_.size() >= limit) return -1;
       states_.emplace_back();
       keys.push_back(&place->first);
     }
@@ -79,6 +94,7 @@ NumberAutomaton::NumberAutomaton(RegexPool& pool, const NumberSet& set) {
       accepts = accepts && remainders[i].accepted(set.moduli[i]);
     }
     states_[at].accepts = accepts;
+    if (accepts && until_found) return false;
     for (size_t b = 0; b < kBytes.size(); ++b) {
       const auto byte = static_cast<unsigned char>(kBytes[b]);
       const int32_t next = texts.states[static_cast<size_t>(key[0])].next[byte];
@@ -90,10 +106,12 @@ NumberAutomaton::NumberAutomaton(RegexPool& pool, const NumberSet& set) {
         remainder.read(set.moduli[i], kBytes[b]);
         next_key.insert(next_key.end(), {remainder.value, remainder.decimals});
       }
-      states_[at].next[b] = state_of(next_key);
+      const int32_t state = state_of(next_key);
+      if (state < 0) return false;
+      states_[at].next[b] = state;
     }
   }
-  drop_dead();
+  return true;
 }
 
 void NumberAutomaton::drop_dead() {

@@ -14,12 +14,12 @@ namespace tgi::guide {
 
 class NumberAutomaton {
  public:
-  static constexpr int32_t kMaxStates = 20'000;
+  static constexpr int32_t kMaxStates = 10'000;
 
   // Throws kInvalidArgument past kMaxStates. REQUIRES: neither every nor finite.
   NumberAutomaton(RegexPool& pool, const NumberSet& set);
+  static bool is_surely_empty(RegexPool& pool, const NumberSet& set);
 
-  bool is_empty() const { return states_.empty(); }
   Expr print(Grammar& grammar) const;  // one rule for each state
 
  private:
@@ -28,6 +28,9 @@ class NumberAutomaton {
     std::array<int32_t, kBytes.size()> next{};  // -1: no number begins so
     bool accepts = false;
   };
+  NumberAutomaton() = default;
+  // False when it stopped at the first number, or at the limit of states.
+  bool explore(RegexPool& pool, const NumberSet& set, size_t limit, bool until_found);
   void drop_dead();
 
   std::vector<State> states_;  // the first is the start

@@ -201,11 +201,11 @@ std::vector<NumberSet> Numbers::complement(const NumberSet& a) {
   return parts;
 }
 
-bool Numbers::is_empty(const NumberSet& a) {
+bool Numbers::is_surely_empty(const NumberSet& a) {
   if (a.every) return false;
   if (a.finite) return a.finite->empty();
   if (a.moduli.empty()) return pool_.is_empty(a.texts);
-  return NumberAutomaton(pool_, a).is_empty();
+  return NumberAutomaton::is_surely_empty(pool_, a);
 }
 
 bool Numbers::contains(const NumberSet& a, const Decimal& value) {

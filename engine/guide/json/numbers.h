@@ -47,7 +47,8 @@ class Numbers {
   static NumberSet either(NumberSet a, const NumberSet& b);  // REQUIRES: both finite
   NumberSet both(const NumberSet& a, const NumberSet& b);
   std::vector<NumberSet> complement(const NumberSet& a);  // their union
-  bool is_empty(const NumberSet& a);
+  // Says no, too, where there are too many remainders to look at.
+  bool is_surely_empty(const NumberSet& a);
   bool contains(const NumberSet& a, const Decimal& value);
 
   Expr print(Grammar& grammar, const NumberSet& a);

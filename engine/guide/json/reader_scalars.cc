@@ -117,14 +117,14 @@ void SchemaReader::limit_numbers(const SchemaPlace& schema, Alternatives& values
     const std::optional<NumberSet> multiples = numbers.multiples(value);
     if (!multiples) {
       refuse_schema(at, "multiples of " + value.text() +
-                            " cannot be enforced: but for tens it has to be at most 20000");
+                            " cannot be enforced: but for tens it has to be at most 10000");
     }
     limits = numbers.both(limits, *multiples);
   }
   Alternative* value = find_type(values, JsonType::kNumber);
   if (value == nullptr || limits.every) return;
   value->number = numbers.both(value->number, limits);
-  if (numbers.is_empty(value->number)) drop_type(values, JsonType::kNumber);
+  if (numbers.is_surely_empty(value->number)) drop_type(values, JsonType::kNumber);
 }
 
 void SchemaReader::limit_strings(const SchemaPlace& schema, Alternatives& values) {

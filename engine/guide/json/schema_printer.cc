@@ -99,7 +99,7 @@ bool SchemaPrinter::has_value(Demand demand) const {
 
 bool SchemaPrinter::has_value(const Alternative& value) const {
   SetAlgebra& algebra = reader_.algebra();
-  if (value.type == JsonType::kNumber) return !algebra.numbers.is_empty(value.number);
+  if (value.type == JsonType::kNumber) return !algebra.numbers.is_surely_empty(value.number);
   if (value.type == JsonType::kString) return !algebra.strings.is_empty(value.string);
   const ArraySet& items = value.array_set();
   const auto least = static_cast<size_t>(items.min_items);

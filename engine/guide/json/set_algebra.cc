@@ -113,7 +113,7 @@ std::optional<Alternative> SetAlgebra::both(const Alternative& a, const Alternat
       return result;
     case JsonType::kNumber:
       result.number = numbers.both(a.number, b.number);
-      if (is_proved([&] { return numbers.is_empty(result.number); })) return std::nullopt;
+      if (is_proved([&] { return numbers.is_surely_empty(result.number); })) return std::nullopt;
       return result;
     case JsonType::kString:
       result.string = strings.both(a.string, b.string);
