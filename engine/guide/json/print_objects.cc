@@ -1,8 +1,10 @@
 // Objects as rules: members in the order of the schema, then those that are no properties.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/json/schema_printer.h"
 

@@ -1,6 +1,7 @@
 // Items: by place, the rest, counts, what some have to be.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "engine/guide/json/schema_reader.h"

@@ -1,8 +1,11 @@
 // Types, constants, and the limits of numbers and strings.
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/json/formats.h"
 #include "engine/guide/json/schema_reader.h"
