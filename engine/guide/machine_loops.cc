@@ -1,7 +1,11 @@
 // Masks of counted loops: a{m,n}t for all m and n from one walk over the vocabulary, so that a
 // string of at most 100 characters does not cost a walk for each character of it.
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/leave_list.h"
 #include "engine/guide/machine.h"
@@ -52,6 +56,23 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     }
     return expr == endless;
   };
+  // What a state reached inside the loop is, found once for each.
+  enum class Place : uint8_t { kUnknown, kBetween, kInside, kElse };
+  std::vector<Place> places;
+  const auto place_of = [&](int32_t state) {
+    const auto at = static_cast<size_t>(state);
+    if (at >= places.size()) places.resize(at + 64, Place::kUnknown);
+    if (places[at] != Place::kUnknown) return places[at];
+    const int32_t expr = expr_of(state);
+    if (expr == endless) return places[at] = Place::kBetween;
+    if (!is_inside(expr)) return places[at] = Place::kElse;
+    result->max_rest_of_round = std::max(result->max_rest_of_round,
+                                         pool_.shortest(expr) - pool_.shortest(endless));
+    return places[at] = Place::kInside;
+  };
+  std::array<bool, 256> begins_round;
+  for (size_t byte = 0; byte < 256; ++byte)
+    begins_round[byte] = pool_.derive(loop.body, static_cast<uint8_t>(byte)) != ExprPool::kNothing;
   struct Step {
     int32_t state = 0;
     uint16_t rounds = 0;
@@ -60,7 +81,8 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   };
   std::vector<Step> path(vocabulary_.longest_token() + 1);
   path[0] = {state_of(endless), 0, false, false};
-  std::vector<std::pair<uint16_t, int32_t>> staying;
+  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
+  for (std::vector<uint32_t>& bits : result->within) bits.assign(num_words, 0);
   std::vector<int32_t> leaves;
   std::vector<uint16_t> leave_rounds;
   for (int32_t node = 1; node < trie.size();) {
@@ -73,15 +95,12 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     }
     Step step{next, from.rounds, false, from.after};
     if (!from.after) {
-      const int32_t expr = expr_of(next);
-      if (expr == endless) {
+      const Place place = place_of(next);
+      if (place == Place::kBetween) {
         ++step.rounds;
-      } else if (is_inside(expr)) {
+      } else if (place == Place::kInside) {
         step.inside = true;
-        result->max_rest_of_round = std::max(result->max_rest_of_round,
-                                             pool_.shortest(expr) - pool_.shortest(endless));
-      } else if (!from.inside &&
-                 pool_.derive(loop.body, trie.byte[at]) == ExprPool::kNothing) {
+      } else if (!from.inside && !begins_round[trie.byte[at]]) {
         step.after = true;
       } else {
         return result;
@@ -90,10 +109,13 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     path[trie.depth[at]] = step;
     const auto needed = static_cast<uint16_t>(step.rounds + static_cast<uint16_t>(step.inside));
     for (const int32_t id : trie.tokens_at(node)) {
-      (step.after ? result->after : staying).emplace_back(needed, id);
       if (step.after) {
-        result->max_rest_after =
-            std::max(result->max_rest_after, pool_.shortest(expr_of(next)));
+        result->after.emplace_back(needed, id);
+        result->max_rest_after = std::max(result->max_rest_after, pool_.shortest(expr_of(next)));
+      } else if (needed <= LoopMask::kMaxCounted) {
+        set_bit(result->within[needed], id);
+      } else {
+        result->longer.emplace_back(needed, id);
       }
     }
     const bool may_leave = !step.inside && states_[static_cast<size_t>(next)].accepts;
@@ -103,15 +125,11 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     }
     ++node;
   }
-  std::ranges::sort(staying);
-  size_t taken = 0;
-  std::vector<uint32_t> bits((static_cast<size_t>(vocabulary_.size()) + 31) / 32, 0);
-  for (size_t rounds = 0; rounds < result->within.size(); ++rounds) {
-    for (; taken < staying.size() && staying[taken].first <= rounds; ++taken)
-      set_bit(bits, staying[taken].second);
-    result->within[rounds] = bits;
+  std::ranges::sort(result->longer);
+  for (size_t rounds = 1; rounds < result->within.size(); ++rounds) {
+    for (size_t word = 0; word < num_words; ++word)
+      result->within[rounds][word] |= result->within[rounds - 1][word];
   }
-  result->longer.assign(staying.begin() + static_cast<std::ptrdiff_t>(taken), staying.end());
   if (!leaves.empty()) result->leaves = list_leaves(trie, leaves, leave_rounds);
   result->is_clear = true;
   return result;
@@ -122,7 +140,7 @@ std::shared_ptr<const StateMask> Machine::loop_state_mask(int32_t state) {
   if (loop.body < 0) return nullptr;
   const std::shared_ptr<const LoopMask> counted = loop_mask(loop);
   if (counted == nullptr) return nullptr;
-  const int32_t max = loop.max == kUnbounded ? INT32_MAX : loop.max;
+  const int32_t max = loop.max == kUnbounded ? std::numeric_limits<int32_t>::max() : loop.max;
   auto mask = std::make_shared<StateMask>();
   mask->knows_leaves = true;
   mask->leaves = counted->leaves;

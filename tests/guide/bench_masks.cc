@@ -14,6 +14,7 @@
 
 #include "base/files/file_source.h"
 #include "engine/guide/gbnf.h"
+#include "engine/guide/lark.h"
 #include "engine/guide/matcher.h"
 #include "engine/text/tokenizer.h"
 
@@ -31,6 +32,8 @@ std::shared_ptr<const CompiledGrammar> compile(const std::string& kind, const nl
   Grammar grammar;
   if (kind == "gbnf") {
     grammar.set_start(add_gbnf(grammar, text.get<std::string>()));
+  } else if (kind == "lark") {
+    grammar.set_start(add_lark(grammar, text.get<std::string>()));
   } else if (kind == "regex") {
     const Rule root = grammar.declare("regex");
     grammar.define(root, grammar.terminal(
