@@ -42,7 +42,8 @@ std::shared_ptr<const CompiledGrammar> compile(const std::string& kind,
                                                       RegexUse::kWhole)));
     grammar.set_start(root);
   } else if (kind == "json_schema") {
-    const auto schema = text.is_string() ? nlohmann::ordered_json::parse(text.get<std::string>()) : text;
+    const auto schema =
+        text.is_string() ? nlohmann::ordered_json::parse(text.get<std::string>()) : text;
     grammar.set_start(add_json_schema(grammar, schema));
   } else {
     throw std::runtime_error("unknown kind " + kind);
