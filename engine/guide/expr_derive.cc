@@ -1,0 +1,359 @@
+// Derivatives of expressions, and what is found by following them: whether a language has a text,
+// and how long the shortest is.
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "base/utf8.h"
+#include "engine/guide/expr_pool.h"
+
+namespace tgi::guide {
+namespace {
+
+// Where in the JSON spelling of a character an expression of kind kEscaped is: its `min`. The value
+// of the hexadecimal digits so far stands above the lowest eight bits.
+enum Phase : int32_t {
+  kPlain = 0,
+  kAfterBackslash = 1,
+  kHexDigits = 2,     // 2 to 5: so many plus two digits of \uXXXX were seen
+  kLowBackslash = 6,  // after a high surrogate, which is `max`: \ must follow
+  kLowU = 7,          // ... then u
+  kLowHexDigits = 8,  // 8 to 11: ... then four digits
+};
+
+int32_t hex_digit(uint8_t byte) {
+  if (byte >= '0' && byte <= '9') return byte - '0';
+  if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
+  if (byte >= 'A' && byte <= 'F') return byte - 'A' + 10;
+  return -1;
+}
+
+// The bytes that are still to come in this spelling, at least.
+int32_t rest_of_escape(int32_t phase) {
+  constexpr int32_t kRest[] = {0, 1, 4, 3, 2, 1, 6, 5, 4, 3, 2, 1};
+  return kRest[phase & 0xFF];
+}
+
+int32_t simple_escape(uint8_t byte) {
+  constexpr std::string_view kFrom = "\"\\/bfnrt";
+  constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
+  const size_t at = kFrom.find(static_cast<char>(byte));
+  return at == std::string_view::npos ? -1 : static_cast<uint8_t>(kTo[at]);
+}
+
+}  // namespace
+
+// Every byte that means something in an escape sequence is a class of its own.
+void ExprPool::know_escapes() {
+  if (knows_escapes_) return;
+  knows_escapes_ = true;
+  ByteSet control;
+  for (size_t byte = 0; byte < 0x20; ++byte) control.set(byte);
+  intern_set(control);
+  for (const char c : std::string_view("\"\\/bfnrtu0123456789abcdefABCDEF"))
+    intern_set(ByteSet{}.set(static_cast<uint8_t>(c)));
+  // ... and so is every byte that is written as one: those of "/" and the like are above.
+  for (const char c : std::string_view("\b\f\n\r\t"))
+    intern_set(ByteSet{}.set(static_cast<uint8_t>(c)));
+}
+
+int32_t ExprPool::escaped(int32_t a, int32_t phase, int32_t high) {
+  if (a == kNothing) return kNothing;
+  if (phase == kPlain && a == kEmpty) return kEmpty;
+  know_escapes();
+  const ExprNode& inner = node(a);
+  // One byte of UTF-8 takes one byte at least; of what an escape stands for, four bytes at most
+  // are in the spelling already.
+  const int32_t rest = phase == kPlain ? inner.min_length
+                                       : rest_of_escape(phase) + std::max(0, inner.min_length - 4);
+  return intern({.kind = ExprKind::kEscaped,
+                 .nullable = phase == kPlain && inner.nullable,
+                 .may_be_dead = phase != kPlain || inner.may_be_dead,
+                 .exact_length = phase == kPlain && inner.nullable,
+                 .is_text = phase == kPlain && inner.is_text,
+                 .a = a,
+                 .min = phase,
+                 .max = high,
+                 .min_length = rest,
+                 .depth = inner.depth + 1},
+                {});
+}
+
+// A whole \uXXXX was read. REQUIRES: high is 0 or a high surrogate before it.
+int32_t ExprPool::after_code_unit(int32_t a, int32_t unit, int32_t high) {
+  const bool is_high = unit >= 0xD800 && unit < 0xDC00;
+  const bool is_low = unit >= 0xDC00 && unit < 0xE000;
+  if (high != 0 ? !is_low : is_low) return kNothing;
+  if (is_high) return escaped(a, kLowBackslash, unit);
+  const int32_t character = high != 0 ? 0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00) : unit;
+  std::string bytes;
+  append_utf8(static_cast<char32_t>(character), bytes);
+  for (const char byte : bytes) a = derive(a, static_cast<uint8_t>(byte));
+  return escaped(a, kPlain, 0);
+}
+
+int32_t ExprPool::derive_escaped(const ExprNode& of, uint8_t byte) {
+  const ExprNode node = of;  // the pool grows
+  const int32_t phase = node.min & 0xFF;
+  const int32_t value = node.min >> 8;
+  if (phase == kPlain) {
+    if (byte == '\\') return escaped(node.a, kAfterBackslash, 0);
+    if (byte == '"' || byte < 0x20) return kNothing;
+    return escaped(derive(node.a, byte), kPlain, 0);
+  }
+  if (phase == kAfterBackslash) {
+    if (byte == 'u') return escaped(node.a, kHexDigits, 0);
+    const int32_t meant = simple_escape(byte);
+    if (meant < 0) return kNothing;
+    return escaped(derive(node.a, static_cast<uint8_t>(meant)), kPlain, 0);
+  }
+  if (phase == kLowBackslash) return byte == '\\' ? escaped(node.a, kLowU, node.max) : kNothing;
+  if (phase == kLowU) return byte == 'u' ? escaped(node.a, kLowHexDigits, node.max) : kNothing;
+  const int32_t digit = hex_digit(byte);
+  if (digit < 0) return kNothing;
+  const int32_t unit = value << 4 | digit;
+  if (rest_of_escape(phase) > 1) return escaped(node.a, (phase + 1) | unit << 8, node.max);
+  return after_code_unit(node.a, unit, node.max);
+}
+
+int32_t ExprPool::derive_concat(int32_t id, uint8_t byte) {
+  std::vector<int32_t> alternatives;
+  while (node(id).kind == ExprKind::kConcat) {
+    const int32_t head = node(id).a;
+    const int32_t tail = node(id).b;
+    const int32_t derived = derive(head, byte);
+    if (derived != kNothing) alternatives.push_back(concat(derived, tail));
+    if (!nullable(head)) return either(alternatives);
+    id = tail;
+  }
+  alternatives.push_back(derive(id, byte));
+  return either(alternatives);
+}
+
+int32_t ExprPool::derive(int32_t id, uint8_t byte) {
+  const ExprNode& node = this->node(id);
+  switch (node.kind) {
+    case ExprKind::kBytes:
+      return set(node.a)[byte] ? kEmpty : kNothing;
+    case ExprKind::kSwitch: {
+      const std::span<const int32_t> branches = parts(node);
+      for (size_t i = 0; i < branches.size(); i += 2) {
+        if (set(branches[i])[byte]) return branches[i + 1];
+      }
+      return kNothing;
+    }
+    case ExprKind::kConcat:
+      return derive_concat(id, byte);
+    case ExprKind::kEither:
+    case ExprKind::kBoth: {
+      const bool is_either = node.kind == ExprKind::kEither;
+      const std::vector<int32_t> old(parts(node).begin(), parts(node).end());
+      std::vector<int32_t> derived;
+      for (const int32_t part : old) {
+        const int32_t next = derive(part, byte);
+        if (next == kNothing && !is_either) return kNothing;
+        if (next != kNothing) derived.push_back(next);
+      }
+      return is_either ? either(derived) : both(derived);
+    }
+    case ExprKind::kComplement:
+      return complement(derive(node.a, byte));
+    case ExprKind::kRepeat: {
+      const int32_t body = node.a;
+      const int32_t min = std::max(0, node.min - 1);
+      const int32_t max = node.max == kUnbounded ? kUnbounded : node.max - 1;
+      const int32_t derived = derive(body, byte);
+      return derived == kNothing ? kNothing : concat(derived, repeat(body, min, max));
+    }
+    case ExprKind::kEscaped:
+      return derive_escaped(node, byte);
+    case ExprKind::kNothing:
+    case ExprKind::kEmpty:
+    case ExprKind::kCall:
+    case ExprKind::kToken:
+      break;
+  }
+  return kNothing;
+}
+
+// A search along derivatives, those first that promise the shortest texts. `exact`: by the length
+// of the whole text (A*), else only by what is to come, which finds some text sooner.
+struct ExprPool::Search {
+  bool too_hard = false;
+  int32_t length = kMaxLength;     // of the text found
+  std::vector<int32_t> path;       // the expressions on the way, the last is nullable
+  std::vector<int32_t> exhausted;  // when there is none: all that were seen
+};
+
+ExprPool::Search ExprPool::search(int32_t id, bool exact) {
+  struct Seen {
+    int32_t from = -1;
+    int32_t depth = 0;
+    bool done = false;
+  };
+  std::unordered_map<int32_t, Seen> seen{{id, {}}};
+  // (bound, order of arrival, expression): the order makes the search the same every time.
+  using Entry = std::tuple<int64_t, int64_t, int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  int64_t arrivals = 0;
+  const auto push = [&](int32_t expr, int32_t depth) {
+    queue.emplace((exact ? depth : 0) + static_cast<int64_t>(node(expr).min_length), arrivals++,
+                  expr);
+  };
+  push(id, 0);
+  Search result;
+  while (!queue.empty()) {
+    const int32_t expr = std::get<2>(queue.top());
+    queue.pop();
+    Seen& entry = seen[expr];
+    if (entry.done) continue;
+    entry.done = true;
+    const int32_t depth = entry.depth;
+    // What may not be dead has a text, and the search goes straight to it; only the exact length
+    // needs the whole way.
+    const bool found =
+        nullable(expr) || (!exact && !node(expr).may_be_dead) || (exact && node(expr).exact_length);
+    if (found) {
+      result.length = std::min(depth + node(expr).min_length, kMaxLength);
+      for (int32_t at = expr; at >= 0; at = seen[at].from) result.path.push_back(at);
+      std::ranges::reverse(result.path);
+      return result;
+    }
+    if (seen.size() > static_cast<size_t>(limits_.max_dfa_states)) {
+      result.too_hard = true;
+      return result;
+    }
+    for (int32_t c = 0; c < num_classes(); ++c) {
+      const int32_t next = derive(expr, representative(c));
+      if (next == kNothing) continue;
+      const auto [known, is_new] = seen.try_emplace(next, Seen{expr, depth + 1, false});
+      if (!is_new) {
+        if (!exact || known->second.done || known->second.depth <= depth + 1) continue;
+        known->second = {expr, depth + 1, false};
+      }
+      push(next, depth + 1);
+    }
+  }
+  for (const auto& [expr, entry] : seen) result.exhausted.push_back(expr);
+  return result;
+}
+
+ExprPool::Alive ExprPool::alive(int32_t id) {
+  // What a sequence, a choice or a repetition is made of is asked one by one: only intersections,
+  // complements and escapes need a search.
+  for (; node(id).kind == ExprKind::kConcat; id = node(id).b) {
+    if (!node(id).may_be_dead) return Alive::kYes;
+    if (const Alive head = alive(node(id).a); head != Alive::kYes) return head;
+  }
+  if (id == kNothing) return Alive::kNo;
+  const ExprNode& of = node(id);
+  if (!of.may_be_dead || of.nullable) return Alive::kYes;
+  if (of.kind == ExprKind::kRepeat) return alive(of.a);
+  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
+    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
+    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
+    Alive best = Alive::kNo;
+    for (size_t i = step - 1; i < all.size() && best != Alive::kYes; i += step) {
+      if (const Alive one = alive(all[i]); one != Alive::kNo) best = one;
+    }
+    return best;
+  }
+  const auto at = static_cast<size_t>(id);
+  if (at < alive_.size() && alive_[at] != Alive::kUnknown) return alive_[at];
+  const Search found = search(id, false);
+  alive_.resize(nodes_.size(), Alive::kUnknown);
+  for (const int32_t expr : found.path) alive_[static_cast<size_t>(expr)] = Alive::kYes;
+  for (const int32_t expr : found.exhausted) alive_[static_cast<size_t>(expr)] = Alive::kNo;
+  if (found.too_hard) alive_[at] = Alive::kTooHard;
+  return alive_[at];
+}
+
+int32_t ExprPool::shortest(int32_t id) {
+  int64_t before = 0;
+  for (; node(id).kind == ExprKind::kConcat && !node(id).exact_length; id = node(id).b)
+    before += shortest(node(id).a);
+  const auto with_head = [&](int64_t length) {
+    return static_cast<int32_t>(std::min<int64_t>(before + length, kMaxLength));
+  };
+  const ExprNode& of = node(id);
+  if (of.exact_length || id == kNothing) return with_head(of.min_length);
+  if (of.kind == ExprKind::kRepeat) {
+    const int64_t times = of.min;
+    return with_head(times * shortest(of.a));
+  }
+  if (of.kind == ExprKind::kEither || of.kind == ExprKind::kSwitch) {
+    const std::vector<int32_t> all(parts(of).begin(), parts(of).end());
+    const size_t step = of.kind == ExprKind::kSwitch ? 2 : 1;
+    int64_t least = kMaxLength;
+    for (size_t i = step - 1; i < all.size(); i += step)
+      least = std::min<int64_t>(least, shortest(all[i]) + static_cast<int64_t>(step) - 1);
+    return with_head(least);
+  }
+  if (const auto known = shortest_.find(id); known != shortest_.end())
+    return with_head(known->second);
+  const Search found = search(id, true);
+  for (size_t i = 0; i < found.path.size(); ++i)
+    shortest_[found.path[i]] = found.length - static_cast<int32_t>(i);
+  shortest_[id] = found.length;
+  return with_head(found.length);
+}
+
+int32_t ExprPool::import(const ExprPool& other,
+                         int32_t id,
+                         std::unordered_map<int32_t, int32_t>& known) {
+  if (id <= kAllBytes) return id;  // the same in all pools
+  if (const auto found = known.find(id); found != known.end()) return found->second;
+  // Sequences may be long: they are walked, not descended.
+  std::vector<int32_t> spine;
+  int32_t tail = id;
+  while (other.node(tail).kind == ExprKind::kConcat && !known.contains(tail)) {
+    spine.push_back(tail);
+    tail = other.node(tail).b;
+  }
+  if (!spine.empty()) {
+    int32_t result = import(other, tail, known);
+    for (; !spine.empty(); spine.pop_back()) {
+      result = concat(import(other, other.node(spine.back()).a, known), result);
+      known[spine.back()] = result;
+    }
+    return result;
+  }
+  ExprNode node = other.node(id);
+  std::vector<int32_t> parts;
+  for (size_t i = 0; i < static_cast<size_t>(node.num_parts); ++i) {
+    const int32_t part = other.parts(other.node(id))[i];
+    const bool is_set = node.kind == ExprKind::kSwitch && i % 2 == 0;
+    parts.push_back(is_set ? intern_set(other.set(part)) : import(other, part, known));
+  }
+  int32_t result = -1;
+  switch (node.kind) {
+    case ExprKind::kBytes:
+      node.a = intern_set(other.set(node.a));
+      result = intern(node, {});
+      break;
+    case ExprKind::kEither:
+      result = either(parts);
+      break;
+    case ExprKind::kBoth:
+      result = both(parts);
+      break;
+    case ExprKind::kEscaped:
+      result = escaped(import(other, node.a, known), node.min, node.max);
+      break;
+    case ExprKind::kComplement:
+    case ExprKind::kRepeat:
+      node.a = import(other, node.a, known);
+      [[fallthrough]];
+    default:
+      result = intern(node, parts);
+  }
+  return known[id] = result;
+}
+
+}  // namespace tgi::guide

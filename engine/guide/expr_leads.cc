@@ -1,0 +1,90 @@
+// What the texts of an expression may begin with, beside bytes.
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/guide/expr_pool.h"
+
+namespace tgi::guide {
+
+std::vector<ExprPool::Lead> ExprPool::leads(int32_t id) {
+  std::vector<Lead> all;
+  add_leads(id, all);
+  // What follows the same call in several ways is one way with a choice: ambiguous grammars would
+  // have more stacks with every call otherwise.
+  const auto symbol = [](const Lead& lead) { return std::pair{lead.is_token, lead.symbol}; };
+  std::ranges::stable_sort(all, {}, symbol);
+  std::vector<Lead> merged;
+  std::vector<int32_t> rests;
+  for (size_t i = 0; i < all.size(); ++i) {
+    rests.push_back(all[i].rest);
+    if (i + 1 < all.size() && symbol(all[i]) == symbol(all[i + 1])) continue;
+    merged.push_back({all[i].is_token, all[i].symbol, either(rests)});
+    rests.clear();
+  }
+  return merged;
+}
+
+void ExprPool::add_leads(int32_t id, std::vector<Lead>& out) {
+  while (node(id).has_leaves) {
+    const ExprNode node = this->node(id);
+    const size_t first = out.size();
+    const auto then = [&](int32_t rest) {
+      for (size_t i = first; i < out.size(); ++i) out[i].rest = concat(out[i].rest, rest);
+    };
+    switch (node.kind) {
+      case ExprKind::kCall:
+      case ExprKind::kToken:
+        out.push_back({node.kind == ExprKind::kToken, node.a, kEmpty});
+        return;
+      case ExprKind::kConcat:
+        add_leads(node.a, out);
+        then(node.b);
+        if (!nullable(node.a)) return;
+        id = node.b;
+        continue;
+      case ExprKind::kEither: {
+        const std::vector<int32_t> all(parts(node).begin(), parts(node).end());
+        for (const int32_t part : all) add_leads(part, out);
+        return;
+      }
+      case ExprKind::kRepeat:
+        add_leads(node.a, out);
+        if (out.size() > first) {
+          then(repeat(node.a, std::max(0, node.min - 1),
+                      node.max == kUnbounded ? kUnbounded : node.max - 1));
+        }
+        return;
+      default:
+        return;
+    }
+  }
+}
+
+bool ExprPool::begins_with_byte(int32_t id) const {
+  while (true) {
+    const ExprNode& of = node(id);
+    switch (of.kind) {
+      case ExprKind::kNothing:
+      case ExprKind::kEmpty:
+      case ExprKind::kCall:
+      case ExprKind::kToken:
+        return false;
+      case ExprKind::kConcat:
+        if (begins_with_byte(of.a)) return true;
+        if (!of.nullable && !nullable(of.a)) return false;
+        id = of.b;
+        continue;
+      case ExprKind::kEither:
+        return std::ranges::any_of(parts(of), [&](int32_t part) { return begins_with_byte(part); });
+      case ExprKind::kRepeat:
+        id = of.a;
+        continue;
+      default:
+        return true;
+    }
+  }
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,163 @@
+// The expressions behind RegexPool and CompiledGrammar: hash-consed nodes, simplified as they are
+// made, with derivatives by bytes. Beside what is regular there are two kinds of leaves that only
+// grammars have: calls of rules and special tokens; a derivative by a byte drops both.
+//
+// Not thread-safe. Ids are stable until truncate().
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/guide/regex.h"
+
+namespace tgi::guide {
+
+enum class ExprKind : uint8_t {
+  kNothing,
+  kEmpty,
+  kBytes,       // a: a set
+  kSwitch,      // parts: set, expression, set, expression...; the sets are disjoint
+  kConcat,      // a, b; a is no concatenation itself
+  kEither,      // parts, sorted
+  kBoth,        // parts, sorted
+  kComplement,  // a
+  kRepeat,      // a, min, max
+  kEscaped,     // a: texts; min, max: where in an escape sequence the JSON spelling is
+  kCall,        // a: a rule
+  kToken,       // a: a special token
+};
+
+struct ExprNode {
+  ExprKind kind = ExprKind::kNothing;
+  bool nullable = false;
+  bool may_be_dead = false;   // the language may be empty although the expression is not kNothing
+  bool exact_length = false;  // min_length is the length of a text, not only a lower bound
+  bool has_leaves = false;    // calls or special tokens
+  bool is_text = false;       // every text of the language is valid UTF-8
+  int32_t a = -1;
+  int32_t b = -1;
+  int32_t min = 0;
+  int32_t max = 0;
+  int32_t first_part = 0;
+  int32_t num_parts = 0;
+  int32_t min_length = 0;  // bytes
+  int32_t depth = 0;       // of nesting; what follows in a sequence is no deeper
+  // Of the content, the same in every pool of this process and unknown outside of it.
+  std::array<uint64_t, 2> digest{};
+};
+
+class ExprPool {
+ public:
+  explicit ExprPool(const RegexLimits& limits);
+
+  static constexpr int32_t kNothing = 0;
+  static constexpr int32_t kEmpty = 1;
+  static constexpr int32_t kAllBytes = 2;               // every byte string
+  static constexpr int32_t kMaxLength = 1'000'000'000;  // where lengths saturate
+  static constexpr int32_t kMaxDepth = 500;
+
+  int32_t bytes(const ByteSet& set);
+  int32_t branches(std::span<const std::pair<ByteSet, int32_t>> branches);  // disjoint sets
+  int32_t concat(int32_t a, int32_t b);
+  int32_t either(std::span<const int32_t> parts);
+  int32_t both(std::span<const int32_t> parts);
+  int32_t complement(int32_t a);
+  int32_t repeat(int32_t a, int32_t min, int32_t max);
+  int32_t escaped(int32_t a, int32_t phase, int32_t high);
+  int32_t call(int32_t rule, bool nullable, int32_t min_length);
+  int32_t special_token(int32_t token);
+  int32_t mark_text(int32_t a);  // the caller knows that it is
+  // All texts of UTF-8, so that an intersection with it can be seen to change nothing.
+  void set_any_text(int32_t a) { any_text_ = a; }
+
+  const ExprNode& node(int32_t id) const { return nodes_[static_cast<size_t>(id)]; }
+  std::span<const int32_t> parts(const ExprNode& node) const {
+    return std::span(parts_).subspan(static_cast<size_t>(node.first_part),
+                                     static_cast<size_t>(node.num_parts));
+  }
+  const ByteSet& set(int32_t id) const { return sets_[static_cast<size_t>(id)]; }
+  bool nullable(int32_t id) const { return node(id).nullable; }
+
+  // The texts t for which byte + t is in the language.
+  int32_t derive(int32_t id, uint8_t byte);
+
+  // The calls and special tokens that a text of the language may begin with, and what follows each.
+  struct Lead {
+    bool is_token = false;
+    int32_t symbol = 0;  // a rule or a token
+    int32_t rest = 0;
+  };
+  std::vector<Lead> leads(int32_t id);
+  // Whether a text may begin with a byte outside of all calls.
+  bool begins_with_byte(int32_t id) const;
+
+  // Bytes of one class have equal derivatives in all expressions of the pool.
+  int32_t num_classes() const { return static_cast<int32_t>(representatives_.size()); }
+  int32_t class_of(uint8_t byte) const { return class_of_[byte]; }
+  uint8_t representative(int32_t byte_class) const {
+    return representatives_[static_cast<size_t>(byte_class)];
+  }
+
+  enum class Alive : uint8_t { kUnknown, kYes, kNo, kTooHard };
+  // Whether the language has a text. kTooHard after max_dfa_states derivatives without an answer.
+  Alive alive(int32_t id);
+
+  // The length of the shortest text; kMaxLength when there is none or it is too hard.
+  int32_t shortest(int32_t id);
+
+  // A copy of an expression of another pool; `rules` and tokens keep their numbers.
+  int32_t import(const ExprPool& other, int32_t id, std::unordered_map<int32_t, int32_t>& known);
+
+  struct Mark {
+    size_t num_nodes = 0;
+    size_t num_parts = 0;
+  };
+  Mark mark() const { return {nodes_.size(), parts_.size()}; }
+  void truncate(const Mark& mark);  // forgets all that was made since
+
+  size_t size() const { return nodes_.size() + parts_.size(); }
+  int32_t max_dfa_states() const { return limits_.max_dfa_states; }
+  // From now on a full pool gives kNothing instead of an error: for derivatives while matching.
+  void set_limit(int32_t max_nodes, bool throws);
+
+ private:
+  int32_t intern(ExprNode node, std::span<const int32_t> parts);
+  int32_t intern_set(const ByteSet& set);
+  void rehash();
+  bool same(const ExprNode& a, const ExprNode& b, std::span<const int32_t> parts) const;
+  void flatten(ExprKind kind, std::span<const int32_t> parts, std::vector<int32_t>& out) const;
+  void merge_sets(std::vector<int32_t>& parts, bool unite);
+  void merge_repetitions(std::vector<int32_t>& parts);
+  void add_leads(int32_t id, std::vector<Lead>& out);
+  int32_t derive_concat(int32_t id, uint8_t byte);
+  int32_t derive_escaped(const ExprNode& node, uint8_t byte);
+  int32_t after_code_unit(int32_t a, int32_t unit, int32_t high);
+  void know_escapes();
+  void refine_classes(const ByteSet& set);
+
+  struct Search;
+  Search search(int32_t id, bool exact);
+
+  RegexLimits limits_;
+  bool throws_when_full_ = true;
+  bool knows_escapes_ = false;
+  int32_t any_text_ = -1;
+  std::vector<ExprNode> nodes_;
+  std::vector<int32_t> parts_;
+  std::vector<int32_t> slots_;  // open addressing by digest; -1: free
+  std::vector<ByteSet> sets_;
+  std::unordered_map<ByteSet, int32_t> set_ids_;
+  std::array<uint8_t, 256> class_of_{};
+  std::vector<uint8_t> representatives_;
+  std::vector<Alive> alive_;  // by node; may be shorter
+  std::unordered_map<int32_t, int32_t> shortest_;
+};
+
+}  // namespace tgi::guide

@@ -1,0 +1,95 @@
+#include "engine/guide/grammar.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tgi::guide {
+
+Expr Grammar::add(const Node& node) {
+  if (nodes_.size() + parts_.size() >= static_cast<size_t>(kMaxNodes)) {
+    throw Error(Code::kInvalidArgument, "the grammar is too large: more than " +
+                                            std::to_string(kMaxNodes) + " nodes; make it smaller");
+  }
+  nodes_.push_back(node);
+  return {static_cast<int32_t>(nodes_.size()) - 1};
+}
+
+Expr Grammar::add_parts(Kind kind, std::span<const Expr> parts) {
+  Node node{.kind = kind};
+  node.first_part = static_cast<int32_t>(parts_.size());
+  node.num_parts = static_cast<int32_t>(parts.size());
+  for (const Expr part : parts) parts_.push_back(part.id);
+  return add(node);
+}
+
+Expr Grammar::empty_text() {
+  return terminal(regex_.empty_text());
+}
+
+Expr Grammar::nothing() {
+  return terminal(regex_.nothing());
+}
+
+Expr Grammar::text(std::string_view literal) {
+  return terminal(regex_.literal(literal));
+}
+
+Expr Grammar::terminal(Regex language) {
+  return add({.kind = Kind::kTerminal, .terminal = language});
+}
+
+Expr Grammar::call(Rule rule) {
+  TGI_CHECK(rule.id >= 0 && static_cast<size_t>(rule.id) < rules_.size());
+  return add({.kind = Kind::kCall, .rule = rule.id});
+}
+
+Expr Grammar::special_token(std::string_view name) {
+  const auto found = std::ranges::find(token_names_, name);
+  const auto id = static_cast<int32_t>(found - token_names_.begin());
+  if (found == token_names_.end()) token_names_.emplace_back(name);
+  return add({.kind = Kind::kSpecialToken, .token_name = id});
+}
+
+Expr Grammar::sequence(std::span<const Expr> parts) {
+  if (parts.empty()) return empty_text();
+  return parts.size() == 1 ? parts[0] : add_parts(Kind::kSequence, parts);
+}
+
+Expr Grammar::sequence(std::initializer_list<Expr> parts) {
+  return sequence(std::span(parts.begin(), parts.size()));
+}
+
+Expr Grammar::either(std::span<const Expr> parts) {
+  if (parts.empty()) return nothing();
+  return parts.size() == 1 ? parts[0] : add_parts(Kind::kEither, parts);
+}
+
+Expr Grammar::either(std::initializer_list<Expr> parts) {
+  return either(std::span(parts.begin(), parts.size()));
+}
+
+Expr Grammar::repeat(Expr part, int32_t min, int32_t max) {
+  TGI_CHECK(min >= 0 && (max == kUnbounded || max >= min));
+  Node node{.kind = Kind::kRepeat, .min = min, .max = max};
+  node.first_part = static_cast<int32_t>(parts_.size());
+  node.num_parts = 1;
+  parts_.push_back(part.id);
+  return add(node);
+}
+
+Rule Grammar::declare(std::string_view name) {
+  rules_.push_back({.name = std::string(name)});
+  return {static_cast<int32_t>(rules_.size()) - 1};
+}
+
+void Grammar::define(Rule rule, Expr body) {
+  RuleEntry& entry = rules_.at(static_cast<size_t>(rule.id));
+  TGI_CHECK(entry.body < 0);
+  entry.body = body.id;
+}
+
+}  // namespace tgi::guide

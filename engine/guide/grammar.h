@@ -1,0 +1,94 @@
+// A context-free grammar over bytes and special tokens: what the readers of JSON Schema, regular
+// expressions, GBNF and Lark make, and what compile_grammar() makes an automaton from.
+//
+//   Grammar grammar;
+//   const Rule value = grammar.declare("value");       // may be used before it is defined
+//   grammar.define(value, grammar.either({...}));
+//   grammar.set_start(value);
+//
+// Expressions are trees of terminals (regular languages of grammar.regex()), sequences, choices,
+// repetitions and calls of rules. Nothing is greedy: a text belongs to the language when some
+// derivation gives it. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/guide/regex.h"
+
+namespace tgi::guide {
+
+struct Rule {
+  int32_t id = 0;
+  friend bool operator==(Rule, Rule) = default;
+};
+
+struct Expr {
+  int32_t id = 0;
+};
+
+class Grammar {
+ public:
+  explicit Grammar(const RegexLimits& limits = {}) : regex_(limits) {}
+
+  RegexPool& regex() { return regex_; }
+
+  // All of them throw kInvalidArgument when the grammar passes kMaxNodes.
+  Expr empty_text();
+  Expr nothing();  // cannot be written: choices that hold it lose it
+  Expr text(std::string_view literal);
+  Expr terminal(Regex language);
+  Expr call(Rule rule);
+  Expr special_token(std::string_view name);  // as the vocabulary spells it: "<|tool_call|>"
+  Expr sequence(std::span<const Expr> parts);
+  Expr sequence(std::initializer_list<Expr> parts);
+  Expr either(std::span<const Expr> parts);
+  Expr either(std::initializer_list<Expr> parts);
+  Expr optional(Expr part) { return repeat(part, 0, 1); }
+  Expr repeat(Expr part, int32_t min, int32_t max);  // max: kUnbounded, or >= min
+
+  Rule declare(std::string_view name);  // for people: in errors
+  void define(Rule rule, Expr body);    // REQUIRES: not defined yet
+  void set_start(Rule rule) { start_ = rule; }
+
+  static constexpr int32_t kMaxNodes = 2'000'000;
+
+  // For the compiler of grammars.
+  enum class Kind : uint8_t { kTerminal, kSpecialToken, kCall, kSequence, kEither, kRepeat };
+  struct Node {
+    Kind kind = Kind::kTerminal;
+    Regex terminal{};
+    int32_t rule = -1;
+    int32_t min = 0;
+    int32_t max = 0;
+    int32_t first_part = 0;  // in parts()
+    int32_t num_parts = 0;
+    int32_t token_name = -1;  // in token_names()
+  };
+  struct RuleEntry {
+    std::string name;
+    int32_t body = -1;  // a node; -1: declared and not defined
+  };
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<int32_t>& parts() const { return parts_; }
+  const std::vector<RuleEntry>& rules() const { return rules_; }
+  const std::vector<std::string>& token_names() const { return token_names_; }
+  Rule start() const { return start_; }
+
+ private:
+  Expr add(const Node& node);
+  Expr add_parts(Kind kind, std::span<const Expr> parts);
+
+  RegexPool regex_;
+  std::vector<Node> nodes_;
+  std::vector<int32_t> parts_;
+  std::vector<RuleEntry> rules_;
+  std::vector<std::string> token_names_;
+  Rule start_{-1};
+};
+
+}  // namespace tgi::guide

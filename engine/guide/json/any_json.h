@@ -1,0 +1,45 @@
+// Any JSON value, and the marks between values with the white space that is allowed around them.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "engine/guide/grammar.h"
+#include "engine/guide/json_schema.h"
+
+namespace tgi::guide {
+
+// Not thread-safe; belongs to one grammar.
+class AnyJson {
+ public:
+  AnyJson(Grammar& grammar, const JsonSchemaOptions& options);
+
+  Expr space() const { return space_; }
+  Expr comma() const { return comma_; }  // with the space around it
+  Expr colon() const { return colon_; }
+
+  // What begins with '[' or '{', in them the first part and the others with their commas.
+  Expr in_brackets(Expr body) { return between("[", body, "]"); }
+  Expr in_braces(Expr body) { return between("{", body, "}"); }
+  // The body of any number of parts.
+  Expr list_of(Expr part);
+
+  Expr value();
+  Expr array();
+  Expr object();
+
+ private:
+  Expr between(const char* open, Expr body, const char* close);
+  void define_rules();
+
+  Grammar& grammar_;
+  Expr space_;
+  Expr comma_;
+  Expr colon_;
+  bool is_defined_ = false;
+  Rule value_;
+  Rule array_;
+  Rule object_;
+};
+
+}  // namespace tgi::guide

@@ -1,0 +1,109 @@
+#include "engine/guide/json/json_text_regex.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace tgi::guide {
+namespace {
+
+constexpr unsigned char kFirstPlain = 0x20;
+
+constexpr std::array<std::pair<char, char>, 7> kShortEscapes = {
+    {{'"', '"'}, {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}}};
+
+char short_escape(unsigned char byte) {
+  for (const auto& [character, letter] : kShortEscapes) {
+    if (static_cast<unsigned char>(character) == byte) return letter;
+  }
+  return 0;
+}
+
+bool is_escaped(unsigned char byte) {
+  return byte < kFirstPlain || byte == '"' || byte == '\\';
+}
+
+ByteSet byte_range(unsigned first, unsigned last) {
+  ByteSet set;
+  for (unsigned byte = first; byte <= last; ++byte) set.set(byte);
+  return set;
+}
+
+}  // namespace
+
+std::string quoted_json(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (!is_escaped(byte)) {
+      result += c;
+    } else if (const char letter = short_escape(byte); letter != 0) {
+      result += '\\';
+      result += letter;
+    } else {
+      result += "\\u00";
+      result += kHex[byte >> 4];
+      result += kHex[byte & 15];
+    }
+  }
+  return result + '"';
+}
+
+JsonTextRegex::JsonTextRegex(RegexPool& pool) : pool_(pool) {
+  const CodePointRange plain_ranges[] = {
+      {kFirstPlain, '!'}, {'#', '['}, {']', 0xD7FF}, {0xE000, 0x10FFFF}};
+  const CodePointRange special_ranges[] = {{0, kFirstPlain - 1}, {'"', '"'}, {'\\', '\\'}};
+  const Regex plain = pool_.code_points(plain_ranges);
+  needs_escape_ =
+      pool_.concat({pool_.any_text(), pool_.code_points(special_ranges), pool_.any_text()});
+
+  std::vector<Regex> canonical = {plain};
+  for (unsigned byte = 0; byte < 0x80; ++byte) {
+    if (is_escaped(static_cast<unsigned char>(byte))) {
+      canonical.push_back(escapes_of(static_cast<unsigned char>(byte)));
+    }
+  }
+  canonical_text_ = pool_.repeat(pool_.either(canonical), 0, kUnbounded);
+
+  ByteSet letters;
+  for (const char c : std::string_view("\"\\/bfnrt")) letters.set(static_cast<unsigned char>(c));
+  const ByteSet digits = byte_range('0', '9');
+  const ByteSet hex = digits | byte_range('a', 'f') | byte_range('A', 'F');
+  ByteSet d;
+  d.set('d').set('D');
+  const ByteSet low_half = byte_range('0', '7');
+  const ByteSet high_surrogate = byte_range('8', '9') | byte_range('a', 'b') | byte_range('A', 'B');
+  const ByteSet low_surrogate = byte_range('c', 'f') | byte_range('C', 'F');
+  const auto b = [&](const ByteSet& set) { return pool_.bytes(set); };
+  const Regex two = pool_.concat({b(hex), b(hex)});
+  const Regex unit = pool_.either(
+      {pool_.concat({b(hex & ~d), b(hex), two}), pool_.concat({b(d), b(low_half), two})});
+  const Regex pair = pool_.concat(
+      {b(d), b(high_surrogate), two, pool_.literal("\\u"), b(d), b(low_surrogate), two});
+  const Regex escape = pool_.concat(
+      {pool_.literal("\\"),
+       pool_.either({b(letters), pool_.concat({pool_.literal("u"), pool_.either({unit, pair})})})});
+  any_character_ = pool_.either({plain, escape});
+}
+
+Regex JsonTextRegex::escapes_of(unsigned char byte) {
+  constexpr std::string_view kLower = "0123456789abcdef";
+  constexpr std::string_view kUpper = "0123456789ABCDEF";
+  std::vector<Regex> forms;
+  if (const char letter = short_escape(byte); letter != 0) {
+    forms.push_back(pool_.literal(std::string("\\") + letter));
+  }
+  for (const std::string_view hex : {kLower, kUpper}) {
+    forms.push_back(pool_.literal(std::string("\\u00") + hex[byte >> 4] + hex[byte & 15]));
+  }
+  return pool_.either(forms);
+}
+
+Regex JsonTextRegex::canonical(Regex language) {
+  if (language == pool_.any_text()) return canonical_text_;
+  if (pool_.is_empty(pool_.both(language, needs_escape_))) return language;
+  return pool_.both(pool_.json_escaped(language), canonical_text_);
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,39 @@
+// The texts that JSON writes a string with, as regular languages.
+//
+// Canonical texts escape what has to be escaped and nothing else: quotes, backslashes and control
+// characters, by the short escape where there is one or as \uXXXX. They are what is written for
+// strings that a pattern, a length or a list describes, and for the names of properties.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/guide/regex.h"
+
+namespace tgi::guide {
+
+// With quotes, canonical, with the short escapes. REQUIRES: valid UTF-8.
+std::string quoted_json(std::string_view text);
+
+// Not thread-safe; belongs to one pool.
+class JsonTextRegex {
+ public:
+  explicit JsonTextRegex(RegexPool& pool);
+
+  // One character of a string, in all writings that RFC 8259 knows (pairs of surrogates, no
+  // halves).
+  Regex any_character() const { return any_character_; }
+
+  // The canonical texts, without quotes, of the strings of a language.
+  Regex canonical(Regex language);
+
+ private:
+  Regex escapes_of(unsigned char byte);  // nothing for a byte that needs none
+
+  RegexPool& pool_;
+  Regex any_character_;
+  Regex canonical_text_;
+  Regex needs_escape_;  // texts with a character that does
+};
+
+}  // namespace tgi::guide

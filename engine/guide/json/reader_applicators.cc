@@ -1,0 +1,236 @@
+// Schemas beside each other, chosen between, negated, or on conditions.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/guide/json/schema_reader.h"
+
+namespace tgi::guide {
+namespace {
+
+bool has_evaluated(const Alternatives& values) {
+  return std::any_of(values.begin(), values.end(), [](const Alternative& value) {
+    const ArraySet& array = value.array_set();
+    const ObjectSet& object = value.object_set();
+    return array.all_evaluated || array.num_evaluated > 0 || !array.evaluated_kinds.empty() ||
+           object.all_evaluated || !object.evaluated_names.empty() || object.evaluated_patterns;
+  });
+}
+
+const OrderedJson& expect_list(const OrderedJson& list, const std::string& at) {
+  if (!list.is_array() || list.empty()) {
+    reject_schema(at, "expected an array of schemas, got " +
+                          (list.is_array() ? std::string("an empty one") : described_json(list)));
+  }
+  return list;
+}
+
+}  // namespace
+
+void SchemaReader::apply_references(const SchemaPlace& schema, Alternatives& values) {
+  for (const char* keyword : {"$ref", "$dynamicRef"}) {
+    const OrderedJson* reference = member(schema, keyword);
+    if (reference == nullptr) continue;
+    const std::string at = schema.path + "/" + keyword;
+    if (!reference->is_string()) {
+      reject_schema(at, "expected a string, got " + described_json(*reference));
+    }
+    const SchemaPlace& target =
+        document_.resolve(schema, reference->get<std::string>(), keyword[1] == 'd', at);
+    const Demand demand = demands_.schema(target);
+    if (demand == kAnything) continue;
+    values = demand == kNothing
+                 ? Alternatives()
+                 : algebra_.both(values, literal(demands_.literals(demand).front()), at);
+  }
+}
+
+void SchemaReader::apply_all(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* list = member(schema, "allOf");
+  if (list == nullptr) return;
+  const std::string at = schema.path + "/allOf";
+  expect_list(*list, at);
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string path = at + "/" + std::to_string(i);
+    values = algebra_.both(values, alternatives_of((*list)[i], path), path);
+  }
+}
+
+void SchemaReader::apply_any(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* list = member(schema, "anyOf");
+  if (list == nullptr) return;
+  const std::string at = schema.path + "/anyOf";
+  expect_list(*list, at);
+  Alternatives result;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Alternatives& branch = alternatives_of((*list)[i], at + "/" + std::to_string(i));
+    // Several branches together have seen more members and items than each of them.
+    Alternatives more = algebra_.both(values, branch, at);
+    if (document_.uses_unevaluated() && has_evaluated(branch)) {
+      algebra_.add(more, algebra_.both(result, branch, at), at);
+    }
+    algebra_.add(result, more, at);
+  }
+  values = std::move(result);
+}
+
+void SchemaReader::apply_one(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* list = member(schema, "oneOf");
+  if (list == nullptr) return;
+  const std::string at = schema.path + "/oneOf";
+  expect_list(*list, at);
+  std::vector<Alternatives> branches;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string path = at + "/" + std::to_string(i);
+    branches.push_back(algebra_.both(values, alternatives_of((*list)[i], path), path));
+  }
+  Alternatives result;
+  for (size_t i = 0; i < branches.size(); ++i) {
+    Alternatives only = branches[i];
+    for (size_t j = 0; j < branches.size() && !only.empty(); ++j) {
+      if (j == i || algebra_.are_surely_disjoint(only, branches[j])) continue;
+      const std::string path = at + "/" + std::to_string(j);
+      only = algebra_.both(only, complement_of(alternatives_of((*list)[j], path), path), at);
+    }
+    algebra_.add(result, only, at);
+  }
+  values = std::move(result);
+}
+
+void SchemaReader::apply_not(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* json = member(schema, "not");
+  if (json == nullptr) return;
+  const std::string at = schema.path + "/not";
+  values = algebra_.both(values, complement_of(alternatives_of(*json, at), at), at);
+}
+
+void SchemaReader::apply_condition(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* json = member(schema, "if");
+  const OrderedJson* then = member(schema, "then");
+  const OrderedJson* otherwise = member(schema, "else");
+  if (json == nullptr) return;
+  const std::string at = schema.path + "/if";
+  if (then == nullptr && otherwise == nullptr && !document_.uses_unevaluated()) return;
+  const Alternatives& condition = alternatives_of(*json, at);
+  Alternatives holds = algebra_.both(values, condition, at);
+  Alternatives fails = algebra_.both(values, complement_of(condition, at), at);
+  if (then != nullptr) {
+    const std::string path = schema.path + "/then";
+    holds = algebra_.both(holds, alternatives_of(*then, path), path);
+  }
+  if (otherwise != nullptr) {
+    const std::string path = schema.path + "/else";
+    fails = algebra_.both(fails, alternatives_of(*otherwise, path), path);
+  }
+  algebra_.add(holds, fails, at);
+  values = std::move(holds);
+}
+
+// Objects with the member satisfy `then`.
+void SchemaReader::depend_on(const std::string& name,
+                             const Alternatives& then,
+                             const std::string& at,
+                             Alternatives& values) {
+  ObjectSet with;
+  with.add({name, kAnything, true});
+  ObjectSet without;
+  without.add({name, kNothing, false});
+  Alternatives objects;
+  Alternatives result;
+  for (const Alternative& value : values) {
+    (value.type == JsonType::kObject ? objects : result).push_back(value);
+  }
+  algebra_.add(result, algebra_.both(objects, {alternative_of(without)}, at), at);
+  const Alternatives present = algebra_.both(objects, {alternative_of(with)}, at);
+  algebra_.add(result, algebra_.both(present, then, at), at);
+  values = std::move(result);
+}
+
+void SchemaReader::apply_dependencies(const SchemaPlace& schema, Alternatives& values) {
+  for (const char* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+    const OrderedJson* dependencies = member(schema, keyword);
+    if (dependencies == nullptr) continue;
+    const std::string at = schema.path + "/" + keyword;
+    if (!dependencies->is_object()) {
+      reject_schema(at, "expected an object, got " + described_json(*dependencies));
+    }
+    for (auto entry = dependencies->begin(); entry != dependencies->end(); ++entry) {
+      const std::string path = path_step(at, entry.key());
+      if (!entry.value().is_array()) {
+        if (keyword == std::string("dependentRequired")) {
+          reject_schema(path, "expected an array of names, got " + described_json(entry.value()));
+        }
+        depend_on(entry.key(), alternatives_of(entry.value(), path), path, values);
+        continue;
+      }
+      ObjectSet set;
+      for (const OrderedJson& name : entry.value()) {
+        if (!name.is_string()) reject_schema(path, "expected names, got " + described_json(name));
+        const std::string text = name.get<std::string>();
+        if (set.find(text) == nullptr) set.add({text, kAnything, true});
+      }
+      if (!set.properties().empty()) {
+        depend_on(entry.key(), {alternative_of(std::move(set))}, path, values);
+      }
+    }
+  }
+}
+
+void SchemaReader::evaluate_rest(Demand demand, Alternative& value) {
+  if (value.object_set().all_evaluated) return;
+  ObjectSet set = value.object_set();
+  for (size_t i = 0; i < set.properties().size(); ++i) {
+    Property& property = set.property(i);
+    const bool is_evaluated =
+        set.evaluated_names.count(property.name) > 0 ||
+        (set.evaluated_patterns && pool_.matches(*set.evaluated_patterns, property.name));
+    if (!is_evaluated) property.value = demands_.both(property.value, demand);
+  }
+  std::vector<NameClass> classes;
+  for (const NameClass& names : algebra_.classes_of(set)) {
+    Regex others = names.names;
+    if (set.evaluated_patterns) {
+      const Regex inside = pool_.both(names.names, *set.evaluated_patterns);
+      others = pool_.without(names.names, *set.evaluated_patterns);
+      if (!pool_.is_empty(inside)) classes.push_back({inside, names.value});
+      if (pool_.is_empty(others)) continue;
+    }
+    classes.push_back({others, demands_.both(names.value, demand)});
+  }
+  set.classes = std::move(classes);
+  set.all_evaluated = true;
+  value = alternative_of(std::move(set));
+}
+
+void SchemaReader::evaluate_items(Demand demand, Alternative& value) {
+  if (value.array_set().all_evaluated) return;
+  ArraySet set = value.array_set();
+  std::vector<Demand> kinds = set.evaluated_kinds;
+  kinds.push_back(demand);
+  const Demand item = demands_.any_of(std::move(kinds));
+  while (set.prefix.size() < set.num_evaluated) set.prefix.push_back(set.rest);
+  for (size_t i = set.num_evaluated; i < set.prefix.size(); ++i) {
+    set.prefix[i] = demands_.both(set.prefix[i], item);
+  }
+  set.rest = demands_.both(set.rest, item);
+  set.all_evaluated = true;
+  value = alternative_of(std::move(set));
+}
+
+void SchemaReader::apply_unevaluated(const SchemaPlace& schema, Alternatives& values) {
+  const OrderedJson* members = member(schema, "unevaluatedProperties");
+  const OrderedJson* items = member(schema, "unevaluatedItems");
+  if (members == nullptr && items == nullptr) return;
+  for (Alternative& value : values) {
+    if (members != nullptr && value.type == JsonType::kObject) {
+      evaluate_rest(subschema(*members, schema.path + "/unevaluatedProperties"), value);
+    }
+    if (items != nullptr && value.type == JsonType::kArray) {
+      evaluate_items(subschema(*items, schema.path + "/unevaluatedItems"), value);
+    }
+  }
+  SetAlgebra::drop_impossible(values);
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,29 @@
+// How the reader of JSON Schema says no: always with the place in the schema, as a JSON pointer.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace tgi::guide {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// What a grammar can't enforce. `at`: "#/properties/age/not".
+[[noreturn]] void refuse_schema(std::string_view at, const std::string& why);
+
+// What is no schema, or can't be satisfied.
+[[noreturn]] void reject_schema(std::string_view at, const std::string& why);
+
+// The same error with the place in the schema, if it does not say it yet.
+Error with_place(const Error& error, std::string_view at);
+
+// "an object", "the number 3", for messages.
+std::string described_json(const OrderedJson& value);
+
+// `path` with one more step, escaped as RFC 6901 has it.
+std::string path_step(std::string_view path, std::string_view step);
+
+}  // namespace tgi::guide

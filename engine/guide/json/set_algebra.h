@@ -1,0 +1,56 @@
+// "And" and "not" of alternatives.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/guide/json/value_sets.h"
+
+namespace tgi::guide {
+
+// Not thread-safe; belongs to one schema.
+class SetAlgebra {
+ public:
+  SetAlgebra(RegexPool& regexes, Demands& demand_table)
+      : pool(regexes), demands(demand_table), numbers(regexes), strings(regexes) {}
+
+  RegexPool& pool;
+  Demands& demands;
+  Numbers numbers;
+  Strings strings;
+  // True only where nothing satisfies the demand; says no when that is hard to tell.
+  std::function<bool(Demand)> is_surely_empty;
+
+  // The values of both unions. Throws kInvalidArgument, with `at`, when they are too many.
+  Alternatives both(const Alternatives& a, const Alternatives& b, const std::string& at);
+  // The values of none of the union. Throws kUnsupported for what has no complement here.
+  Alternatives complement(const Alternatives& a, const std::string& at);
+  // Takes out what obviously has no value: "and" does it only for what it puts together.
+  static void drop_impossible(Alternatives& values);
+  // Adds what is not there yet.
+  void add(Alternatives& to, const Alternatives& from, const std::string& at);
+  bool are_surely_disjoint(const Alternatives& a, const Alternatives& b);
+
+  // What a name that is no property of the set may have as its value.
+  Demand value_of_other(const ObjectSet& set, const std::string& name);
+  // All names, where the set does not tell them apart.
+  std::vector<NameClass> classes_of(const ObjectSet& set);
+
+ private:
+  std::optional<Alternative> both(const Alternative& a, const Alternative& b);
+  std::optional<Alternative> both_arrays(const ArraySet& a, const ArraySet& b);
+  std::optional<Alternative> both_objects(const ObjectSet& a, const ObjectSet& b);
+  void intersect_classes(const ObjectSet& a, const ObjectSet& b, ObjectSet& result);
+  bool are_surely_disjoint(const Alternative& a, const Alternative& b);
+  Alternatives complement(const Alternative& a);  // within its type
+  Alternatives complement_of_array(const ArraySet& a);
+  Alternatives complement_of_object(const ObjectSet& a);
+  bool merge_listed(Alternatives& to, const Alternative& from);
+  void spend(size_t work, const std::string& at);
+
+  size_t work_ = 0;
+};
+
+}  // namespace tgi::guide

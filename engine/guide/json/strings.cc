@@ -1,0 +1,221 @@
+#include "engine/guide/json/strings.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace tgi::guide {
+namespace {
+
+constexpr int64_t kBlock = 128;
+
+int32_t repetitions(int64_t count) {
+  if (count > std::numeric_limits<int32_t>::max()) {
+    throw Error(Code::kInvalidArgument, "a length of " + std::to_string(count) + " is too large");
+  }
+  return static_cast<int32_t>(count);
+}
+
+Rule block_of(Grammar& grammar, Expr unit) {
+  const Rule block = grammar.declare("block");
+  grammar.define(block, grammar.repeat(unit, kBlock, kBlock));
+  return block;
+}
+
+Expr exactly(Grammar& grammar, Expr unit, int64_t count) {
+  if (count <= kBlock) return grammar.repeat(unit, repetitions(count), repetitions(count));
+  const Expr block = grammar.call(block_of(grammar, unit));
+  const auto rest = repetitions(count % kBlock);
+  return grammar.sequence(
+      {exactly(grammar, block, count / kBlock), grammar.repeat(unit, rest, rest)});
+}
+
+Expr at_most(Grammar& grammar, Expr unit, int64_t count) {
+  if (count <= kBlock) return grammar.repeat(unit, 0, repetitions(count));
+  const Expr block = grammar.call(block_of(grammar, unit));
+  const int64_t blocks = count / kBlock;
+  // Whole blocks and a part of one: every number of units in one way.
+  return grammar.either(
+      {grammar.sequence({at_most(grammar, block, blocks - 1), grammar.repeat(unit, 0, kBlock - 1)}),
+       grammar.sequence({exactly(grammar, block, blocks),
+                         grammar.repeat(unit, 0, repetitions(count % kBlock))})});
+}
+
+}  // namespace
+
+Expr repeat_in_blocks(Grammar& grammar, Expr unit, int64_t min, int64_t max) {
+  if (max == kUnbounded) {
+    return grammar.sequence({exactly(grammar, unit, min), grammar.repeat(unit, 0, kUnbounded)});
+  }
+  return grammar.sequence({exactly(grammar, unit, min), at_most(grammar, unit, max - min)});
+}
+
+StringSet Strings::of(std::vector<std::string> values) const {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  StringSet set;
+  set.finite = std::move(values);
+  return set;
+}
+
+StringSet Strings::of(Regex language) const {
+  StringSet set;
+  set.language = language;
+  return set;
+}
+
+StringSet Strings::either(StringSet a, const StringSet& b) {
+  for (const std::string& value : *b.finite) {
+    const auto place = std::lower_bound(a.finite->begin(), a.finite->end(), value);
+    if (place == a.finite->end() || *place != value) a.finite->insert(place, value);
+  }
+  return a;
+}
+
+StringSet Strings::both(const StringSet& a, const StringSet& b) {
+  if (a == b || b.is_every()) return a;
+  if (a.is_every()) return b;
+  if (a.finite && b.finite) {
+    std::vector<std::string> values;
+    std::set_intersection(a.finite->begin(), a.finite->end(), b.finite->begin(), b.finite->end(),
+                          std::back_inserter(values));
+    return of(std::move(values));
+  }
+  if (a.finite || b.finite) {
+    std::vector<std::string> values;
+    for (const std::string& value : a.finite ? *a.finite : *b.finite) {
+      if (contains(a.finite ? b : a, value)) values.push_back(value);
+    }
+    return of(std::move(values));
+  }
+  StringSet result = a;
+  if (!result.language) {
+    result.language = b.language;
+  } else if (b.language) {
+    result.language = pool_.both(*a.language, *b.language);
+  }
+  result.min_length = std::max(a.min_length, b.min_length);
+  if (result.max_length == kUnbounded) {
+    result.max_length = b.max_length;
+  } else if (b.max_length != kUnbounded) {
+    result.max_length = std::min(a.max_length, b.max_length);
+  }
+  return result;
+}
+
+std::vector<StringSet> Strings::complement(const StringSet& a) {
+  if (a.finite) return {of(pool_.without(pool_.any_text(), language_of(*a.finite)))};
+  std::vector<StringSet> parts;
+  if (a.language) parts.push_back(of(pool_.without(pool_.any_text(), *a.language)));
+  if (a.min_length > 0) {
+    parts.emplace_back();
+    parts.back().max_length = a.min_length - 1;
+  }
+  if (a.max_length != kUnbounded) {
+    parts.emplace_back();
+    parts.back().min_length = a.max_length + 1;
+  }
+  return parts;
+}
+
+bool Strings::is_empty(const StringSet& a) {
+  if (a.finite) return a.finite->empty();
+  if (a.max_length != kUnbounded && a.min_length > a.max_length) return true;
+  return a.language && pool_.is_empty(language_of(a));
+}
+
+bool Strings::contains(const StringSet& a, std::string_view value) {
+  if (a.finite) {
+    return std::binary_search(a.finite->begin(), a.finite->end(), std::string(value));
+  }
+  const int64_t length = count_utf8_characters(value);
+  if (length < a.min_length || (a.max_length != kUnbounded && length > a.max_length)) return false;
+  return !a.language || pool_.matches(*a.language, value);
+}
+
+// What is left of the texts from `begin` on, before which they are equal: beginnings that several
+// have in common are written once.
+Regex Strings::tree_of(std::span<const std::string> texts, size_t begin, int32_t level) {
+  constexpr int32_t kMaxLevel = 100;  // deeper than any list of names
+  std::vector<Regex> choices;
+  if (level == kMaxLevel) {
+    for (const std::string& text : texts) {
+      choices.push_back(pool_.literal(std::string_view(text).substr(begin)));
+    }
+    return pool_.either(choices);
+  }
+  const std::string& first = texts.front();
+  const std::string& last = texts.back();
+  size_t end = begin;
+  while (end < first.size() && end < last.size() && first[end] == last[end]) ++end;
+  const Regex common = pool_.literal(std::string_view(first).substr(begin, end - begin));
+  if (texts.size() == 1) return common;
+  if (first.size() == end) {
+    choices.push_back(pool_.empty_text());
+    texts = texts.subspan(1);
+  }
+  while (!texts.empty()) {
+    const char byte = texts.front()[end];
+    const auto other = std::find_if(texts.begin(), texts.end(),
+                                    [&](const std::string& text) { return text[end] != byte; });
+    const auto count = static_cast<size_t>(other - texts.begin());
+    choices.push_back(tree_of(texts.first(count), end, level + 1));
+    texts = texts.subspan(count);
+  }
+  return pool_.concat({common, pool_.either(choices)});
+}
+
+Regex Strings::language_of(std::span<const std::string> values) {
+  return values.empty() ? pool_.nothing() : tree_of(values, 0, 0);
+}
+
+Regex Strings::language_of(const StringSet& a) {
+  if (a.finite) return language_of(*a.finite);
+  Regex language = a.language.value_or(pool_.any_text());
+  if (a.min_length > 0 || a.max_length != kUnbounded) {
+    const int32_t max = a.max_length == kUnbounded ? kUnbounded : repetitions(a.max_length);
+    language =
+        pool_.both(language, pool_.repeat(pool_.any_character(), repetitions(a.min_length), max));
+  }
+  return language;
+}
+
+Expr Strings::print(Grammar& grammar, const StringSet& a) {
+  if (a.finite) {
+    std::vector<std::string> texts;
+    texts.reserve(a.finite->size());
+    for (const std::string& value : *a.finite) texts.push_back(quoted_json(value));
+    std::sort(texts.begin(), texts.end());
+    return grammar.terminal(language_of(texts));
+  }
+  const Regex quote = pool_.literal("\"");
+  if (a.language) {
+    return grammar.terminal(pool_.concat({quote, texts_.canonical(language_of(a)), quote}));
+  }
+  if (!a.is_every()) {
+    if (is_empty(a)) return grammar.nothing();
+    const Expr mark = grammar.terminal(quote);
+    return grammar.sequence({mark,
+                             repeat_in_blocks(grammar, grammar.terminal(texts_.any_character()),
+                                              a.min_length, a.max_length),
+                             mark});
+  }
+  if (!any_string_) {
+    any_string_ = grammar.declare("string");
+    const Regex characters = pool_.repeat(texts_.any_character(), 0, kUnbounded);
+    grammar.define(*any_string_, grammar.terminal(pool_.concat({quote, characters, quote})));
+  }
+  return grammar.call(*any_string_);
+}
+
+Expr Strings::print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded) {
+  const Regex others = excluded.empty() ? names : pool_.without(names, language_of(excluded));
+  const Regex quote = pool_.literal("\"");
+  return grammar.terminal(pool_.concat({quote, texts_.canonical(others), quote}));
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,61 @@
+// Sets of strings: a list, or a regular language with limits of the number of characters.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/guide/grammar.h"
+#include "engine/guide/json/json_text_regex.h"
+#include "engine/guide/regex.h"
+
+namespace tgi::guide {
+
+struct StringSet {
+  std::optional<std::vector<std::string>> finite;  // sorted; then what follows does not count
+  std::optional<Regex> language;                   // of the values, not of their texts
+  int64_t min_length = 0;
+  int64_t max_length = kUnbounded;
+
+  bool is_every() const {
+    return !finite && !language && min_length == 0 && max_length == kUnbounded;
+  }
+  friend bool operator==(const StringSet&, const StringSet&) = default;
+};
+
+// Not thread-safe; belongs to one grammar.
+class Strings {
+ public:
+  explicit Strings(RegexPool& pool) : pool_(pool), texts_(pool) {}
+
+  StringSet of(std::vector<std::string> values) const;
+  StringSet of(Regex language) const;
+
+  static StringSet either(StringSet a, const StringSet& b);  // REQUIRES: both finite
+  StringSet both(const StringSet& a, const StringSet& b);
+  std::vector<StringSet> complement(const StringSet& a);  // their union
+  bool is_empty(const StringSet& a);
+  bool contains(const StringSet& a, std::string_view value);
+  Regex language_of(const StringSet& a);
+  Regex language_of(std::span<const std::string> values);  // REQUIRES: sorted
+
+  Expr print(Grammar& grammar, const StringSet& a);
+  // A name of a property, with its quotes: of `names`, but none of `excluded`, which are sorted.
+  Expr print_name(Grammar& grammar, Regex names, std::span<const std::string> excluded);
+
+ private:
+  Regex tree_of(std::span<const std::string> texts, size_t begin, int32_t level);
+
+  RegexPool& pool_;
+  JsonTextRegex texts_;
+  std::optional<Rule> any_string_;
+};
+
+// `unit` from min to max times (kUnbounded: without a limit), in blocks that are rules of their own
+// where that is many times, so that the automaton grows with the logarithm.
+Expr repeat_in_blocks(Grammar& grammar, Expr unit, int64_t min, int64_t max);
+
+}  // namespace tgi::guide

@@ -1,0 +1,28 @@
+#include "engine/guide/json_schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/guide/json/any_json.h"
+#include "engine/guide/json/schema_printer.h"
+#include "engine/guide/json/schema_reader.h"
+
+namespace tgi::guide {
+
+Rule add_json_schema(Grammar& grammar,
+                     const nlohmann::ordered_json& schema,
+                     const JsonSchemaOptions& options) {
+  if (!schema.is_object() && !schema.is_boolean()) {
+    reject_schema("#", "expected a schema, an object or a boolean, got " + described_json(schema));
+  }
+  SchemaReader reader(grammar.regex(), schema);
+  return SchemaPrinter(grammar, reader, options).print(reader.root());
+}
+
+Rule add_any_json(Grammar& grammar, bool only_object, const JsonSchemaOptions& options) {
+  AnyJson json(grammar, options);
+  const Rule rule = grammar.declare("json");
+  grammar.define(rule, only_object ? json.object() : json.value());
+  return rule;
+}
+
+}  // namespace tgi::guide

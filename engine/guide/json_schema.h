@@ -1,0 +1,35 @@
+// JSON Schema (2020-12 and draft 7) as a grammar of the JSON texts that satisfy it.
+//
+// Properties come in the order of the schema, those that only patternProperties and
+// additionalProperties know after them. What a grammar cannot enforce is refused with its path in
+// the schema ("#/properties/age/not"), never ignored. Source: json-schema.org, draft 2020-12 core
+// and validation; RFC 8259 for the texts.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "engine/guide/grammar.h"
+
+namespace tgi::guide {
+
+struct JsonSchemaOptions {
+  enum class Whitespace {
+    kCompact,   // none
+    kFlexible,  // between tokens, at most kMaxWhitespace characters at a time
+  };
+  Whitespace whitespace = Whitespace::kCompact;
+  static constexpr int32_t kMaxWhitespace = 20;
+};
+
+// The rule of a JSON text that satisfies `schema` (an object or a boolean; the order of its keys
+// counts). Throws kUnsupported for what cannot be enforced, kInvalidArgument for what is no schema
+// or cannot be satisfied; each with the path.
+Rule add_json_schema(Grammar& grammar,
+                     const nlohmann::ordered_json& schema,
+                     const JsonSchemaOptions& options = {});
+
+// Any JSON value (`json_object`: an object).
+Rule add_any_json(Grammar& grammar, bool only_object, const JsonSchemaOptions& options = {});
+
+}  // namespace tgi::guide

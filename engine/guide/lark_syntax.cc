@@ -1,0 +1,399 @@
+#include "engine/guide/lark_syntax.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "engine/guide/regex.h"
+
+namespace tgi::guide {
+namespace {
+
+using Kind = LarkNode::Kind;
+
+constexpr int32_t kMaxLarkNesting = 100;
+constexpr int32_t kMaxLarkCount = 1'000'000;
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
+}
+
+class LarkParser {
+ public:
+  explicit LarkParser(SourceText& source) : source_(source) {}
+
+  LarkGrammar parse() {
+    for (skip(true); !source_.at_end(); skip(true)) {
+      if (source_.peek() == '%') {
+        parse_directive();
+      } else {
+        parse_definition();
+      }
+    }
+    return std::move(grammar_);
+  }
+
+ private:
+  int32_t add(LarkNode node) {
+    grammar_.nodes.push_back(std::move(node));
+    return static_cast<int32_t>(grammar_.nodes.size()) - 1;
+  }
+
+  [[noreturn]] void refuse_at(size_t place, const std::string& what) const {
+    source_.refuse(place, what, Code::kInvalidArgument);
+  }
+
+  void skip(bool with_newlines) {
+    while (!source_.at_end()) {
+      const char c = source_.peek();
+      if (c == '#' || source_.rest().starts_with("//")) {
+        while (!source_.at_end() && source_.peek() != '\n') ++source_.at;
+      } else if (c == ' ' || c == '\t' || c == '\r' || (with_newlines && c == '\n')) {
+        ++source_.at;
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::string parse_word(const std::string& what) {
+    const size_t begin = source_.at;
+    while (is_word(source_.peek())) ++source_.at;
+    if (source_.at == begin) source_.refuse("expected " + what);
+    return std::string(source_.text.substr(begin, source_.at - begin));
+  }
+
+  void parse_directive() {
+    const size_t begin = source_.at++;
+    const std::string name = parse_word("a directive");
+    skip(false);
+    if (name == "ignore") {
+      grammar_.ignored.push_back(parse_alternatives());
+    } else if (name == "import") {
+      parse_import();
+    } else {
+      source_.refuse(begin, "the directive %" + name + " isn't supported; %import and %ignore are",
+                     Code::kUnsupported);
+    }
+    expect_end();
+  }
+
+  void parse_import() {
+    const size_t begin = source_.at;
+    if (!source_.take("common.")) {
+      source_.refuse("expected common.NAME: only the terminals of \"common\" can be imported");
+    }
+    const auto add_import = [&](const std::string& there, const std::string& here) {
+      grammar_.imports.push_back({here, begin, -1});
+      grammar_.import_sources.push_back(there);
+    };
+    const std::string there = parse_word("the name of a terminal");
+    skip(false);
+    std::string here = there;
+    if (source_.take("->")) {
+      skip(false);
+      here = parse_word("a name");
+    }
+    add_import(there, here);
+  }
+
+  void expect_end() {
+    skip(false);
+    if (!source_.at_end() && source_.peek() != '\n') source_.refuse("expected a new line");
+  }
+
+  void parse_definition() {
+    const size_t begin = source_.at;
+    while (source_.peek() == '?' || source_.peek() == '!') ++source_.at;  // shapes of trees
+    const std::string name = parse_word("a rule, a terminal, or a directive");
+    if (source_.peek() == '{') source_.refuse_unsupported("rules with parameters aren't supported");
+    if (source_.peek() == '[')
+      source_.refuse_unsupported("attributes of rules ([...]) aren't supported");
+    if (source_.take(".")) {  // a priority: all ways to read a text are kept anyway
+      source_.take("-");
+      parse_word("a priority");
+    }
+    skip(false);
+    if (!source_.take(":")) source_.refuse("expected \":\" after the name of a rule");
+    skip(true);
+    const int32_t body = parse_alternatives();
+    expect_end();
+    grammar_.definitions.push_back({name, begin, body});
+  }
+
+  // A line that begins with | goes on with the rule before it.
+  bool take_bar() {
+    const size_t begin = source_.at;
+    skip(true);
+    if (source_.take("|")) {
+      skip(true);
+      return true;
+    }
+    source_.at = begin;
+    return false;
+  }
+
+  int32_t parse_alternatives() {
+    const size_t begin = source_.at;
+    if (++nesting_ > kMaxLarkNesting) {
+      refuse_at(begin,
+                "more than " + std::to_string(kMaxLarkNesting) + " groups inside one another");
+    }
+    std::vector<int32_t> alternatives{parse_both()};
+    while (take_bar()) alternatives.push_back(parse_both());
+    --nesting_;
+    if (alternatives.size() == 1) return alternatives[0];
+    return add({.kind = Kind::kEither, .place = begin, .parts = std::move(alternatives)});
+  }
+
+  int32_t parse_both() {
+    const size_t begin = source_.at;
+    std::vector<int32_t> parts{parse_sequence()};
+    for (skip(false); source_.peek() == '&'; skip(false)) {
+      ++source_.at;
+      skip(true);
+      parts.push_back(parse_sequence());
+    }
+    if (parts.size() == 1) return parts[0];
+    return add({.kind = Kind::kBoth, .place = begin, .parts = std::move(parts)});
+  }
+
+  int32_t parse_sequence() {
+    const size_t begin = source_.at;
+    std::vector<int32_t> parts;
+    while (true) {
+      skip(groups_ > 0);
+      const size_t place = source_.at;
+      if (source_.take("->")) {  // the name of an alternative
+        skip(false);
+        parse_word("a name");
+        continue;
+      }
+      if (source_.peek() == '~') {
+        ++source_.at;
+        skip(false);
+        const std::optional<int32_t> inner = parse_atom();
+        if (!inner) source_.refuse("expected what ~ negates");
+        parts.push_back(add({.kind = Kind::kNot, .place = place, .parts = {*inner}}));
+        continue;
+      }
+      const std::optional<int32_t> atom = parse_atom();
+      if (!atom) break;
+      parts.push_back(parse_repetitions(*atom));
+    }
+    if (parts.size() == 1) return parts[0];
+    return add({.kind = Kind::kSequence, .place = begin, .parts = std::move(parts)});
+  }
+
+  std::optional<int32_t> parse_atom() {
+    const size_t begin = source_.at;
+    const char c = source_.peek();
+    if (c == '"') return parse_string_or_range();
+    if (c == '/') return parse_regex_literal();
+    if (c == '(' || c == '[') {
+      ++source_.at;
+      ++groups_;
+      skip(true);
+      const int32_t inner = parse_alternatives();
+      skip(true);
+      if (!source_.take(c == '(' ? ")" : "]"))
+        source_.refuse(c == '(' ? "expected \")\"" : "expected \"]\"");
+      --groups_;
+      if (c == '(') return inner;
+      return add({.kind = Kind::kRepeat, .place = begin, .min = 0, .max = 1, .parts = {inner}});
+    }
+    if (c == '<') return parse_special();
+    if (c == '@')
+      source_.refuse_unsupported("references to other grammars (@...) aren't supported");
+    if (c == '%')
+      source_.refuse_unsupported("nested grammars (%json, %lark, %regex) aren't supported");
+    if (!is_word(c) || c == '-') return std::nullopt;
+    std::string name = parse_word("a name");
+    if (source_.peek() == '{') {
+      if (source_.peek(1) < '0' || source_.peek(1) > '9')
+        if (source_.peek(1) != ',')
+          source_.refuse_unsupported("rules with parameters aren't supported");
+    }
+    return add({.kind = Kind::kName, .place = begin, .text = std::move(name)});
+  }
+
+  int32_t parse_special() {
+    const size_t begin = source_.at;
+    if (source_.peek(1) == '[')
+      source_.refuse_unsupported("tokens by number (<[...]>) aren't supported; write the name");
+    const size_t end = source_.text.find('>', begin);
+    const std::string_view name = source_.text.substr(begin, end - begin + 1);
+    if (end == std::string_view::npos || name.find('\n') != std::string_view::npos)
+      source_.refuse("expected a token <...>");
+    source_.at = end + 1;
+    return add({.kind = Kind::kSpecial, .place = begin, .text = std::string(name)});
+  }
+
+  // Escapes as in Python's and JSON's strings.
+  char32_t parse_string_character() {
+    const size_t begin = source_.at;
+    if (!source_.take("\\")) return next_character(source_.text, source_.at);
+    const char kind = source_.peek();
+    ++source_.at;
+    const std::string_view from = "nrtfvab\\\"/'";
+    const std::string_view to = "\n\r\t\f\v\a\b\\\"/'";
+    if (const size_t found = from.find(kind); kind != '\0' && found != std::string_view::npos)
+      return static_cast<unsigned char>(to[found]);
+    const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+    if (digits == 0) refuse_at(begin, "an escape that isn't known");
+    char32_t value = 0;
+    for (size_t i = 0; i < digits; ++i, ++source_.at) {
+      const char c = source_.peek();
+      const char lower = static_cast<char>(c | 0x20);
+      const bool is_digit = c >= '0' && c <= '9';
+      if (!is_digit && (lower < 'a' || lower > 'f'))
+        refuse_at(begin, "an escape without its hexadecimal digits");
+      value = value << 4 | static_cast<char32_t>(is_digit ? c - '0' : lower - 'a' + 10);
+    }
+    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
+      refuse_at(begin, "expected a character of Unicode");
+    return value;
+  }
+
+  std::string parse_quoted() {
+    const size_t begin = source_.at;
+    if (!source_.take("\"")) source_.refuse("expected a string");
+    std::string text;
+    while (!source_.take("\"")) {
+      if (source_.at_end() || source_.peek() == '\n')
+        refuse_at(begin, "a string without its closing quote");
+      append_utf8(parse_string_character(), text);
+    }
+    return text;
+  }
+
+  int32_t parse_string_or_range() {
+    const size_t begin = source_.at;
+    std::string text = parse_quoted();
+    if (source_.take("..")) {
+      const std::string end = parse_quoted();
+      size_t at = 0;
+      size_t end_at = 0;
+      if (count_utf8_characters(text) != 1 || count_utf8_characters(end) != 1)
+        refuse_at(begin, "expected one character on both sides of \"..\"");
+      const char32_t first = next_character(text, at);
+      const char32_t last = next_character(end, end_at);
+      if (last < first) refuse_at(begin, "a range that ends before it begins");
+      return add({.kind = Kind::kRange, .place = begin, .first = first, .last = last});
+    }
+    const bool ignore_case = source_.peek() == 'i' && !is_word(source_.peek(1));
+    if (ignore_case) ++source_.at;
+    return add({.kind = Kind::kString,
+                .place = begin,
+                .text = std::move(text),
+                .ignore_case = ignore_case});
+  }
+
+  int32_t parse_regex_literal() {
+    const size_t begin = source_.at++;
+    std::string pattern;
+    while (!source_.take("/")) {
+      if (source_.at_end() || source_.peek() == '\n')
+        refuse_at(begin, "a regular expression without its closing \"/\"");
+      if (source_.rest().starts_with("\\/")) {
+        ++source_.at;
+      } else if (source_.peek() == '\\') {
+        pattern.push_back('\\');
+        ++source_.at;
+        if (source_.at_end()) continue;
+      }
+      pattern.push_back(source_.peek());
+      ++source_.at;
+    }
+    std::string flags;
+    while (source_.peek() != '\0' &&
+           std::string_view("imslux").find(source_.peek()) != std::string_view::npos) {
+      if (source_.peek() != 'l' && source_.peek() != 'u') flags.push_back(source_.peek());
+      ++source_.at;
+    }
+    if (!flags.empty()) pattern = "(?" + flags + ")" + pattern;
+    return add({.kind = Kind::kRegex, .place = begin, .text = std::move(pattern)});
+  }
+
+  int32_t parse_count() {
+    const size_t begin = source_.at;
+    int64_t value = 0;
+    for (; source_.peek() >= '0' && source_.peek() <= '9'; ++source_.at)
+      value = std::min<int64_t>(value * 10 + (source_.peek() - '0'), kMaxLarkCount + 1);
+    if (source_.at == begin) source_.refuse("expected a number");
+    if (value > kMaxLarkCount)
+      refuse_at(begin, "a repetition of more than " + std::to_string(kMaxLarkCount) + " times");
+    return static_cast<int32_t>(value);
+  }
+
+  // ~n, ~n..m, {n}, {n,}, {,m}, {n,m}
+  std::pair<int32_t, int32_t> parse_range_of_counts(bool braces) {
+    const size_t begin = source_.at;
+    const int32_t min = braces && source_.peek() == ',' ? 0 : parse_count();
+    int32_t max = min;
+    if (braces) {
+      if (source_.take(",")) max = source_.peek() == '}' ? kUnbounded : parse_count();
+      if (!source_.take("}")) source_.refuse("expected \"}\"");
+    } else if (source_.take("..")) {
+      max = parse_count();
+    }
+    if (max != kUnbounded && max < min)
+      refuse_at(begin, "a repetition whose largest number is less than its smallest");
+    return {min, max};
+  }
+
+  int32_t parse_repetitions(int32_t atom) {
+    while (true) {
+      const size_t begin = source_.at;
+      std::pair<int32_t, int32_t> range;
+      // A tilde after a space counts too: "a" ~ 3.
+      skip(false);
+      const auto digit_after_tilde = [&] {
+        size_t ahead = 1;
+        while (source_.peek(ahead) == ' ') ++ahead;
+        return source_.peek(ahead) >= '0' && source_.peek(ahead) <= '9';
+      };
+      if (source_.take("*")) {
+        range = {0, kUnbounded};
+      } else if (source_.take("+")) {
+        range = {1, kUnbounded};
+      } else if (source_.take("?")) {
+        range = {0, 1};
+      } else if (source_.peek() == '~' && digit_after_tilde()) {
+        ++source_.at;
+        skip(false);
+        range = parse_range_of_counts(false);
+      } else if (source_.take("{")) {
+        range = parse_range_of_counts(true);
+      } else {
+        source_.at = begin;
+        return atom;
+      }
+      atom = add({.kind = Kind::kRepeat,
+                  .place = begin,
+                  .min = range.first,
+                  .max = range.second,
+                  .parts = {atom}});
+    }
+  }
+
+  SourceText& source_;
+  LarkGrammar grammar_;
+  int32_t nesting_ = 0;
+  int32_t groups_ = 0;
+};
+
+}  // namespace
+
+bool is_terminal_name(std::string_view name) {
+  return std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+LarkGrammar parse_lark_syntax(SourceText& source) {
+  if (const size_t valid = valid_utf8_prefix(source.text); valid < source.text.size())
+    source.refuse(valid, "expected UTF-8", Code::kInvalidArgument);
+  return LarkParser(source).parse();
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,55 @@
+// What a Lark grammar says, before anything is made of it. Used by lark.cc only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/guide/source_text.h"
+
+namespace tgi::guide {
+
+struct LarkNode {
+  enum class Kind : uint8_t {
+    kString,    // text, ignore_case
+    kRegex,     // text, with its flags in front
+    kRange,     // "a".."z": first, last
+    kName,      // of a rule or a terminal: text
+    kSpecial,   // <|token|>: text
+    kSequence,  // parts
+    kEither,    // parts
+    kBoth,      // parts
+    kNot,       // parts[0]
+    kRepeat,    // parts[0], min, max
+  };
+  Kind kind = Kind::kSequence;
+  size_t place = 0;
+  std::string text{};
+  bool ignore_case = false;
+  char32_t first = 0;
+  char32_t last = 0;
+  int32_t min = 0;
+  int32_t max = 0;
+  std::vector<int32_t> parts{};
+};
+
+struct LarkDefinition {
+  std::string name;
+  size_t place = 0;
+  int32_t body = -1;
+};
+
+struct LarkGrammar {
+  std::vector<LarkNode> nodes;
+  std::vector<LarkDefinition> definitions;
+  std::vector<LarkDefinition> imports;      // of "common", body -1; name: as it is called here
+  std::vector<std::string> import_sources;  // by import: as it is called there
+  std::vector<int32_t> ignored;             // nodes
+};
+
+bool is_terminal_name(std::string_view name);
+
+LarkGrammar parse_lark_syntax(SourceText& source);
+
+}  // namespace tgi::guide

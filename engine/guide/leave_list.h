@@ -1,0 +1,45 @@
+// Helpers of the machine's masks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/guide/state_mask.h"
+#include "engine/guide/vocabulary.h"
+
+namespace tgi::guide {
+
+inline void set_bit(std::span<uint32_t> bits, int32_t id) {
+  bits[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
+}
+
+// Lists the children of the nodes by their bytes; rounds: of each node, or empty.
+inline std::shared_ptr<const LeaveList> list_leaves(const TokenTrie& trie,
+                                                    const std::vector<int32_t>& nodes,
+                                                    const std::vector<uint16_t>& rounds) {
+  auto list = std::make_shared<LeaveList>();
+  const auto for_children = [&](auto visit) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const int32_t end = trie.end_of(nodes[i]);
+      for (int32_t child = nodes[i] + 1; child < end; child = trie.end_of(child))
+        visit(i, static_cast<size_t>(trie.byte[static_cast<size_t>(child)]), child);
+    }
+  };
+  list->begin.assign(257, 0);
+  for_children([&](size_t /*i*/, size_t byte, int32_t /*child*/) { ++list->begin[byte + 1]; });
+  for (size_t byte = 0; byte < 256; ++byte) list->begin[byte + 1] += list->begin[byte];
+  const auto size = static_cast<size_t>(list->begin[256]);
+  list->nodes.resize(size);
+  if (!rounds.empty()) list->rounds.resize(size);
+  std::vector<int32_t> fill = list->begin;
+  for_children([&](size_t i, size_t byte, int32_t child) {
+    const auto at = static_cast<size_t>(fill[byte]++);
+    list->nodes[at] = child;
+    if (!rounds.empty()) list->rounds[at] = rounds[i];
+  });
+  return list;
+}
+
+}  // namespace tgi::guide

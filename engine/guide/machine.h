@@ -1,0 +1,198 @@
+// The pushdown automaton of a grammar while it runs: states, stacks and configurations are made and
+// numbered as texts reach them, their steps are remembered.
+//
+//   state          an expression of a rule: what is still to come in it
+//   stack          where to go on when the rule is done: a set of (state of a caller, its stack)
+//   configuration  a set of (state, stack), one for each state: all the ways to read the text so
+//   far
+//
+// Stacks are never changed, and equal ones are one. That a stack is a set, in which callers in the
+// same state share what is below them, keeps ambiguous grammars small (as the graph-structured
+// stacks of M. Tomita, 1985).
+//
+// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
+// of before mean nothing then, which generation() tells.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/guide/expr_pool.h"
+#include "engine/guide/grammar_program.h"
+#include "engine/guide/item_set.h"
+#include "engine/guide/state_mask.h"
+#include "engine/guide/vocabulary.h"
+
+namespace tgi::guide {
+
+class Machine {
+ public:
+  // Throws kInvalidArgument when the vocabulary lacks a special token of the grammar. The
+  // vocabulary must outlive the machine's use.
+  Machine(const GrammarProgram& program, const Vocabulary& vocabulary);
+
+  static constexpr int32_t kDead = -1;  // the configuration that nothing satisfies
+
+  std::mutex& mutex() { return mutex_; }
+  int64_t generation() const { return generation_; }
+  void trim();  // drops the tables if they are too large
+
+  int32_t start();
+  int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
+  int32_t step_bytes(int32_t config, std::string_view bytes);
+  int32_t step_special(int32_t config, int32_t token_id);
+  bool accepts(int32_t config) const { return configs_[static_cast<size_t>(config)].accepts; }
+  bool is_stuck(int32_t config);  // nothing may follow
+
+  // The tokens that may follow, without end tokens, and the longest way to the end from where one
+  // of them leads, in bytes.
+  struct Mask {
+    std::vector<uint32_t> bits;
+    int32_t max_rest = 0;
+  };
+  const Mask& mask(int32_t config);
+
+  // The same for those after which the shortest end takes at most `max_tokens` tokens.
+  void mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits);
+
+  int32_t shortest_end(int32_t config);  // bytes
+  // Of the shortest text, cut into the longest tokens; kMaxTokens when the vocabulary can't write
+  // it.
+  int32_t num_tokens_to_end(int32_t config);
+  static constexpr int32_t kMaxTokens = 1'000'000'000;
+  std::string forced_text(int32_t config);
+
+ private:
+  static constexpr int32_t kUnknown = -2;
+  static constexpr int32_t kBottom = 0;  // the stack below the start
+
+  struct State {
+    int32_t expr = 0;
+    bool accepts = false;
+    bool has_bytes = false;
+    bool has_tokens = false;
+    uint32_t first_lead = 0;  // in leads_
+    uint32_t num_leads = 0;
+    std::shared_ptr<const StateMask> mask;
+  };
+  struct Edge {
+    int32_t next = -1;  // a state; -1: the end of the text
+    int32_t below = -1;
+    friend auto operator<=>(const Edge&, const Edge&) = default;
+  };
+  struct Stack {
+    uint32_t first_edge = 0;
+    uint32_t num_edges = 0;
+    int32_t popped = kUnknown;  // the configuration that is left when the rule above is done
+    int32_t rest = 0;           // bytes to the end, at least, from there
+  };
+  struct Config {
+    uint32_t first_item = 0;
+    uint32_t num_items = 0;
+    bool accepts = false;
+    int32_t rest = kUnknown;           // shortest_end()
+    int32_t tokens_to_end = kUnknown;  // num_tokens_to_end()
+    int32_t num_visits = 0;            // by walk()
+    uint64_t loops = 0;  // the kinds of bytes that all lead back here; found after some visits
+  };
+
+  int32_t state_of(int32_t expr);
+  int32_t next_state(int32_t state, int32_t byte_class);
+  int32_t push(int32_t below, int32_t next);
+  std::span<const Item> items(int32_t config) const {
+    const Config& of = configs_[static_cast<size_t>(config)];
+    return std::span(items_).subspan(of.first_item, of.num_items);
+  }
+  size_t row_of(int32_t of) const {
+    return static_cast<size_t>(of) * static_cast<size_t>(num_classes_);
+  }
+  int32_t step_class(int32_t config, int32_t byte_class) {
+    const int32_t known = rows_[row_of(config) + static_cast<size_t>(byte_class)];
+    return known != kUnknown ? known : make_step(config, byte_class);
+  }
+  int32_t make_step(int32_t config, int32_t byte_class);
+  void enter(int32_t state, int32_t stack);  // into the configuration that is being made
+  int32_t finish_config();
+  std::span<const Edge> edges(int32_t stack) const {
+    const Stack& of = stacks_[static_cast<size_t>(stack)];
+    return std::span(edges_).subspan(of.first_edge, of.num_edges);
+  }
+  int32_t intern_stack(std::span<const Edge> edges);
+  int32_t unite(int32_t a, int32_t b, int depth);
+  int32_t popped_config(int32_t stack);
+  bool has_step(int32_t config);
+
+  // machine_masks.cc
+  std::shared_ptr<const StateMask> state_mask(int32_t state, bool with_leaves);
+  std::shared_ptr<const StateMask> make_state_mask(int32_t state, bool with_leaves);
+  void spread(std::vector<int32_t> tokens, StateMask& mask) const;
+
+  // machine_loops.cc
+  struct Loop {
+    int32_t body = -1;  // -1: no loop
+    int32_t after = 0;
+    int32_t min = 0;
+    int32_t max = 0;
+  };
+  Loop loop_of(int32_t state);
+  std::shared_ptr<const StateMask> loop_state_mask(int32_t state);  // null: to be walked
+  std::shared_ptr<const LoopMask> loop_mask(const Loop& loop);
+  std::shared_ptr<const LoopMask> make_loop_mask(const Loop& loop, int32_t endless);
+
+  template <typename Visit>
+  void walk(int32_t first, int32_t last, int32_t config, bool each_end, Visit visit);
+  uint64_t visit_loops(int32_t config);
+  void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
+  struct SpecialStep {
+    int32_t token_id = 0;
+    int32_t config = 0;  // after it
+  };
+  std::vector<SpecialStep> special_steps(int32_t config);
+
+  // machine_ends.cc
+  struct Way {
+    int32_t config = kDead;
+    bool is_token = false;
+    int32_t symbol = 0;  // a byte or a token
+  };
+  Way shortest_way(int32_t config);
+
+  const Vocabulary& vocabulary_;
+  std::mutex mutex_;
+  ExprPool pool_;
+  ExprPool::Mark base_;
+  int32_t num_classes_;
+  std::vector<int32_t> rule_bodies_;
+  std::vector<int32_t> token_ids_;  // by the number of a special token in the grammar
+  int32_t start_expr_ = 0;
+  std::vector<int32_t> classes_by_byte_;  // in the order of their least bytes
+  std::vector<int32_t> class_sizes_;
+
+  int64_t generation_ = 0;
+  std::vector<State> states_;
+  std::vector<ExprPool::Lead> leads_;
+  std::vector<int32_t> state_of_expr_;
+  std::vector<int32_t> state_rows_;  // (num_states, num_classes)
+  std::vector<Stack> stacks_;
+  std::vector<Edge> edges_;
+  std::unordered_multimap<uint64_t, int32_t> stack_ids_;  // by hash
+  std::unordered_map<uint64_t, int32_t> united_;          // by two stacks
+  std::vector<Config> configs_;
+  std::vector<Item> items_;
+  std::vector<int32_t> rows_;          // (num_configs, num_classes)
+  std::vector<int32_t> config_slots_;  // open addressing
+  std::unordered_map<int32_t, Mask> masks_;
+  size_t num_mask_bytes_ = 0;
+
+  ItemSet entered_;  // of the configuration that is being made
+  bool made_accepts_ = false;
+  std::vector<Item> made_;
+  std::vector<int32_t> path_;  // of walk(), by depth
+};
+
+}  // namespace tgi::guide

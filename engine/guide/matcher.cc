@@ -1,0 +1,129 @@
+#include "engine/guide/matcher.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/guide/machine.h"
+
+namespace tgi::guide {
+
+struct Matcher::Impl {
+  std::shared_ptr<const CompiledGrammar> grammar;
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::shared_ptr<Machine> machine;
+  std::vector<int32_t> tokens;   // accepted
+  std::vector<int32_t> configs;  // before the first, and after each; kEnded after an end token
+  int64_t generation = -1;
+
+  static constexpr int32_t kEnded = -3;
+
+  // Locks the machine for as long as the result lives, with `configs` of its present generation.
+  std::unique_lock<std::mutex> lock() {
+    std::unique_lock held(machine->mutex());
+    machine->trim();
+    if (generation == machine->generation()) return held;
+    generation = machine->generation();
+    configs.assign(1, machine->start());
+    for (const int32_t token : tokens) configs.push_back(step(token));
+    return held;
+  }
+
+  // kDead: not allowed. REQUIRES: locked.
+  int32_t step(int32_t token) {
+    const int32_t config = configs.back();
+    if (config < 0 || token < 0 || token >= vocabulary->size()) return Machine::kDead;
+    const std::string_view bytes = vocabulary->bytes(token);
+    int32_t next = Machine::kDead;
+    if (!bytes.empty()) next = machine->step_bytes(config, bytes);
+    if (next == Machine::kDead) next = machine->step_special(config, token);
+    if (next == Machine::kDead && vocabulary->is_end_token(token) && machine->accepts(config))
+      return kEnded;
+    return next;
+  }
+};
+
+Matcher::Matcher(std::shared_ptr<const CompiledGrammar> grammar,
+                 std::shared_ptr<const Vocabulary> vocabulary)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->machine = grammar->machine(vocabulary);
+  impl_->grammar = std::move(grammar);
+  impl_->vocabulary = std::move(vocabulary);
+}
+
+Matcher::~Matcher() = default;
+Matcher::Matcher(Matcher&&) noexcept = default;
+Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+
+void Matcher::fill_mask(std::span<uint32_t> mask, int64_t max_tokens) {
+  const size_t num_words = (static_cast<size_t>(impl_->vocabulary->size()) + 31) / 32;
+  TGI_CHECK(mask.size() >= num_words);
+  std::ranges::fill(mask, 0);
+  const auto lock = impl_->lock();
+  const int32_t config = impl_->configs.back();
+  if (config < 0) return;
+  const Machine::Mask& all = impl_->machine->mask(config);
+  const bool is_short = max_tokens >= 0 && all.max_rest > max_tokens - 1;
+  if (is_short && max_tokens > 0) impl_->machine->mask_within(config, max_tokens - 1, mask);
+  const bool can_end = impl_->machine->accepts(config);
+  const bool has_any = std::ranges::any_of(mask, [](uint32_t word) { return word != 0; });
+  if (!is_short || (!has_any && !can_end)) std::ranges::copy(all.bits, mask.begin());
+  if (!can_end) return;
+  for (const int32_t id : impl_->vocabulary->end_token_ids()) {
+    if (id >= 0 && id < impl_->vocabulary->size())
+      mask[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
+  }
+}
+
+bool Matcher::allows(int32_t token_id) {
+  const auto lock = impl_->lock();
+  return impl_->step(token_id) != Machine::kDead;
+}
+
+bool Matcher::accept(int32_t token_id) {
+  const auto lock = impl_->lock();
+  const int32_t next = impl_->step(token_id);
+  if (next == Machine::kDead) return false;
+  impl_->tokens.push_back(token_id);
+  impl_->configs.push_back(next);
+  return true;
+}
+
+void Matcher::rollback(int32_t num_tokens) {
+  TGI_CHECK(num_tokens >= 0 && num_tokens <= this->num_tokens());
+  const size_t left = impl_->tokens.size() - static_cast<size_t>(num_tokens);
+  impl_->tokens.resize(left);
+  if (impl_->configs.size() > left + 1) impl_->configs.resize(left + 1);
+}
+
+int32_t Matcher::num_tokens() const {
+  return static_cast<int32_t>(impl_->tokens.size());
+}
+
+bool Matcher::can_end() const {
+  const auto lock = impl_->lock();
+  const int32_t config = impl_->configs.back();
+  return config == Impl::kEnded || (config >= 0 && impl_->machine->accepts(config));
+}
+
+bool Matcher::must_end() {
+  const auto lock = impl_->lock();
+  const int32_t config = impl_->configs.back();
+  return config == Impl::kEnded ||
+         (config >= 0 && impl_->machine->accepts(config) && impl_->machine->is_stuck(config));
+}
+
+std::string Matcher::forced_text() {
+  const auto lock = impl_->lock();
+  const int32_t config = impl_->configs.back();
+  return config < 0 ? "" : impl_->machine->forced_text(config);
+}
+
+int64_t Matcher::min_tokens_to_end() {
+  const auto lock = impl_->lock();
+  const int32_t config = impl_->configs.back();
+  return config < 0 ? 0 : impl_->machine->num_tokens_to_end(config);
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,164 @@
+#include "engine/guide/vocabulary.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/guide/state_mask.h"
+#include "engine/text/tokenizer.h"
+
+namespace tgi::guide {
+namespace {
+
+constexpr size_t kMaxKeptBytes = size_t{256} << 20;
+
+bool is_bracketed(std::string_view name) {
+  return name.size() > 2 && ((name.front() == '<' && name.back() == '>') ||
+                             (name.front() == '[' && name.back() == ']'));
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::vector<Token> tokens, std::vector<int32_t> end_token_ids)
+    : tokens_(std::move(tokens)), end_token_ids_(std::move(end_token_ids)) {
+  for (size_t id = 0; id < tokens_.size(); ++id) {
+    Token& token = tokens_[id];
+    // Depths of the trie have 16 bits; no tokenizer has longer tokens.
+    if (token.bytes.size() > std::numeric_limits<uint16_t>::max()) token.bytes.clear();
+    longest_token_ = std::max(longest_token_, token.bytes.size());
+    if (!token.special_name.empty())
+      special_ids_.try_emplace(token.special_name, static_cast<int32_t>(id));
+  }
+  build_trie();
+}
+
+Vocabulary::~Vocabulary() = default;
+
+std::shared_ptr<const Vocabulary> Vocabulary::from(const Tokenizer& tokenizer,
+                                                   int32_t vocab_size,
+                                                   std::vector<int32_t> end_token_ids) {
+  std::vector<Token> tokens(static_cast<size_t>(vocab_size));
+  for (int32_t id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {
+    Token& token = tokens[static_cast<size_t>(id)];
+    std::string name = tokenizer.token_of(id);
+    const bool is_special = tokenizer.is_special(id);
+    if (!is_special) tokenizer.append_bytes(id, false, token.bytes);
+    if (is_special || (is_bracketed(name) && token.bytes == name))
+      token.special_name = std::move(name);
+  }
+  return std::make_shared<const Vocabulary>(std::move(tokens), std::move(end_token_ids));
+}
+
+void Vocabulary::build_trie() {
+  std::vector<int32_t> order;
+  for (size_t id = 0; id < tokens_.size(); ++id) {
+    if (!tokens_[id].bytes.empty()) order.push_back(static_cast<int32_t>(id));
+  }
+  // char_traits compare as unsigned bytes, and a prefix comes before what it begins: the order of
+  // the walk.
+  std::ranges::stable_sort(order, {}, [&](int32_t id) { return bytes(id); });
+  const auto add_node = [&](uint8_t byte, size_t depth) {
+    trie_.byte.push_back(byte);
+    trie_.depth.push_back(static_cast<uint16_t>(depth));
+    trie_.end.push_back(0);
+    trie_.token_begin.push_back(static_cast<int32_t>(trie_.token_ids.size()));
+  };
+  std::vector<size_t> path{0};  // the nodes from the root to the last token's
+  const auto close_to = [&](size_t depth) {
+    for (; path.size() > depth + 1; path.pop_back()) trie_.end[path.back()] = trie_.size();
+  };
+  add_node(0, 0);
+  std::string_view before;
+  for (const int32_t id : order) {
+    const std::string_view text = bytes(id);
+    const auto [a, b] = std::ranges::mismatch(before, text);
+    const auto shared = static_cast<size_t>(a - before.begin());
+    close_to(shared);
+    for (size_t depth = shared; depth < text.size(); ++depth) {
+      path.push_back(static_cast<size_t>(trie_.size()));
+      add_node(static_cast<uint8_t>(text[depth]), depth + 1);
+    }
+    trie_.token_ids.push_back(id);
+    before = text;
+  }
+  close_to(0);
+  trie_.end[0] = trie_.size();
+  trie_.token_begin.push_back(static_cast<int32_t>(trie_.token_ids.size()));
+  trie_.below.assign(trie_.byte.size(), 0);
+  std::vector<size_t> parents(longest_token_ + 1, 0);  // by depth
+  std::vector<size_t> parent_of(trie_.byte.size(), 0);
+  for (size_t node = 1; node < trie_.byte.size(); ++node) {
+    parent_of[node] = parents[trie_.depth[node] - size_t{1}];
+    parents[trie_.depth[node]] = node;
+  }
+  // Children come after their parents: from the last on, each is done when it is handed up.
+  for (size_t node = trie_.byte.size(); node-- > 1;) {
+    trie_.below[parent_of[node]] |= trie_.below[node] | uint64_t{1}
+                                                            << TokenTrie::kind_of(trie_.byte[node]);
+  }
+}
+
+std::optional<int32_t> Vocabulary::special_id(std::string_view name) const {
+  const auto found = special_ids_.find(std::string(name));
+  if (found == special_ids_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool Vocabulary::is_end_token(int32_t id) const {
+  return std::ranges::find(end_token_ids_, id) != end_token_ids_.end();
+}
+
+std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) const {
+  std::pair<size_t, int32_t> best{0, -1};
+  int32_t node = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const int32_t end = trie_.end_of(node);
+    int32_t child = node + 1;
+    while (child < end && trie_.byte[static_cast<size_t>(child)] != static_cast<uint8_t>(text[at]))
+      child = trie_.end_of(child);
+    if (child >= end) break;
+    node = child;
+    if (const std::span<const int32_t> here = trie_.tokens_at(node); !here.empty())
+      best = {at + 1, here[0]};
+  }
+  return best;
+}
+
+Vocabulary::Kept Vocabulary::find(const Digest& digest) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(digest);
+  return found == kept_.end() ? Kept{} : found->second;
+}
+
+void Vocabulary::keep(const Digest& digest, const Kept& kept, size_t num_bytes) const {
+  const std::lock_guard lock(mutex_);
+  kept_bytes_ += num_bytes;
+  if (kept_bytes_ > kMaxKeptBytes) {
+    kept_.clear();
+    kept_bytes_ = num_bytes;
+  }
+  Kept& entry = kept_[digest];
+  if (kept.state != nullptr) entry.state = kept.state;
+  if (kept.loop != nullptr) entry.loop = kept.loop;
+}
+
+std::shared_ptr<const StateMask> Vocabulary::find_mask(const Digest& state) const {
+  return find(state).state;
+}
+
+void Vocabulary::keep_mask(const Digest& state, std::shared_ptr<const StateMask> mask) const {
+  const size_t num_leaves = mask->leaves != nullptr ? mask->leaves->num_bytes() : 0;
+  const size_t num_bytes = mask->num_bytes() + num_leaves;
+  keep(state, {std::move(mask), nullptr}, num_bytes);
+}
+
+std::shared_ptr<const LoopMask> Vocabulary::find_loop(const Digest& loop) const {
+  return find(loop).loop;
+}
+
+void Vocabulary::keep_loop(const Digest& loop, std::shared_ptr<const LoopMask> mask) const {
+  const size_t num_bytes = mask->num_bytes();
+  keep(loop, {nullptr, std::move(mask)}, num_bytes);
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,126 @@
+// The tokens of a model as byte strings in a trie, as masks are made from it. Made once per model,
+// shared by all matchers; immutable but for a cache that is locked inside.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tgi {
+class Tokenizer;
+}
+
+namespace tgi::guide {
+
+struct LoopMask;
+struct StateMask;
+
+// Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
+// `end`. Node 0 is the root.
+struct TokenTrie {
+  std::vector<uint8_t> byte;
+  std::vector<uint16_t> depth;
+  std::vector<int32_t> end;
+  std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
+  std::vector<int32_t> token_ids;
+  std::vector<uint64_t>
+      below;  // which kinds of bytes (kind_of) are in the subtree, the node left out
+
+  // Small letters, capitals, digits, each sign of ASCII, bytes above: so many that a loop over
+  // characters can be seen to take a whole subtree.
+  static constexpr uint8_t kNumKinds = 48;
+  static uint8_t kind_of(uint8_t byte) {
+    if (byte >= 'a' && byte <= 'z') return 0;
+    if (byte >= 'A' && byte <= 'Z') return 1;
+    if (byte >= '0' && byte <= '9') return 2;
+    if (byte >= 0x80) return 3;
+    if (byte == '\t') return 4;
+    if (byte == '\n') return 5;
+    if (byte == '\r') return 6;
+    if (byte < 0x20) return 7;
+    if (byte < '0') return static_cast<uint8_t>(byte - 0x20 + 8);  // 16 of them
+    if (byte < 'A') return static_cast<uint8_t>(byte - ':' + 24);  // 7
+    if (byte < 'a') return static_cast<uint8_t>(byte - '[' + 31);  // 6
+    return static_cast<uint8_t>(byte - '{' + 37);                  // 5
+  }
+
+  int32_t size() const { return static_cast<int32_t>(byte.size()); }
+  int32_t end_of(int32_t node) const { return end[static_cast<size_t>(node)]; }
+  std::span<const int32_t> tokens_at(int32_t node) const { return tokens_of(node, node + 1); }
+  // Of the nodes from `first` up to `last`.
+  std::span<const int32_t> tokens_of(int32_t first, int32_t last) const {
+    const auto begin = static_cast<size_t>(token_begin[static_cast<size_t>(first)]);
+    const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(last)]);
+    return std::span(token_ids).subspan(begin, stop - begin);
+  }
+};
+
+class Vocabulary {
+ public:
+  // What every id stands for in the middle of a text; empty: never a part of a text (control
+  // tokens, ids without a meaning).
+  struct Token {
+    std::string bytes;
+    std::string special_name;  // by which grammars may call it; empty: none
+  };
+  Vocabulary(std::vector<Token> tokens, std::vector<int32_t> end_token_ids);
+  ~Vocabulary();
+
+  // Ids from the tokenizer's size up to vocab_size (that of the logits) have no meaning. Special
+  // tokens are no part of a text: grammars call them by name. So they can other tokens that are
+  // written <...> or [...].
+  static std::shared_ptr<const Vocabulary> from(const Tokenizer& tokenizer,
+                                                int32_t vocab_size,
+                                                std::vector<int32_t> end_token_ids);
+
+  int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
+  std::string_view bytes(int32_t id) const { return tokens_[static_cast<size_t>(id)].bytes; }
+  std::optional<int32_t> special_id(std::string_view name) const;
+  std::span<const int32_t> end_token_ids() const { return end_token_ids_; }
+  bool is_end_token(int32_t id) const;
+
+  const TokenTrie& trie() const { return trie_; }
+  size_t longest_token() const { return longest_token_; }
+  // The longest token that the text begins with, in bytes and by id; 0 bytes: there is none.
+  std::pair<size_t, int32_t> longest_prefix(std::string_view text) const;
+
+  // Masks of states that mean the same in every grammar, by their digest. Bounded: the whole is
+  // dropped when it is full.
+  using Digest = std::array<uint64_t, 2>;
+  std::shared_ptr<const StateMask> find_mask(const Digest& state) const;
+  void keep_mask(const Digest& state, std::shared_ptr<const StateMask> mask) const;
+  std::shared_ptr<const LoopMask> find_loop(const Digest& loop) const;
+  void keep_loop(const Digest& loop, std::shared_ptr<const LoopMask> mask) const;
+
+ private:
+  void build_trie();
+
+  struct DigestHash {
+    size_t operator()(const Digest& digest) const { return digest[0]; }
+  };
+  struct Kept {
+    std::shared_ptr<const StateMask> state;
+    std::shared_ptr<const LoopMask> loop;
+  };
+  Kept find(const Digest& digest) const;
+  void keep(const Digest& digest, const Kept& kept, size_t num_bytes) const;
+
+  std::vector<Token> tokens_;
+  std::vector<int32_t> end_token_ids_;
+  std::unordered_map<std::string, int32_t> special_ids_;
+  TokenTrie trie_;
+  size_t longest_token_ = 0;
+
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<Digest, Kept, DigestHash> kept_;  // under mutex_
+  mutable size_t kept_bytes_ = 0;                              // under mutex_
+};
+
+}  // namespace tgi::guide

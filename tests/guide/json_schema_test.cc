@@ -1,0 +1,276 @@
+// JSON Schema: what is written, in which form, and what is refused with which words.
+#include "engine/guide/json_schema.h"
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/guide/json/decimal.h"
+#include "tests/catch.h"
+#include "tests/guide/byte_matcher.h"
+
+namespace tgi::guide {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::shared_ptr<const CompiledGrammar> compiled_schema(const std::string& schema,
+                                                       const JsonSchemaOptions& options = {}) {
+  Grammar grammar;
+  grammar.set_start(add_json_schema(grammar, ordered_json::parse(schema), options));
+  return compile_grammar(grammar);
+}
+
+void check_texts(const std::string& schema,
+                 const std::vector<std::string>& accepted,
+                 const std::vector<std::string>& refused,
+                 const JsonSchemaOptions& options = {}) {
+  CAPTURE(schema);
+  const auto grammar = compiled_schema(schema, options);
+  for (const std::string& text : accepted) {
+    CAPTURE(text);
+    CHECK(accepts_bytes(grammar, text));
+  }
+  for (const std::string& text : refused) {
+    CAPTURE(text);
+    CHECK_FALSE(accepts_bytes(grammar, text));
+  }
+}
+
+std::string refusal_of(const std::string& schema) {
+  try {
+    compiled_schema(schema);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing is refused";
+}
+
+}  // namespace
+
+TEST_CASE("properties come in the order of the schema, others after them") {
+  check_texts(R"({"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"boolean"}},
+                  "required":["a"]})",
+              {R"({"b":1,"a":true})", R"({"a":true})", R"({"b":1,"a":true,"c":[{}]})",
+               R"({"a":false,"c":1,"d":2})"},
+              {R"({"a":true,"b":1})", R"({"b":1})", R"({"a":true,"a":true})", R"({"c":1,"a":true})",
+               R"({"a":true,"b":1,"b":2})", R"({})", R"({"a":true,})", R"({,"a":true})"});
+  check_texts(R"({"type":"object","properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{}},
+                  "additionalProperties":false})",
+              {"{}", R"({"a":1})", R"({"g":1})", R"({"a":1,"g":1})", R"({"b":1,"c":1,"f":1})",
+               R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1})"},
+              {R"({"b":1,"a":1})", R"({"a":1,"a":1})", R"({"h":1})", R"({"a":1 })"});
+}
+
+TEST_CASE("white space is compact, or flexible within a bound") {
+  const std::string schema =
+      R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"null"}}},
+          "required":["a"],"additionalProperties":false})";
+  check_texts(schema, {R"({"a":[null,null]})"}, {R"({"a": [null]})", "{\n\"a\":[]}"});
+  const JsonSchemaOptions flexible{JsonSchemaOptions::Whitespace::kFlexible};
+  const std::string much(JsonSchemaOptions::kMaxWhitespace, ' ');
+  check_texts(schema,
+              {R"({"a":[null,null]})", "{\n  \"a\" : [ null ,\tnull ]\r\n}",
+               "{" + much + "\"a\":[]}", "{\"a\":[" + much + "]}"},
+              {"{" + much + " \"a\":[]}", " {\"a\":[]}", "{\"a\":[]} ", "{\"a\":[" + much + " ]}",
+               "{\"a\":[n ull]}"},
+              flexible);
+  check_texts("{}", {"[1, {\"a\" : 2}]", "{ }", "[ ]"}, {"[1, ]"}, flexible);
+}
+
+TEST_CASE("strings have all escapes, those of a pattern only what is needed") {
+  check_texts(R"({"type":"string"})",
+              {R"("")", R"("a\u0041\n\/\"")", R"("\ud83d\ude00")", "\"\u00e9\U0001F600\""},
+              {R"("\ud83d")", R"("\ude00")", R"("\x")", "\"\n\"", "\"\x80\"", "\"\xed\xa0\x80\"",
+               R"("a)", "a"});
+  check_texts(R"({"type":"string","pattern":"^[a-z\"\\\\\n]{2}$"})",
+              {R"("ab")", R"("a\"")", R"("\\\n")", R"("\u000a\u005C")"},
+              {R"("\u0061b")", R"("a")", R"("a"")", R"("a\")", "\"a\n\""});
+  check_texts(R"({"type":"string","minLength":2,"maxLength":3})",
+              {R"("ab")", "\"\u00e9\U0001F600a\"", R"("\u0041\ud83d\ude00")"},
+              {R"("a")", R"("abcd")", "\"\u00e9\"", R"("\ud83d\ude00")"});
+  check_texts(R"({"enum":["a\"b","\u0007","x",2.50,1e2,null,{"k":[1]}]})",
+              {R"("a\"b")", R"("\u0007")", "2.5", "100", "null", R"({"k":[1]})"},
+              {"2.50", "1e2", "100.0", R"({"k":[1,1]})", R"({"k":[1.0]})"});
+}
+
+TEST_CASE("limits of length hold where they are large") {
+  const auto grammar = compiled_schema(R"({"type":"string","minLength":300,"maxLength":700})");
+  for (const size_t length : {299U, 300U, 301U, 427U, 428U, 429U, 556U, 699U, 700U, 701U}) {
+    CAPTURE(length);
+    CHECK(accepts_bytes(grammar, "\"" + std::string(length, 'x') + "\"") ==
+          (length >= 300 && length <= 700));
+  }
+  const auto items = compiled_schema(R"({"items":{"type":"integer"},"minItems":3,"maxItems":300})");
+  for (const size_t count : {0U, 2U, 3U, 4U, 131U, 132U, 299U, 300U, 301U}) {
+    std::string text = "[";
+    for (size_t i = 0; i < count; ++i) text += i == 0 ? "7" : ",7";
+    CAPTURE(count);
+    CHECK(accepts_bytes(items, text + "]") == (count >= 3 && count <= 300));
+  }
+}
+
+TEST_CASE("numbers keep their limits in every form without an exponent") {
+  check_texts(R"({"type":"number"})", {"0", "-0", "1e5", "-2.50E-3", "10.00"},
+              {"01", "+1", ".5", "1.", "1e", "--1", "0x1"});
+  check_texts(R"({"type":"integer"})", {"0", "-7", "12345678901234567890"},
+              {"1.0", "-0", "1e2", "00"});
+  check_texts(R"({"exclusiveMinimum":0.5,"maximum":1e3,"type":"number"})",
+              {"0.51", "0.500001", "1000", "1000.00", "999.99"},
+              {"0.5", "0.50", "1000.01", "-1", "0", "1e2"});
+  check_texts(R"({"type":"number","multipleOf":0.01})", {"1", "1.5", "-1.25", "1.250", "0"},
+              {"1.255", "0.001"});
+  check_texts(R"({"type":"integer","multipleOf":300})", {"0", "300", "-900", "30000"},
+              {"100", "200", "3", "310"});
+  check_texts(R"({"type":"integer","minimum":10,"exclusiveMinimum":true})", {"11"}, {"10", "9"});
+  for (const double low : {-7.0, -2.5, -0.5, 0.0, 0.25, 3.0, 9.75, 10.0, 99.0}) {
+    for (const bool is_exclusive : {false, true}) {
+      const std::string limit = nlohmann::json(low).dump();
+      const std::string key = is_exclusive ? "exclusiveMinimum" : "minimum";
+      const auto above = compiled_schema("{\"type\":\"number\",\"" + key + "\":" + limit + "}");
+      const auto not_above =
+          compiled_schema("{\"type\":\"number\",\"not\":{\"" + key + "\":" + limit + "}}");
+      for (int quarter = -80; quarter <= 480; quarter += quarter < 60 ? 1 : 7) {
+        const double value = quarter / 4.0;
+        const bool expected = is_exclusive ? value > low : value >= low;
+        std::string text = Decimal::of(ordered_json(value)).text();
+        CAPTURE(key, low, text);
+        REQUIRE(accepts_bytes(above, text) == expected);
+        REQUIRE(accepts_bytes(not_above, text) == !expected);
+        text += text.find('.') == std::string::npos ? ".00" : "0";
+        REQUIRE(accepts_bytes(above, text) == expected);
+      }
+    }
+  }
+  for (const int divisor : {1, 2, 3, 4, 6, 7, 10, 12, 25, 40}) {
+    const auto grammar =
+        compiled_schema("{\"type\":\"integer\",\"multipleOf\":" + std::to_string(divisor) + "}");
+    for (int value = -130; value <= 130; ++value) {
+      CAPTURE(divisor, value);
+      REQUIRE(accepts_bytes(grammar, std::to_string(value)) == (value % divisor == 0));
+    }
+  }
+}
+
+TEST_CASE("items that differ are enforced where there are few values") {
+  check_texts(
+      R"({"type":"array","items":{"enum":["a","b",1,null]},"uniqueItems":true,"minItems":1})",
+      {R"(["b","a"])", R"([null,"a",1,"b"])", "[1]"}, {R"(["a","a"])", "[]", R"([1,"c"])"});
+  check_texts(R"({"prefixItems":[{"type":"string"},{"type":"integer"}],"items":false,
+                  "uniqueItems":true,"type":"array"})",
+              {R"(["a",1])", "[]"}, {R"(["a",1,2])"});
+  check_texts(R"({"type":"array","contains":{"type":"string"},"minContains":2,"maxContains":3})",
+              {R"(["a",1,"b"])", R"(["a","b","c",null])"}, {R"(["a",1])", R"(["a","b","c","d"])"});
+}
+
+TEST_CASE("a schema that is recursive is a recursive grammar") {
+  const auto grammar = compiled_schema(
+      R"({"$defs":{"list":{"type":["object","null"],"properties":{"v":{"type":"integer"},
+          "next":{"$ref":"#/$defs/list"}},"required":["v","next"],"additionalProperties":false}},
+          "$ref":"#/$defs/list"})");
+  std::string text = "null";
+  for (int i = 0; i < 300; ++i) text = R"({"v":)" + std::to_string(i) + R"(,"next":)" + text + "}";
+  CHECK(accepts_bytes(grammar, text));
+  CHECK_FALSE(accepts_bytes(grammar, text + "}"));
+}
+
+TEST_CASE("any JSON is a grammar of its own") {
+  Grammar grammar;
+  grammar.set_start(add_any_json(grammar, true));
+  const auto object = compile_grammar(grammar);
+  CHECK(accepts_bytes(object, R"({"a":[1,{"b":null}],"c":"\u00e9"})"));
+  CHECK_FALSE(accepts_bytes(object, "[]"));
+  Grammar any;
+  any.set_start(add_any_json(any, false));
+  CHECK(accepts_bytes(compile_grammar(any), "[-1.5e3,true]"));
+}
+
+TEST_CASE("what cannot be enforced is refused with its path") {
+  struct Row {
+    const char* schema;
+    const char* message;
+  };
+  const Row rows[] = {
+      {R"({"properties":{"age":{"uniqueItems":true}}})",
+       "schema #/properties/age/uniqueItems: that all items differ cannot be enforced where items "
+       "can "
+       "have any number of values; list them in an enum, or set maxItems to 1"},
+      {R"({"items":{"colour":"red"}})", "schema #/items/colour: \"colour\" is not a keyword"},
+      {R"({"$schema":"http://json-schema.org/draft-07/schema#","dependentRequired":{}})",
+       "schema #/dependentRequired: \"dependentRequired\" is newer than the dialect"},
+      {R"({"$schema":"https://example.com/mine"})", "schema #/$schema: the dialect"},
+      {R"({"format":"regex"})",
+       "schema #/format: the string \"regex\" is not a format that can be"},
+      {R"({"$ref":"http://example.com/a.json"})",
+       "is not in this document, and other documents are"},
+      {R"({"$ref":"#/$defs/a"})", "schema #/$ref: \"#/$defs/a\" leads nowhere: # has no \"$defs\""},
+      {R"({"$recursiveRef":"#"})", "schema #/$recursiveRef: \"$recursiveRef\" depends on the way"},
+      {R"({"$ref":"#"})", "schema #: the schema refers to itself without a step"},
+      {R"({"type":"object","minProperties":2})", "schema #/minProperties: that 2 members have"},
+      {R"({"not":{"uniqueItems":true}})", "schema #/not: what does not satisfy this cannot be"},
+      {R"({"type":"strnig"})", "schema #/type: expected null, boolean, number, integer"},
+      {R"({"minimum":"3"})", "schema #/minimum: expected a number, got the string \"3\""},
+      {R"({"minLength":-1})", "schema #/minLength: expected a whole number that is not negative"},
+      {R"({"multipleOf":0})", "schema #/multipleOf: expected a number above 0"},
+      {R"({"properties":{"a/b~":{"pattern":"("}}})", "schema #/properties/a~1b~0/pattern: "},
+      {R"({"allOf":[]})", "schema #/allOf: expected an array of schemas, got an empty one"},
+      {R"({"properties":{"a":3}})", "schema #/properties/a: expected a schema"},
+      {R"([1])", "schema #: expected a schema, an object or a boolean, got an array"},
+      {"false", "schema #: no value satisfies the schema"},
+      {R"({"type":"object","properties":{"n":{"$ref":"#"}},"required":["n"]})",
+       "member \"n\" is required, and no value satisfies #/properties/n"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.schema);
+    CHECK_THAT(refusal_of(row.schema), Catch::Contains(row.message));
+  }
+}
+
+TEST_CASE("large schemas compile, or are refused, within bounds") {
+  ordered_json names;
+  ordered_json properties;
+  for (int i = 0; i < 100'000; ++i) names.push_back("value " + std::to_string(i));
+  for (int i = 0; i < 10'000; ++i) properties["p" + std::to_string(i)] = {{"type", "integer"}};
+  const auto list = compiled_schema(ordered_json({{"enum", names}}).dump());
+  CHECK(accepts_bytes(list, "\"value 99999\""));
+  CHECK_FALSE(accepts_bytes(list, "\"value 100000\""));
+  const auto object = compiled_schema(ordered_json({{"properties", properties}}).dump());
+  CHECK(accepts_bytes(object, R"({"p0":1,"p17":2,"p9999":3,"q":4})"));
+  CHECK_FALSE(accepts_bytes(object, R"({"p17":2,"p0":1})"));
+
+  std::string nested = "{}";
+  for (int i = 0; i < 1000; ++i) nested = R"({"items":)" + nested + "}";
+  CHECK_THAT(refusal_of(nested), Catch::Contains("nested deeper than 200"));
+  std::string all;
+  for (int i = 0; i < 25; ++i) {
+    const std::string n = std::to_string(i);
+    all += std::string(i == 0 ? "" : ",") + R"({"anyOf":[{"required":["a)" + n +
+           R"("]},{"required":["b)" + n + R"("]}]})";
+  }
+  CHECK_THAT(refusal_of(R"({"allOf":[)" + all + "]}"), Catch::Contains("too many to combine"));
+  std::string doubled = R"({"$ref":"#/$defs/d59","$defs":{"d0":{"type":"null"})";
+  for (int i = 1; i < 60; ++i) {
+    const std::string ref = R"({"$ref":"#/$defs/d)" + std::to_string(i - 1) + "\"}";
+    doubled += ",\"d" + std::to_string(i) + R"(":{"anyOf":[)" + ref + R"(,{"items":)" + ref + "}]}";
+  }
+  CHECK(accepts_bytes(compiled_schema(doubled + "}}"), "[[null]]"));
+}
+
+// Made by scripts/golden/make_schema_cases.
+TEST_CASE("schemas as pydantic, OpenAI's clients and zod write them") {
+  std::ifstream file(std::string(TGI_SOURCE_DIR) + "/tests/guide/golden/schema_cases.jsonl");
+  REQUIRE(file.good());
+  int num_cases = 0;
+  for (std::string line; std::getline(file, line); ++num_cases) {
+    const ordered_json test = ordered_json::parse(line);
+    check_texts(test.at("schema").dump(), test.at("valid").get<std::vector<std::string>>(),
+                test.at("invalid").get<std::vector<std::string>>());
+  }
+  CHECK(num_cases >= 7);
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,14 @@
+// The texts of a JSON value as the grammar of a schema writes it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tgi::guide {
+
+// Compact; numbers without exponents and integers without a point. The members of each object in
+// all orders where they are few, because the order is the schema's; at most 5000 texts.
+std::vector<std::string> json_writings(const nlohmann::ordered_json& value);
+
+}  // namespace tgi::guide

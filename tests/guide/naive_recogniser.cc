@@ -1,0 +1,93 @@
+#include "tests/guide/naive_recogniser.h"
+
+#include "base/error.h"
+
+namespace tgi::guide {
+
+bool NaiveRecogniser::accepts(std::string_view text) {
+  text_ = text;
+  known_.clear();
+  const int32_t body = grammar_.rules().at(static_cast<size_t>(grammar_.start().id)).body;
+  TGI_CHECK(body >= 0);
+  return ends(body, 0).count(text.size()) > 0;
+}
+
+const NaiveRecogniser::Ends& NaiveRecogniser::ends(int32_t node, size_t begin) {
+  const std::pair key(node, begin);
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  known_[key] = {};  // a rule that calls itself before any byte gives nothing new
+  Ends found = ends_of(grammar_.nodes()[static_cast<size_t>(node)], begin);
+  return known_[key] = std::move(found);
+}
+
+NaiveRecogniser::Ends NaiveRecogniser::ends_of(const Grammar::Node& node, size_t begin) {
+  const auto part = [&](int32_t i) {
+    return grammar_.parts()[static_cast<size_t>(node.first_part + i)];
+  };
+  Ends result;
+  switch (node.kind) {
+    case Grammar::Kind::kTerminal:
+      return ends_of_terminal(node.terminal, begin);
+    case Grammar::Kind::kSpecialToken:
+      return {};
+    case Grammar::Kind::kCall: {
+      const int32_t body = grammar_.rules()[static_cast<size_t>(node.rule)].body;
+      TGI_CHECK(body >= 0);
+      return ends(body, begin);
+    }
+    case Grammar::Kind::kSequence:
+      result = {begin};
+      for (int32_t i = 0; i < node.num_parts && !result.empty(); ++i) {
+        Ends next;
+        for (const size_t at : result) next.merge(Ends(ends(part(i), at)));
+        result = std::move(next);
+      }
+      return result;
+    case Grammar::Kind::kEither:
+      for (int32_t i = 0; i < node.num_parts; ++i) result.merge(Ends(ends(part(i), begin)));
+      return result;
+    case Grammar::Kind::kRepeat:
+      return ends_of_repeat(node, begin);
+  }
+  return result;
+}
+
+NaiveRecogniser::Ends NaiveRecogniser::ends_of_terminal(Regex terminal, size_t begin) {
+  const auto [place, is_new] = automata_.try_emplace(terminal.id);
+  if (is_new) place->second = grammar_.regex().dfa(terminal);
+  const Dfa& dfa = place->second;
+  Ends result;
+  int32_t state = dfa.states.empty() ? Dfa::kDead : 0;
+  for (size_t at = begin; state != Dfa::kDead; ++at) {
+    if (dfa.states[static_cast<size_t>(state)].accepts) result.insert(at);
+    if (at == text_.size()) break;
+    state = dfa.states[static_cast<size_t>(state)].next[static_cast<unsigned char>(text_[at])];
+  }
+  return result;
+}
+
+NaiveRecogniser::Ends NaiveRecogniser::ends_of_repeat(const Grammar::Node& node, size_t begin) {
+  const int32_t part = grammar_.parts()[static_cast<size_t>(node.first_part)];
+  Ends result;
+  Ends now = {begin};
+  Ends seen;
+  for (int32_t i = 0; !now.empty(); ++i) {
+    if (i >= node.min) {
+      result.insert(now.begin(), now.end());
+      // Only what is new goes on, or a part of no bytes would go on for ever.
+      Ends fresh;
+      for (const size_t at : now) {
+        if (seen.insert(at).second) fresh.insert(at);
+      }
+      if (node.max == kUnbounded) now = fresh;
+    }
+    if (node.max != kUnbounded && i >= node.max) break;
+    Ends next;
+    for (const size_t at : now) next.merge(Ends(ends(part, at)));
+    now = std::move(next);
+  }
+  return result;
+}
+
+}  // namespace tgi::guide

@@ -1,0 +1,99 @@
+// Regular languages: patterns against what they match.
+#include "engine/guide/regex.h"
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/catch.h"
+
+namespace tgi::guide {
+namespace {
+
+bool matches(const std::string& pattern, const std::string& text, RegexUse use = RegexUse::kWhole) {
+  RegexPool pool;
+  const Regex regex = parse_regex(pool, pattern, use);
+  const bool by_derivatives = pool.matches(regex, text);
+  // The automaton must say the same.
+  const Dfa dfa = pool.dfa(regex);
+  int32_t state = dfa.states.empty() ? Dfa::kDead : 0;
+  for (const char c : text) {
+    if (state == Dfa::kDead) break;
+    state = dfa.states[static_cast<size_t>(state)].next[static_cast<uint8_t>(c)];
+  }
+  const bool by_dfa = state != Dfa::kDead && dfa.states[static_cast<size_t>(state)].accepts;
+  CHECK(by_derivatives == by_dfa);
+  return by_derivatives;
+}
+
+}  // namespace
+
+TEST_CASE("patterns_match_what_they_say") {
+  CHECK(matches("a|bc", "bc"));
+  CHECK_FALSE(matches("a|bc", "b"));
+  CHECK(matches("[a-c]{2,3}", "abc"));
+  CHECK_FALSE(matches("[a-c]{2,3}", "abca"));
+  CHECK(matches("(?i)straße", "STRAßE"));
+  CHECK(matches("(?i)[a-z]+", "\u212A"));  // the Kelvin sign
+  CHECK(matches(".", "\u00e4"));
+  CHECK_FALSE(matches(".", "\xff"));
+  CHECK_FALSE(matches("[^a]", "\xed\xa0\x80"));  // a surrogate
+  CHECK(matches("\\p{Lu}\\p{Greek}+", "A\u03b1\u03b2"));
+  CHECK(matches("(?!foo)[a-z]+", "bar"));
+  CHECK_FALSE(matches("(?!foo)[a-z]+", "foob"));
+  CHECK(matches("^((?!ab).)*$", "ba"));
+  CHECK_FALSE(matches("^((?!ab).)*$", "cabd"));
+  CHECK(matches("\\bfoo\\b.*", "foo bar"));
+  CHECK_FALSE(matches("\\bfoo\\b.*", "foobar"));
+  CHECK(matches("o\\b", "so, what", RegexUse::kSearch));
+  CHECK_FALSE(matches("o\\b", "sob", RegexUse::kSearch));
+  CHECK(matches("^a|b$", "xxb", RegexUse::kSearch));
+  CHECK_FALSE(matches("^a|b$", "xax", RegexUse::kSearch));
+  CHECK(matches("(?m)^b$", "a\nb\nc", RegexUse::kSearch));
+}
+
+TEST_CASE("spellings_of_json_strings_stand_for_their_texts") {
+  RegexPool pool;
+  const Regex body =
+      pool.json_escaped(parse_regex(pool, "[a-c\"\\n\U0001F600]{2}", RegexUse::kWhole));
+  CHECK(pool.matches(body, "ab"));
+  CHECK(pool.matches(body, "a\\\""));
+  CHECK(pool.matches(body, "\\n\\u000A"));
+  CHECK(pool.matches(body, "\\u0061\\uD83d\\uDE00"));
+  CHECK_FALSE(pool.matches(body, "a\""));
+  CHECK_FALSE(pool.matches(body, "a\n"));
+  CHECK_FALSE(pool.matches(body, "a\\u0064"));
+  CHECK_FALSE(pool.matches(body, "a\\uD83D"));
+  const Regex no_digits = pool.json_escaped(parse_regex(pool, "[a-z]", RegexUse::kWhole));
+  CHECK(pool.is_empty(pool.both(no_digits, pool.literal("\\u0031"))));
+}
+
+TEST_CASE("emptiness_is_found") {
+  RegexPool pool;
+  const Regex letters = parse_regex(pool, "[a-z]{0,1000}", RegexUse::kWhole);
+  CHECK_FALSE(pool.is_empty(letters));
+  CHECK(pool.is_empty(pool.both(letters, parse_regex(pool, "[0-9]+", RegexUse::kWhole))));
+  CHECK_FALSE(pool.is_empty(pool.without(letters, pool.literal("abc"))));
+  CHECK(pool.is_empty(pool.without(letters, parse_regex(pool, "[a-z]*", RegexUse::kWhole))));
+  CHECK(pool.dfa(pool.without(pool.literal("a"), letters)).states.empty());
+}
+
+TEST_CASE("refusals_say_where_and_what") {
+  RegexPool pool;
+  const auto message = [&](const std::string& pattern) {
+    try {
+      parse_regex(pool, pattern, RegexUse::kWhole);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK_THAT(message("ab(c"), Catch::Contains("character 3") && Catch::Contains("without \")\""));
+  CHECK_THAT(message("a\\1"), Catch::Contains("back reference"));
+  CHECK_THAT(message("(?<=a)b"), Catch::Contains("look-behind"));
+  CHECK_THAT(message("\\p{Nonsense}"), Catch::Contains("property"));
+  CHECK_THAT(message("a**"), Catch::Contains("quantifier after a quantifier"));
+  CHECK_THAT(message("[z-a]"), Catch::Contains("ends before it begins"));
+}
+
+}  // namespace tgi::guide
