@@ -95,13 +95,12 @@ class GrammarCompiler {
     if (node.kind == Kind::kTerminal) return facts_.terminals[static_cast<size_t>(id)];
     if (node.kind == Kind::kSpecialToken) return kNotRegular;
     if (node.kind == Kind::kCall) {
-      const bool is_known =
-          is_converted_.contains(node.rule) && facts_.is_recursive[static_cast<size_t>(node.rule)] == 0;
+      const bool is_known = is_converted_.contains(node.rule) &&
+                            facts_.is_recursive[static_cast<size_t>(node.rule)] == 0;
       if (!is_known) return kNotRegular;
       const int32_t body = grammar_.rules()[static_cast<size_t>(node.rule)].body;
       const int32_t plain = plain_[static_cast<size_t>(body)];
-      const bool fits =
-          plain != kNotRegular && program_.pool.node(plain).depth <= kMaxInlinedDepth;
+      const bool fits = plain != kNotRegular && program_.pool.node(plain).depth <= kMaxInlinedDepth;
       return fits ? plain : kNotRegular;
     }
     const std::vector<int32_t> parts = of_parts(node, plain_);
@@ -224,8 +223,7 @@ class GrammarCompiler {
         terminal_rules_.try_emplace(expr, static_cast<int32_t>(program_.rules.size()));
     if (is_new) {
       ExprPool& pool = program_.pool;
-      program_.rules.push_back(
-          {"a terminal", expr, pool.nullable(expr), pool.shortest(expr)});
+      program_.rules.push_back({"a terminal", expr, pool.nullable(expr), pool.shortest(expr)});
     }
     return program_.call(entry->second);
   }
@@ -263,12 +261,12 @@ class GrammarCompiler {
   Grammar& grammar_;
   GrammarProgram& program_;
   GrammarFacts facts_;
-  std::vector<int32_t> converted_;                    // by node
-  std::vector<int32_t> plain_;                        // by node
-  std::unordered_set<int32_t> is_converted_;          // rules
+  std::vector<int32_t> converted_;                       // by node
+  std::vector<int32_t> plain_;                           // by node
+  std::unordered_set<int32_t> is_converted_;             // rules
   std::unordered_map<int32_t, int32_t> terminal_rules_;  // by expression
-  std::unordered_map<int32_t, bool> thin_;            // by expression
-  std::unordered_map<int32_t, Width> widths_;         // by expression
+  std::unordered_map<int32_t, bool> thin_;               // by expression
+  std::unordered_map<int32_t, Width> widths_;            // by expression
 };
 
 }  // namespace

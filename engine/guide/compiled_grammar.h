@@ -2,8 +2,8 @@
 // whose edges are bytes, special tokens, or calls of other rules. The automata are made of
 // derivatives while texts are matched, so that compiling costs little more than reading.
 //
-// Thread-safe: what matchers add to it (states, masks) is locked inside, one lock per vocabulary, and
-// bounded: tables that grow too large are dropped and made again.
+// Thread-safe: what matchers add to it (states, masks) is locked inside, one lock per vocabulary,
+// and bounded: tables that grow too large are dropped and made again.
 #pragma once
 
 #include <cstdint>

@@ -136,8 +136,9 @@ class GbnfParser {
   Expr parse_group() {
     const size_t begin = source_.at++;
     if (++nesting_ > kMaxGbnfNesting) {
-      source_.refuse(begin, "more than " + std::to_string(kMaxGbnfNesting) +
-                                " groups inside one another", Code::kInvalidArgument);
+      source_.refuse(begin,
+                     "more than " + std::to_string(kMaxGbnfNesting) + " groups inside one another",
+                     Code::kInvalidArgument);
     }
     skip_space(true);
     const Expr inner = parse_alternatives(true);
@@ -167,8 +168,9 @@ class GbnfParser {
       } else if (lower >= 'a' && lower <= 'f') {
         value = value << 4 | static_cast<char32_t>(lower - 'a' + 10);
       } else {
-        source_.refuse(begin, "expected " + std::to_string(digits) +
-                                  " hexadecimal digits in an escape", Code::kInvalidArgument);
+        source_.refuse(begin,
+                       "expected " + std::to_string(digits) + " hexadecimal digits in an escape",
+                       Code::kInvalidArgument);
       }
     }
     if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
@@ -203,7 +205,8 @@ class GbnfParser {
       case '^':
         return static_cast<char32_t>(kind);
       default:
-        source_.refuse(begin, "expected one of the escapes \\x \\u \\U \\t \\r \\n \\\\ \\\" \\[ \\]",
+        source_.refuse(begin,
+                       "expected one of the escapes \\x \\u \\U \\t \\r \\n \\\\ \\\" \\[ \\]",
                        Code::kInvalidArgument);
     }
   }

@@ -1,5 +1,5 @@
-// Grammars as llama.cpp's users write them (GBNF): rules `name ::= ...`, of which `root` is the start.
-// Source: the description of the format in llama.cpp's grammars folder.
+// Grammars as llama.cpp's users write them (GBNF): rules `name ::= ...`, of which `root` is the
+// start. Source: the description of the format in llama.cpp's grammars folder.
 #pragma once
 
 #include <string_view>

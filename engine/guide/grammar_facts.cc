@@ -27,7 +27,8 @@ class FactFinder {
   }
 
   GrammarFacts find() {
-    if (grammar_.start().id < 0) throw Error(Code::kInvalidArgument, "the grammar has no start rule");
+    if (grammar_.start().id < 0)
+      throw Error(Code::kInvalidArgument, "the grammar has no start rule");
     order_rules();
     import_terminals();
     for (bool changed = true; changed;) {
@@ -68,9 +69,8 @@ class FactFinder {
     for (const int32_t callee : callees) {
       ++facts_.num_calls[static_cast<size_t>(callee)];
       if (body(callee) < 0) {
-        throw Error(Code::kInvalidArgument,
-                    "the rule \"" + name(callee) + "\" is used by \"" + name(rule) +
-                        "\" and not defined");
+        throw Error(Code::kInvalidArgument, "the rule \"" + name(callee) + "\" is used by \"" +
+                                                name(rule) + "\" and not defined");
       }
     }
     return callees;

@@ -41,11 +41,11 @@ struct GrammarFacts {
   };
   std::vector<Fact> nodes;
   std::vector<Fact> rules;
-  std::vector<uint8_t> is_used;      // by node: reachable from the start
-  std::vector<int32_t> rule_order;   // those that can be reached, callees first where possible
-  std::vector<int32_t> num_calls;    // by rule: of places
-  std::vector<uint8_t> is_recursive; // by rule
-  std::vector<int32_t> terminals;    // by node: the expression of a terminal, in the program's pool
+  std::vector<uint8_t> is_used;       // by node: reachable from the start
+  std::vector<int32_t> rule_order;    // those that can be reached, callees first where possible
+  std::vector<int32_t> num_calls;     // by rule: of places
+  std::vector<uint8_t> is_recursive;  // by rule
+  std::vector<int32_t> terminals;  // by node: the expression of a terminal, in the program's pool
 };
 
 // Throws when a rule is not defined or the start derives no text.

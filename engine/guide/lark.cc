@@ -89,8 +89,9 @@ class LarkBuilder {
   void declare() {
     for (size_t i = 0; i < lark_.imports.size(); ++i) {
       const LarkDefinition& import = lark_.imports[i];
-      const auto* const found = std::ranges::find(
-          kCommon, std::string_view(lark_.import_sources[i]), [](const auto& row) { return row.first; });
+      const auto* const found =
+          std::ranges::find(kCommon, std::string_view(lark_.import_sources[i]),
+                            [](const auto& row) { return row.first; });
       if (found == kCommon.end()) {
         refuse(import.place,
                "\"common\" has no terminal " + lark_.import_sources[i] + " that is known here");
@@ -200,7 +201,8 @@ class LarkBuilder {
       case Kind::kName: {
         if (is_terminal_name(node.text)) return with_skip(terminal_named(node.text, node.place));
         const auto rule = rules_.find(node.text);
-        if (rule == rules_.end()) refuse(node.place, "the rule \"" + node.text + "\" is not defined");
+        if (rule == rules_.end())
+          refuse(node.place, "the rule \"" + node.text + "\" is not defined");
         return grammar_.call(rule->second);
       }
       case Kind::kSpecial: {

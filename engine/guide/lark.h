@@ -1,7 +1,8 @@
-// Grammars in Lark's format as llguidance's users write it: rules in lower case, of which `start` is the
-// start, terminals in upper case, %import common.X, %ignore. Texts are matched without a lexer: a
-// terminal need not take as much as it could. What %ignore names may stand after every terminal, and,
-// as in llguidance, not before the first. Source: Lark's grammar reference; llguidance's docs/syntax.md.
+// Grammars in Lark's format as llguidance's users write it: rules in lower case, of which `start`
+// is the start, terminals in upper case, %import common.X, %ignore. Texts are matched without a
+// lexer: a terminal need not take as much as it could. What %ignore names may stand after every
+// terminal, and, as in llguidance, not before the first. Source: Lark's grammar reference;
+// llguidance's docs/syntax.md.
 #pragma once
 
 #include <string_view>
@@ -10,8 +11,8 @@
 
 namespace tgi::guide {
 
-// Adds the rules of the text to the grammar and gives the start. Throws kInvalidArgument, for what is
-// known and not supported kUnsupported, each with line and column.
+// Adds the rules of the text to the grammar and gives the start. Throws kInvalidArgument, for what
+// is known and not supported kUnsupported, each with line and column.
 Rule add_lark(Grammar& grammar, std::string_view text);
 
 }  // namespace tgi::guide

@@ -107,8 +107,7 @@ class LarkParser {
     const size_t begin = source_.at;
     while (source_.peek() == '?' || source_.peek() == '!') ++source_.at;  // shapes of trees
     const std::string name = parse_word("a rule, a terminal, or a directive");
-    if (source_.peek() == '{')
-      source_.refuse_unsupported("rules with parameters aren't supported");
+    if (source_.peek() == '{') source_.refuse_unsupported("rules with parameters aren't supported");
     if (source_.peek() == '[')
       source_.refuse_unsupported("attributes of rules ([...]) aren't supported");
     if (source_.take(".")) {  // a priority: all ways to read a text are kept anyway
@@ -138,7 +137,8 @@ class LarkParser {
   int32_t parse_alternatives() {
     const size_t begin = source_.at;
     if (++nesting_ > kMaxLarkNesting) {
-      refuse_at(begin, "more than " + std::to_string(kMaxLarkNesting) + " groups inside one another");
+      refuse_at(begin,
+                "more than " + std::to_string(kMaxLarkNesting) + " groups inside one another");
     }
     std::vector<int32_t> alternatives{parse_both()};
     while (take_bar()) alternatives.push_back(parse_both());
@@ -197,19 +197,23 @@ class LarkParser {
       skip(true);
       const int32_t inner = parse_alternatives();
       skip(true);
-      if (!source_.take(c == '(' ? ")" : "]")) source_.refuse(c == '(' ? "expected \")\"" : "expected \"]\"");
+      if (!source_.take(c == '(' ? ")" : "]"))
+        source_.refuse(c == '(' ? "expected \")\"" : "expected \"]\"");
       --groups_;
       if (c == '(') return inner;
       return add({.kind = Kind::kRepeat, .place = begin, .min = 0, .max = 1, .parts = {inner}});
     }
     if (c == '<') return parse_special();
-    if (c == '@') source_.refuse_unsupported("references to other grammars (@...) aren't supported");
-    if (c == '%') source_.refuse_unsupported("nested grammars (%json, %lark, %regex) aren't supported");
+    if (c == '@')
+      source_.refuse_unsupported("references to other grammars (@...) aren't supported");
+    if (c == '%')
+      source_.refuse_unsupported("nested grammars (%json, %lark, %regex) aren't supported");
     if (!is_word(c) || c == '-') return std::nullopt;
     std::string name = parse_word("a name");
     if (source_.peek() == '{') {
       if (source_.peek(1) < '0' || source_.peek(1) > '9')
-        if (source_.peek(1) != ',') source_.refuse_unsupported("rules with parameters aren't supported");
+        if (source_.peek(1) != ',')
+          source_.refuse_unsupported("rules with parameters aren't supported");
     }
     return add({.kind = Kind::kName, .place = begin, .text = std::move(name)});
   }
@@ -280,7 +284,9 @@ class LarkParser {
     }
     const bool ignore_case = source_.peek() == 'i' && !is_word(source_.peek(1));
     if (ignore_case) ++source_.at;
-    return add({.kind = Kind::kString, .place = begin, .text = std::move(text),
+    return add({.kind = Kind::kString,
+                .place = begin,
+                .text = std::move(text),
                 .ignore_case = ignore_case});
   }
 
@@ -301,7 +307,8 @@ class LarkParser {
       ++source_.at;
     }
     std::string flags;
-    while (source_.peek() != '\0' && std::string_view("imslux").find(source_.peek()) != std::string_view::npos) {
+    while (source_.peek() != '\0' &&
+           std::string_view("imslux").find(source_.peek()) != std::string_view::npos) {
       if (source_.peek() != 'l' && source_.peek() != 'u') flags.push_back(source_.peek());
       ++source_.at;
     }
@@ -363,7 +370,10 @@ class LarkParser {
         source_.at = begin;
         return atom;
       }
-      atom = add({.kind = Kind::kRepeat, .place = begin, .min = range.first, .max = range.second,
+      atom = add({.kind = Kind::kRepeat,
+                  .place = begin,
+                  .min = range.first,
+                  .max = range.second,
                   .parts = {atom}});
     }
   }

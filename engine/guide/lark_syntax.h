@@ -43,9 +43,9 @@ struct LarkDefinition {
 struct LarkGrammar {
   std::vector<LarkNode> nodes;
   std::vector<LarkDefinition> definitions;
-  std::vector<LarkDefinition> imports;  // of "common", body -1; name: as it is called here
+  std::vector<LarkDefinition> imports;      // of "common", body -1; name: as it is called here
   std::vector<std::string> import_sources;  // by import: as it is called there
-  std::vector<int32_t> ignored;         // nodes
+  std::vector<int32_t> ignored;             // nodes
 };
 
 bool is_terminal_name(std::string_view name);

@@ -164,8 +164,7 @@ class LeftRecursion {
   int32_t not_empty(int32_t expr, int32_t rule) {
     const ExprNode node = pool_.node(expr);
     if (!node.nullable) return expr;
-    if (!node.has_leaves)
-      return pool_.both(std::array{expr, pool_.complement(ExprPool::kEmpty)});
+    if (!node.has_leaves) return pool_.both(std::array{expr, pool_.complement(ExprPool::kEmpty)});
     switch (node.kind) {
       case ExprKind::kCall:
         if (in_cycle(node.a)) return ExprPool::kNothing;  // a lead, which is dropped anyway

@@ -30,9 +30,9 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
   for (const std::string& name : program.token_names) {
     const std::optional<int32_t> id = vocabulary.special_id(name);
     if (!id) {
-      throw Error(Code::kInvalidArgument,
-                  "the grammar needs the special token \"" + name + "\", which the model's "
-                  "vocabulary does not have");
+      throw Error(Code::kInvalidArgument, "the grammar needs the special token \"" + name +
+                                              "\", which the model's "
+                                              "vocabulary does not have");
     }
     token_ids_.push_back(*id);
   }

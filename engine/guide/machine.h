@@ -5,8 +5,8 @@
 //   stack          (the stack below, the state in which the caller goes on)
 //   configuration  a set of (state, stack): all the ways to read the text so far
 //
-// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers of
-// before mean nothing then, which generation() tells.
+// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
+// of before mean nothing then, which generation() tells.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ namespace tgi::guide {
 
 class Machine {
  public:
-  // Throws kInvalidArgument when the vocabulary lacks a special token of the grammar. The vocabulary
-  // must outlive the machine's use.
+  // Throws kInvalidArgument when the vocabulary lacks a special token of the grammar. The
+  // vocabulary must outlive the machine's use.
   Machine(const GrammarProgram& program, const Vocabulary& vocabulary);
 
   static constexpr int32_t kDead = -1;  // the configuration that nothing satisfies
@@ -55,8 +55,9 @@ class Machine {
   // The same for those after which the shortest end takes at most `max_tokens` tokens.
   void mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits);
 
-  int32_t shortest_end(int32_t config);        // bytes
-  // Of the shortest text, cut into the longest tokens; kMaxTokens when the vocabulary can't write it.
+  int32_t shortest_end(int32_t config);  // bytes
+  // Of the shortest text, cut into the longest tokens; kMaxTokens when the vocabulary can't write
+  // it.
   int32_t num_tokens_to_end(int32_t config);
   static constexpr int32_t kMaxTokens = 1'000'000'000;
   std::string forced_text(int32_t config);
@@ -76,9 +77,9 @@ class Machine {
   };
   struct Stack {
     int32_t below = 0;
-    int32_t next = 0;    // a state
+    int32_t next = 0;           // a state
     int32_t popped = kUnknown;  // the configuration that is left when the rule above is done
-    int32_t rest = 0;    // bytes to the end, at least, from there
+    int32_t rest = 0;           // bytes to the end, at least, from there
   };
   struct Config {
     uint32_t first_item = 0;
@@ -162,12 +163,12 @@ class Machine {
   std::unordered_map<uint64_t, int32_t> stack_ids_;
   std::vector<Config> configs_;
   std::vector<Item> items_;
-  std::vector<int32_t> rows_;         // (num_configs, num_classes)
+  std::vector<int32_t> rows_;          // (num_configs, num_classes)
   std::vector<int32_t> config_slots_;  // open addressing
   std::unordered_map<int32_t, Mask> masks_;
   size_t num_mask_bytes_ = 0;
 
-  ItemSet entered_;          // of the configuration that is being made
+  ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;
   std::vector<int32_t> path_;  // of walk(), by depth
 };

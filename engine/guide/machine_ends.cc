@@ -1,8 +1,8 @@
 // The shortest way to the end, and what can't be avoided on the way.
 //
 // Of the shortest texts the one is meant that comes first in the order of bytes. What is left of it
-// after its first token is the one of the configuration after that token, and so is the way it is cut
-// into tokens: the number of tokens to the end shrinks by one with each that is taken.
+// after its first token is the one of the configuration after that token, and so is the way it is
+// cut into tokens: the number of tokens to the end shrinks by one with each that is taken.
 #include <algorithm>
 #include <limits>
 #include <string>

@@ -66,8 +66,8 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     const int32_t expr = expr_of(state);
     if (expr == endless) return places[at] = Place::kBetween;
     if (!is_inside(expr)) return places[at] = Place::kElse;
-    result->max_rest_of_round = std::max(result->max_rest_of_round,
-                                         pool_.shortest(expr) - pool_.shortest(endless));
+    result->max_rest_of_round =
+        std::max(result->max_rest_of_round, pool_.shortest(expr) - pool_.shortest(endless));
     return places[at] = Place::kInside;
   };
   std::array<bool, 256> begins_round;

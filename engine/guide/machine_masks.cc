@@ -1,6 +1,6 @@
-// Masks. What a state of a rule allows is found once by walking the vocabulary with that state alone
-// on a stack of nothing, and holds wherever the rule is called from; only tokens that go on after
-// the rule's end are walked for each caller, from where the rule was left.
+// Masks. What a state of a rule allows is found once by walking the vocabulary with that state
+// alone on a stack of nothing, and holds wherever the rule is called from; only tokens that go on
+// after the rule's end are walked for each caller, from where the rule was left.
 #include <algorithm>
 #include <utility>
 
@@ -106,8 +106,8 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
     const int32_t config = step(after, static_cast<uint8_t>(byte));
     if (config == kDead) continue;
     for (size_t i = first; i < last; ++i) {
-      if (!left.leaves->rounds.empty() && (left.leaves->rounds[i] < left.min_rounds ||
-                                           left.leaves->rounds[i] > left.max_rounds)) {
+      if (!left.leaves->rounds.empty() &&
+          (left.leaves->rounds[i] < left.min_rounds || left.leaves->rounds[i] > left.max_rounds)) {
         continue;
       }
       const int32_t node = left.leaves->nodes[i];
@@ -140,9 +140,10 @@ const Machine::Mask& Machine::mask(int32_t config) {
     for (size_t i = 0; i < state->bits.size(); ++i) mask.bits[i] |= state->bits[i];
     for (const int32_t id : state->tokens) set_bit(mask.bits, id);
     const int64_t rest = int64_t{state->max_rest} + stacks_[static_cast<size_t>(item.stack)].rest;
-    mask.max_rest = std::max(
-        mask.max_rest, static_cast<int32_t>(std::min<int64_t>(rest, ExprPool::kMaxLength)));
-    if (state->leaves != nullptr && item.stack != kBottom) add_tokens_after(item.stack, *state, mask);
+    mask.max_rest = std::max(mask.max_rest,
+                             static_cast<int32_t>(std::min<int64_t>(rest, ExprPool::kMaxLength)));
+    if (state->leaves != nullptr && item.stack != kBottom)
+      add_tokens_after(item.stack, *state, mask);
   }
   for (const SpecialStep& special : special_steps(config)) {
     set_bit(mask.bits, special.token_id);

@@ -24,7 +24,7 @@ struct StateMask {
   std::vector<uint32_t> bits;
   std::vector<int32_t> tokens;
 
-  bool knows_leaves = false;               // false: they were not asked for
+  bool knows_leaves = false;                // false: they were not asked for
   std::shared_ptr<const LeaveList> leaves;  // null: none
   // Of `leaves`, those count whose rounds are from min_rounds to max_rounds.
   int32_t min_rounds = 0;
@@ -36,8 +36,8 @@ struct StateMask {
   size_t num_bytes() const { return sizeof(StateMask) + 4 * (bits.size() + tokens.size()); }
 };
 
-// The same for all loops a{m,n}t with the same a and t, where it is always clear whether a round of a
-// goes on, the next begins, or t has begun: how many rounds each token takes.
+// The same for all loops a{m,n}t with the same a and t, where it is always clear whether a round of
+// a goes on, the next begins, or t has begun: how many rounds each token takes.
 struct LoopMask {
   static constexpr size_t kMaxCounted = 16;
 

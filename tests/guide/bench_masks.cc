@@ -1,8 +1,8 @@
-// Times masks: bench_masks FOLDER VOCAB_SIZE END_TOKEN MASKS < JOBS. A job is a line of JSON: {"kind":
-// "regex"|"gbnf"|"lark"|"json_schema", "text": ..., "tokens": [[ids], ...]}. For each a line of JSON comes back: the
-// error, or the processor time of compiling and, for each list of tokens, of each mask, in seconds, and
-// how many tokens were accepted. The masks go to the file MASKS, one after the other.
-// scripts/bench/bench_masks runs it beside other libraries.
+// Times masks: bench_masks FOLDER VOCAB_SIZE END_TOKEN MASKS < JOBS. A job is a line of JSON:
+// {"kind": "regex"|"gbnf"|"lark"|"json_schema", "text": ..., "tokens": [[ids], ...]}. For each a
+// line of JSON comes back: the error, or the processor time of compiling and, for each list of
+// tokens, of each mask, in seconds, and how many tokens were accepted. The masks go to the file
+// MASKS, one after the other. scripts/bench/bench_masks runs it beside other libraries.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -28,7 +28,8 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-std::shared_ptr<const CompiledGrammar> compile(const std::string& kind, const nlohmann::ordered_json& text) {
+std::shared_ptr<const CompiledGrammar> compile(const std::string& kind,
+                                               const nlohmann::ordered_json& text) {
   Grammar grammar;
   if (kind == "gbnf") {
     grammar.set_start(add_gbnf(grammar, text.get<std::string>()));
@@ -36,8 +37,8 @@ std::shared_ptr<const CompiledGrammar> compile(const std::string& kind, const nl
     grammar.set_start(add_lark(grammar, text.get<std::string>()));
   } else if (kind == "regex") {
     const Rule root = grammar.declare("regex");
-    grammar.define(root, grammar.terminal(
-                             parse_regex(grammar.regex(), text.get<std::string>(), RegexUse::kWhole)));
+    grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), text.get<std::string>(),
+                                                      RegexUse::kWhole)));
     grammar.set_start(root);
   } else {
     throw std::runtime_error("unknown kind " + kind);

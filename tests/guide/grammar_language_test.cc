@@ -1,5 +1,5 @@
-// Random grammars against the sets of all their short texts, and their masks against the definition:
-// a token is allowed when its bytes, one by one, lead to something that has an end.
+// Random grammars against the sets of all their short texts, and their masks against the
+// definition: a token is allowed when its bytes, one by one, lead to something that has an end.
 #include <random>
 #include <string>
 
@@ -62,12 +62,14 @@ TEST_CASE("random_grammars_have_the_texts_of_their_definition") {
         for (int32_t id = 0; id < vocabulary->size(); ++id) {
           if (matcher.allows(id)) by_bytes.push_back(id);
         }
-        if (allowed_tokens(matcher, vocabulary->size()) != by_bytes) FAIL("masks after \"" << text << "\"");
+        if (allowed_tokens(matcher, vocabulary->size()) != by_bytes)
+          FAIL("masks after \"" << text << "\"");
         // What was accepted can be completed, and not by fewer tokens than were promised.
         const int32_t before = matcher.num_tokens();
         const int64_t promised = matcher.min_tokens_to_end();
         const int64_t taken = finish(matcher, vocabulary->size());
-        if (taken < 0 || taken > promised) FAIL("after \"" << text << "\": " << taken << " of " << promised);
+        if (taken < 0 || taken > promised)
+          FAIL("after \"" << text << "\": " << taken << " of " << promised);
         matcher.rollback(matcher.num_tokens() - before);
       }
       matcher.rollback(matcher.num_tokens());

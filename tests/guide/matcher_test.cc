@@ -14,12 +14,14 @@ namespace tgi::guide {
 TEST_CASE("a_matcher_follows_nested_calls") {
   Grammar grammar;
   const Rule list = grammar.declare("list");
-  const Expr item = grammar.either({grammar.terminal(parse_regex(grammar.regex(), "[a-z]+", RegexUse::kWhole)),
-                                    grammar.call(list)});
+  const Expr item =
+      grammar.either({grammar.terminal(parse_regex(grammar.regex(), "[a-z]+", RegexUse::kWhole)),
+                      grammar.call(list)});
   const Expr more = grammar.repeat(grammar.sequence({grammar.text(","), item}), 0, kUnbounded);
   grammar.define(list, grammar.sequence({grammar.text("("), item, more, grammar.text(")")}));
   grammar.set_start(list);
-  const auto vocabulary = vocabulary_of({"(", ")", ",", "a", "b", "ab", "((", "),(", "a,b", "))", "x)"});
+  const auto vocabulary =
+      vocabulary_of({"(", ")", ",", "a", "b", "ab", "((", "),(", "a,b", "))", "x)"});
   Matcher matcher(compile_grammar(grammar), vocabulary);
   CHECK(allowed_tokens(matcher, vocabulary->size()) == std::vector{0, 6});
   REQUIRE(matcher.accept(6));

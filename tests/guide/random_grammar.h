@@ -14,7 +14,8 @@ namespace tgi::guide {
 class RandomGrammar {
  public:
   explicit RandomGrammar(uint32_t seed) : random_(seed) {
-    for (size_t i = 0; i < kNumRules; ++i) rules_.push_back(grammar.declare("r" + std::to_string(i)));
+    for (size_t i = 0; i < kNumRules; ++i)
+      rules_.push_back(grammar.declare("r" + std::to_string(i)));
     for (size_t i = 0; i < kNumRules; ++i) {
       bodies_.push_back(make(3));
       grammar.define(rules_[i], expr_of(bodies_.back()));

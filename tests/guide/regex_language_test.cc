@@ -45,7 +45,8 @@ class RandomRegex {
       case 6: {
         const Sample a = make(depth - 1);
         const auto min = static_cast<int32_t>(random_() % 3);
-        const int32_t max = random_() % 2 == 0 ? kUnbounded : min + static_cast<int32_t>(random_() % 3);
+        const int32_t max =
+            random_() % 2 == 0 ? kUnbounded : min + static_cast<int32_t>(random_() % 3);
         return {pool_.repeat(a.regex, min, max), repeated(a.language, min, max)};
       }
       case 7: {
@@ -78,13 +79,15 @@ TEST_CASE("random_expressions_have_the_texts_of_their_definition") {
     const Sample sample = RandomRegex(pool, seed).make(4);
     const Dfa dfa = pool.dfa(sample.regex);
     INFO("seed " << seed);
-    // Texts over other bytes than a and b are in complements too: emptiness is that of the automaton.
+    // Texts over other bytes than a and b are in complements too: emptiness is that of the
+    // automaton.
     CHECK(pool.is_empty(sample.regex) == dfa.states.empty());
     for (const std::string& text : RandomRegex::kAll) {
       const bool expected = sample.language.contains(text);
       int32_t state = dfa.states.empty() ? Dfa::kDead : 0;
       for (const char c : text) {
-        if (state != Dfa::kDead) state = dfa.states[static_cast<size_t>(state)].next[static_cast<uint8_t>(c)];
+        if (state != Dfa::kDead)
+          state = dfa.states[static_cast<size_t>(state)].next[static_cast<uint8_t>(c)];
       }
       const bool by_dfa = state != Dfa::kDead && dfa.states[static_cast<size_t>(state)].accepts;
       if (pool.matches(sample.regex, text) != expected || by_dfa != expected) {
