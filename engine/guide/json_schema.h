@@ -8,8 +8,8 @@
 // validation; RFC 8259 for the texts.
 //
 // How: engine/guide/json reads a schema into alternatives, each a type with the limits of its
-// values (value_sets.h), so that allOf is "and", anyOf "or", and not a complement of sets; these
-// become rules, one for each set of schemas that a value has to satisfy.
+// values (engine/guide/json/value_sets.h), so that allOf is "and", anyOf "or", and not a complement
+// of sets; these become rules, one for each set of schemas that a value has to satisfy.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
