@@ -2,7 +2,7 @@
 // is the start, terminals in upper case, %import common.X, %ignore. Texts are matched without a
 // lexer: a terminal need not take as much as it could. What %ignore names may stand after every
 // terminal, and, as in llguidance, not before the first. Source: Lark's grammar reference;
-// llguidance's docs/syntax.md.
+// llguidance's page on its syntax.
 #pragma once
 
 #include <string_view>

@@ -3,6 +3,7 @@
 // Ai = Bi | Aj Cji ... has the solution A = B C*, where C* is the closure of a matrix (S. Kleene,
 // 1956).
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,9 +14,10 @@ namespace {
 // Beyond these the tables are dropped and made again; a step or a mask may pass them for a while.
 constexpr size_t kMaxTableBytes = size_t{96} << 20;
 constexpr int32_t kMaxExprNodes = 4'000'000;
-// The ways to read one text. Ambiguous grammars have more without bound; what is dropped then can't
-// be written, all else stays right.
-constexpr size_t kMaxItems = 4096;
+// The ways to read one text. Very ambiguous grammars have more without bound; what is dropped then
+// can't be written, all else stays right.
+constexpr size_t kMaxItems = 20'000;
+constexpr int kMaxUnited = 500;  // how far down stacks are united
 
 }  // namespace
 
@@ -41,14 +43,16 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
     const int32_t c = pool_.class_of(static_cast<uint8_t>(byte));
     if (class_sizes_[static_cast<size_t>(c)]++ == 0) classes_by_byte_.push_back(c);
   }
-  stacks_.push_back({});
+  const Edge end_of_text;
+  intern_stack(std::span(&end_of_text, 1));
   config_slots_.assign(1024, -1);
 }
 
 void Machine::trim() {
   const size_t bytes = 4 * (rows_.size() + state_rows_.size()) + sizeof(Item) * items_.size() +
                        sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
-                       64 * stacks_.size() + num_mask_bytes_;
+                       64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
+                       num_mask_bytes_;
   const size_t num_exprs = pool_.size();
   if (bytes < kMaxTableBytes && num_exprs < static_cast<size_t>(kMaxExprNodes) / 2) return;
   ++generation_;
@@ -57,9 +61,12 @@ void Machine::trim() {
   state_of_expr_.clear();
   state_rows_.clear();
   leads_.clear();
-  stacks_.resize(1);
-  stacks_[0].popped = kUnknown;
+  stacks_.clear();
+  edges_.clear();
   stack_ids_.clear();
+  united_.clear();
+  const Edge end_of_text;
+  intern_stack(std::span(&end_of_text, 1));
   configs_.clear();
   items_.clear();
   rows_.clear();
@@ -105,16 +112,72 @@ int32_t Machine::next_state(int32_t state, int32_t byte_class) {
 }
 
 int32_t Machine::push(int32_t below, int32_t next) {
-  const uint64_t key =
-      static_cast<uint64_t>(static_cast<uint32_t>(below)) << 32 | static_cast<uint32_t>(next);
-  const auto [entry, is_new] = stack_ids_.try_emplace(key, static_cast<int32_t>(stacks_.size()));
-  if (is_new) {
-    const int64_t rest = int64_t{stacks_[static_cast<size_t>(below)].rest} +
-                         pool_.shortest(states_[static_cast<size_t>(next)].expr);
-    stacks_.push_back({below, next, kUnknown,
-                       static_cast<int32_t>(std::min<int64_t>(rest, ExprPool::kMaxLength))});
+  // x*x* is x*: ambiguous repetitions would have stacks of all heights.
+  const int32_t expr = states_[static_cast<size_t>(next)].expr;
+  const ExprNode& loop = pool_.node(expr);
+  if (loop.kind == ExprKind::kRepeat && loop.min == 0 && loop.max == kUnbounded) {
+    const auto begins_with_loop = [&](const Edge& edge) {
+      if (edge.next < 0) return false;
+      const int32_t then = states_[static_cast<size_t>(edge.next)].expr;
+      const ExprNode& after = pool_.node(then);
+      return then == expr || (after.kind == ExprKind::kConcat && after.a == expr);
+    };
+    if (std::ranges::all_of(edges(below), begins_with_loop)) return below;
   }
-  return entry->second;
+  const Edge edge{next, below};
+  return intern_stack(std::span(&edge, 1));
+}
+
+// REQUIRES: sorted, no two equal.
+int32_t Machine::intern_stack(std::span<const Edge> made) {
+  uint64_t hash = 0;
+  for (const Edge& edge : made) hash = hash_of(hash ^ hash_of(Item{edge.next, edge.below}));
+  const auto [first, last] = stack_ids_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    if (std::ranges::equal(edges(known->second), made)) return known->second;
+  }
+  const auto id = static_cast<int32_t>(stacks_.size());
+  int64_t rest = ExprPool::kMaxLength;
+  for (const Edge& edge : made) {
+    if (edge.next < 0) {
+      rest = 0;
+      continue;
+    }
+    const int32_t own = pool_.shortest(states_[static_cast<size_t>(edge.next)].expr);
+    rest = std::min(rest, int64_t{own} + stacks_[static_cast<size_t>(edge.below)].rest);
+  }
+  stacks_.push_back({.first_edge = static_cast<uint32_t>(edges_.size()),
+                     .num_edges = static_cast<uint32_t>(made.size()),
+                     .rest = static_cast<int32_t>(rest)});
+  edges_.insert(edges_.end(), made.begin(), made.end());
+  stack_ids_.emplace(hash, id);
+  return id;
+}
+
+int32_t Machine::unite(int32_t a, int32_t b, int depth) {
+  if (a == b) return a;
+  if (a > b) std::swap(a, b);
+  const uint64_t key =
+      static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32 | static_cast<uint32_t>(b);
+  if (const auto known = united_.find(key); known != united_.end()) return known->second;
+  std::vector<Edge> all(edges(a).begin(), edges(a).end());
+  all.insert(all.end(), edges(b).begin(), edges(b).end());
+  std::ranges::sort(all);
+  std::vector<Edge> merged;
+  for (const Edge& edge : all) {
+    const bool shares = !merged.empty() && merged.back().next == edge.next;
+    if (shares && (edge.next < 0 || edge == merged.back())) continue;
+    if (shares && depth > 0) {
+      merged.back().below = unite(merged.back().below, edge.below, depth - 1);
+    } else {
+      merged.push_back(edge);
+    }
+  }
+  std::ranges::sort(merged);
+  merged.erase(std::unique(merged.begin(), merged.end()), merged.end());
+  const int32_t result = intern_stack(merged);
+  united_.emplace(key, result);
+  return result;
 }
 
 void Machine::enter(int32_t state, int32_t stack) {
@@ -126,11 +189,12 @@ void Machine::enter(int32_t state, int32_t stack) {
     if (entered_.items().size() >= kMaxItems || !entered_.insert(item)) continue;
     const State& of = states_[static_cast<size_t>(item.state)];
     if (of.accepts) {
-      if (item.stack == kBottom) {
-        made_accepts_ = true;
-      } else {
-        const Stack& top = stacks_[static_cast<size_t>(item.stack)];
-        work.push_back({top.next, top.below});
+      for (const Edge& edge : edges(item.stack)) {
+        if (edge.next < 0) {
+          made_accepts_ = true;
+        } else {
+          work.push_back({edge.next, edge.below});
+        }
       }
     }
     const uint32_t first_lead = of.first_lead;
@@ -147,14 +211,22 @@ void Machine::enter(int32_t state, int32_t stack) {
 }
 
 int32_t Machine::finish_config() {
-  const auto first = static_cast<uint32_t>(items_.size());
+  made_.clear();
   for (const Item& item : entered_.items()) {
     const State& of = states_[static_cast<size_t>(item.state)];
-    if (of.has_bytes || of.has_tokens) items_.push_back(item);
+    if (of.has_bytes || of.has_tokens) made_.push_back(item);
   }
   entered_.clear();
+  std::ranges::sort(made_);
+  const auto first = static_cast<uint32_t>(items_.size());
+  for (const Item& item : made_) {
+    if (items_.size() > first && items_.back().state == item.state) {
+      items_.back().stack = unite(items_.back().stack, item.stack, kMaxUnited);
+    } else {
+      items_.push_back(item);
+    }
+  }
   const bool accepts = std::exchange(made_accepts_, false);
-  std::sort(items_.begin() + first, items_.end());
   const std::span<const Item> made = std::span(items_).subspan(first);
   if (made.empty() && !accepts) return kDead;
   uint64_t hash = accepts ? 1 : 2;
@@ -225,9 +297,12 @@ int32_t Machine::step_special(int32_t config, int32_t token_id) {
 }
 
 int32_t Machine::popped_config(int32_t stack) {
-  const Stack top = stacks_[static_cast<size_t>(stack)];
-  if (top.popped != kUnknown) return top.popped;
-  enter(top.next, top.below);
+  if (const int32_t known = stacks_[static_cast<size_t>(stack)].popped; known != kUnknown)
+    return known;
+  const std::vector<Edge> all(edges(stack).begin(), edges(stack).end());
+  for (const Edge& edge : all) {
+    if (edge.next >= 0) enter(edge.next, edge.below);
+  }
   const int32_t config = finish_config();
   stacks_[static_cast<size_t>(stack)].popped = config;
   return config;

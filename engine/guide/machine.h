@@ -2,8 +2,13 @@
 // numbered as texts reach them, their steps are remembered.
 //
 //   state          an expression of a rule: what is still to come in it
-//   stack          (the stack below, the state in which the caller goes on)
-//   configuration  a set of (state, stack): all the ways to read the text so far
+//   stack          where to go on when the rule is done: a set of (state of a caller, its stack)
+//   configuration  a set of (state, stack), one for each state: all the ways to read the text so
+//   far
+//
+// Stacks are never changed, and equal ones are one. That a stack is a set, in which callers in the
+// same state share what is below them, keeps ambiguous grammars small (as the graph-structured
+// stacks of M. Tomita, 1985).
 //
 // Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
 // of before mean nothing then, which generation() tells.
@@ -75,9 +80,14 @@ class Machine {
     uint32_t num_leads = 0;
     std::shared_ptr<const StateMask> mask;
   };
+  struct Edge {
+    int32_t next = -1;  // a state; -1: the end of the text
+    int32_t below = -1;
+    friend auto operator<=>(const Edge&, const Edge&) = default;
+  };
   struct Stack {
-    int32_t below = 0;
-    int32_t next = 0;           // a state
+    uint32_t first_edge = 0;
+    uint32_t num_edges = 0;
     int32_t popped = kUnknown;  // the configuration that is left when the rule above is done
     int32_t rest = 0;           // bytes to the end, at least, from there
   };
@@ -106,6 +116,12 @@ class Machine {
   int32_t make_step(int32_t config, int32_t byte_class);
   void enter(int32_t state, int32_t stack);  // into the configuration that is being made
   int32_t finish_config();
+  std::span<const Edge> edges(int32_t stack) const {
+    const Stack& of = stacks_[static_cast<size_t>(stack)];
+    return std::span(edges_).subspan(of.first_edge, of.num_edges);
+  }
+  int32_t intern_stack(std::span<const Edge> edges);
+  int32_t unite(int32_t a, int32_t b, int depth);
   int32_t popped_config(int32_t stack);
   bool has_step(int32_t config);
 
@@ -160,7 +176,9 @@ class Machine {
   std::vector<int32_t> state_of_expr_;
   std::vector<int32_t> state_rows_;  // (num_states, num_classes)
   std::vector<Stack> stacks_;
-  std::unordered_map<uint64_t, int32_t> stack_ids_;
+  std::vector<Edge> edges_;
+  std::unordered_multimap<uint64_t, int32_t> stack_ids_;  // by hash
+  std::unordered_map<uint64_t, int32_t> united_;          // by two stacks
   std::vector<Config> configs_;
   std::vector<Item> items_;
   std::vector<int32_t> rows_;          // (num_configs, num_classes)
@@ -170,6 +188,7 @@ class Machine {
 
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;
+  std::vector<Item> made_;
   std::vector<int32_t> path_;  // of walk(), by depth
 };
 

@@ -2,7 +2,10 @@
 // alone on a stack of nothing, and holds wherever the rule is called from; only tokens that go on
 // after the rule's end are walked for each caller, from where the rule was left.
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/guide/leave_list.h"
 #include "engine/guide/machine.h"

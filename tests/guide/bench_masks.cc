@@ -14,6 +14,7 @@
 
 #include "base/files/file_source.h"
 #include "engine/guide/gbnf.h"
+#include "engine/guide/json_schema.h"
 #include "engine/guide/lark.h"
 #include "engine/guide/matcher.h"
 #include "engine/text/tokenizer.h"
@@ -40,6 +41,9 @@ std::shared_ptr<const CompiledGrammar> compile(const std::string& kind,
     grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), text.get<std::string>(),
                                                       RegexUse::kWhole)));
     grammar.set_start(root);
+  } else if (kind == "json_schema") {
+    const auto schema = text.is_string() ? nlohmann::ordered_json::parse(text.get<std::string>()) : text;
+    grammar.set_start(add_json_schema(grammar, schema));
   } else {
     throw std::runtime_error("unknown kind " + kind);
   }

@@ -31,7 +31,7 @@ int64_t finish(Matcher& matcher, int32_t vocab_size) {
 
 TEST_CASE("random_grammars_have_the_texts_of_their_definition") {
   int compiled = 0, left_recursive = 0, empty = 0;
-  for (uint32_t seed = 0; seed < 1500; ++seed) {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
     RandomGrammar random(seed);
     const Language language = random.language();
     INFO("seed " << seed);
@@ -67,6 +67,7 @@ TEST_CASE("random_grammars_have_the_texts_of_their_definition") {
         // What was accepted can be completed, and not by fewer tokens than were promised.
         const int32_t before = matcher.num_tokens();
         const int64_t promised = matcher.min_tokens_to_end();
+        if (promised > 1000) FAIL("after \"" << text << "\": no way to the end is known");
         const int64_t taken = finish(matcher, vocabulary->size());
         if (taken < 0 || taken > promised)
           FAIL("after \"" << text << "\": " << taken << " of " << promised);
@@ -76,10 +77,9 @@ TEST_CASE("random_grammars_have_the_texts_of_their_definition") {
     }
   }
   // Most are neither.
-  CHECK(compiled > 900);
-  CHECK(left_recursive < 200);
+  CHECK(compiled > 1000);
+  CHECK(left_recursive < 150);
   CHECK(empty > 10);
-  WARN(compiled << " compiled, " << left_recursive << " left recursive, " << empty << " empty");
 }
 
 }  // namespace tgi::guide

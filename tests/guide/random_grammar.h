@@ -17,7 +17,7 @@ class RandomGrammar {
     for (size_t i = 0; i < kNumRules; ++i)
       rules_.push_back(grammar.declare("r" + std::to_string(i)));
     for (size_t i = 0; i < kNumRules; ++i) {
-      bodies_.push_back(make(3));
+      bodies_.push_back(make(2));
       grammar.define(rules_[i], expr_of(bodies_.back()));
     }
     grammar.set_start(rules_[0]);

@@ -1,0 +1,141 @@
+// Expressions and grammars that would take for ever, or too much memory, if they were unrolled. The
+// times are of the thread, and far above what is needed.
+#include <time.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/guide/gbnf.h"
+#include "tests/catch.h"
+#include "tests/guide/vocabularies.h"
+
+namespace tgi::guide {
+namespace {
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::shared_ptr<const Vocabulary> bytes_and_words() {
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+  for (const char* word : {"aaaa", "abab", "the", "bbbbbbbb", "((((", "))))"})
+    tokens.emplace_back(word);
+  return vocabulary_of(tokens);
+}
+
+// Follows the grammar for some tokens, with a mask for each.
+void follow(const std::shared_ptr<const CompiledGrammar>& grammar, int length) {
+  const auto vocabulary = bytes_and_words();
+  Matcher matcher(grammar, vocabulary);
+  for (int i = 0; i < length; ++i) {
+    const std::vector<int32_t> ids = allowed_tokens(matcher, vocabulary->size());
+    REQUIRE_FALSE(ids.empty());
+    if (!matcher.accept(ids[static_cast<size_t>(i) * 7 % ids.size()])) FAIL("not accepted");
+    if (matcher.must_end()) return;
+  }
+}
+
+void try_pattern(const std::string& pattern) {
+  Grammar grammar;
+  const Rule root = grammar.declare("root");
+  grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), pattern, RegexUse::kWhole)));
+  grammar.set_start(root);
+  follow(compile_grammar(grammar), 40);
+}
+
+}  // namespace
+
+TEST_CASE("patterns_that_explode_elsewhere_stay_small") {
+  for (const std::string pattern :
+       {"(a|aa)*b{1000}", "((a|aa)*b{1000}){1000}", "(a{0,1000}){0,1000}b", "((a*)*)*b",
+        "[a-z]{0,100000}", "\\p{L}{1,10000}\\P{L}{1,10000}", "(.*a.{20}|.*b.{21})c",
+        "(?=.*a)(?=.*b)(?=.*c)(?=.*d)[a-z]{4,5000}", "(a?){500}a{500}",
+        "((((a{1,50}){1,50}){1,50}){1,50}){1,50}", "(x|y|z|[a-w]){1000,2000}"}) {
+    const double begin = cpu_seconds();
+    INFO(pattern);
+    try_pattern(pattern);
+    CHECK(cpu_seconds() - begin < 4);
+  }
+}
+
+TEST_CASE("what_is_nested_too_deeply_is_refused") {
+  const std::string deep(100'000, '(');
+  RegexPool pool;
+  CHECK_THROWS_AS(parse_regex(pool, deep, RegexUse::kWhole), Error);
+  Grammar grammar;
+  CHECK_THROWS_AS(add_gbnf(grammar, "root ::= " + deep), Error);
+  Regex nested = pool.literal("a");
+  const auto nest = [&] {
+    for (int i = 0; i < 100'000; ++i)
+      nested = pool.either(
+          {pool.concat({pool.repeat(nested, 0, 1), pool.literal("b")}), pool.literal("c")});
+  };
+  CHECK_THROWS_AS(nest(), Error);
+}
+
+TEST_CASE("long_sequences_and_thousands_of_rules_are_no_trouble") {
+  const double begin = cpu_seconds();
+  std::string chain = "root ::= r0\n";
+  for (int i = 0; i < 5000; ++i)
+    chain +=
+        "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " [0-9]? | \"a\" [a-z]+\n";
+  chain += "r5000 ::= \"x\"\n";
+  Grammar grammar;
+  grammar.set_start(add_gbnf(grammar, chain));
+  follow(compile_grammar(grammar), 5);
+  Grammar longer;
+  std::string sequence = "root ::= ";
+  for (int i = 0; i < 20'000; ++i) sequence += "[a-m]* \"x\"? ";
+  longer.set_start(add_gbnf(longer, sequence));
+  CHECK_THROWS_AS(compile_grammar(longer, CompileLimits{1000}), Error);
+  CHECK(cpu_seconds() - begin < 8);
+}
+
+TEST_CASE("ambiguous_grammars_stay_bounded") {
+  for (const std::string text : {"root ::= \"a\" | \"a\" root | \"a\" root root",
+                                 "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"x\"",
+                                 "root ::= s*\ns ::= \"a\" s? s? | t\nt ::= \"a\" t? s?",
+                                 "root ::= (a | b)*\na ::= \"a\" b?\nb ::= \"a\" a?"}) {
+    const double begin = cpu_seconds();
+    INFO(text);
+    Grammar grammar;
+    grammar.set_start(add_gbnf(grammar, text));
+    const auto compiled = compile_grammar(grammar);
+    const auto vocabulary = bytes_and_words();
+    Matcher matcher(compiled, vocabulary);
+    for (int i = 0; i < 150; ++i) {
+      REQUIRE(matcher.allows('a'));
+      REQUIRE(matcher.accept('a'));
+      (void)allowed_tokens(matcher, vocabulary->size());
+    }
+    CHECK(cpu_seconds() - begin < 4);
+  }
+}
+
+TEST_CASE("a_grammar_serves_several_threads") {
+  Grammar grammar;
+  grammar.set_start(add_gbnf(grammar, "root ::= \"(\" root \")\" | [a-z]{1,9}"));
+  const auto compiled = compile_grammar(grammar);
+  const auto vocabulary = bytes_and_words();
+  std::vector<std::vector<int32_t>> seen(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < seen.size(); ++t) {
+    threads.emplace_back([&, t] {
+      Matcher matcher(compiled, vocabulary);
+      for (int i = 0; i < 30; ++i) {
+        const auto ids = allowed_tokens(matcher, vocabulary->size());
+        seen[t].insert(seen[t].end(), ids.begin(), ids.end());
+        if (!matcher.accept(i < 15 ? '(' : 'a')) break;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& ids : seen) CHECK(ids == seen[0]);
+}
+
+}  // namespace tgi::guide
