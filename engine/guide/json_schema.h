@@ -1,9 +1,15 @@
 // JSON Schema (2020-12 and draft 7) as a grammar of the JSON texts that satisfy it.
 //
 // Properties come in the order of the schema, those that only patternProperties and
-// additionalProperties know after them. What a grammar cannot enforce is refused with its path in
-// the schema ("#/properties/age/not"), never ignored. Source: json-schema.org, draft 2020-12 core
-// and validation; RFC 8259 for the texts.
+// additionalProperties know after them; their names may come twice. Integers are written without a
+// point: 1, not 1.0, which JSON Schema takes for an integer too. `format` is enforced. What a
+// grammar cannot enforce is refused with its path in the schema ("#/properties/age/not"), never
+// ignored: docs/guidance.md has the list. Source: json-schema.org, draft 2020-12 core and
+// validation; RFC 8259 for the texts.
+//
+// How: engine/guide/json reads a schema into alternatives, each a type with the limits of its
+// values (engine/guide/json/value_sets.h), so that allOf is "and", anyOf "or", and not a complement
+// of sets; these become rules, one for each set of schemas that a value has to satisfy.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

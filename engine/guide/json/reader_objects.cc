@@ -50,7 +50,13 @@ void SchemaReader::read_properties(const SchemaPlace& schema, ObjectSet& set) {
     additional = subschema(*others, schema.path + "/additionalProperties");
   }
   if (const OrderedJson* members = member(schema, "properties")) {
+    // More would be too much for the states of a matcher, which have a choice of all of them.
+    constexpr size_t kMaxProperties = 2000;
     const std::string at = schema.path + "/properties";
+    if (members->size() > kMaxProperties) {
+      reject_schema(at, "has " + std::to_string(members->size()) + " members; at most " +
+                            std::to_string(kMaxProperties) + " can be told apart");
+    }
     for (auto entry = expect_object(*members, at).begin(); entry != members->end(); ++entry) {
       Property property{entry.key(), subschema(entry.value(), path_step(at, entry.key())), false};
       for (const NameClass& names : patterns) {

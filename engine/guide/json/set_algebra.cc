@@ -30,8 +30,8 @@ bool SetAlgebra::merge_listed(Alternatives& to, const Alternative& from) {
   const bool is_number = from.type == JsonType::kNumber && from.number.finite;
   if (!is_string && !is_number) return false;
   const auto is_list = [&](const Alternative& other) {
-    return other.type == from.type && (is_string ? other.string.finite.has_value()
-                                                 : other.number.finite.has_value());
+    return other.type == from.type &&
+           (is_string ? other.string.finite.has_value() : other.number.finite.has_value());
   };
   const auto known = std::find_if(to.begin(), to.end(), is_list);
   if (known == to.end()) return false;
