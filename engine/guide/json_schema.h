@@ -25,6 +25,10 @@ struct JsonSchemaOptions {
     kFlexible,  // between tokens, at most kMaxWhitespace characters at a time
   };
   Whitespace whitespace = Whitespace::kCompact;
+  // Objects whose schema names properties and says nothing of others get no others, although JSON
+  // Schema would let them: whoever asks for {name, age} wants these. A text of the language still
+  // satisfies the schema.
+  bool closes_objects = false;
   static constexpr int32_t kMaxWhitespace = 20;
 };
 

@@ -15,7 +15,7 @@
 namespace tgi::guide {
 namespace {
 
-using Kind = LarkNode::Kind;
+using LarkKind = LarkNode::Kind;
 
 // The terminals of Lark's "common", as patterns.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 26> kCommon = {{
@@ -148,32 +148,32 @@ class LarkBuilder {
     std::vector<Regex> parts;
     for (const int32_t part : node.parts) parts.push_back(regex_of(part));
     switch (node.kind) {
-      case Kind::kString:
+      case LarkKind::kString:
         return string_of(node);
-      case Kind::kRegex:
+      case LarkKind::kRegex:
         return pattern_of(node);
-      case Kind::kRange: {
+      case LarkKind::kRange: {
         const CodePointRange range{node.first, node.last};
         return regex().code_points(std::span(&range, 1));
       }
-      case Kind::kName:
+      case LarkKind::kName:
         if (!is_terminal_name(node.text))
           refuse(node.place, "a terminal can't be made of the rule \"" + node.text + "\"");
         return terminal_named(node.text, node.place);
-      case Kind::kSpecial:
+      case LarkKind::kSpecial:
         refuse(node.place, "a special token can only be used in a rule");
-      case Kind::kSequence:
+      case LarkKind::kSequence:
         return regex().concat(parts);
-      case Kind::kEither:
+      case LarkKind::kEither:
         return regex().either(parts);
-      case Kind::kBoth: {
+      case LarkKind::kBoth: {
         Regex all = parts[0];
         for (const Regex part : parts) all = regex().both(all, part);
         return all;
       }
-      case Kind::kNot:
+      case LarkKind::kNot:
         return regex().without(regex().any_text(), parts[0]);
-      case Kind::kRepeat:
+      case LarkKind::kRepeat:
         return regex().repeat(parts[0], node.min, node.max);
     }
     return regex().nothing();
@@ -195,31 +195,31 @@ class LarkBuilder {
   Expr expr_of(int32_t id) {
     const LarkNode& node = node_at(id);
     switch (node.kind) {
-      case Kind::kString:
-      case Kind::kRegex:
-      case Kind::kRange:
+      case LarkKind::kString:
+      case LarkKind::kRegex:
+      case LarkKind::kRange:
         return with_skip(regex_of(id));
-      case Kind::kName: {
+      case LarkKind::kName: {
         if (is_terminal_name(node.text)) return with_skip(terminal_named(node.text, node.place));
         const auto rule = rules_.find(node.text);
         if (rule == rules_.end())
           refuse(node.place, "the rule \"" + node.text + "\" is not defined");
         return grammar_.call(rule->second);
       }
-      case Kind::kSpecial: {
+      case LarkKind::kSpecial: {
         const Expr token = grammar_.special_token(node.text);
         return has_ignored_ ? grammar_.sequence({token, grammar_.call(skip_)}) : token;
       }
-      case Kind::kBoth:
-      case Kind::kNot:
+      case LarkKind::kBoth:
+      case LarkKind::kNot:
         refuse(node.place, "& and ~ are for terminals; define one and use it here");
       default:
         break;
     }
     std::vector<Expr> parts;
     for (const int32_t part : node.parts) parts.push_back(expr_of(part));
-    if (node.kind == Kind::kRepeat) return grammar_.repeat(parts[0], node.min, node.max);
-    return node.kind == Kind::kEither ? grammar_.either(parts) : grammar_.sequence(parts);
+    if (node.kind == LarkKind::kRepeat) return grammar_.repeat(parts[0], node.min, node.max);
+    return node.kind == LarkKind::kEither ? grammar_.either(parts) : grammar_.sequence(parts);
   }
 
   Grammar& grammar_;

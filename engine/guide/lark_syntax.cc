@@ -9,7 +9,7 @@
 namespace tgi::guide {
 namespace {
 
-using Kind = LarkNode::Kind;
+using LarkKind = LarkNode::Kind;
 
 constexpr int32_t kMaxLarkNesting = 100;
 constexpr int32_t kMaxLarkCount = 1'000'000;
@@ -144,7 +144,7 @@ class LarkParser {
     while (take_bar()) alternatives.push_back(parse_both());
     --nesting_;
     if (alternatives.size() == 1) return alternatives[0];
-    return add({.kind = Kind::kEither, .place = begin, .parts = std::move(alternatives)});
+    return add({.kind = LarkKind::kEither, .place = begin, .parts = std::move(alternatives)});
   }
 
   int32_t parse_both() {
@@ -156,7 +156,7 @@ class LarkParser {
       parts.push_back(parse_sequence());
     }
     if (parts.size() == 1) return parts[0];
-    return add({.kind = Kind::kBoth, .place = begin, .parts = std::move(parts)});
+    return add({.kind = LarkKind::kBoth, .place = begin, .parts = std::move(parts)});
   }
 
   int32_t parse_sequence() {
@@ -175,7 +175,7 @@ class LarkParser {
         skip(false);
         const std::optional<int32_t> inner = parse_atom();
         if (!inner) source_.refuse("expected what ~ negates");
-        parts.push_back(add({.kind = Kind::kNot, .place = place, .parts = {*inner}}));
+        parts.push_back(add({.kind = LarkKind::kNot, .place = place, .parts = {*inner}}));
         continue;
       }
       const std::optional<int32_t> atom = parse_atom();
@@ -183,7 +183,7 @@ class LarkParser {
       parts.push_back(parse_repetitions(*atom));
     }
     if (parts.size() == 1) return parts[0];
-    return add({.kind = Kind::kSequence, .place = begin, .parts = std::move(parts)});
+    return add({.kind = LarkKind::kSequence, .place = begin, .parts = std::move(parts)});
   }
 
   std::optional<int32_t> parse_atom() {
@@ -201,7 +201,7 @@ class LarkParser {
         source_.refuse(c == '(' ? "expected \")\"" : "expected \"]\"");
       --groups_;
       if (c == '(') return inner;
-      return add({.kind = Kind::kRepeat, .place = begin, .min = 0, .max = 1, .parts = {inner}});
+      return add({.kind = LarkKind::kRepeat, .place = begin, .min = 0, .max = 1, .parts = {inner}});
     }
     if (c == '<') return parse_special();
     if (c == '@')
@@ -215,7 +215,7 @@ class LarkParser {
         if (source_.peek(1) != ',')
           source_.refuse_unsupported("rules with parameters aren't supported");
     }
-    return add({.kind = Kind::kName, .place = begin, .text = std::move(name)});
+    return add({.kind = LarkKind::kName, .place = begin, .text = std::move(name)});
   }
 
   int32_t parse_special() {
@@ -227,7 +227,7 @@ class LarkParser {
     if (end == std::string_view::npos || name.find('\n') != std::string_view::npos)
       source_.refuse("expected a token <...>");
     source_.at = end + 1;
-    return add({.kind = Kind::kSpecial, .place = begin, .text = std::string(name)});
+    return add({.kind = LarkKind::kSpecial, .place = begin, .text = std::string(name)});
   }
 
   // Escapes as in Python's and JSON's strings.
@@ -280,11 +280,11 @@ class LarkParser {
       const char32_t first = next_character(text, at);
       const char32_t last = next_character(end, end_at);
       if (last < first) refuse_at(begin, "a range that ends before it begins");
-      return add({.kind = Kind::kRange, .place = begin, .first = first, .last = last});
+      return add({.kind = LarkKind::kRange, .place = begin, .first = first, .last = last});
     }
     const bool ignore_case = source_.peek() == 'i' && !is_word(source_.peek(1));
     if (ignore_case) ++source_.at;
-    return add({.kind = Kind::kString,
+    return add({.kind = LarkKind::kString,
                 .place = begin,
                 .text = std::move(text),
                 .ignore_case = ignore_case});
@@ -313,7 +313,7 @@ class LarkParser {
       ++source_.at;
     }
     if (!flags.empty()) pattern = "(?" + flags + ")" + pattern;
-    return add({.kind = Kind::kRegex, .place = begin, .text = std::move(pattern)});
+    return add({.kind = LarkKind::kRegex, .place = begin, .text = std::move(pattern)});
   }
 
   int32_t parse_count() {
@@ -370,7 +370,7 @@ class LarkParser {
         source_.at = begin;
         return atom;
       }
-      atom = add({.kind = Kind::kRepeat,
+      atom = add({.kind = LarkKind::kRepeat,
                   .place = begin,
                   .min = range.first,
                   .max = range.second,

@@ -97,8 +97,6 @@ class Machine {
     bool accepts = false;
     int32_t rest = kUnknown;           // shortest_end()
     int32_t tokens_to_end = kUnknown;  // num_tokens_to_end()
-    int32_t num_visits = 0;            // by walk()
-    uint64_t loops = 0;  // the kinds of bytes that all lead back here; found after some visits
   };
 
   int32_t state_of(int32_t expr);
@@ -145,8 +143,7 @@ class Machine {
   std::shared_ptr<const LoopMask> make_loop_mask(const Loop& loop, int32_t endless);
 
   template <typename Visit>
-  void walk(int32_t first, int32_t last, int32_t config, bool each_end, Visit visit);
-  uint64_t visit_loops(int32_t config);
+  void walk(int32_t first, int32_t last, int32_t config, Visit visit);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
   struct SpecialStep {
     int32_t token_id = 0;

@@ -13,30 +13,14 @@
 namespace tgi::guide {
 namespace {
 
-constexpr int32_t kVisitsBeforeLoops = 32;
 constexpr size_t kMaxMaskBytes = size_t{32} << 20;  // of whole masks
 
 }  // namespace
 
-// Counts a visit. The kinds of bytes are tried only where that may pay.
-uint64_t Machine::visit_loops(int32_t config) {
-  Config& of = configs_[static_cast<size_t>(config)];
-  if (++of.num_visits != kVisitsBeforeLoops) return of.loops;
-  uint64_t others = ~uint64_t{0} << TokenTrie::kNumKinds;
-  for (int32_t byte = 0; byte < 256; ++byte) {
-    const auto b = static_cast<uint8_t>(byte);
-    const uint64_t kind = uint64_t{1} << TokenTrie::kind_of(b);
-    if ((others & kind) == 0 && step(config, b) != config) others |= kind;
-  }
-  return configs_[static_cast<size_t>(config)].loops = ~others;
-}
-
 // Visits the nodes from `first` to `last` that can be reached from `config`, which stands at the
-// parent of `first`: visit(node, last node of it, configuration), where all the nodes from one up
-// to the other lead to the same. each_end: nodes where the text may end are visited one by one.
-// REQUIRES: it does not walk itself.
+// parent of `first`: visit(node, configuration after it). REQUIRES: it does not walk itself.
 template <typename Visit>
-void Machine::walk(int32_t first, int32_t last, int32_t config, bool each_end, Visit visit) {
+void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit) {
   if (first >= last) return;
   const TokenTrie& trie = vocabulary_.trie();
   const auto above = static_cast<size_t>(trie.depth[static_cast<size_t>(first)]) - 1;
@@ -50,12 +34,9 @@ void Machine::walk(int32_t first, int32_t last, int32_t config, bool each_end, V
       node = trie.end[at];
       continue;
     }
+    visit(node, next);
     path_[depth] = next;
-    const bool may_skip = trie.end[at] > node + 1 && !(each_end && accepts(next));
-    const bool skips = may_skip && (trie.below[at] & ~visit_loops(next)) == 0;
-    const int32_t until = skips ? trie.end[at] : node + 1;
-    visit(node, until, next);
-    node = until;
+    ++node;
   }
 }
 
@@ -68,8 +49,8 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   if (alone == kDead) return mask;
   std::vector<int32_t> leaves;
   std::vector<int32_t> tokens;
-  walk(1, trie.size(), alone, with_leaves, [&](int32_t node, int32_t last, int32_t config) {
-    const std::span<const int32_t> here = trie.tokens_of(node, last);
+  walk(1, trie.size(), alone, [&](int32_t node, int32_t config) {
+    const std::span<const int32_t> here = trie.tokens_at(node);
     if (!here.empty()) {
       tokens.insert(tokens.end(), here.begin(), here.end());
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
@@ -115,8 +96,8 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   const TokenTrie& trie = vocabulary_.trie();
   const int32_t after = popped_config(stack);
   if (after == kDead) return;
-  const auto add = [&](int32_t node, int32_t last, int32_t config) {
-    const std::span<const int32_t> tokens = trie.tokens_of(node, last);
+  const auto add = [&](int32_t node, int32_t config) {
+    const std::span<const int32_t> tokens = trie.tokens_at(node);
     if (tokens.empty()) return;
     for (const int32_t id : tokens) set_bit(mask.bits, id);
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
@@ -133,8 +114,8 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
         continue;
       }
       const int32_t node = left.leaves->nodes[i];
-      add(node, node + 1, config);
-      walk(node + 1, trie.end_of(node), config, false, add);
+      add(node, config);
+      walk(node + 1, trie.end_of(node), config, add);
     }
   }
 }
@@ -181,16 +162,13 @@ void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t
   const auto is_near = [&](int32_t next) {
     return shortest_end(next) <= max_tokens || num_tokens_to_end(next) <= max_tokens;
   };
-  struct End {
-    int32_t node, last, config;
-  };
-  std::vector<End> ends;
-  walk(1, trie.size(), config, false, [&](int32_t node, int32_t last, int32_t next) {
-    if (!trie.tokens_of(node, last).empty()) ends.push_back({node, last, next});
+  std::vector<std::pair<int32_t, int32_t>> ends;
+  walk(1, trie.size(), config, [&](int32_t node, int32_t next) {
+    if (!trie.tokens_at(node).empty()) ends.emplace_back(node, next);
   });
-  for (const End& end : ends) {
-    if (!is_near(end.config)) continue;
-    for (const int32_t id : trie.tokens_of(end.node, end.last)) set_bit(bits, id);
+  for (const auto& [node, next] : ends) {
+    if (!is_near(next)) continue;
+    for (const int32_t id : trie.tokens_at(node)) set_bit(bits, id);
   }
   for (const SpecialStep& special : special_steps(config)) {
     if (is_near(special.config)) set_bit(bits, special.token_id);

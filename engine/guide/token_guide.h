@@ -19,6 +19,10 @@ class TokenGuide {
 
   // REQUIRES: it was in the mask that was filled last.
   virtual void accept(int32_t token_id) = 0;
+
+  // What was accepted is a whole answer and nothing but an end token can follow: it ends here, and
+  // no step is spent on that token.
+  virtual bool is_over() = 0;
 };
 
 // What a request asks of its answers; shared by its sequences, which may be on any thread.
@@ -26,6 +30,8 @@ class Guidance {
  public:
   virtual ~Guidance() = default;
   virtual std::unique_ptr<TokenGuide> start() const = 0;
+  // So many tokens are enough for some answer.
+  virtual int64_t num_enough_tokens() const = 0;
 };
 
 }  // namespace tgi

@@ -84,18 +84,6 @@ void Vocabulary::build_trie() {
   close_to(0);
   trie_.end[0] = trie_.size();
   trie_.token_begin.push_back(static_cast<int32_t>(trie_.token_ids.size()));
-  trie_.below.assign(trie_.byte.size(), 0);
-  std::vector<size_t> parents(longest_token_ + 1, 0);  // by depth
-  std::vector<size_t> parent_of(trie_.byte.size(), 0);
-  for (size_t node = 1; node < trie_.byte.size(); ++node) {
-    parent_of[node] = parents[trie_.depth[node] - size_t{1}];
-    parents[trie_.depth[node]] = node;
-  }
-  // Children come after their parents: from the last on, each is done when it is handed up.
-  for (size_t node = trie_.byte.size(); node-- > 1;) {
-    trie_.below[parent_of[node]] |= trie_.below[node] | uint64_t{1}
-                                                            << TokenTrie::kind_of(trie_.byte[node]);
-  }
 }
 
 std::optional<int32_t> Vocabulary::special_id(std::string_view name) const {

@@ -30,34 +30,12 @@ struct TokenTrie {
   std::vector<int32_t> end;
   std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
   std::vector<int32_t> token_ids;
-  std::vector<uint64_t>
-      below;  // which kinds of bytes (kind_of) are in the subtree, the node left out
-
-  // Small letters, capitals, digits, each sign of ASCII, bytes above: so many that a loop over
-  // characters can be seen to take a whole subtree.
-  static constexpr uint8_t kNumKinds = 48;
-  static uint8_t kind_of(uint8_t byte) {
-    if (byte >= 'a' && byte <= 'z') return 0;
-    if (byte >= 'A' && byte <= 'Z') return 1;
-    if (byte >= '0' && byte <= '9') return 2;
-    if (byte >= 0x80) return 3;
-    if (byte == '\t') return 4;
-    if (byte == '\n') return 5;
-    if (byte == '\r') return 6;
-    if (byte < 0x20) return 7;
-    if (byte < '0') return static_cast<uint8_t>(byte - 0x20 + 8);  // 16 of them
-    if (byte < 'A') return static_cast<uint8_t>(byte - ':' + 24);  // 7
-    if (byte < 'a') return static_cast<uint8_t>(byte - '[' + 31);  // 6
-    return static_cast<uint8_t>(byte - '{' + 37);                  // 5
-  }
 
   int32_t size() const { return static_cast<int32_t>(byte.size()); }
   int32_t end_of(int32_t node) const { return end[static_cast<size_t>(node)]; }
-  std::span<const int32_t> tokens_at(int32_t node) const { return tokens_of(node, node + 1); }
-  // Of the nodes from `first` up to `last`.
-  std::span<const int32_t> tokens_of(int32_t first, int32_t last) const {
-    const auto begin = static_cast<size_t>(token_begin[static_cast<size_t>(first)]);
-    const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(last)]);
+  std::span<const int32_t> tokens_at(int32_t node) const {
+    const auto begin = static_cast<size_t>(token_begin[static_cast<size_t>(node)]);
+    const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(node) + 1]);
     return std::span(token_ids).subspan(begin, stop - begin);
   }
 };

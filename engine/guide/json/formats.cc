@@ -23,21 +23,23 @@ std::string times(std::string_view part, std::string_view count) {
   return "(?:" + std::string(part) + ")" + std::string(count);
 }
 
-// RFC 3339, with the days that each month has and leap days of leap years.
+// RFC 3339, with the days that each month has and leap days of leap years. Not the year 0, which
+// many libraries do not read.
 std::string date() {
   const std::string leap =
       "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29";
   const std::string any_year =
       "[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|"
       "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))";
-  return any_of(any_year, leap);
+  return "(?!0000)" + any_of(any_year, leap);
 }
 
-// Leap seconds only where UTC has them, and written in UTC.
+// Leap seconds only where UTC has them, and written in UTC. Fractions of at most 15
+// digits: nobody reads more, and a model could go on for ever.
 std::string time() {
-  return "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?"
+  return "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,15})?"
          "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])|"
-         "23:59:60(?:\\.[0-9]+)?(?:[Zz]|[+-]00:00))";
+         "23:59:60(?:\\.[0-9]{1,15})?(?:[Zz]|[+-]00:00))";
 }
 
 std::string duration() {

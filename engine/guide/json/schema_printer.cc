@@ -25,7 +25,10 @@ bool is_small(const Alternative& value) {
 SchemaPrinter::SchemaPrinter(Grammar& grammar,
                              SchemaReader& reader,
                              const JsonSchemaOptions& options)
-    : grammar_(grammar), reader_(reader), json_(grammar, options) {}
+    : grammar_(grammar),
+      reader_(reader),
+      json_(grammar, options),
+      closes_objects_(options.closes_objects) {}
 
 Rule SchemaPrinter::print(Demand demand) {
   const Rule root = grammar_.declare("#");

@@ -58,6 +58,7 @@ class SchemaPrinter {
   Grammar& grammar_;
   SchemaReader& reader_;
   AnyJson json_;
+  const bool closes_objects_;
   std::map<Demand, size_t> known_;  // places in entries_
   std::map<Demand, Expr> scalars_;
   std::vector<Entry> entries_;
