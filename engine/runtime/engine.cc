@@ -113,6 +113,8 @@ void Engine::run(const std::stop_token& stop) {
       break_down(error);
     }
     publish_stats();
+    // The mail that was drained above may have been the wake-up of the one who wants it to end.
+    if (stop.stop_requested()) break;
     mailbox_.wait(idle_timeout_ms());
   }
   const Error stopped(Code::kCancelled, "the model is being unloaded or the daemon stops");

@@ -139,6 +139,7 @@ class Engine {
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
+  bool guide_accepts(LiveSequence& sequence, int32_t token_id);
   void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
   void finish_request(LiveRequest& live);
   void mark_failed(LiveRequest& live, const Error& error);

@@ -60,6 +60,7 @@ bool Engine::masks_are_known(const ScheduledStep& scheduled) const {
 void Engine::fill_masks(const ScheduledStep& scheduled) {
   masks_.words_per_row = (options_.vocab_size + 31) / 32;
   masks_.bits.clear();
+  const auto began = Clock::now();
   const auto num_words = static_cast<size_t>(masks_.words_per_row);
   for (const ScheduledStep::Part& part : scheduled.parts) {
     if (!part.samples || part.sequence->guide == nullptr) continue;
@@ -67,6 +68,8 @@ void Engine::fill_masks(const ScheduledStep& scheduled) {
     if (!part.is_current()) continue;
     fill_mask(*static_cast<LiveSequence*>(part.sequence), std::span(masks_.bits).last(num_words));
   }
+  if (masks_.bits.empty()) return;
+  metrics_.masks_s.observe(std::chrono::duration<double>(Clock::now() - began).count());
 }
 
 void Engine::fill_mask(LiveSequence& sequence, std::span<uint32_t> mask) {
@@ -183,10 +186,24 @@ void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& resul
   }
 }
 
+// False: the request has failed.
+bool Engine::guide_accepts(LiveSequence& sequence, int32_t token_id) {
+  if (sequence.guide == nullptr || sequence.request->max_new_tokens == 0) return true;
+  try {
+    sequence.guide->accept(token_id);
+    return true;
+  } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    mark_failed(*sequence.live, known != nullptr ? *known : Error(Code::kInternal, error.what()));
+    return false;
+  }
+}
+
 void Engine::take_token(LiveSequence& sequence,
                         const SampledToken& sampled,
                         Clock::time_point now) {
   LiveRequest& live = *sequence.live;
+  if (!guide_accepts(sequence, sampled.token.id)) return;
   if (live.request->max_new_tokens > 0) ++counters_.num_generated_tokens;
   if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
   live.last_token_at = now;

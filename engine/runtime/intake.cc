@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/live_request.h"
 #include "engine/text/token_spans.h"
 
@@ -74,6 +75,16 @@ void check_parts(const ipc::OrderedJson& messages) {
   }
 }
 
+// An answer that is cut before it can be whole is of no use to whoever asked for its form.
+void check_enough_tokens(const Request& request) {
+  const int64_t enough = request.guidance->num_enough_tokens();
+  if (request.max_new_tokens == 0 || request.max_new_tokens >= enough) return;
+  refuse(
+      "`max_new_tokens` is too few for the form of the answer: its shortest text takes {} tokens. "
+      "Given: {}",
+      enough, request.max_new_tokens);
+}
+
 }  // namespace
 
 SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits) {
@@ -138,11 +149,13 @@ SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits&
 Intake::Intake(const Limits& limits,
                const Tokenizer& tokenizer,
                const ChatTemplate* chat_template,
-               int32_t vocab_size)
+               int32_t vocab_size,
+               GuideCompiler* guides)
     : limits_(limits),
       tokenizer_(tokenizer),
       chat_template_(chat_template),
-      vocab_size_(vocab_size) {}
+      vocab_size_(vocab_size),
+      guides_(guides) {}
 
 template <typename Asked>
 std::string Intake::render(const Asked& asked) const {
@@ -235,6 +248,12 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   truncate(params, *request);
   if (request->prompt_ids.empty()) refuse("`inputs` cannot be empty: the prompt has no tokens");
   check_length(params, *request);
+  // Last of all: it may take a while.
+  if (params.guide) {
+    if (guides_ == nullptr) throw Error(Code::kUnsupported, "this model's answers can't be guided");
+    request->guidance = guides_->compile(*params.guide);
+    check_enough_tokens(*request);
+  }
 
   request->id = next_request_id();
   request->best_of = static_cast<int32_t>(params.best_of);

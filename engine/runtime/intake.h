@@ -18,6 +18,8 @@
 
 namespace tgi {
 
+class GuideCompiler;
+
 struct Limits {
   int32_t max_total_tokens = 0;  // prompt and output together
   int32_t max_best_of = 16;
@@ -28,11 +30,13 @@ struct Limits {
 
 class Intake {
  public:
-  // All three must outlive it; the template may be null.
+  // All must outlive it; the template may be null, and the compiler, without which no answer is
+  // guided.
   Intake(const Limits& limits,
          const Tokenizer& tokenizer,
          const ChatTemplate* chat_template,
-         int32_t vocab_size);
+         int32_t vocab_size,
+         GuideCompiler* guides = nullptr);
 
   // Throws kInvalidArgument. The id is unique within this process.
   std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked) const;
@@ -59,6 +63,7 @@ class Intake {
   const Tokenizer& tokenizer_;
   const ChatTemplate* const chat_template_;
   const int32_t vocab_size_;
+  GuideCompiler* const guides_;
 };
 
 // The part of intake that needs no model. Throws kInvalidArgument for the first rule that is

@@ -96,22 +96,23 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   ++result.num_generated_tokens;
   logprob_sum += sampled.token.logprob;
 
-  if (guide != nullptr) guide->accept(id);
   // Under guidance an end token is drawn where the answer is complete and nowhere else.
   const bool heeds_eos = !request->ignore_eos || guide != nullptr;
   const bool is_eos =
       heeds_eos && std::find(eos_token_ids.begin(), eos_token_ids.end(), id) != eos_token_ids.end();
+  const bool is_over = guide != nullptr && guide->is_over();
   const bool stopped = !is_eos && stream.push(id, event.text);
   if (stopped) {
     ended = true;
     result.finish_reason = ipc::FinishReason::kStopSequence;
     result.stop_sequence = *stream.matched_stop();
-  } else if (is_eos) {
+  } else if (is_eos || is_over) {
     ended = true;
     result.finish_reason = ipc::FinishReason::kEosToken;
   }
-  // As in TGI, a sequence that is as long as it may be ends by length whatever its last token was.
-  if (result.num_generated_tokens >= request->max_new_tokens && !stopped) {
+  // As in TGI, a sequence that is as long as it may be ends by length whatever its last token was;
+  // but not one of which it is known that it is whole.
+  if (result.num_generated_tokens >= request->max_new_tokens && !stopped && !is_over) {
     ended = true;
     result.finish_reason = ipc::FinishReason::kLength;
   }

@@ -23,7 +23,7 @@ struct LiveSequence : Sequence {
   LiveSequence(LiveRequest& owner, const Tokenizer& tokenizer, uint32_t index);
 
   // What one more sampled token is worth: appends to `result` and ends the sequence when a stop
-  // condition holds. Returns the event for the reader.
+  // condition holds. Returns the event for the reader. REQUIRES: the guide has accepted it.
   ipc::TokenEvent take(const SampledToken& sampled, const std::vector<int32_t>& eos_token_ids);
 
   LiveRequest* live;

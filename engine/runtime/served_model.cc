@@ -80,9 +80,11 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                       .max_top_n_tokens = options.max_top_n_tokens,
                       .max_logit_bias = ranks.max_logit_bias};
   model->max_top_tokens_ = ranks.max_top_tokens;
+  model->guides_ =
+      std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size, config.eos_token_ids);
   model->intake_ = std::make_unique<Intake>(
       limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,
-      config.vocab_size);
+      config.vocab_size, model->guides_.get());
   EngineOptions engine;
   engine.scheduler = {.max_running = options.max_running,
                       .max_batch_tokens = options.max_batch_tokens,

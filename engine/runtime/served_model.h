@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/runtime/engine.h"
+#include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/intake.h"
 #include "engine/text/chat_template.h"
 #include "ipc/model_settings.h"
@@ -38,6 +39,7 @@ class ServedModel {
 
   Engine& engine() { return *engine_; }
   const Intake& intake() const { return *intake_; }
+  const GuideCompiler& guides() const { return *guides_; }
   const ModelOptions& options() const { return options_; }
 
   // How many alternatives of a token the device can report.
@@ -53,6 +55,7 @@ class ServedModel {
   int32_t max_top_tokens_ = 0;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;
+  std::unique_ptr<GuideCompiler> guides_;
   std::unique_ptr<Intake> intake_;
   ipc::ModelStatus facts_;          // all but the engine's counters; constant after load
   std::unique_ptr<Engine> engine_;  // last: stops first

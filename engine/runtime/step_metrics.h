@@ -28,7 +28,8 @@ struct StepMetrics {
   int64_t num_cancelled_queued = 0;
   int64_t num_cancelled_prefill = 0;
   int64_t num_cancelled_decode = 0;
-  int64_t num_not_finite = 0;  // requests that ended because logits were not finite
+  Histogram masks_s{duration_bounds()};  // to make the masks of a step that has guided sequences
+  int64_t num_not_finite = 0;            // requests that ended because logits were not finite
 };
 
 }  // namespace tgi

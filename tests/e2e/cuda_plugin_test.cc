@@ -74,7 +74,7 @@ TEST_CASE("a GPU is found and gives the answer that the processor gives") {
       [](const ipc::Status& status) {
         return status.model && status.model->captured_rows == std::vector<int64_t>{1, 2, 4, 8};
       },
-      60000));
+      300000));
 
   const Home other;
   const DaemonProcess processor(other, small_context("cpu"));

@@ -106,6 +106,7 @@ class FakeDevice final : public Device {
     no_op<int>();
   }
   Ticket submit(const Batch& /*batch*/, Forward& /*forward*/) override { return no_op<Ticket>(); }
+  void sample(Ticket /*ticket*/, const TokenMasks& /*masks*/) override { no_op<int>(); }
   const StepResult& wait(Ticket /*ticket*/) override {
     no_op<int>();
     return result_;

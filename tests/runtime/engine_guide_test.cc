@@ -27,32 +27,66 @@ std::string guided_text(std::string_view prompt, int32_t count) {
 
 class BrokenGuide final : public TokenGuide {
  public:
-  explicit BrokenGuide(bool throws) : throws_(throws) {}
+  enum class Fault { kNoToken, kThrowsInMask, kThrowsInAccept };
+  explicit BrokenGuide(Fault fault) : fault_(fault) {}
   bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
     lowest_max_tokens = std::min(lowest_max_tokens, max_tokens);
     std::fill(mask.begin(), mask.end(), ~0U);
-    if (num_accepted_ < 3) return true;
-    if (throws_) throw Error(Code::kOutOfMemory, "the grammar has grown too large");
+    if (num_accepted_ < 3 || fault_ == Fault::kThrowsInAccept) return true;
+    if (fault_ == Fault::kThrowsInMask) throw Error(Code::kOutOfMemory, "grown too large");
     return false;
   }
-  void accept(int32_t /*token_id*/) override { ++num_accepted_; }
+  void accept(int32_t /*token_id*/) override {
+    if (fault_ == Fault::kThrowsInAccept && num_accepted_ == 3)
+      throw Error(Code::kOutOfMemory, "grown too large");
+    ++num_accepted_;
+  }
+  bool is_over() override { return false; }
 
   static inline int64_t lowest_max_tokens = 1000;
 
  private:
-  const bool throws_;
+  const Fault fault_;
   int num_accepted_ = 0;
+};
+
+// Over after so many tokens, whatever they are.
+class ShortGuide final : public TokenGuide {
+ public:
+  explicit ShortGuide(int count) : left_(count) {}
+  bool fill_mask(std::span<uint32_t> mask, int64_t /*max_tokens*/) override {
+    std::fill(mask.begin(), mask.end(), ~0U);
+    return left_ > 0;
+  }
+  void accept(int32_t /*token_id*/) override { --left_; }
+  bool is_over() override { return left_ == 0; }
+
+ private:
+  int left_;
+};
+
+class ShortGuidance final : public Guidance {
+ public:
+  explicit ShortGuidance(int count) : count_(count) {}
+  std::unique_ptr<TokenGuide> start() const override {
+    return std::make_unique<ShortGuide>(count_);
+  }
+  int64_t num_enough_tokens() const override { return 1; }
+
+ private:
+  const int count_;
 };
 
 class BrokenGuidance final : public Guidance {
  public:
-  explicit BrokenGuidance(bool throws) : throws_(throws) {}
+  explicit BrokenGuidance(BrokenGuide::Fault fault) : fault_(fault) {}
   std::unique_ptr<TokenGuide> start() const override {
-    return std::make_unique<BrokenGuide>(throws_);
+    return std::make_unique<BrokenGuide>(fault_);
   }
+  int64_t num_enough_tokens() const override { return 1; }
 
  private:
-  const bool throws_;
+  const BrokenGuide::Fault fault_;
 };
 
 }  // namespace
@@ -104,22 +138,24 @@ TEST_CASE("each of several sequences of a request has a guide of its own") {
 
 TEST_CASE("a guide that fails, or knows no token, costs its request and nobody else") {
   for (const int depth : {1, 2}) {
-    for (const bool throws : {false, true}) {
+    using Fault = BrokenGuide::Fault;
+    for (const Fault fault : {Fault::kNoToken, Fault::kThrowsInMask, Fault::kThrowsInAccept}) {
       BrokenGuide::lowest_max_tokens = 1000;
       Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),
                     kTokenizer);
       Answer broken;
       Answer other;
       auto request = request_of("abc", 9);
-      request->guidance = std::make_shared<BrokenGuidance>(throws);
+      request->guidance = std::make_shared<BrokenGuidance>(fault);
       engine.submit(request_of("abcd", 40), std::make_unique<AnswerSink>(other));
       engine.submit(std::move(request), std::make_unique<AnswerSink>(broken));
       REQUIRE(broken.wait_for_end());
       REQUIRE(broken.error);
       CHECK(broken.num_events == 3);
       CHECK(BrokenGuide::lowest_max_tokens == 6);
-      CHECK_THAT(broken.error->what(),
-                 Catch::Contains(throws ? "grown too large" : "no token of this model"));
+      CHECK_THAT(
+          broken.error->what(),
+          Catch::Contains(fault == Fault::kNoToken ? "no token of this model" : "grown too large"));
       REQUIRE(other.wait_for_end());
       REQUIRE(other.done);
       CHECK(other.done->best.text == expected_text("abcd", 40));
@@ -151,6 +187,23 @@ TEST_CASE("a client that leaves while its masks are waited for holds nobody up")
     REQUIRE(staying.wait_for_end());
     REQUIRE(staying.done);
     CHECK(staying.done->best.text == guided_text("abd", 40));
+  }
+}
+
+TEST_CASE("an answer that can only end ends without a step for its end token") {
+  for (const int depth : {1, 2}) {
+    Engine engine(small_engine(), std::make_unique<FakeWorkers>(FakeOptions{.depth = depth}),
+                  kTokenizer);
+    Answer answer;
+    auto request = request_of("abc", 50);
+    request->guidance = std::make_shared<ShortGuidance>(7);
+    engine.submit(std::move(request), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_end());
+    REQUIRE(answer.done);
+    CHECK(answer.done->best.text == expected_text("abc", 7));
+    CHECK(answer.done->best.finish_reason == ipc::FinishReason::kEosToken);
+    wait_until_idle(engine);
+    CHECK(engine.stats().num_blocks_used == 0);
   }
 }
 

@@ -304,4 +304,20 @@ TEST_CASE("engine sleeps while nothing is to do") {
   CHECK(cpu_ms() - before < 10);
 }
 
+TEST_CASE("an engine that is dropped at any moment ends, whatever it was about to wait for") {
+  for (int i = 0; i < 3000; ++i) {
+    Answer answer;
+    auto engine = std::make_unique<Engine>(
+        small_engine(), std::make_unique<FakeWorkers>(FakeOptions{}), kTokenizer);
+    if (i % 3 == 0) {
+      engine->submit(request_of("ab", 1), std::make_unique<AnswerSink>(answer));
+      if (i % 2 == 0) REQUIRE(answer.wait_for_end());
+    }
+    const auto until = Clock::now() + std::chrono::microseconds(i % 60);
+    while (Clock::now() < until) {
+    }
+    engine.reset();
+  }
+}
+
 }  // namespace tgi

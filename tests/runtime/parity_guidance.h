@@ -30,6 +30,7 @@ class ParityGuide final : public TokenGuide {
     return any;
   }
   void accept(int32_t token_id) override { taken_.push_back(token_id); }
+  bool is_over() override { return false; }
 
  private:
   const int32_t first_;
@@ -43,6 +44,7 @@ class ParityGuidance final : public Guidance {
   std::unique_ptr<TokenGuide> start() const override {
     return std::make_unique<ParityGuide>(first_, last_);
   }
+  int64_t num_enough_tokens() const override { return 1; }
 
  private:
   const int32_t first_;

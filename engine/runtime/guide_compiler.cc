@@ -1,0 +1,132 @@
+#include "engine/runtime/guide_compiler.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "engine/guide/compiled_grammar.h"
+#include "engine/guide/gbnf.h"
+#include "engine/guide/grammar.h"
+#include "engine/guide/grammar_guidance.h"
+#include "engine/guide/json_schema.h"
+#include "engine/guide/lark.h"
+#include "engine/guide/regex.h"
+
+namespace tgi {
+namespace {
+
+using guide::Expr;
+using guide::Grammar;
+using guide::Rule;
+
+Rule rule_of(Grammar& grammar, Expr body) {
+  const Rule rule = grammar.declare("answer");
+  grammar.define(rule, body);
+  return rule;
+}
+
+Rule add_rules(Grammar& grammar, const ipc::GuideParams& asked) {
+  guide::JsonSchemaOptions json{.closes_objects = true};
+  if (asked.flexible_whitespace) json.whitespace = guide::JsonSchemaOptions::Whitespace::kFlexible;
+  if (asked.json_schema) return add_json_schema(grammar, *asked.json_schema, json);
+  if (asked.json_object) return add_any_json(grammar, /*only_object=*/true, json);
+  if (asked.gbnf) return add_gbnf(grammar, *asked.gbnf);
+  if (asked.lark) return add_lark(grammar, *asked.lark);
+  if (asked.regex) {
+    const guide::Regex pattern =
+        parse_regex(grammar.regex(), *asked.regex, guide::RegexUse::kWhole);
+    return rule_of(grammar, grammar.terminal(pattern));
+  }
+  std::vector<Expr> texts;
+  for (const std::string& text : asked.choice) texts.push_back(grammar.text(text));
+  return rule_of(grammar, grammar.either(texts));
+}
+
+std::string_view kind_of(const ipc::GuideParams& asked) {
+  if (asked.json_schema) return "JSON schema";
+  if (asked.json_object) return "JSON object";
+  if (asked.regex) return "regular expression";
+  if (asked.gbnf || asked.lark) return "grammar";
+  return "choice";
+}
+
+}  // namespace
+
+GuideCompiler::GuideCompiler(const Tokenizer& tokenizer,
+                             int32_t vocab_size,
+                             std::vector<int32_t> end_token_ids)
+    : tokenizer_(tokenizer), vocab_size_(vocab_size), end_token_ids_(std::move(end_token_ids)) {}
+
+std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
+  std::call_once(vocabulary_made_, [this] {
+    vocabulary_ = guide::Vocabulary::from(tokenizer_, vocab_size_, end_token_ids_);
+  });
+  return vocabulary_;
+}
+
+GuideCompiler::Compiled GuideCompiler::make(const ipc::GuideParams& asked) {
+  try {
+    Grammar grammar;
+    grammar.set_start(add_rules(grammar, asked));
+    return std::make_shared<guide::GrammarGuidance>(compile_grammar(grammar), vocabulary());
+  } catch (const Error& error) {
+    throw error.in(kind_of(asked));
+  }
+}
+
+// Whoever asks first compiles; those who ask for the same meanwhile wait for it. What fails is not
+// kept.
+std::shared_ptr<const Guidance> GuideCompiler::compile(const ipc::GuideParams& asked) {
+  const std::string key = ipc::to_json(asked).dump();
+  if (key.size() > kMaxBytes) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: expected at most {} bytes, got {}",
+                                                    kind_of(asked), kMaxBytes, key.size()));
+  }
+  std::promise<Compiled> promise;
+  std::shared_future<Compiled> known;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) {
+      ++counts_.num_found;
+      uses_.splice(uses_.begin(), uses_, found->second.use);
+      known = found->second.compiled;
+    } else {
+      ++counts_.num_compiled;
+      uses_.push_front(key);
+      entries_[key] = {.compiled = promise.get_future().share(), .use = uses_.begin()};
+      if (uses_.size() > kMaxKept) {
+        entries_.erase(uses_.back());
+        uses_.pop_back();
+      }
+    }
+  }
+  if (known.valid()) {
+    if (Compiled compiled = known.get()) return compiled;
+    return make(asked);  // it failed for the one who was first: the same error, of one's own
+  }
+  try {
+    Compiled compiled = make(asked);
+    promise.set_value(compiled);
+    return compiled;
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = entries_.find(key);
+      if (found != entries_.end()) {
+        uses_.erase(found->second.use);
+        entries_.erase(found);
+      }
+    }
+    promise.set_value(nullptr);
+    throw;
+  }
+}
+
+GuideCompiler::Counts GuideCompiler::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+}  // namespace tgi

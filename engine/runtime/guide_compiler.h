@@ -1,0 +1,62 @@
+// From what a client says of an answer's form to the guidance of its sequences: reads schemas,
+// patterns and grammars, compiles them against the model's vocabulary, and keeps those that were
+// used last. Thread-safe; a compilation takes the thread that asks and nobody else's, except of
+// those who ask for the same.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/guide/token_guide.h"
+#include "engine/guide/vocabulary.h"
+#include "engine/text/tokenizer.h"
+#include "ipc/protocol.h"
+
+namespace tgi {
+
+class GuideCompiler {
+ public:
+  static constexpr size_t kMaxKept = 256;
+  static constexpr size_t kMaxBytes = size_t{4} << 20;  // of what a client sends
+
+  // `tokenizer` must outlive it. The vocabulary is made when the first guide is asked for.
+  GuideCompiler(const Tokenizer& tokenizer, int32_t vocab_size, std::vector<int32_t> end_token_ids);
+
+  // Throws kInvalidArgument or kUnsupported, with the place in what the client sent.
+  std::shared_ptr<const Guidance> compile(const ipc::GuideParams& asked);
+
+  struct Counts {
+    int64_t num_compiled = 0;
+    int64_t num_found = 0;  // that were there already
+  };
+  Counts counts() const;
+
+ private:
+  using Compiled = std::shared_ptr<const Guidance>;
+  struct Entry {
+    std::shared_future<Compiled> compiled;
+    std::list<std::string>::iterator use;  // in uses_
+  };
+
+  std::shared_ptr<const guide::Vocabulary> vocabulary();
+  Compiled make(const ipc::GuideParams& asked);
+
+  const Tokenizer& tokenizer_;
+  const int32_t vocab_size_;
+  const std::vector<int32_t> end_token_ids_;
+  std::once_flag vocabulary_made_;
+  std::shared_ptr<const guide::Vocabulary> vocabulary_;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;  // by what was asked; guarded by mutex_
+  std::list<std::string> uses_;                     // the last used first; guarded by mutex_
+  Counts counts_;                                   // guarded by mutex_
+};
+
+}  // namespace tgi
