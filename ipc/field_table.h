@@ -52,6 +52,8 @@ std::span<const Field<T>> fields();
 template <>
 std::span<const Field<TokenBias>> fields<TokenBias>();
 template <>
+std::span<const Field<GuideParams>> fields<GuideParams>();
+template <>
 std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>();
 template <>
 std::span<const Field<ProgressEvent>> fields<ProgressEvent>();

@@ -62,6 +62,17 @@ struct TokenBias {
   double bias = 0;  // [-100, 100]
 };
 
+// What the text of an answer has to be: exactly one of the first six.
+struct GuideParams {
+  std::optional<OrderedJson> json_schema;  // JSON that satisfies the schema, an object
+  bool json_object = false;                // any JSON object
+  std::optional<std::string> regex;        // a text that the pattern matches as a whole
+  std::vector<std::string> choice;         // one of these texts
+  std::optional<std::string> gbnf;         // a text of the grammar, in the notation of llama.cpp
+  std::optional<std::string> lark;         // ... in that of Lark
+  bool flexible_whitespace = false;        // JSON may have blanks and line ends between its parts
+};
+
 // How to pick tokens. Absent optionals mean "off" or "the model's default".
 struct GenerateParams {
   // absent: all that fits, max_total_tokens - prompt; 0: the prompt alone is computed
@@ -86,6 +97,7 @@ struct GenerateParams {
   std::optional<int64_t> max_input_tokens;  // of the prompt
   std::optional<int64_t> max_total_tokens;  // prompt and output together
   bool ignore_eos = false;
+  std::optional<GuideParams> guide;  // from the first token of the answer to the last
   bool return_full_text = false;
   bool watermark = false;
   bool details = false;  // the done event lists every token
@@ -338,6 +350,7 @@ struct Reply {
 };
 Reply decode_reply(std::string_view line);
 
+OrderedJson to_json(const GuideParams& guide);
 OrderedJson to_json(const GenerateParams& params);
 GenerateParams generate_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const GenerateRequest& request);

@@ -49,6 +49,16 @@ void check_one_of(const std::string& names, std::initializer_list<bool> given) {
   if (count != 1) fail_field(names, fmt::format("expected exactly one of them, got {}", count));
 }
 
+void check_guide(const GuideParams& guide, const OrderedJson& json) {
+  refuse_unknown<GuideParams>(json, "guide");
+  check_one_of("guide: json_schema, json_object, regex, choice, gbnf, lark",
+               {guide.json_schema.has_value(), guide.json_object, guide.regex.has_value(),
+                !guide.choice.empty(), guide.gbnf.has_value(), guide.lark.has_value()});
+  if (guide.flexible_whitespace && !guide.json_schema && !guide.json_object) {
+    fail_field("guide.flexible_whitespace", "only goes with json_schema and json_object");
+  }
+}
+
 }  // namespace
 
 template <>
@@ -56,6 +66,21 @@ std::span<const Field<TokenBias>> fields<TokenBias>() {
   static constexpr std::array kFields = {
       field<&TokenBias::id>("id", {.low = 0, .required = true}),
       field<&TokenBias::bias>("bias", {.low = -100, .high = 100, .required = true}),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<GuideParams>> fields<GuideParams>() {
+  using G = GuideParams;
+  static constexpr std::array kFields = {
+      field<&G::json_schema>("json_schema", {.is_object = true}),
+      field<&G::json_object>("json_object"),
+      field<&G::regex>("regex"),
+      field<&G::choice>("choice", {.leave_out_empty = true}),
+      field<&G::gbnf>("gbnf"),
+      field<&G::lark>("lark"),
+      field<&G::flexible_whitespace>("flexible_whitespace"),
   };
   return kFields;
 }
@@ -87,6 +112,7 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
       field<&P::max_input_tokens>("max_input_tokens", {.low = 1}),
       field<&P::max_total_tokens>("max_total_tokens", {.low = 1}),
       field<&P::ignore_eos>("ignore_eos"),
+      field<&P::guide>("guide"),
       field<&P::return_full_text>("return_full_text"),
       field<&P::watermark>("watermark"),
       field<&P::details>("details"),
@@ -125,12 +151,17 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
   return kFields;
 }
 
+OrderedJson to_json(const GuideParams& guide) {
+  return write_value(guide);
+}
+
 OrderedJson to_json(const GenerateParams& params) {
   return write_value(params);
 }
 
 GenerateParams generate_params_from_json(const OrderedJson& params) {
   auto out = from_params<GenerateParams>(params);
+  if (out.guide) check_guide(*out.guide, params["guide"]);
   for (size_t i = 0; i < out.stop.size(); ++i) {
     if (out.stop[i].empty()) fail_field(fmt::format("stop.{}", i), "expected a string, got \"\"");
   }

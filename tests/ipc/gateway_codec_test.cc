@@ -160,6 +160,34 @@ TEST_CASE("biases and limits of a request are checked by name") {
   CHECK_THAT(generate_error(row.params), Catch::StartsWith(row.message));
 }
 
+TEST_CASE("what an answer has to be comes back as it went, and is one thing") {
+  GenerateRequest request;
+  request.prompt = "a";
+  GuideParams& guide = request.params.guide.emplace();
+  guide.json_schema = OrderedJson::parse(R"({"z":{"type":"string"},"a":true})");
+  guide.flexible_whitespace = true;
+  const GuideParams back = *generate_request_from_json(to_json(request)).params.guide;
+  CHECK(back.json_schema->dump() == guide.json_schema->dump());  // the order of members counts
+  CHECK(back.flexible_whitespace);
+  request.params.guide = GuideParams{};
+  request.params.guide->choice = {"a", "b"};
+  CHECK(generate_request_from_json(to_json(request)).params.guide->choice.size() == 2);
+  struct Row {
+    const char* params;
+    const char* message;
+  };
+  const Row row = GENERATE(
+      Row{R"({"prompt":"a","guide":{}})", "guide: json_schema, json_object, regex, choice, gbnf"},
+      Row{R"({"prompt":"a","guide":{"regex":"a","lark":"b"}})", "guide: json_schema, json_object"},
+      Row{R"({"prompt":"a","guide":{"json_schema":[]}})",
+          "guide.json_schema: expected an object, got array"},
+      Row{R"({"prompt":"a","guide":{"regexp":"a"}})", "guide.regexp: unknown field"},
+      Row{R"({"prompt":"a","guide":{"regex":"a","flexible_whitespace":true}})",
+          "guide.flexible_whitespace: only goes with"});
+  CAPTURE(row.params);
+  CHECK_THAT(generate_error(row.params), Catch::StartsWith(row.message));
+}
+
 TEST_CASE("so many biases and no more") {
   GenerateRequest request;
   request.prompt = "a";
