@@ -17,6 +17,14 @@ void check_flags(const GenerateFlags& flags) {
   if (flags.prompt && flags.file) {
     throw UsageError("a prompt and --file were both given; give one of them");
   }
+  const bool prompt_is_piped =
+      flags.file == "-" || (!flags.file && flags.prompt.value_or("-") == "-");
+  if (flags.guide.reads_standard_input() && prompt_is_piped) {
+    throw UsageError(
+        "the prompt and the form of the answer can't both come from standard input: give the "
+        "prompt "
+        "as an argument or with --file");
+  }
   if (flags.system && !flags.chat) throw UsageError("--system only goes with --chat");
   if (flags.lines && flags.details && !flags.json) {
     throw UsageError("--lines with --details needs --json: there is no table for several answers");
@@ -156,17 +164,26 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
   add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
+  add_guide_flags(app, flags.guide);
 }
 
-ipc::GenerateRequest make_request(const GenerateFlags& flags, const std::string& prompt) {
+ipc::GenerateParams make_params(const GenerateFlags& flags) {
+  ipc::GenerateParams out = to_params(flags.sampling);
+  out.details = flags.details;
+  out.guide = to_guide(flags.guide);
+  return out;
+}
+
+ipc::GenerateRequest make_request(const GenerateFlags& flags,
+                                  const ipc::GenerateParams& params,
+                                  const std::string& prompt) {
   if (const size_t valid = valid_utf8_prefix(prompt); valid != prompt.size()) {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("the prompt is not valid UTF-8 at its byte {} (of {})", valid, prompt.size()));
   }
   ipc::GenerateRequest request;
-  request.params = to_params(flags.sampling);
-  request.params.details = flags.details;
+  request.params = params;
   if (!flags.chat) {
     request.prompt = prompt;
     return request;
@@ -196,11 +213,13 @@ std::string describe_usage(const ipc::DoneEvent& done) {
 int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   check_flags(flags);
   if (has_idle_seed(flags.sampling)) Session::say(kIdleSeed);
-  const std::string prompt = read_prompt(flags);  // while Ctrl-C still ends the program by itself
+  // While Ctrl-C still ends the program by itself.
+  const ipc::GenerateParams params = make_params(flags);
+  const std::string prompt = read_prompt(flags);
   Session session(common);
   choose_model(session, flags.model);
-  if (flags.lines) return run_generate_lines(flags, prompt, session);
-  const ipc::GenerateRequest request = make_request(flags, prompt);
+  if (flags.lines) return run_generate_lines(flags, params, prompt, session);
+  const ipc::GenerateRequest request = make_request(flags, params, prompt);
   session.prepare();
   const ipc::DoneEvent done =
       flags.json ? generate_json(flags, request, session) : generate_text(flags, request, session);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cmd/guide_flags.h"
 #include "cmd/sampling_flags.h"
 #include "cmd/session.h"
 #include "ipc/protocol.h"
@@ -24,6 +25,7 @@ struct GenerateFlags {
   std::optional<std::string> system;
   ModelFlags model;
   SamplingFlags sampling;
+  GuideFlags guide;
 };
 
 void add_generate_flags(CLI::App& app, GenerateFlags& flags);
@@ -31,12 +33,20 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common);
 
 // --- shared with generate_lines.cc
 
+// What all prompts of a run share: made before the first is asked.
+ipc::GenerateParams make_params(const GenerateFlags& flags);
+
 // Throws kInvalidArgument with the byte offset when the prompt is not UTF-8.
-ipc::GenerateRequest make_request(const GenerateFlags& flags, const std::string& prompt);
+ipc::GenerateRequest make_request(const GenerateFlags& flags,
+                                  const ipc::GenerateParams& params,
+                                  const std::string& prompt);
 
 // --lines: up to flags.parallel prompts at once, answers in the order of the lines. The exit status
 // of the first line that could not be answered.
-int run_generate_lines(const GenerateFlags& flags, const std::string& text, Session& session);
+int run_generate_lines(const GenerateFlags& flags,
+                       const ipc::GenerateParams& params,
+                       const std::string& text,
+                       Session& session);
 
 // What --verbose says of an answer.
 std::string describe_usage(const ipc::DoneEvent& done);

@@ -76,12 +76,13 @@ class Board {
 // The daemon's queue may be shorter than --parallel: what it refuses for that is offered again
 // until it is taken. A daemon that is going away stops saying so soon.
 Answer answer_one(const GenerateFlags& flags,
+                  const ipc::GenerateParams& params,
                   const std::string& prompt,
                   const ipc::Client& client) {
   for (int pause_ms = kFirstPauseMs;; pause_ms = std::min(2 * pause_ms, kLongestPauseMs)) {
     try {
       try {
-        return client.generate(make_request(flags, prompt), [](const ipc::TokenEvent&) {});
+        return client.generate(make_request(flags, params, prompt), [](const ipc::TokenEvent&) {});
       } catch (const Error& error) {
         if (error.code() != Code::kOverloaded) throw;
       }
@@ -152,7 +153,10 @@ int write_answers(const GenerateFlags& flags, size_t num_lines, Board& board, Se
 
 }  // namespace
 
-int run_generate_lines(const GenerateFlags& flags, const std::string& text, Session& session) {
+int run_generate_lines(const GenerateFlags& flags,
+                       const ipc::GenerateParams& params,
+                       const std::string& text,
+                       Session& session) {
   const std::vector<std::string> lines = split_lines(text);
   session.prepare();
   Board board(lines.size());
@@ -165,7 +169,7 @@ int run_generate_lines(const GenerateFlags& flags, const std::string& text, Sess
   for (size_t i = 0; i < num_workers; ++i) {
     workers.emplace_back([&] {
       while (const auto index = board.take()) {
-        Answer answer = answer_one(flags, lines[*index], session.client());
+        Answer answer = answer_one(flags, params, lines[*index], session.client());
         if (std::holds_alternative<ipc::Stopped>(answer)) board.stop();
         board.put(*index, std::move(answer));
       }

@@ -71,6 +71,7 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.max_client_batch_size = options.max_client_batch_size;
   out.validation_workers = options.validation_workers;
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
+  out.supports_grammars = !options.disable_grammar_support;
   return out;
 }
 

@@ -74,6 +74,10 @@ void add_step_families(const StepMetrics& steps, std::vector<MetricFamily>& out)
                  .type = "counter",
                  .help = "finished requests that took some of their prompt from the prefix cache",
                  .samples = {value_of(steps.num_prefix_hits)}});
+  out.push_back({.name = "tgi_batch_masks_duration",
+                 .type = "histogram",
+                 .help = "seconds to tell which tokens the guided sequences of a step may draw",
+                 .samples = {buckets_of(steps.masks_s)}});
   out.push_back({.name = "tgi_engine_not_finite",
                  .type = "counter",
                  .help = "requests that ended because the model's logits were not finite",
@@ -114,6 +118,13 @@ std::vector<MetricFamily> collect_metrics(ServedModel* model) {
   add("tgi_engine_requests", "counter", "requests the engine took", counters.num_requests);
   add("tgi_engine_failed", "counter", "requests that ended by an error of the engine",
       counters.num_failed);
+  const GuideCompiler::Counts guides = model->guides().counts();
+  out.push_back(
+      {.name = "tgi_guides",
+       .type = "counter",
+       .help = "schemas, patterns and grammars of requests; found: compiled for an earlier one",
+       .samples = {value_of(guides.num_compiled, "kind", "compiled"),
+                   value_of(guides.num_found, "kind", "found")}});
   add_step_families(stats.steps, out);
   return out;
 }

@@ -309,9 +309,9 @@ struct FieldInfo {
   Range range = {};
 };
 
-template <auto kMember>
-constexpr auto body_field(std::string_view name, FieldInfo info = {}) {
-  using T = typename BodyMember<kMember>::Object;
+// A member of T, or of what T inherits from.
+template <typename T, auto kMember>
+constexpr auto inherited_field(std::string_view name, FieldInfo info = {}) {
   using M = typename BodyMember<kMember>::Value;
   return BodyField<T>{
       .name = name,
@@ -323,6 +323,11 @@ constexpr auto body_field(std::string_view name, FieldInfo info = {}) {
       .schema = [] { return SchemaOf<M>::get(); },
       .number = [](const T& body) { return number_in(body.*kMember); },
   };
+}
+
+template <auto kMember>
+constexpr auto body_field(std::string_view name, FieldInfo info = {}) {
+  return inherited_field<typename BodyMember<kMember>::Object, kMember>(name, info);
 }
 
 }  // namespace tgi::http

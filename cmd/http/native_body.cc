@@ -73,7 +73,12 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::decoder_input_details>(
           "decoder_input_details",
           {"list the tokens of the prompt (needs --enable-prefill-logprobs)"}),
-      body_field<&P::grammar>("grammar", {"not available yet"}),
+      inherited_field<P, &GuideFields::grammar>(
+          "grammar",
+          {"what the answer has to be: {\"type\": \"json\", \"value\": schema}, \"regex\" or "
+           "\"json_schema\"; or a text, a grammar in GBNF or Lark"}),
+      inherited_field<P, &GuideFields::response_format>(
+          "response_format", {"as LoRAX: {\"type\": \"json_object\", \"schema\": schema}"}),
       body_field<&P::adapter_id>("adapter_id", {"not available yet"}),
       body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
   };
@@ -134,7 +139,7 @@ void check_parameters(const GenerateParameters& p,
   require(!p.truncate || (*p.truncate > 0 && *p.truncate <= max_input),
           "`truncate` must be strictly positive and less than {}. Given: {}", max_input,
           p.truncate.value_or(0));
-  require(!p.grammar, "grammar is not supported");
+  (void)guide_of(p, options.supports_grammars);
   require(!p.adapter_id,
           "`adapter_id`: adapters are not supported; leave it out for the base model. Given: {}",
           p.adapter_id.value_or(""));
@@ -168,6 +173,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
+  to.guide = guide_of(p, options.supports_grammars);
   // In a stream only the whole text at its end has the prompt in front, which is put there later.
   to.return_full_text = !stream && p.return_full_text.value_or(false);
   to.details = p.details || p.decoder_input_details;

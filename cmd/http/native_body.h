@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "cmd/http/body_table.h"
+#include "cmd/http/guide_body.h"
 #include "cmd/http/service.h"
 #include "ipc/protocol.h"
 
 namespace tgi::http {
 
-struct GenerateParameters {
+struct GenerateParameters : GuideFields {
   std::optional<uint64_t> best_of;
   std::optional<double> temperature;
   std::optional<double> repetition_penalty;
@@ -31,7 +32,6 @@ struct GenerateParameters {
   bool watermark = false;
   bool details = false;
   bool decoder_input_details = false;
-  std::optional<OrderedJson> grammar;
   std::optional<std::string> adapter_id;
   // Not TGI's.
   std::optional<double> min_p;

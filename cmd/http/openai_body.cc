@@ -15,68 +15,71 @@ constexpr Range penalty(std::string_view rule) {
   return {.low = -2, .high = 2, .rule = rule};
 }
 
-// A row of OpenAiParameters as one of B.
-template <typename B, auto kMember>
-constexpr BodyField<B> row(std::string_view name, FieldInfo info = {}) {
-  using M = typename BodyMember<kMember>::Value;
-  return BodyField<B>{
-      .name = name,
-      .description = info.description,
-      .required = info.required,
-      .range = info.range,
-      .read = [](const OrderedJson& json, const std::string& path,
-                 B& body) { read_body_value(json, path, body.*kMember); },
-      .schema = [] { return SchemaOf<M>::get(); },
-      .number = [](const B& body) { return number_in(body.*kMember); },
-  };
-}
-
 template <typename B>
-constexpr std::array<BodyField<B>, 18> shared_rows() {
+constexpr std::array<BodyField<B>, 24> shared_rows() {
   using P = OpenAiParameters;
   return {{
-      row<B, &P::model>("model",
-                        {"the name of the model; absent, \"\" or \"tgi\": whatever is served"}),
-      row<B, &P::temperature>("temperature",
-                              {.description = "0: always the most likely token; default 1",
-                               .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
-      row<B, &P::repetition_penalty>(
+      inherited_field<B, &P::model>(
+          "model", {"the name of the model; absent, \"\" or \"tgi\": whatever is served"}),
+      inherited_field<B, &P::temperature>(
+          "temperature", {.description = "0: always the most likely token; default 1",
+                          .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
+      inherited_field<B, &P::repetition_penalty>(
           "repetition_penalty",
           {.description = "1 is off; once per distinct token of prompt and output",
            .range = positive("`repetition_penalty` must be strictly positive")}),
-      row<B, &P::frequency_penalty>(
+      inherited_field<B, &P::frequency_penalty>(
           "frequency_penalty",
           {.description = "subtracted for each occurrence in the output",
            .range = penalty("`frequency_penalty` must be >= -2.0 and <= 2.0")}),
-      row<B, &P::presence_penalty>(
+      inherited_field<B, &P::presence_penalty>(
           "presence_penalty", {.description = "subtracted once for a token of the output",
                                .range = penalty("`presence_penalty` must be >= -2.0 and <= 2.0")}),
-      row<B, &P::top_p>("top_p", {.description = "nucleus sampling; 1 is off",
-                                  .range = {.low = 0,
-                                            .high = 1,
-                                            .above_low = true,
-                                            .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
-      row<B, &P::typical_p>("typical_p",
-                            {.description = "typical decoding mass; 1 is off",
-                             .range = {.low = 0,
-                                       .high = 1,
-                                       .above_low = true,
-                                       .rule = "`typical_p` must be > 0.0 and <= 1.0"}}),
-      row<B, &P::min_p>(
+      inherited_field<B, &P::top_p>("top_p",
+                                    {.description = "nucleus sampling; 1 is off",
+                                     .range = {.low = 0,
+                                               .high = 1,
+                                               .above_low = true,
+                                               .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
+      inherited_field<B, &P::typical_p>(
+          "typical_p", {.description = "typical decoding mass; 1 is off",
+                        .range = {.low = 0,
+                                  .high = 1,
+                                  .above_low = true,
+                                  .rule = "`typical_p` must be > 0.0 and <= 1.0"}}),
+      inherited_field<B, &P::min_p>(
           "min_p", {.description = "as a share of the most likely token",
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
-      row<B, &P::top_k>("top_k", {.description = "the k most likely tokens",
-                                  .range = positive("`top_k` must be strictly positive")}),
-      row<B, &P::n>("n", {.description = "answers to sample",
-                          .range = positive("`n` must be strictly positive")}),
-      row<B, &P::seed>("seed", {"of the draws"}),
-      row<B, &P::stop>("stop", {"a text or a list of texts that end the answer; cut off"}),
-      row<B, &P::logit_bias>("logit_bias", {"{\"token id\": bias}, from -100 to 100"}),
-      row<B, &P::stream_options>("stream_options", {"{\"include_usage\": true}"}),
-      row<B, &P::response_format>("response_format", {"{\"type\": \"text\"}; others not yet"}),
-      row<B, &P::grammar>("grammar", {"not available yet"}),
-      row<B, &P::stream>("stream", {"answer with server-sent events"}),
-      row<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
+      inherited_field<B, &P::top_k>("top_k",
+                                    {.description = "the k most likely tokens",
+                                     .range = positive("`top_k` must be strictly positive")}),
+      inherited_field<B, &P::n>("n", {.description = "answers to sample",
+                                      .range = positive("`n` must be strictly positive")}),
+      inherited_field<B, &P::seed>("seed", {"of the draws"}),
+      inherited_field<B, &P::stop>("stop",
+                                   {"a text or a list of texts that end the answer; cut off"}),
+      inherited_field<B, &P::logit_bias>("logit_bias", {"{\"token id\": bias}, from -100 to 100"}),
+      inherited_field<B, &P::stream_options>("stream_options", {"{\"include_usage\": true}"}),
+      inherited_field<B, &P::response_format>(
+          "response_format", {"{\"type\": \"json_object\"}, or {\"type\": \"json_schema\", "
+                              "\"json_schema\": {\"schema\": "
+                              "...}}: the answer is such JSON; TGI's types json and regex too"}),
+      inherited_field<B, &P::grammar>("grammar",
+                                      {"TGI's {type, value}, or a grammar in GBNF or Lark"}),
+      inherited_field<B, &P::json_schema>("json_schema",
+                                          {"as llama.cpp: a JSON schema for the answer"}),
+      inherited_field<B, &P::guided_json>("guided_json", {"as vLLM: a JSON schema for the answer"}),
+      inherited_field<B, &P::guided_regex>("guided_regex",
+                                           {"as vLLM: a pattern for the whole answer"}),
+      inherited_field<B, &P::guided_choice>("guided_choice",
+                                            {"as vLLM: the texts that may be the answer"}),
+      inherited_field<B, &P::guided_grammar>(
+          "guided_grammar", {"as vLLM: a grammar for the answer, in GBNF or Lark"}),
+      inherited_field<B, &P::structured_outputs>(
+          "structured_outputs",
+          {"as vLLM: an object with one of json, json_object, regex, choice and grammar"}),
+      inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
+      inherited_field<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
   }};
 }
 
@@ -168,6 +171,7 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   to.stop = read_stop(p.stop);
   to.include_stop_text = false;
   to.ignore_eos = p.ignore_eos;
+  to.guide = guide_of(p, options.supports_grammars);
   to.max_input_tokens = options.max_input_tokens;
   to.max_total_tokens = options.max_total_tokens;
   if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
@@ -183,11 +187,6 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
   require(num_stop <= options.max_stop_sequences,
           "`stop` supports up to {} stop sequences. Given: {}", options.max_stop_sequences,
           num_stop);
-  const auto text_only = [](const OrderedJson& format) {
-    return format.is_object() && format.contains("type") && format["type"] == "text";
-  };
-  if (p.response_format && !text_only(*p.response_format)) refuse_feature("`response_format`");
-  if (p.grammar) refuse_feature("`grammar`");
   (void)wants_usage(p);
 }
 
@@ -197,7 +196,7 @@ template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
   static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 9>{{
-      row<C, &OpenAiParameters::max_tokens>(
+      inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {.description = "of the answer; default: all that fits",
                          .range = positive("`max_new_tokens` must be strictly positive")}),
       body_field<&C::messages>("messages", {.description = "the conversation", .required = true}),
@@ -221,7 +220,7 @@ template <>
 std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>() {
   using C = CompletionBody;
   static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 6>{{
-      row<C, &OpenAiParameters::max_tokens>(
+      inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {"of the answer; default: all that fits; 0 with `echo` and `logprobs`: the "
                          "prompt's log-probabilities alone"}),
       body_field<&C::prompt>("prompt",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/http/body_table.h"
+#include "cmd/http/guide_body.h"
 #include "cmd/http/service.h"
 #include "ipc/protocol.h"
 
@@ -20,7 +21,7 @@ struct Seed {
 };
 
 // What chat and completions share.
-struct OpenAiParameters {
+struct OpenAiParameters : GuideFields {
   std::optional<std::string> model;
   std::optional<uint32_t> max_tokens;
   std::optional<double> temperature;
@@ -36,8 +37,6 @@ struct OpenAiParameters {
   std::optional<OrderedJson> stop;        // a text or a list of them
   std::optional<OrderedJson> logit_bias;  // {"token id": bias}
   std::optional<OrderedJson> stream_options;
-  std::optional<OrderedJson> response_format;
-  std::optional<OrderedJson> grammar;
   bool stream = false;
   bool ignore_eos = false;
 };

@@ -37,6 +37,7 @@ struct ApiOptions {
   int64_t max_client_batch_size = 4;  // prompts of one completions request
   int64_t validation_workers = 2;
   bool enable_prefill_logprobs = false;
+  bool supports_grammars = true;
 };
 
 // The right to `max` things at once; never waited for. Thread-safe.

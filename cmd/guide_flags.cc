@@ -1,0 +1,124 @@
+#include "cmd/guide_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "cmd/output.h"
+#include "cmd/session.h"
+
+namespace tgi {
+namespace {
+
+using ipc::OrderedJson;
+
+std::string shown_source(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
+// Line and column of a byte, both from 1, as editors count them.
+std::string place_in(std::string_view text, size_t byte) {
+  const std::string_view before = text.substr(0, byte);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("line {}, column {}", line,
+                     count_utf8_characters(before.substr(line_begin)) + 1);
+}
+
+OrderedJson read_schema(const std::string& path) {
+  const std::string text = read_input(path);
+  try {
+    return OrderedJson::parse(text);
+  } catch (const OrderedJson::parse_error& error) {
+    const size_t byte = error.byte > 0 ? error.byte - 1 : 0;
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: the schema is not JSON at {}; check it with `jq . {}`", shown_source(path),
+                    place_in(text, std::min(byte, text.size())), path == "-" ? "" : path));
+  }
+}
+
+ipc::GuideParams by_schema(const GuideFlags& flags) {
+  const std::string& path = *flags.schema;
+  const OrderedJson schema = read_schema(path);
+  ipc::GuideParams out;
+  if (schema == OrderedJson(true)) {
+    out.json_schema = OrderedJson::object();
+  } else if (schema.is_object()) {
+    out.json_schema = schema;
+  } else {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected a JSON schema, which is an object, got {}",
+                            shown_source(path), schema.type_name()));
+  }
+  out.flexible_whitespace = flags.flexible_whitespace;
+  return out;
+}
+
+// Rules of GBNF are defined by `::=`, those of Lark by a colon.
+ipc::GuideParams by_grammar(const std::string& path) {
+  ipc::GuideParams out;
+  std::string text = read_input(path);
+  if (const size_t valid = valid_utf8_prefix(text); valid != text.size()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: the grammar is not valid UTF-8 at its byte {} (of {})",
+                            shown_source(path), valid, text.size()));
+  }
+  (text.find("::=") != std::string::npos ? out.gbnf : out.lark) = std::move(text);
+  return out;
+}
+
+}  // namespace
+
+void add_guide_flags(CLI::App& app, GuideFlags& flags) {
+  constexpr const char* kGroup = "Form of the answer";
+  app.add_option("--schema", flags.schema,
+                 "the answer is JSON that satisfies the JSON schema in this file; - reads it from "
+                 "standard input")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--regex", flags.regex, "the whole answer matches this regular expression")
+      ->type_name("PATTERN")
+      ->group(kGroup);
+  app.add_option("--grammar", flags.grammar,
+                 "the answer is a text of the grammar in this file, written in GBNF or Lark; - "
+                 "reads it from standard input")
+      ->type_name("FILE")
+      ->group(kGroup);
+  app.add_option("--choice", flags.choices,
+                 "the answer is one of these texts, separated by commas; may be given several "
+                 "times")
+      ->type_name("TEXT,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(kGroup);
+  app.add_flag("--flexible-whitespace", flags.flexible_whitespace,
+               "with --schema: blanks and line ends may stand between the parts of the JSON; "
+               "default: none")
+      ->group(kGroup);
+}
+
+std::optional<ipc::GuideParams> to_guide(const GuideFlags& flags) {
+  const int num_given = int{flags.schema.has_value()} + int{flags.regex.has_value()} +
+                        int{flags.grammar.has_value()} + int{!flags.choices.empty()};
+  if (num_given > 1) {
+    throw UsageError(
+        "--schema, --regex, --grammar and --choice each say what the answer has to be; give one of "
+        "them");
+  }
+  if (flags.flexible_whitespace && !flags.schema)
+    throw UsageError("--flexible-whitespace only goes with --schema");
+  if (flags.schema) return by_schema(flags);
+  if (flags.grammar) return by_grammar(*flags.grammar);
+  if (num_given == 0) return std::nullopt;
+  ipc::GuideParams out;
+  if (flags.regex) out.regex = *flags.regex;
+  out.choice = flags.choices;
+  return out;
+}
+
+}  // namespace tgi
