@@ -131,8 +131,8 @@ OPENAI_EXTRAS = [
     ({"user": "me", "store": True, "metadata": {"a": "b"}, "service_tier": "auto"}, None),
     ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, None),
     ({"min_tokens": 0, "guided_json": None, "skip_special_tokens": True, "use_beam_search": False}, None),
-    ({"guided_json": {"type": "object"}}, "guided_json"), ({"guided_choice": ["a"]}, "guided_choice"),
-    ({"structured_outputs": {"choice": ["a"]}}, "structured_outputs"), ({"min_tokens": 4}, "min_tokens"),
+    ({"guided_choice": ["a"], "structured_outputs": None}, None), ({"structural_tag": {"type": "x"}}, "structural_tag"),
+    ({"guided_whitespace_pattern": "[ \n]*"}, "guided_whitespace_pattern"), ({"min_tokens": 4}, "min_tokens"),
     ({"stop_token_ids": [1]}, "stop_token_ids"), ({"use_beam_search": True}, "use_beam_search"),
     ({"max_token": 4}, "max_token"), ({"stream_options": {"usage": True}}, "stream_options.usage"),
 ]

@@ -1,6 +1,7 @@
 """huggingface_hub's InferenceClient, sync and async, as its users call it with an address."""
 
 import asyncio
+import json
 
 import pytest
 from huggingface_hub import AsyncInferenceClient, InferenceClient
@@ -97,11 +98,14 @@ def test_chat_completion_errors(client):
     assert caught.value.response.status_code == 422
 
 
-def test_response_format_as_the_client_rewrites_it_is_refused(client):
-    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object", "properties": {}}}}
-    with pytest.raises(HfHubHTTPError) as caught:
-        client.chat_completion(MESSAGES, response_format=form)
-    assert caught.value.response.status_code == 422
+def test_response_format_as_the_client_rewrites_it(client):
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}, "required": ["n"]}
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    answer = client.chat_completion(MESSAGES, response_format=form, max_tokens=20)
+    assert list(json.loads(answer.choices[0].message.content)) == ["n"]
+    text = client.text_generation("Once", grammar={"type": "regex", "value": "[ab]{4}"}, max_new_tokens=10,
+                                  return_full_text=False)
+    assert len(text) == 4 and set(text) <= {"a", "b"}
 
 
 def test_overloaded(slow_pair):

@@ -1,4 +1,4 @@
-"""Grammars, tools, adapters and images: refused with a typed 422 that names the feature, until they land."""
+"""Tools, adapters and images: refused with a typed 422 that names the feature, until they land."""
 
 import pytest
 
@@ -6,14 +6,6 @@ from client import chat_body
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}
-FORMATS = {
-    "17_json_object": {"type": "json_object", "value": SCHEMA},
-    "17_json": {"type": "json", "value": SCHEMA},
-    "17_json_schema": {"type": "json_schema", "value": {"name": "a", "schema": SCHEMA}},
-    "18_openai_json_schema": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMA}},
-    "18_openai_json_object": {"type": "json_object"},
-    "27_regex": {"type": "regex", "value": "[0-9]+"},
-}
 
 
 def refused(response, *names):
@@ -26,16 +18,8 @@ def refused(response, *names):
     return body
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "19_streamed"])
-@pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS.keys())
-def test_17_18_19_27_response_format(api, form, stream):
-    body = chat_body("hi", max_tokens=5, response_format=form, stream=stream)
-    error = refused(api.post("/v1/chat/completions", body), "response_format", "grammar")
-    assert error["error"]["type"] and "param" in error["error"] and "code" in error["error"]
-
-
 def test_20_response_format_and_tools(api):
-    body = chat_body("hi", response_format=FORMATS["17_json"], tools=[TOOL])
+    body = chat_body("hi", response_format={"type": "json_object"}, tools=[TOOL])
     refused(api.post("/v1/chat/completions", body), "tools", "response_format")
 
 
@@ -59,17 +43,6 @@ def test_26_tool_messages_need_tools_no_more_than_the_template_does(api):
     response = api.post("/v1/chat/completions", body)
     if response.status_code != 200:
         refused(response, "tool")
-
-
-@pytest.mark.parametrize("grammar", [
-    {"type": "json", "value": SCHEMA}, {"type": "regex", "value": "[0-9]+"},
-    {"type": "json_object", "value": SCHEMA},
-    {"type": "json_schema", "value": {"schema": SCHEMA}}], ids=lambda g: g["type"])
-def test_27_grammar(api, grammar):
-    body = {"inputs": "a", "parameters": {"max_new_tokens": 5, "grammar": grammar}}
-    assert refused(api.post("/generate", body), "grammar")["error_type"] == "validation"
-    events = api.events("/generate_stream", body)
-    assert len(events) == 1 and "grammar" in events[0]
 
 
 def test_28_an_unknown_adapter_is_refused(api):

@@ -243,7 +243,7 @@ def test_models(client, gateway):
     ({"messages": "hi"}, openai.UnprocessableEntityError),
     ({"messages": [{"role": "user", "content": "x" * 2_100_000}]}, openai.APIStatusError),
     ({"tools": [{"type": "function", "function": {"name": "a"}}]}, openai.UnprocessableEntityError),
-    ({"response_format": {"type": "json_object"}}, openai.UnprocessableEntityError),
+    ({"response_format": {"type": "json_objekt"}}, openai.UnprocessableEntityError),
 ], ids=lambda v: str(v)[:60])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_an_error_is_the_right_exception(chat, more, error, stream):

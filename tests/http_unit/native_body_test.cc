@@ -67,7 +67,8 @@ TEST_CASE("each of TGI's rules has its text") {
       Row{R"({"truncate": 0})", "`truncate` must be strictly positive and less than 31. Given: 0"},
       Row{R"({"truncate": 32})",
           "`truncate` must be strictly positive and less than 31. Given: 32"},
-      Row{R"({"grammar": {"type": "json", "value": {}}})", "grammar is not supported"});
+      Row{R"({"grammar": {"type": "json", "value": {}}, "response_format": {"type": "json_object"}})",
+          "`grammar` and `response_format` both say what the answer has to be: give one of them"});
   CAPTURE(row.parameters);
   CHECK(rule_of(row.parameters) == row.rule);
 }
@@ -95,7 +96,7 @@ TEST_CASE("of several broken rules the first in TGI's order is told") {
       {R"("stop": ["1","2","3","4","5"])", "`stop` supports"},
       {R"("top_n_tokens": 99)", "`top_n_tokens`"},
       {R"("truncate": 0)", "`truncate`"},
-      {R"("grammar": {})", "grammar"}};
+      {R"("grammar": {"type": "json", "value": false})", "`grammar.value`"}};
   for (size_t first = 0; first < steps.size(); ++first) {
     std::string all;
     for (size_t i = first; i < steps.size(); ++i) {

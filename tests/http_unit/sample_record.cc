@@ -70,6 +70,7 @@ EngineReport sample_report() {
       histogram("tgi_batch_inference_duration", methods),
       histogram("tgi_batch_forward_duration", methods),
       histogram("tgi_batch_decode_duration", methods),
+      histogram("tgi_batch_masks_duration", {{}}),
       values("tgi_batch_concat", "counter", {{{{"reason", "chunking"}}, 6}}),
       values("tgi_kv_blocks", "gauge",
              {{{{"state", "used"}}, 10}, {{{"state", "cached"}}, 20}, {{{"state", "free"}}, 70}}),
@@ -83,6 +84,7 @@ EngineReport sample_report() {
       values("tgi_engine_steps", "counter", {{{}, 55}}),
       values("tgi_engine_requests", "counter", {{{}, 12}}),
       values("tgi_engine_failed", "counter", {{{}, 0}}),
+      values("tgi_guides", "counter", {{{{"kind", "compiled"}}, 3}, {{{"kind", "found"}}, 40}}),
       values("tgi_engine_not_finite", "counter", {{{}, 0}}),
   };
 }
