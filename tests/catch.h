@@ -39,3 +39,10 @@ inline auto Contains(const std::string& part) {
 #else
 #define TGI_NOT_UNDER_TSAN ""
 #endif
+
+// The same for what measures: under any sanitizer that takes minutes.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TGI_NOT_UNDER_SANITIZERS "[.]"
+#else
+#define TGI_NOT_UNDER_SANITIZERS ""
+#endif

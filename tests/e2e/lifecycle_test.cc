@@ -100,7 +100,7 @@ TEST_CASE("a daemon that could not accept accepts again when it can") {
 }
 
 TEST_CASE("the probe reports the instruction set that was asked for, and the threads",
-          TGI_NOT_UNDER_TSAN) {
+          TGI_NOT_UNDER_SANITIZERS) {
   const Home home;
   for (const std::string isa : {"generic", "nonsense"}) {
     const std::string command =
