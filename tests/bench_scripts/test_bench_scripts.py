@@ -155,3 +155,8 @@ def test_bench_tokenizer(tmp_path):
         assert line.startswith("demo"), out.stdout
         assert ("ours alone" in line) == alone, line
         assert alone or re.search(rf"{NUMBER} / +{NUMBER} = +{NUMBER}x", line), line
+
+
+def test_bench_masks():
+    text = run("bench_masks", program("bench_masks"), ROOT / "assets/demo", "--quick")
+    assert re.search(rf"^ours +\d+ compiled, mean +{NUMBER} ms.*masks, mean +{NUMBER} us", text, re.M), text

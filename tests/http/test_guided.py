@@ -3,11 +3,14 @@ vLLM and llama.cpp."""
 
 import json
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from client import Api, chat_body
+from gateway import BUILD, ROOT
 
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["name", "age", "tags"], "properties": {
     "name": {"type": "string", "maxLength": 12},
@@ -144,3 +147,12 @@ def test_without_grammar_support_every_form_is_refused(serve):
         response = Api(gateway.url).post("/v1/chat/completions", chat_body("hi", max_tokens=5, **fields))
         assert response.status_code == 422 and "grammar is not supported" in response.text
     assert Api(gateway.url).ok("/v1/chat/completions", chat_body("hi", max_tokens=2))
+
+
+def test_hundreds_of_answers_are_of_their_forms():
+    """scripts/check_guided, in short."""
+    out = subprocess.run([sys.executable, str(ROOT / "scripts/check_guided"), "--bin-dir", str(BUILD / "bin"), "--answers", "300",
+                          "--forms", "60"], capture_output=True, text=True, timeout=300, check=False)
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert re.search(r"^ +0 invalid$", out.stdout, re.M) and re.search(r"^ +0 failed$", out.stdout, re.M), out.stdout
+    assert int(re.search(r"^ +(\d+) whole$", out.stdout, re.M)[1]) > 200, out.stdout
