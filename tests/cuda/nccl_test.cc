@@ -111,7 +111,7 @@ std::vector<int32_t> first_tokens(TwoGpus& served) {
   for (Answer& each : told) served.ask(each, 5);
   std::vector<int32_t> out;
   for (Answer& each : told) {
-    REQUIRE(each.wait_for_end(120000));
+    REQUIRE(each.wait_for_end(400000));  // ranks that spin starve on a busy machine
     if (each.error) FAIL(each.error->what());
     out.push_back(each.done->best.tokens.front().id);
   }
