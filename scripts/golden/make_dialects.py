@@ -9,6 +9,7 @@ conversation rendered up to it with add_generation_prompt. The mark that ends th
 Needs: jinja2
 """
 import argparse
+import ast
 import copy
 import datetime
 import json
@@ -86,7 +87,8 @@ EOS = {
 ENDS = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "</s>", "<｜end▁of▁sentence｜>", "<|return|>", "<|call|>",
         "<|end|>", "<|end_of_text|>", "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "[e~[", "<seed:eos>", "<|user|>",
         "<|observation|>", "<start_function_response>", "<|tool_response>", "<|message_sep|>", "<|end_of_msg|>", "<SPECIAL_12>",
-        "<|assistant_end|>", "<eos>", "<|endoftext|>", "[|endofturn|]", "<end_of_sentence>", "<｜hy_eos:opensource｜>"]
+        "<|assistant_end|>", "<eos>", "<|endoftext|>", "[|endofturn|]", "<end_of_sentence>",
+        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<|START_OF_TURN_TOKEN|>"]
 
 TOOLS = [
     ("get_weather", "The weather of a place.",
@@ -98,6 +100,7 @@ TOOLS = [
     ("ping", "Says whether the server is alive.", {}, []),
 ]
 
+QUESTION = "What is the weather in Paris?"
 PARIS = {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
 NESTED = {"name": "configure", "arguments": {
@@ -189,7 +192,7 @@ class Family:
 
     def turn(self, message, **more):
         """The generation prompt and the assistant's text with its end."""
-        start = [{"role": "user", "content": "What is the weather in Paris?"}]
+        start = [{"role": "user", "content": QUESTION}]
         bare = self.render(start, **more)
         prompt = self.render(start, True, **more)
         whole = self.render(start + [message], **more)
@@ -210,12 +213,24 @@ class Family:
         return prompt[len(bare):] if prompt.startswith(bare) else "", whole[begin:], False
 
 
-def split_end(text):
-    stripped = text.rstrip()
-    for end in ENDS:
-        if stripped.endswith(end):
-            return stripped[:-len(end)], end
-    return text, ""
+def split_end(dialect, text):
+    """The text before the mark that ends the turn, and the mark. Harmony's messages end within a turn too."""
+    if dialect == "gpt_oss":
+        stripped = text.rstrip()
+        end = next((end for end in ENDS if stripped.endswith(end)), "")
+        return (stripped[:-len(end)], end) if end else (text, "")
+    # Some templates always open another turn after the last.
+    place, end = min(((text.find(end), end) for end in ENDS if end in text), default=(len(text), ""))
+    return text[:place].removeprefix("<|CHATBOT_TOKEN|>").removeprefix("<|header_start|>assistant<|header_end|>\n\n"), end
+
+
+def python_calls(text):
+    """Whether a list of calls is Python: some templates write texts without quotes, or arguments without commas."""
+    begin, end = text.find("["), text.rfind("]")
+    try:
+        return isinstance(ast.parse(text[begin:end + 1], mode="eval").body, ast.List)
+    except SyntaxError:
+        return False
 
 
 def complete(text, content, calls, reasoning):
@@ -236,6 +251,15 @@ def complete(text, content, calls, reasoning):
     return True
 
 
+def quoted(text, calls):
+    """Whether the texts among the arguments are Python's, so that they can be told from names."""
+    for value in (value for call in calls for value in call["arguments"].values()):
+        is_quoted = f'"{value}"' in text or f"'{value}'" in text
+        if isinstance(value, str) and value.isalpha() and not is_quoted or not isinstance(value, str) and is_quoted:
+            return False
+    return True
+
+
 def escaped_twice(text):
     return '\\"city\\"' in text or '\\"note\\"' in text
 
@@ -252,7 +276,12 @@ def turns_of(family):
                 prompt, text, prefix = family.turn(message)
             except REFUSALS:
                 continue
-            text, end = split_end(text)
+            text, end = split_end(family.dialect, text)
+            if calls and family.dialect in ("pythonic", "lfm2") and not (python_calls(text) and quoted(text, calls)):
+                continue
+            # A template that writes the user's message otherwise once an answer follows says nothing about the answer.
+            if QUESTION in text or "&#34;" in text:
+                continue
             if not complete(text, content, calls, reasoning) or escaped_twice(text):
                 continue
             turn = {"model": family.model, "dialect": family.dialect, "case": case, "content": content, "reasoning": reasoning,
