@@ -60,12 +60,12 @@ RULES = [
     ("granite_20b_fc", ["<function_call>+no_function"]),
     ("nemotron_json", ["<TOOLCALL>"]),
     ("apriel", ["<tool_calls>+[BEGIN FINAL RESPONSE]"]),
-    ("hunyuan", ["<tool_calls>+<|startoftext|>"]),
-    ("jamba", ["<tool_calls>"]),
+    ("hunyuan", ["<tool_calls>"]),
     ("hunyuan_v3", ["tool_calls{}"]),
     ("apertus", ["<|tools_prefix|>"]),
     ("solar_open", ["<|tool_call:begin|>"]),
     ("gigachat", ["<|function_call|>", "<|role_sep|>"]),
+    ("functionary_v22", ["<|recipient|>"]),
     ("kimi_k3", ["<|open|>+<|sep|>"]),
     ("internlm2", ["<|action_start|>"]),
     ("muse_glimmer", ["atem:function_calls", "ATEM"]),
@@ -88,7 +88,7 @@ ENDS = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "</s>", 
         "<|end|>", "<|end_of_text|>", "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "[e~[", "<seed:eos>", "<|user|>",
         "<|observation|>", "<start_function_response>", "<|tool_response>", "<|message_sep|>", "<|end_of_msg|>", "<SPECIAL_12>",
         "<|assistant_end|>", "<eos>", "<|endoftext|>", "[|endofturn|]", "<end_of_sentence>",
-        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<|START_OF_TURN_TOKEN|>"]
+        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<|eos|>", "<|stop|>", "<|START_OF_TURN_TOKEN|>"]
 
 TOOLS = [
     ("get_weather", "The weather of a place.",
@@ -228,7 +228,8 @@ def python_calls(text):
     """Whether a list of calls is Python: some templates write texts without quotes, or arguments without commas."""
     begin, end = text.find("["), text.rfind("]")
     try:
-        return isinstance(ast.parse(text[begin:end + 1], mode="eval").body, ast.List)
+        calls = ast.parse(text[begin:end + 1], mode="eval").body
+        return isinstance(calls, ast.List) and not any(call.args for call in calls.elts)
     except SyntaxError:
         return False
 
