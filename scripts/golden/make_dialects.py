@@ -4,7 +4,9 @@ calls and reasoning. The argument is a folder with chat templates, MODEL.jinja e
 (each has its model's licence), and only the short turns are written down.
 
 A turn's text is what the model would generate: the conversation rendered with the assistant's message, less the same
-conversation rendered up to it with add_generation_prompt. The mark that ends the turn is kept apart.
+conversation rendered up to it with add_generation_prompt. The mark that ends the turn is kept apart. Where "history" is true
+the prompt opens or closes the reasoning and the history does not, so the text begins where the two part: behind a prompt that
+opens the reasoning it is an answer only after the reasoning's end.
 
 Needs: jinja2
 """
