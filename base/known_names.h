@@ -1,6 +1,7 @@
 // What users may name: types of weights, formats, backends, instruction sets. One list each, down
 // here because the commands, which see nothing of the engine, offer and check the same names as the
 // engine knows. The registries of the engine are made from these lists or are compared with them:
+//   kToolDialectNames, kReasoningDialectNames  engine/dialect/dialect.cc
 //   kWeightFormatNames, kEncoderNames  engine/weights/weight_format.cc,
 //   engine/weights/weight_encoder.cc kBackendNames engine/runtime/backend_loader.cc kCpuIsaNames
 //   engine/cpu/kernel_sets.cc kDTypeNames, kRoundingNames        engine/tensor
@@ -44,6 +45,32 @@ inline constexpr auto kWeightFormatNames = names("compressed-tensors", "gptq", "
 
 // What `tgi quantize` writes. Each is one constant in engine/weights/formats/*_encode.cc.
 inline constexpr auto kEncoderNames = names("int8", "int4", "gptq", "awq", "fp8");
+
+// How models write calls of tools and reasoning. Each is one file of engine/dialect/dialects/. The
+// first that a chat template shows is meant: those whose marks hold another's go before it.
+inline constexpr auto kToolDialectNames = names("gpt_oss",
+                                                "mistral_v11",
+                                                "mistral",
+                                                "deepseek_v3",
+                                                "deepseek_v31",
+                                                "kimi_k2",
+                                                "command_r7b",
+                                                "command_r_plus",
+                                                "minimax_m2",
+                                                "seed_oss",
+                                                "phi4_mini",
+                                                "granite",
+                                                "glm45",
+                                                "glm4",
+                                                "qwen3_coder",
+                                                "nemotron_json",
+                                                "hermes",
+                                                "functionary",
+                                                "pythonic",
+                                                "llama3_json",
+                                                "generic");
+inline constexpr auto kReasoningDialectNames =
+    names("gpt_oss", "command_r7b", "seed_oss", "mistral", "think");
 
 inline constexpr auto kBackendNames = names("cpu", "cuda", "reference");
 

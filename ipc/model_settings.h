@@ -21,6 +21,8 @@ namespace tgi::ipc {
 struct ModelSettings {
   std::string load_format = "auto";
   std::string tokenizer_config;  // "": the model's
+  std::string tool_parser = "auto";
+  std::string reasoning_parser = "auto";
   std::string dtype = "auto";
   std::string quantize = "none";
   int32_t quantize_group_size = 0;  // 0: the default of the kind
@@ -47,6 +49,9 @@ struct ModelSettings {
 using ModelSetting = Setting<ModelSettings>;
 
 inline constexpr auto kLoadFormats = names("auto", "dummy");
+inline constexpr auto kToolParserChoices = joined(kAutoName, names("none"), kToolDialectNames);
+inline constexpr auto kReasoningParserChoices =
+    joined(kAutoName, names("none"), kReasoningDialectNames);
 inline constexpr auto kDTypeChoices = joined(kAutoName, kDTypeNames);
 inline constexpr auto kCacheDTypeChoices = joined(kAutoName, kDTypeNames, kCacheOnlyDTypeNames);
 inline constexpr auto kQuantizeChoices = joined(names("none"), kRoundingNames, kWeightFormatNames);
@@ -67,6 +72,22 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .help = "a tokenizer_config.json whose chat template goes before the model's own",
          .scope = SettingScope::kLoad,
          .is_file = true}),
+    setting<&ModelSettings::tool_parser>(
+        {.name = "tool-parser",
+         .value_name = "NAME",
+         .help = "how the model writes calls of tools; auto: as its chat template shows it; none: "
+                 "tools are refused",
+         .scope = SettingScope::kLoad,
+         .choices = kToolParserChoices,
+         .in_serve = true}),
+    setting<&ModelSettings::reasoning_parser>(
+        {.name = "reasoning-parser",
+         .value_name = "NAME",
+         .help = "how the model writes its reasoning; auto: as its chat template shows it; none: "
+                 "reasoning stays in the text",
+         .scope = SettingScope::kLoad,
+         .choices = kReasoningParserChoices,
+         .in_serve = true}),
     setting<&ModelSettings::dtype>(
         {.name = "dtype",
          .value_name = "TYPE",

@@ -73,6 +73,12 @@ struct GuideParams {
   bool flexible_whitespace = false;        // JSON may have blanks and line ends between its parts
 };
 
+// Which of the tools that a chat shows may be called.
+struct ToolChoice {
+  std::string mode = "auto";       // "auto", "required" (one at least), "none"
+  std::vector<std::string> names;  // these alone; empty: any
+};
+
 // How to pick tokens. Absent optionals mean "off" or "the model's default".
 struct GenerateParams {
   // absent: all that fits, max_total_tokens - prompt; 0: the prompt alone is computed
@@ -97,7 +103,8 @@ struct GenerateParams {
   std::optional<int64_t> max_input_tokens;  // of the prompt
   std::optional<int64_t> max_total_tokens;  // prompt and output together
   bool ignore_eos = false;
-  std::optional<GuideParams> guide;  // from the first token of the answer to the last
+  std::optional<GuideParams> guide;             // the answer, all of it but its reasoning
+  std::optional<int64_t> max_reasoning_tokens;  // of parse_answer: then the reasoning is ended
   bool return_full_text = false;
   bool watermark = false;
   bool details = false;  // the done event lists every token
@@ -113,11 +120,18 @@ struct GenerateRequest {
   std::optional<std::vector<int32_t>> prompt_ids;
   // [{role, content, ...}]; rendered by the model's chat template.
   std::optional<OrderedJson> messages;
-  std::optional<OrderedJson> tools;                   // chat only; handed to the template
-  std::optional<OrderedJson> chat_template_kwargs{};  // chat only; {name: value}, its variables
-  bool continue_final_message = false;                // chat only
-  bool announce = false;                              // one accepted event first
-  bool stream = false;  // token events; without it only the done event comes
+  // Chat only, as is all that follows. [{type: "function", function: {name, description,
+  // parameters, strict}}]; what is called comes as tool_calls.
+  std::optional<OrderedJson> tools;
+  std::optional<ToolChoice> tool_choice{};
+  bool parallel_tool_calls = true;                    // several calls in one answer
+  std::optional<std::string> tool_prompt{};           // how to call, for the model
+  std::optional<std::string> reasoning_effort{};      // "none", "low", "medium", "high" ...
+  std::optional<OrderedJson> chat_template_kwargs{};  // {name: value}, variables of the template
+  bool parse_answer = false;  // reasoning is told apart from the text; so with tools
+  bool continue_final_message = false;
+  bool announce = false;  // one accepted event first
+  bool stream = false;    // token events; without it only the done event comes
   GenerateParams params;
 };
 
@@ -140,12 +154,22 @@ struct AcceptedEvent {
   int64_t max_new_tokens = 0;         // as asked, or all that fits
 };
 
+// A call of a tool; in a token event what the token added to it.
+struct ToolCall {
+  int64_t index = 0;  // of the answer's calls
+  std::string id;     // in the first part of a call alone, as the name
+  std::string name;
+  std::string arguments;  // JSON, an object
+};
+
 struct TokenEvent {
   int64_t index = 0;  // of the sequence, below best_of
   TokenInfo token;
   // Released to the reader by this token: whole UTF-8, "" while something is held back.
   std::string text;
-  std::vector<TokenInfo> top_tokens;            // by falling logprob
+  std::string reasoning{};                      // as `text`, of the model's reasoning
+  std::vector<ToolCall> tool_calls{};           // what was added to them
+  std::vector<TokenInfo> top_tokens{};          // by falling logprob
   std::optional<FinishReason> finish_reason{};  // the last token of its sequence
 };
 
@@ -161,6 +185,8 @@ struct SequenceResult {
   std::optional<uint64_t>
       draw_seed{};  // when sampling: as the seed of a request it gives this again
   std::string text;
+  std::string reasoning{};
+  std::vector<ToolCall> tool_calls{};
   FinishReason finish_reason = FinishReason::kLength;
   std::string stop_sequence;  // the one that matched, else ""
   int64_t num_generated_tokens = 0;
@@ -248,6 +274,8 @@ struct ModelStatus {
   int64_t kv_bytes_per_token = 0;
   int64_t weight_bytes_per_token = 0;  // streamed from memory for one decoded token
   bool has_chat_template = false;
+  std::string tool_parser{};       // by which calls of tools are read; "": none
+  std::string reasoning_parser{};  // ... and reasoning
   double load_seconds = 0;
   MemoryPlan memory;
 };
@@ -295,8 +323,12 @@ struct MetricFamily {
 struct TokenizeParams {
   std::optional<std::string> prompt;
   std::optional<OrderedJson> messages;
-  std::optional<OrderedJson> tools{};                 // chat only
-  std::optional<OrderedJson> chat_template_kwargs{};  // chat only
+  // Chat only, as in a GenerateRequest.
+  std::optional<OrderedJson> tools{};
+  std::optional<ToolChoice> tool_choice{};
+  std::optional<std::string> tool_prompt{};
+  std::optional<std::string> reasoning_effort{};
+  std::optional<OrderedJson> chat_template_kwargs{};
   bool add_special = true;
   bool continue_final_message = false;  // chat only
 };

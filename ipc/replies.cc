@@ -106,11 +106,24 @@ std::span<const Field<TokenSpan>> fields<TokenSpan>() {
 }
 
 template <>
+std::span<const Field<ToolCall>> fields<ToolCall>() {
+  static constexpr std::array kFields = {
+      field<&ToolCall::index>("index"),
+      field<&ToolCall::id>("id", kLeaveOutEmpty),
+      field<&ToolCall::name>("name", kLeaveOutEmpty),
+      field<&ToolCall::arguments>("arguments"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<TokenEvent>> fields<TokenEvent>() {
   static constexpr std::array kFields = {
       field<&TokenEvent::index>("index"),
       field<&TokenEvent::token>("token", kRequired),
       field<&TokenEvent::text>("text", kRequired),
+      field<&TokenEvent::reasoning>("reasoning", kLeaveOutEmpty),
+      field<&TokenEvent::tool_calls>("tool_calls", kLeaveOutEmpty),
       field<&TokenEvent::top_tokens>("top_tokens", kLeaveOutEmpty),
       field<&TokenEvent::finish_reason>("finish_reason"),
   };
@@ -135,6 +148,8 @@ std::span<const Field<SequenceResult>> fields<SequenceResult>() {
       field<&S::index>("index"),
       field<&S::draw_seed>("draw_seed"),
       field<&S::text>("text", kRequired),
+      field<&S::reasoning>("reasoning", kLeaveOutEmpty),
+      field<&S::tool_calls>("tool_calls", kLeaveOutEmpty),
       field<&S::finish_reason>("finish_reason", kRequired),
       field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),
       field<&S::num_generated_tokens>("num_generated_tokens"),
@@ -219,6 +234,8 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::kv_bytes_per_token>("kv_bytes_per_token"),
       field<&M::weight_bytes_per_token>("weight_bytes_per_token"),
       field<&M::has_chat_template>("has_chat_template"),
+      field<&M::tool_parser>("tool_parser", kLeaveOutEmpty),
+      field<&M::reasoning_parser>("reasoning_parser", kLeaveOutEmpty),
       field<&M::load_seconds>("load_seconds"),
       field<&M::memory>("memory"),
   };

@@ -31,14 +31,25 @@ void check_messages(const OrderedJson& messages) {
   }
 }
 
+void check_tool_choice(const ToolChoice& choice, const OrderedJson& json) {
+  refuse_unknown<ToolChoice>(json, "tool_choice");
+  if (choice.mode == "auto" || choice.mode == "required" || choice.mode == "none") return;
+  fail_field("tool_choice.mode",
+             fmt::format("expected auto, required or none, got {}", choice.mode.substr(0, 100)));
+}
+
 // What only a chat template reads.
 template <typename Request>
-void check_chat(const Request& request) {
+void check_chat(const Request& request, const OrderedJson& json) {
+  if (request.tool_choice) check_tool_choice(*request.tool_choice, json["tool_choice"]);
   if (request.messages) return check_messages(*request.messages);
   const auto refuse = [](bool given, const char* name) {
     if (given) fail_field(name, "only goes with messages");
   };
   refuse(request.tools.has_value(), "tools");
+  refuse(request.tool_choice.has_value(), "tool_choice");
+  refuse(request.tool_prompt.has_value(), "tool_prompt");
+  refuse(request.reasoning_effort.has_value(), "reasoning_effort");
   refuse(request.chat_template_kwargs.has_value(), "chat_template_kwargs");
   refuse(request.continue_final_message, "continue_final_message");
 }
@@ -86,6 +97,15 @@ std::span<const Field<GuideParams>> fields<GuideParams>() {
 }
 
 template <>
+std::span<const Field<ToolChoice>> fields<ToolChoice>() {
+  static constexpr std::array kFields = {
+      field<&ToolChoice::mode>("mode"),
+      field<&ToolChoice::names>("names", {.leave_out_empty = true}),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<GenerateParams>> fields<GenerateParams>() {
   using P = GenerateParams;
   constexpr Rules kPositive = {.low = 0, .above_low = true};
@@ -113,6 +133,7 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
       field<&P::max_total_tokens>("max_total_tokens", {.low = 1}),
       field<&P::ignore_eos>("ignore_eos"),
       field<&P::guide>("guide"),
+      field<&P::max_reasoning_tokens>("max_reasoning_tokens", {.low = 0}),
       field<&P::return_full_text>("return_full_text"),
       field<&P::watermark>("watermark"),
       field<&P::details>("details"),
@@ -130,6 +151,11 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
       field<&R::prompt_ids>("prompt_ids", {.low = 0}),
       field<&R::messages>("messages"),
       field<&R::tools>("tools"),
+      field<&R::tool_choice>("tool_choice"),
+      field<&R::parallel_tool_calls>("parallel_tool_calls"),
+      field<&R::tool_prompt>("tool_prompt"),
+      field<&R::reasoning_effort>("reasoning_effort"),
+      field<&R::parse_answer>("parse_answer"),
       field<&R::chat_template_kwargs>("chat_template_kwargs", {.is_object = true}),
       field<&R::continue_final_message>("continue_final_message"),
       field<&R::announce>("announce"),
@@ -144,6 +170,9 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
       field<&TokenizeParams::prompt>("prompt"),
       field<&TokenizeParams::messages>("messages"),
       field<&TokenizeParams::tools>("tools"),
+      field<&TokenizeParams::tool_choice>("tool_choice"),
+      field<&TokenizeParams::tool_prompt>("tool_prompt"),
+      field<&TokenizeParams::reasoning_effort>("reasoning_effort"),
       field<&TokenizeParams::chat_template_kwargs>("chat_template_kwargs", {.is_object = true}),
       field<&TokenizeParams::add_special>("add_special"),
       field<&TokenizeParams::continue_final_message>("continue_final_message"),
@@ -192,7 +221,13 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
   check_one_of(
       "prompt, prompt_ids, messages",
       {request.prompt.has_value(), request.prompt_ids.has_value(), request.messages.has_value()});
-  check_chat(request);
+  check_chat(request, params);
+  if (!request.messages && request.parse_answer) {
+    fail_field("parse_answer", "only goes with messages");
+  }
+  if (request.params.max_reasoning_tokens && !request.parse_answer) {
+    fail_field("max_reasoning_tokens", "only goes with parse_answer");
+  }
   if (request.prompt_ids && request.prompt_ids->empty()) {
     fail_field("prompt_ids", "expected at least one id, got none");
   }
@@ -228,7 +263,7 @@ OrderedJson to_json(const TokenizeParams& params) {
 TokenizeParams tokenize_params_from_json(const OrderedJson& params) {
   auto out = from_params<TokenizeParams>(params);
   check_one_of("prompt, messages", {out.prompt.has_value(), out.messages.has_value()});
-  check_chat(out);
+  check_chat(out, params);
   return out;
 }
 

@@ -13,8 +13,27 @@
 namespace tgi::ipc {
 namespace {
 
+void require_utf8(std::string_view text, std::string_view what) {
+  if (is_valid_utf8(text)) return;
+  throw Error(Code::kInternal, fmt::format("{} is not valid UTF-8", what));
+}
+
+void write_tool_calls(const std::vector<ToolCall>& calls, JsonText& out) {
+  out.raw(",\"tool_calls\":");
+  std::string_view open = "[{\"index\":";
+  for (const ToolCall& call : calls) {
+    require_utf8(call.id + call.name + call.arguments, "a tool call");
+    out.raw(open).number(call.index);
+    if (!call.id.empty()) out.raw(",\"id\":").string(call.id);
+    if (!call.name.empty()) out.raw(",\"name\":").string(call.name);
+    out.raw(",\"arguments\":").string(call.arguments).raw("}");
+    open = ",{\"index\":";
+  }
+  out.raw("]");
+}
+
 void write_token(const TokenInfo& token, JsonText& out) {
-  if (!is_valid_utf8(token.text)) throw Error(Code::kInternal, "a token's text is not valid UTF-8");
+  require_utf8(token.text, "a token's text");
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   if (token.logprob) out.raw(",\"logprob\":").number(*token.logprob);
   out.raw(",\"special\":").boolean(token.special);
@@ -61,6 +80,10 @@ class TokenEventReader {
     return true;
   }
   bool string(std::string& value) {
+    if (key_ == "reasoning" && token_ == nullptr && !in_list_) {
+      event_.reasoning = std::move(value);
+      return true;
+    }
     if (key_ != "text") return false;  // finish_reason: once per sequence, the tables know it
     if (token_ != nullptr) {
       token_->text = std::move(value);
@@ -129,13 +152,20 @@ class TokenEventReader {
 }  // namespace
 
 std::string encode_token_event(const TokenEvent& event) {
-  if (!is_valid_utf8(event.text)) throw Error(Code::kInternal, "released text is not valid UTF-8");
+  require_utf8(event.text, "released text");
   std::string line;
   line.reserve(128);
   JsonText out(line);
   out.raw("{\"index\":").number(event.index).raw(",\"token\":");
   write_token(event.token, out);
   out.raw(",\"text\":").string(event.text);
+  if (!event.reasoning.empty()) {
+    require_utf8(event.reasoning, "released reasoning");
+    out.raw(",\"reasoning\":").string(event.reasoning);
+  }
+  if (!event.tool_calls.empty()) {
+    write_tool_calls(event.tool_calls, out);
+  }
   if (!event.top_tokens.empty()) {
     out.raw(",\"top_tokens\":");
     char open = '[';

@@ -29,6 +29,8 @@ struct JsonSchemaOptions {
   // Schema would let them: whoever asks for {name, age} wants these. A text of the language still
   // satisfies the schema.
   bool closes_objects = false;
+  // Values in Python's notation: True, False and None for true, false and null.
+  bool python_words = false;
   static constexpr int32_t kMaxWhitespace = 20;
 };
 

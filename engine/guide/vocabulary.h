@@ -60,6 +60,9 @@ class Vocabulary {
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   std::string_view bytes(int32_t id) const { return tokens_[static_cast<size_t>(id)].bytes; }
+  std::string_view special_name(int32_t id) const {
+    return tokens_[static_cast<size_t>(id)].special_name;
+  }
   std::optional<int32_t> special_id(std::string_view name) const;
   std::span<const int32_t> end_token_ids() const { return end_token_ids_; }
   bool is_end_token(int32_t id) const;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/dialect/marked_text.h"
+#include "engine/dialect/reasoning_budget.h"
 #include "engine/guide/compiled_grammar.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/grammar.h"
@@ -43,6 +45,19 @@ Rule add_rules(Grammar& grammar, const ipc::GuideParams& asked) {
   return rule_of(grammar, grammar.either(texts));
 }
 
+// Equal forms have equal keys.
+std::string key_of(const GuidedForm& form) {
+  ipc::OrderedJson key = ipc::OrderedJson::array();
+  key.push_back(form.text ? ipc::to_json(*form.text) : ipc::OrderedJson());
+  key.push_back(static_cast<int>(form.reasoning));
+  key.push_back(form.tools.must_call);
+  key.push_back(form.tools.several);
+  for (const dialect::Tool& tool : form.tools.tools) {
+    key.push_back({tool.name, tool.parameters, tool.strict});
+  }
+  return key.dump();
+}
+
 std::string_view kind_of(const ipc::GuideParams& asked) {
   if (asked.json_schema) return "JSON schema";
   if (asked.json_object) return "JSON object";
@@ -55,8 +70,13 @@ std::string_view kind_of(const ipc::GuideParams& asked) {
 
 GuideCompiler::GuideCompiler(const Tokenizer& tokenizer,
                              int32_t vocab_size,
-                             std::vector<int32_t> end_token_ids)
-    : tokenizer_(tokenizer), vocab_size_(vocab_size), end_token_ids_(std::move(end_token_ids)) {}
+                             std::vector<int32_t> end_token_ids,
+                             const dialect::Dialects& dialects)
+    : tokenizer_(tokenizer),
+      vocab_size_(vocab_size),
+      end_token_ids_(std::move(end_token_ids)),
+      dialects_(dialects),
+      is_special_(dialect::special_tokens_of(tokenizer)) {}
 
 std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
   std::call_once(vocabulary_made_, [this] {
@@ -65,23 +85,40 @@ std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
   return vocabulary_;
 }
 
-GuideCompiler::Compiled GuideCompiler::make(const ipc::GuideParams& asked) {
+GuideCompiler::Compiled GuideCompiler::make(const GuidedForm& asked) {
+  Grammar grammar;
+  std::optional<Rule> text;
   try {
-    Grammar grammar;
-    grammar.set_start(add_rules(grammar, asked));
+    if (asked.text) text = add_rules(grammar, *asked.text);
+    const dialect::AnswerForm form{
+        .dialects = dialects_, .tools = asked.tools, .reasoning = asked.reasoning, .text = text};
+    grammar.set_start(add_answer(grammar, form, is_special_));
     return std::make_shared<guide::GrammarGuidance>(compile_grammar(grammar), vocabulary());
   } catch (const Error& error) {
-    throw error.in(kind_of(asked));
+    throw error.in(asked.text ? kind_of(*asked.text) : "tools");
   }
+}
+
+GuideCompiler::Compiled GuideCompiler::compile(const GuidedForm& asked) {
+  Compiled out = compiled(asked);
+  const dialect::ReasoningDialect* const how = dialects_.reasoning;
+  if (!asked.max_reasoning_tokens || how == nullptr) return out;
+  return dialect::with_reasoning_budget(
+      std::move(out), vocabulary(),
+      {.begin = dialect::marked(how->begin, is_special_),
+       .end = dialect::marked(how->end, is_special_),
+       .has_begun = asked.reasoning == dialect::AnswerForm::Reasoning::kBegun,
+       .max_tokens = *asked.max_reasoning_tokens});
 }
 
 // Whoever asks first compiles; those who ask for the same meanwhile wait for it. What fails is not
 // kept.
-std::shared_ptr<const Guidance> GuideCompiler::compile(const ipc::GuideParams& asked) {
-  const std::string key = ipc::to_json(asked).dump();
+GuideCompiler::Compiled GuideCompiler::compiled(const GuidedForm& asked) {
+  const std::string key = key_of(asked);
   if (key.size() > kMaxBytes) {
-    throw Error(Code::kInvalidArgument, fmt::format("{}: expected at most {} bytes, got {}",
-                                                    kind_of(asked), kMaxBytes, key.size()));
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected at most {} bytes, got {}",
+                            asked.text ? kind_of(*asked.text) : "tools", kMaxBytes, key.size()));
   }
   std::promise<Compiled> promise;
   std::shared_future<Compiled> known;

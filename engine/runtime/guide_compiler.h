@@ -9,10 +9,12 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/dialect/answer_grammar.h"
 #include "engine/guide/token_guide.h"
 #include "engine/guide/vocabulary.h"
 #include "engine/text/tokenizer.h"
@@ -20,16 +22,27 @@
 
 namespace tgi {
 
+// What the answers of a request have to be.
+struct GuidedForm {
+  std::optional<ipc::GuideParams> text;
+  dialect::ToolUse tools;
+  dialect::AnswerForm::Reasoning reasoning = dialect::AnswerForm::Reasoning::kNone;
+  std::optional<int64_t> max_reasoning_tokens;
+};
+
 class GuideCompiler {
  public:
   static constexpr size_t kMaxKept = 256;
   static constexpr size_t kMaxBytes = size_t{4} << 20;  // of what a client sends
 
   // `tokenizer` must outlive it. The vocabulary is made when the first guide is asked for.
-  GuideCompiler(const Tokenizer& tokenizer, int32_t vocab_size, std::vector<int32_t> end_token_ids);
+  GuideCompiler(const Tokenizer& tokenizer,
+                int32_t vocab_size,
+                std::vector<int32_t> end_token_ids,
+                const dialect::Dialects& dialects = {});
 
   // Throws kInvalidArgument or kUnsupported, with the place in what the client sent.
-  std::shared_ptr<const Guidance> compile(const ipc::GuideParams& asked);
+  std::shared_ptr<const Guidance> compile(const GuidedForm& asked);
 
   struct Counts {
     int64_t num_compiled = 0;
@@ -45,11 +58,14 @@ class GuideCompiler {
   };
 
   std::shared_ptr<const guide::Vocabulary> vocabulary();
-  Compiled make(const ipc::GuideParams& asked);
+  Compiled compiled(const GuidedForm& asked);
+  Compiled make(const GuidedForm& asked);
 
   const Tokenizer& tokenizer_;
   const int32_t vocab_size_;
   const std::vector<int32_t> end_token_ids_;
+  const dialect::Dialects dialects_;
+  const dialect::IsSpecialToken is_special_;
   std::once_flag vocabulary_made_;
   std::shared_ptr<const guide::Vocabulary> vocabulary_;
 

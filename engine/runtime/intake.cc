@@ -56,25 +56,6 @@ std::vector<LogitBias> resolve_bias(const std::vector<ipc::TokenBias>& asked,
   return out;
 }
 
-// A template may write a mark for an image, but nothing would show the image to the model.
-void check_parts(const ipc::OrderedJson& messages) {
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const auto content = messages[i].find("content");
-    if (content == messages[i].end() || !content->is_array()) continue;
-    for (size_t k = 0; k < content->size(); ++k) {
-      const ipc::OrderedJson& part = (*content)[k];
-      const bool is_text = part.is_object() && part.contains("type") && part["type"] == "text" &&
-                           part.contains("text") && part["text"].is_string();
-      if (is_text) continue;
-      refuse("messages[{}].content[{}]: expected {{\"type\": \"text\", \"text\": ...}}, got {}", i,
-             k,
-             part.is_object() && part.contains("type") && part["type"].is_string()
-                 ? fmt::format("a part of type {}", part["type"].get<std::string>())
-                 : "something else");
-    }
-  }
-}
-
 // An answer that is cut before it can be whole is of no use to whoever asked for its form.
 void check_enough_tokens(const Request& request) {
   const int64_t enough = request.guidance->num_enough_tokens();
@@ -150,35 +131,18 @@ Intake::Intake(const Limits& limits,
                const Tokenizer& tokenizer,
                const ChatTemplate* chat_template,
                int32_t vocab_size,
-               GuideCompiler* guides)
-    : limits_(limits),
-      tokenizer_(tokenizer),
-      chat_template_(chat_template),
-      vocab_size_(vocab_size),
-      guides_(guides) {}
+               GuideCompiler* guides,
+               const dialect::Dialects& dialects)
+    : limits_(limits), tokenizer_(tokenizer), vocab_size_(vocab_size), guides_(guides) {
+  if (chat_template != nullptr) chat_.emplace(*chat_template, tokenizer, dialects);
+}
 
-template <typename Asked>
-std::string Intake::render(const Asked& asked) const {
-  if (chat_template_ == nullptr) {
-    throw Error(Code::kTemplate,
-                "this model has no chat template (chat_template.jinja, or chat_template in "
-                "tokenizer_config.json); "
-                "use a plain prompt");
-  }
-  const ipc::OrderedJson& messages = *asked.messages;
-  if (!messages.is_array() || messages.empty())
-    refuse("messages must be a list of at least one message");
-  check_parts(messages);
-  RenderOptions options;
-  options.add_generation_prompt = !asked.continue_final_message;
-  options.continue_final_message = asked.continue_final_message;
-  options.tools = asked.tools ? &*asked.tools : nullptr;
-  if (asked.chat_template_kwargs) options.extra = *asked.chat_template_kwargs;
-  try {
-    return chat_template_->render(messages, options);
-  } catch (const Error& error) {
-    throw Error(Code::kTemplate, error.what());
-  }
+const ChatModel& Intake::chat() const {
+  if (chat_) return *chat_;
+  throw Error(Code::kTemplate,
+              "this model has no chat template (chat_template.jinja, or chat_template in "
+              "tokenizer_config.json); "
+              "use a plain prompt");
 }
 
 std::vector<int32_t> Intake::encode(std::string_view text, bool add_special) const {
@@ -203,7 +167,7 @@ std::string Intake::text_of(const std::vector<int32_t>& ids) const {
 }
 
 std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
-                                        std::string& text) const {
+                                        ChatModel::Prompt& prompt) const {
   const int num_given = int{asked.prompt.has_value()} + int{asked.prompt_ids.has_value()} +
                         int{asked.messages.has_value()};
   if (num_given != 1)
@@ -213,16 +177,16 @@ std::vector<int32_t> Intake::prompt_ids(const ipc::GenerateRequest& asked,
       if (id < 0 || id >= vocab_size_)
         refuse("prompt_ids: {} is not in the vocabulary of {} tokens", id, vocab_size_);
     }
-    text = text_of(*asked.prompt_ids);
+    prompt.text = text_of(*asked.prompt_ids);
     return *asked.prompt_ids;
   }
   if (asked.prompt) {
     if (asked.prompt->empty()) refuse("`inputs` cannot be empty");
-    text = *asked.prompt;
-    return encode(text, true);
+    prompt.text = *asked.prompt;
+    return encode(prompt.text, true);
   }
-  text = render(asked);
-  return encode(text, false);  // a template writes the special tokens itself
+  prompt = chat().render(asked);
+  return encode(prompt.text, false);  // a template writes the special tokens itself
 }
 
 std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) const {
@@ -243,15 +207,21 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
     if (stop.empty() || !is_valid_utf8(stop))
       refuse("`stop` must hold strings of at least one character of valid UTF-8");
   }
-  std::string text;
-  request->prompt_ids = prompt_ids(asked, text);
+  ChatModel::Prompt prompt;
+  request->prompt_ids = prompt_ids(asked, prompt);
   truncate(params, *request);
   if (request->prompt_ids.empty()) refuse("`inputs` cannot be empty: the prompt has no tokens");
   check_length(params, *request);
+  if (chat_) request->reading = chat_->reading(prompt);
   // Last of all: it may take a while.
-  if (params.guide) {
+  const bool bounds_reasoning =
+      params.max_reasoning_tokens && prompt.reasoning != ChatModel::Reasoning::kNone;
+  if (params.guide || !prompt.tools.tools.empty() || bounds_reasoning) {
     if (guides_ == nullptr) throw Error(Code::kUnsupported, "this model's answers can't be guided");
-    request->guidance = guides_->compile(*params.guide);
+    request->guidance = guides_->compile({.text = params.guide,
+                                          .tools = prompt.tools,
+                                          .reasoning = prompt.reasoning,
+                                          .max_reasoning_tokens = params.max_reasoning_tokens});
     check_enough_tokens(*request);
   }
 
@@ -266,9 +236,9 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
   request->include_stop_text = params.include_stop_text;
   if (asked.announce) {
     request->announce = true;
-    request->num_prompt_characters = count_utf8_characters(text);
+    request->num_prompt_characters = count_utf8_characters(prompt.text);
   }
-  if (params.return_full_text) request->echo_text = std::move(text);
+  if (params.return_full_text) request->echo_text = std::move(prompt.text);
   return request;
 }
 
@@ -308,7 +278,7 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
   if (asked.prompt.has_value() == asked.messages.has_value())
     refuse("give exactly one of prompt and messages");
   ipc::TokenizeResult out;
-  out.text = asked.prompt ? *asked.prompt : render(asked);
+  out.text = asked.prompt ? *asked.prompt : chat().render(asked);
   const bool add_special = asked.prompt.has_value() && asked.add_special;
   const std::vector<int32_t> ids = encode(out.text, add_special);
   for (const TextSpan& span : token_spans(tokenizer_, out.text, ids, add_special)) {

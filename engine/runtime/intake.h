@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/dialect/dialect.h"
+#include "engine/runtime/chat_model.h"
 #include "engine/sched/request.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
@@ -36,7 +38,8 @@ class Intake {
          const Tokenizer& tokenizer,
          const ChatTemplate* chat_template,
          int32_t vocab_size,
-         GuideCompiler* guides = nullptr);
+         GuideCompiler* guides = nullptr,
+         const dialect::Dialects& dialects = {});
 
   // Throws kInvalidArgument. The id is unique within this process.
   std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked) const;
@@ -46,22 +49,17 @@ class Intake {
   const Limits& limits() const { return limits_; }
 
  private:
-  struct Prompt {
-    std::string text;
-    bool add_special = true;
-  };
-  // A GenerateRequest or TokenizeParams with messages.
-  template <typename Asked>
-  std::string render(const Asked& asked) const;
+  const ChatModel& chat() const;  // throws kTemplate when there is no template
   std::vector<int32_t> encode(std::string_view text, bool add_special) const;
   std::string text_of(const std::vector<int32_t>& ids) const;
-  std::vector<int32_t> prompt_ids(const ipc::GenerateRequest& asked, std::string& text) const;
+  std::vector<int32_t> prompt_ids(const ipc::GenerateRequest& asked,
+                                  ChatModel::Prompt& prompt) const;
   void truncate(const ipc::GenerateParams& params, Request& request) const;
   void check_length(const ipc::GenerateParams& params, Request& request) const;
 
   const Limits limits_;
   const Tokenizer& tokenizer_;
-  const ChatTemplate* const chat_template_;
+  std::optional<ChatModel> chat_;
   const int32_t vocab_size_;
   GuideCompiler* const guides_;
 };

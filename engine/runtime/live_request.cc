@@ -37,6 +37,15 @@ ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
   return describe(tokenizer, token.id, finite(token.logprob));
 }
 
+// A part of a call to the call it belongs to.
+void add_to_calls(const ipc::ToolCall& added, std::vector<ipc::ToolCall>& calls) {
+  if (static_cast<size_t>(added.index) == calls.size()) {
+    calls.push_back(added);
+  } else {
+    calls[static_cast<size_t>(added.index)].arguments += added.arguments;
+  }
+}
+
 // The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): seeds that lie apart.
 uint64_t seed_of_sequence(uint64_t seed, uint32_t index) {
   uint64_t z = seed + index * 0x9E3779B97F4A7C15U;
@@ -66,7 +75,10 @@ std::string token_text(const Tokenizer& tokenizer, int32_t id) {
 LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, uint32_t index)
     : live(&owner),
       tokenizer(&text_tokenizer),
-      stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text) {
+      reader(owner.request->reading == nullptr
+                 ? nullptr
+                 : std::make_unique<dialect::AnswerReader>(owner.request->reading)),
+      stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text, reader.get()) {
   request = owner.request.get();
   sampling = request->sampling;
   // Each draws by a seed of its own, so that it can be repeated alone.
@@ -126,9 +138,26 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   }
   if (ended) event.finish_reason = result.finish_reason;
   result.text += event.text;
+  if (reader != nullptr) {
+    reader->take(event);
+    result.reasoning += event.reasoning;
+    for (const ipc::ToolCall& added : event.tool_calls) add_to_calls(added, result.tool_calls);
+    if (ended) settle_calls();
+  }
   if (request->details) result.tokens.push_back(event.token);
   if (sampling.top_n_tokens > 0) result.top_tokens.push_back(event.top_tokens);
   return event;
+}
+
+void LiveSequence::settle_calls() {
+  const auto& broken = reader->broken_calls();
+  for (auto call = broken.rbegin(); call != broken.rend(); ++call) {
+    result.text += call->written;
+    result.tool_calls.erase(result.tool_calls.begin() + call->index);
+  }
+  for (size_t i = 0; i < result.tool_calls.size(); ++i) {
+    result.tool_calls[i].index = static_cast<int64_t>(i);
+  }
 }
 
 LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokenizer)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dialect/answer_reader.h"
 #include "engine/runtime/response_sink.h"
 #include "engine/sched/request.h"
 #include "engine/sched/sequence.h"
@@ -26,8 +27,12 @@ struct LiveSequence : Sequence {
   // condition holds. Returns the event for the reader. REQUIRES: the guide has accepted it.
   ipc::TokenEvent take(const SampledToken& sampled, const std::vector<int32_t>& eos_token_ids);
 
+  // What was said of tools and turned out to be none becomes text.
+  void settle_calls();
+
   LiveRequest* live;
   const Tokenizer* tokenizer;
+  std::unique_ptr<dialect::AnswerReader> reader;  // (optional)
   TextStream stream;
   ipc::SequenceResult result;
   double logprob_sum = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "engine/dialect/dialect.h"
 #include "engine/model/model_weights.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/prepared_model.h"
@@ -80,11 +81,16 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                       .max_top_n_tokens = options.max_top_n_tokens,
                       .max_logit_bias = ranks.max_logit_bias};
   model->max_top_tokens_ = ranks.max_top_tokens;
-  model->guides_ =
-      std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size, config.eos_token_ids);
-  model->intake_ = std::make_unique<Intake>(
-      limits, *model->tokenizer_, model->chat_template_ ? &*model->chat_template_ : nullptr,
-      config.vocab_size, model->guides_.get());
+  const ChatTemplate* const chat_template =
+      model->chat_template_ ? &*model->chat_template_ : nullptr;
+  const dialect::Dialects dialects =
+      dialect::choose_dialects(chat_template, options.tool_parser, options.reasoning_parser);
+  if (dialects.tools != nullptr) facts.tool_parser = dialects.tools->name;
+  if (dialects.reasoning != nullptr) facts.reasoning_parser = dialects.reasoning->name;
+  model->guides_ = std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size,
+                                                   config.eos_token_ids, dialects);
+  model->intake_ = std::make_unique<Intake>(limits, *model->tokenizer_, chat_template,
+                                            config.vocab_size, model->guides_.get(), dialects);
   EngineOptions engine;
   engine.scheduler = {.max_running = options.max_running,
                       .max_batch_tokens = options.max_batch_tokens,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/dialect/answer_reader.h"
 #include "engine/guide/token_guide.h"
 #include "engine/tensor/sampling_params.h"
 
@@ -20,6 +21,7 @@ struct Request {
   std::vector<int32_t> prompt_ids;
   SamplingParams sampling;                   // of sequence 0; the others differ in sequence_index
   std::shared_ptr<const Guidance> guidance;  // (optional) which tokens its answers may have
+  std::shared_ptr<const dialect::AnswerReading> reading;  // (optional) how they are taken apart
   int32_t max_new_tokens = 0;
   int32_t best_of = 1;
   bool ignore_eos = false;

@@ -195,6 +195,10 @@ std::vector<std::string> ChatTemplate::names() const {
   return names;
 }
 
+bool ChatTemplate::contains(std::string_view text, bool has_tools) const {
+  return choose(has_tools).source.find(text) != std::string::npos;
+}
+
 const ChatTemplate::Parsed& ChatTemplate::choose(bool has_tools) const {
   if (templates_.size() == 1) return *templates_.front();
   for (const std::string_view wanted : {"tool_use", "default"}) {

@@ -70,6 +70,9 @@ class ChatTemplate {
   // Whether the template that would be used mentions a variable, as in "does it know tools?".
   bool mentions(std::string_view variable, bool has_tools = false) const;
 
+  // Whether the source of the template that would be used has the text.
+  bool contains(std::string_view text, bool has_tools = false) const;
+
   const SpecialTokens& special_tokens() const { return tokens_; }
   std::vector<std::string> names() const;
 

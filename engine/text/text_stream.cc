@@ -9,14 +9,30 @@ namespace tgi {
 
 TextStream::TextStream(const Tokenizer& tokenizer,
                        std::span<const std::string> stop,
-                       bool include_stop_text)
-    : tokenizer_(&tokenizer), stop_(stop), include_stop_text_(include_stop_text) {}
+                       bool include_stop_text,
+                       TextFilter* filter)
+    : tokenizer_(&tokenizer), stop_(stop), include_stop_text_(include_stop_text), filter_(filter) {}
+
+// From raw_ to text_.
+void TextStream::take_characters(bool at_end) {
+  if (filter_ == nullptr) return drain_utf8(raw_, at_end, text_);
+  std::string characters;
+  drain_utf8(raw_, at_end, characters);
+  if (!characters.empty()) filter_->push(characters, false, text_);
+}
 
 bool TextStream::push(int32_t token_id, std::string& released) {
-  if (tokenizer_->is_special(token_id)) return false;
-  // Never at the start of a text: a prompt came before, if only its first special token.
-  tokenizer_->append_bytes(token_id, false, raw_);
-  drain_utf8(raw_, false, text_);
+  if (tokenizer_->is_special(token_id)) {
+    if (filter_ == nullptr) return false;
+    take_characters(true);
+    std::string name;
+    tokenizer_->append_bytes(token_id, false, name);
+    filter_->push(name, true, text_);
+  } else {
+    // Never at the start of a text: a prompt came before, if only its first special token.
+    tokenizer_->append_bytes(token_id, false, raw_);
+    take_characters(false);
+  }
   if (find_stop(released)) return true;
   const size_t num_free = text_.size() - num_held_bytes();
   // A stop string that stays in the text need not be held back, only remembered.
@@ -29,7 +45,8 @@ bool TextStream::push(int32_t token_id, std::string& released) {
 
 void TextStream::finish(std::string& released) {
   if (matched_stop_ != nullptr) return;
-  drain_utf8(raw_, true, text_);
+  take_characters(true);
+  if (filter_ != nullptr) filter_->finish(text_);
   if (find_stop(released)) return;
   released.append(text_, num_released_);
   text_.clear();

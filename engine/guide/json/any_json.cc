@@ -5,7 +5,8 @@
 
 namespace tgi::guide {
 
-AnyJson::AnyJson(Grammar& grammar, const JsonSchemaOptions& options) : grammar_(grammar) {
+AnyJson::AnyJson(Grammar& grammar, const JsonSchemaOptions& options)
+    : grammar_(grammar), is_python_(options.python_words) {
   space_ = grammar.empty_text();
   if (options.whitespace == JsonSchemaOptions::Whitespace::kFlexible) {
     ByteSet set;
@@ -39,9 +40,9 @@ void AnyJson::define_rules() {
   grammar_.define(array_, in_brackets(list_of(grammar_.call(value_))));
   const Expr member = grammar_.sequence({string, colon_, grammar_.call(value_)});
   grammar_.define(object_, in_braces(list_of(member)));
-  grammar_.define(value_, grammar_.either({grammar_.text("null"), grammar_.text("true"),
-                                           grammar_.text("false"), grammar_.call(number), string,
-                                           grammar_.call(array_), grammar_.call(object_)}));
+  grammar_.define(value_, grammar_.either({grammar_.text(null_word()), grammar_.text(true_word()),
+                                           grammar_.text(false_word()), grammar_.call(number),
+                                           string, grammar_.call(array_), grammar_.call(object_)}));
 }
 
 Expr AnyJson::value() {

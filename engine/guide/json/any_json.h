@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include <string_view>
+
 #include "engine/guide/grammar.h"
 #include "engine/guide/json_schema.h"
 
@@ -13,6 +15,11 @@ namespace tgi::guide {
 class AnyJson {
  public:
   AnyJson(Grammar& grammar, const JsonSchemaOptions& options);
+
+  // As they are spelled.
+  std::string_view null_word() const { return is_python_ ? "None" : "null"; }
+  std::string_view true_word() const { return is_python_ ? "True" : "true"; }
+  std::string_view false_word() const { return is_python_ ? "False" : "false"; }
 
   Expr space() const { return space_; }
   Expr comma() const { return comma_; }  // with the space around it
@@ -33,6 +40,7 @@ class AnyJson {
   void define_rules();
 
   Grammar& grammar_;
+  const bool is_python_;
   Expr space_;
   Expr comma_;
   Expr colon_;

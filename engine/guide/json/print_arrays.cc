@@ -15,14 +15,16 @@ namespace {
 constexpr int64_t kMaxStates = 5000;
 
 // The texts of a demand that has few values, none of them an array or object.
-std::optional<std::vector<std::string>> texts_of(SchemaReader& reader, Demand demand) {
+std::optional<std::vector<std::string>> texts_of(SchemaReader& reader,
+                                                 const AnyJson& json,
+                                                 Demand demand) {
   std::vector<std::string> texts;
   for (const Alternative& value : reader.alternatives(demand)) {
     if (value.type == JsonType::kNull) {
-      texts.push_back("null");
+      texts.emplace_back(json.null_word());
     } else if (value.type == JsonType::kBoolean) {
-      if (value.can_be_true) texts.push_back("true");
-      if (value.can_be_false) texts.push_back("false");
+      if (value.can_be_true) texts.emplace_back(json.true_word());
+      if (value.can_be_false) texts.emplace_back(json.false_word());
     } else if (value.type == JsonType::kNumber && value.number.finite) {
       for (const Decimal& number : *value.number.finite) texts.push_back(number.text());
     } else if (value.type == JsonType::kString && value.string.finite) {
@@ -185,7 +187,7 @@ Expr SchemaPrinter::different_items(const ArraySet& set) {
   const auto values_at = [&](size_t place) {
     const Demand item = set.item(place);
     std::optional<std::vector<std::string>> found;
-    if (item != kAnything) found = texts_of(reader_, item);
+    if (item != kAnything) found = texts_of(reader_, json_, item);
     if (!found) {
       refuse(
           "where items can have any number of values; list them in an enum, or set maxItems to 1");

@@ -72,11 +72,11 @@ Expr SchemaPrinter::any_of(const Alternatives& values) {
 Expr SchemaPrinter::alternative(const Alternative& value) {
   switch (value.type) {
     case JsonType::kNull:
-      return grammar_.text("null");
+      return grammar_.text(json_.null_word());
     case JsonType::kBoolean: {
       std::vector<Expr> choices;
-      if (value.can_be_true) choices.push_back(grammar_.text("true"));
-      if (value.can_be_false) choices.push_back(grammar_.text("false"));
+      if (value.can_be_true) choices.push_back(grammar_.text(json_.true_word()));
+      if (value.can_be_false) choices.push_back(grammar_.text(json_.false_word()));
       return grammar_.either(choices);
     }
     case JsonType::kNumber:

@@ -1,0 +1,213 @@
+#include "engine/dialect/answer_grammar.h"
+
+#include <string>
+#include <vector>
+
+#include "base/json_text.h"
+#include "engine/dialect/arguments_grammar.h"
+#include "engine/guide/regex.h"
+
+namespace tgi::dialect {
+namespace {
+
+using guide::Expr;
+using guide::Grammar;
+using guide::Regex;
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  JsonText(out).string(text);
+  return out;
+}
+
+class AnswerGrammar {
+ public:
+  AnswerGrammar(Grammar& grammar, const AnswerForm& form, const IsSpecialToken& is_special)
+      : grammar_(grammar), form_(form), is_special_(is_special) {}
+
+  Expr answer() { return grammar_.sequence({reasoning(), body()}); }
+
+ private:
+  Expr mark(std::string_view text) { return written_mark(grammar_, text, is_special_); }
+  Expr space() { return optional_space(grammar_); }
+
+  Expr reasoning() {
+    const ReasoningDialect* const how = form_.dialects.reasoning;
+    if (how == nullptr || form_.reasoning == AnswerForm::Reasoning::kNone) {
+      return grammar_.empty_text();
+    }
+    const Expr thought = text_without(grammar_, how->end, is_special_);
+    const Expr begun = grammar_.sequence({thought, mark(how->end), mark(how->after), space()});
+    if (form_.reasoning == AnswerForm::Reasoning::kBegun) return begun;
+    const Expr whole = grammar_.sequence({space(), mark(how->begin), begun});
+    return how->is_anywhere ? grammar_.repeat(whole, 0, guide::kUnbounded)
+                            : grammar_.optional(whole);
+  }
+
+  Expr body() {
+    const ToolUse& tools = form_.tools;
+    if (tools.tools.empty()) return text(/*before_calls=*/false);
+    const Expr called = calls();
+    if (tools.must_call) return grammar_.sequence({space(), called});
+    const bool is_one_or_other =
+        form_.text || form_.dialects.tools->syntax.is_whole_answer || !before_text().empty();
+    if (is_one_or_other)
+      return grammar_.either({text(false), grammar_.sequence({space(), called})});
+    return grammar_.sequence({text(true), grammar_.optional(called)});
+  }
+
+  std::string_view before_text() const {
+    return form_.dialects.reasoning == nullptr ? "" : form_.dialects.reasoning->before_text;
+  }
+
+  Expr text(bool before_calls) {
+    const Expr words = form_.text ? grammar_.call(*form_.text) : free_text(before_calls);
+    return grammar_.sequence({mark(before_text()), words});
+  }
+
+  // Where tools may be called, what looks like the beginning of a call is one.
+  Expr free_text(bool before_calls) {
+    guide::RegexPool& pool = grammar_.regex();
+    if (form_.tools.tools.empty()) return grammar_.terminal(pool.any_text());
+    const CallSyntax& syntax = form_.dialects.tools->syntax;
+    if (before_calls || !syntax.is_whole_answer) {
+      return text_without(grammar_, opening_mark(syntax), is_special_);
+    }
+    const Regex opened = pool.concat({space_regex(), opening(syntax), pool.any_text()});
+    return grammar_.terminal(pool.without(pool.any_text(), opened));
+  }
+
+  static std::string_view opening_mark(const CallSyntax& syntax) {
+    for (const CallParts* parts : {&syntax.begin, &syntax.call}) {
+      for (const CallPart& part : *parts) {
+        if (part.kind == CallPart::Kind::kMark) return part.text;
+      }
+    }
+    return "";
+  }
+
+  Regex space_regex() {
+    return parse_regex(grammar_.regex(), "[ \\n\\r\\t]*", guide::RegexUse::kWhole);
+  }
+
+  Regex names(bool quoted) {
+    std::vector<Regex> out;
+    for (const Tool& tool : form_.tools.tools) {
+      out.push_back(grammar_.regex().literal(quoted ? json_string(tool.name) : tool.name));
+    }
+    return grammar_.regex().either(out);
+  }
+
+  // By which a call that is the whole answer is known: all that is written before its arguments.
+  Regex opening(const CallSyntax& syntax) {
+    guide::RegexPool& pool = grammar_.regex();
+    Regex out = pool.empty_text();
+    for (const CallParts* parts : {&syntax.begin, &syntax.call}) {
+      for (const CallPart& part : *parts) {
+        switch (part.kind) {
+          case CallPart::Kind::kMark:
+            out = pool.concat({out, pool.literal(part.text)});
+            break;
+          case CallPart::Kind::kGap:
+            out = pool.concat({out, space_regex()});
+            break;
+          case CallPart::Kind::kName:
+            out = pool.concat({out, names(false)});
+            break;
+          case CallPart::Kind::kObject:
+            return pool.concat({out, pool.literal("{"), space_regex(),
+                                pool.literal(json_string(part.name_key)), space_regex(),
+                                pool.literal(":"), space_regex(), names(true)});
+          case CallPart::Kind::kNone:
+            break;
+          default:
+            return out;
+        }
+      }
+    }
+    return out;
+  }
+
+  Expr calls() {
+    const CallSyntax& syntax = form_.dialects.tools->syntax;
+    const guide::Rule one = grammar_.declare("call of a tool");
+    std::vector<Expr> each;
+    for (const Tool& tool : form_.tools.tools) each.push_back(parts(syntax.call, &tool));
+    grammar_.define(one, grammar_.either(each));
+    const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), grammar_.call(one)});
+    const bool several = form_.tools.several && syntax.several;
+    return grammar_.sequence({parts(syntax.begin, nullptr), grammar_.call(one),
+                              grammar_.repeat(more, 0, several ? guide::kUnbounded : 0),
+                              parts(syntax.end, nullptr)});
+  }
+
+  Expr parts(const CallParts& list, const Tool* tool) {
+    std::vector<Expr> out;
+    for (const CallPart& part : list) {
+      switch (part.kind) {
+        case CallPart::Kind::kMark:
+          out.push_back(mark(part.text));
+          break;
+        case CallPart::Kind::kGap:
+          out.push_back(space());
+          break;
+        case CallPart::Kind::kName:
+          out.push_back(grammar_.text(tool->name));
+          break;
+        case CallPart::Kind::kNumber:
+          out.push_back(number());
+          break;
+        case CallPart::Kind::kArguments:
+          out.push_back(json_arguments(grammar_, *tool));
+          break;
+        case CallPart::Kind::kObject:
+          out.push_back(object(part, *tool));
+          break;
+        case CallPart::Kind::kParameters:
+          out.push_back(parameter_arguments(grammar_, *tool, part, is_special_));
+          break;
+        case CallPart::Kind::kKeywords:
+          out.push_back(keyword_arguments(grammar_, *tool));
+          break;
+        case CallPart::Kind::kNone:
+          break;
+      }
+    }
+    return grammar_.sequence(out);
+  }
+
+  Expr number() {
+    return grammar_.terminal(
+        parse_regex(grammar_.regex(), "0|[1-9][0-9]{0,3}", guide::RegexUse::kWhole));
+  }
+
+  Expr object(const CallPart& part, const Tool& tool) {
+    std::vector<Expr> out = {grammar_.text("{")};
+    const auto member = [&](std::string_view key, Expr value, bool is_last) {
+      out.insert(out.end(), {space(), grammar_.text(json_string(key)), space(), grammar_.text(":"),
+                             space(), value, space()});
+      out.push_back(grammar_.text(is_last ? "}" : ","));
+    };
+    if (!part.id_key.empty()) {
+      member(part.id_key, grammar_.sequence({grammar_.text("\""), number(), grammar_.text("\"")}),
+             false);
+    }
+    member(part.name_key, grammar_.text(json_string(tool.name)), false);
+    member(part.arguments_key, json_arguments(grammar_, tool), true);
+    return grammar_.sequence(out);
+  }
+
+  Grammar& grammar_;
+  const AnswerForm& form_;
+  const IsSpecialToken& is_special_;
+};
+
+}  // namespace
+
+guide::Rule add_answer(Grammar& grammar, const AnswerForm& form, const IsSpecialToken& is_special) {
+  const guide::Rule rule = grammar.declare("answer");
+  grammar.define(rule, AnswerGrammar(grammar, form, is_special).answer());
+  return rule;
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,106 @@
+// Takes an answer apart while it is written: its text, its reasoning, its calls of tools. What
+// looks like a call and is none (an unknown tool, broken JSON, a cut end) stays text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dialect/call_reader.h"
+#include "engine/dialect/dialect.h"
+#include "engine/dialect/read_syntax.h"
+#include "engine/text/text_stream.h"
+#include "ipc/protocol.h"
+
+namespace tgi::dialect {
+
+// A model's dialects with the marks as its vocabulary has them. Immutable, one for a model.
+struct ReadDialects {
+  ReadDialects(const Dialects& dialects, const IsSpecialToken& is_special);
+
+  const ToolDialect* tools = nullptr;
+  const ReasoningDialect* reasoning = nullptr;
+  std::vector<ReadSyntax> calls;  // the ways to write them
+  std::string reasoning_begin;
+  std::string reasoning_end;
+  std::vector<std::string> dropped;
+};
+
+// What is looked for in the answers of a request; shared by its sequences. Immutable.
+struct AnswerReading {
+  std::shared_ptr<const ReadDialects> dialects;
+  std::vector<KnownTool> tools;      // empty: no calls are looked for
+  bool starts_in_reasoning = false;  // the prompt has begun it
+};
+
+class AnswerReader final : public TextFilter {
+ public:
+  explicit AnswerReader(std::shared_ptr<const AnswerReading> reading);
+
+  void push(std::string_view written, bool is_special, std::string& text) override;
+  void finish(std::string& text) override;
+
+  // What has become certain since it was asked last: reasoning and parts of calls.
+  void take(ipc::TokenEvent& event);
+
+  // After finish(): calls that were told and turned out to be none, by index, with what was
+  // written. In a stream they can't be taken back.
+  struct BrokenCall {
+    int64_t index = 0;
+    std::string written;
+  };
+  const std::vector<BrokenCall>& broken_calls() const { return broken_; }
+
+ private:
+  enum class State : uint8_t { kText, kReasoning, kCall, kAfterCall };
+  struct Found {  // a mark in the text
+    size_t at = std::string::npos;
+    size_t length = 0;
+    enum class Kind : uint8_t { kNone, kCall, kReasoning, kDropped } kind = Kind::kNone;
+    const ReadSyntax* syntax = nullptr;
+  };
+
+  // Each: whether there is more to do with what is in the buffer.
+  bool step(std::string& text);
+  bool step_at_start(std::string& text);
+  bool step_text(std::string& text);
+  bool step_reasoning();
+  bool step_call(std::string& text);
+  bool step_after_call();
+
+  bool begin_call(const ReadSyntax& syntax, const ReadParts& parts);
+  void tell_call();
+  void give_up_call(std::string& text);
+  Found find_mark() const;
+  size_t num_begun() const;  // bytes at the end that may become a mark
+  void release(std::string_view part, std::string& text);
+  void reason(std::string_view part);
+  bool reads_calls() const { return !reading_->tools.empty(); }
+  bool is_known_mark(std::string_view token) const;
+  std::string make_id(const CallReader& call) const;
+
+  const std::shared_ptr<const AnswerReading> reading_;
+  State state_ = State::kText;
+  std::string buffer_;  // marked text that is not settled
+  bool at_end_ = false;
+  bool is_start_ = true;      // of the text: nothing of it was written
+  bool skips_space_ = false;  // behind reasoning and between calls
+  std::string held_space_;    // at the end of the text: dropped where a call follows
+  std::string reasoning_space_;
+
+  const ReadSyntax* syntax_ = nullptr;  // of the call
+  std::optional<CallReader> call_;
+  bool call_told_ = false;
+  size_t num_arguments_told_ = 0;
+  int64_t num_calls_ = 0;
+
+  std::string reasoning_;
+  bool has_reasoned_ = false;  // something of it was told
+  std::vector<ipc::ToolCall> added_;
+  std::vector<BrokenCall> broken_;
+};
+
+}  // namespace tgi::dialect

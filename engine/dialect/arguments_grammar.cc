@@ -1,0 +1,294 @@
+#include "engine/dialect/arguments_grammar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/guide/compiled_grammar.h"
+#include "engine/guide/json_schema.h"
+#include "engine/guide/regex.h"
+
+namespace tgi::dialect {
+namespace {
+
+using guide::Expr;
+using guide::Grammar;
+using guide::JsonSchemaOptions;
+using guide::Regex;
+using guide::Rule;
+
+constexpr int32_t kMaxSpace = 8;
+constexpr std::string_view kRootId = "tool:/parameters";
+
+JsonSchemaOptions json_options(bool python) {
+  JsonSchemaOptions out{.closes_objects = true};
+  out.whitespace = JsonSchemaOptions::Whitespace::kFlexible;
+  out.python_words = python;
+  return out;
+}
+
+// Whether the schema can be enforced; throws why not when the tool is strict. Tried in a grammar of
+// its own, as one that was begun can't be taken back.
+bool is_enforceable(const Tool& tool, const OrderedJson& schema, const JsonSchemaOptions& options) {
+  try {
+    Grammar trial;
+    trial.set_start(add_json_schema(trial, schema, options));
+    (void)compile_grammar(trial);
+    return true;
+  } catch (const Error& error) {
+    if (tool.strict || error.code() == Code::kInternal) {
+      throw error.in(fmt::format("tool {}", tool.name));
+    }
+    return false;
+  }
+}
+
+// Arguments are an object, whether the schema says so or not.
+OrderedJson object_schema(const OrderedJson& schema) {
+  if (schema.contains("type") || schema.contains("$ref")) return schema;
+  OrderedJson out = {{"type", "object"}};
+  out.update(schema);
+  return out;
+}
+
+// "#/properties/NAME" as a reference into the tool's schema.
+std::string reference_to(std::string_view property) {
+  std::string out = fmt::format("{}#/properties/", kRootId);
+  for (const char c : property) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else if (is_plain) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+// The schema of one property, in which references into the whole still lead somewhere.
+OrderedJson property_schema(const Tool& tool, std::string_view property) {
+  OrderedJson root = tool.parameters;
+  OrderedJson out = OrderedJson::object();
+  if (root.contains("$schema")) {
+    out["$schema"] = root["$schema"];
+    root.erase("$schema");
+  }
+  root["$id"] = kRootId;
+  out["$defs"] = {{"parameters", std::move(root)}};
+  out["$ref"] = reference_to(property);
+  return out;
+}
+
+Expr property_json(Grammar& grammar, const Tool& tool, std::string_view property, bool python) {
+  const JsonSchemaOptions options = json_options(python);
+  const OrderedJson schema = property_schema(tool, property);
+  if (is_enforceable(tool, schema, options)) {
+    return grammar.call(add_json_schema(grammar, schema, options));
+  }
+  return grammar.call(add_any_json(grammar, /*only_object=*/false, options));
+}
+
+struct Property {
+  std::string name;
+  const OrderedJson* schema = nullptr;
+  bool is_required = false;
+};
+
+// What a list of properties can't say is refused of a strict tool.
+std::vector<Property> properties_of(const Tool& tool) {
+  constexpr std::array<std::string_view, 12> kKnown = {
+      "type",    "properties",  "required",    "additionalProperties",
+      "$defs",   "definitions", "description", "title",
+      "$schema", "$id",         "$comment",    "strict"};
+  if (tool.strict) {
+    for (const auto& item : tool.parameters.items()) {
+      if (std::find(kKnown.begin(), kKnown.end(), item.key()) != kKnown.end()) continue;
+      throw Error(Code::kUnsupported,
+                  fmt::format("tool {}: #/{}: this model writes arguments one by one; what is said "
+                              "of all of them together can't be enforced",
+                              tool.name, item.key()));
+    }
+  }
+  std::vector<Property> out;
+  const auto properties = tool.parameters.find("properties");
+  if (properties == tool.parameters.end() || !properties->is_object()) return out;
+  const auto required = tool.parameters.find("required");
+  for (const auto& item : properties->items()) {
+    const bool is_required =
+        required != tool.parameters.end() && required->is_array() &&
+        std::find(required->begin(), required->end(), OrderedJson(item.key())) != required->end();
+    out.push_back({.name = item.key(), .schema = &item.value(), .is_required = is_required});
+  }
+  return out;
+}
+
+bool takes_others(const Tool& tool) {
+  const auto others = tool.parameters.find("additionalProperties");
+  return others != tool.parameters.end() && (others->is_object() || *others == OrderedJson(true));
+}
+
+Regex any_name(Grammar& grammar) {
+  return parse_regex(grammar.regex(), "[A-Za-z0-9_.-]{1,64}", guide::RegexUse::kWhole);
+}
+
+Regex without_mark(Grammar& grammar, Regex texts, const std::string& mark) {
+  guide::RegexPool& pool = grammar.regex();
+  return pool.without(texts, pool.concat({pool.any_text(), pool.literal(mark), pool.any_text()}));
+}
+
+// The texts that are values of a string, as they are, not as JSON.
+Regex bare_texts(Grammar& grammar, const Tool& tool, const Property& property) {
+  guide::RegexPool& pool = grammar.regex();
+  const OrderedJson* schema = property.schema;
+  for (int depth = 0; depth < 16 && schema->is_object() && schema->contains("$ref"); ++depth) {
+    const OrderedJson& reference = (*schema)["$ref"];
+    const OrderedJson* const target =
+        reference.is_string()
+            ? resolve_local(tool.parameters, reference.get_ref<const std::string&>())
+            : nullptr;
+    if (target == nullptr) break;
+    schema = target;
+  }
+  Regex out = pool.any_text();
+  if (!schema->is_object()) return out;
+  for (const auto& item : schema->items()) {
+    const std::string& word = item.key();
+    const OrderedJson& value = item.value();
+    if (word == "enum" || word == "const") {
+      std::vector<Regex> texts;
+      for (const OrderedJson& each : word == "enum" ? value : OrderedJson::array({value})) {
+        if (each.is_string()) texts.push_back(pool.literal(each.get<std::string>()));
+      }
+      out = pool.both(out, pool.either(texts));
+    } else if ((word == "minLength" || word == "maxLength") && value.is_number_unsigned()) {
+      const auto count = static_cast<int32_t>(std::min<uint64_t>(value.get<uint64_t>(), 100000));
+      const Regex any = pool.any_character();
+      out = pool.both(out, word == "minLength" ? pool.repeat(any, count, guide::kUnbounded)
+                                               : pool.repeat(any, 0, count));
+    } else if (word == "pattern" && value.is_string()) {
+      out = pool.both(out, parse_regex(pool, value.get<std::string>(), guide::RegexUse::kSearch));
+    } else if (tool.strict && word != "type" && word != "title" && word != "description" &&
+               word != "default" && word != "examples" && word != "example") {
+      throw Error(Code::kUnsupported,
+                  fmt::format("tool {}: #/properties/{}/{}: can't be enforced in the notation of "
+                              "this model, which writes texts without quotes",
+                              tool.name, property.name, word));
+    }
+  }
+  return out;
+}
+
+Expr parameter_value(Grammar& grammar,
+                     const Tool& tool,
+                     const Property& property,
+                     const std::string& close) {
+  const uint8_t types = types_of(*property.schema, tool.parameters);
+  if ((types & kStringBit) == 0) return property_json(grammar, tool, property.name, false);
+  Regex texts = grammar.regex().any_text();
+  if (types == kStringBit) {
+    try {
+      texts = bare_texts(grammar, tool, property);
+    } catch (const Error&) {
+      if (tool.strict) throw;
+    }
+  }
+  if (!close.empty()) texts = without_mark(grammar, texts, close);
+  return grammar.terminal(texts);
+}
+
+}  // namespace
+
+Expr optional_space(Grammar& grammar) {
+  std::bitset<256> space;
+  for (const char c : {' ', '\n', '\r', '\t'}) space.set(static_cast<unsigned char>(c));
+  guide::RegexPool& pool = grammar.regex();
+  return grammar.terminal(pool.repeat(pool.bytes(space), 0, kMaxSpace));
+}
+
+Expr written_mark(Grammar& grammar, std::string_view mark, const IsSpecialToken& is_special) {
+  std::vector<Expr> out;
+  for (const MarkPiece& piece : pieces_of(mark, is_special)) {
+    out.push_back(piece.is_special ? grammar.special_token(piece.text) : grammar.text(piece.text));
+  }
+  return grammar.sequence(out);
+}
+
+Expr text_without(Grammar& grammar, std::string_view mark, const IsSpecialToken& is_special) {
+  const std::vector<MarkPiece> pieces = pieces_of(mark, is_special);
+  const Regex any = grammar.regex().any_text();
+  if (pieces.empty() || pieces.front().is_special) return grammar.terminal(any);
+  return grammar.terminal(without_mark(grammar, any, pieces.front().text));
+}
+
+Expr json_arguments(Grammar& grammar, const Tool& tool) {
+  const JsonSchemaOptions options = json_options(false);
+  const OrderedJson schema = object_schema(tool.parameters);
+  if (is_enforceable(tool, schema, options)) {
+    return grammar.call(add_json_schema(grammar, schema, options));
+  }
+  return grammar.call(add_any_json(grammar, /*only_object=*/true, options));
+}
+
+Expr parameter_arguments(Grammar& grammar,
+                         const Tool& tool,
+                         const CallPart& part,
+                         const IsSpecialToken& is_special) {
+  const std::vector<MarkPiece> close = pieces_of(part.close, is_special);
+  const std::string close_text =
+      close.empty() || close.front().is_special ? "" : close.front().text;
+  const auto between_marks = [&](Expr name, Expr value) {
+    const Expr line_end = grammar.text(part.on_lines ? "\n" : "");
+    return grammar.sequence({written_mark(grammar, part.open, is_special), name,
+                             written_mark(grammar, part.middle, is_special), line_end, value,
+                             line_end, written_mark(grammar, part.close, is_special),
+                             optional_space(grammar)});
+  };
+  std::vector<Expr> out = {optional_space(grammar)};
+  for (const Property& property : properties_of(tool)) {
+    const Expr one = between_marks(grammar.text(property.name),
+                                   parameter_value(grammar, tool, property, close_text));
+    out.push_back(property.is_required ? one : grammar.optional(one));
+  }
+  if (takes_others(tool)) {
+    Regex any = grammar.regex().any_text();
+    if (!close_text.empty()) any = without_mark(grammar, any, close_text);
+    const Expr other = between_marks(grammar.terminal(any_name(grammar)), grammar.terminal(any));
+    out.push_back(grammar.repeat(other, 0, guide::kUnbounded));
+  }
+  return grammar.sequence(out);
+}
+
+// Each place in the list is two rules: with a comma first, and without where nothing came before.
+Expr keyword_arguments(Grammar& grammar, const Tool& tool) {
+  const std::vector<Property> properties = properties_of(tool);
+  Expr behind_some = grammar.empty_text();
+  Expr behind_none = grammar.empty_text();
+  for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
+    const Expr one = grammar.sequence(
+        {grammar.text(property->name + "="), property_json(grammar, tool, property->name, true)});
+    const Expr comma = grammar.sequence({grammar.text(","), optional_space(grammar)});
+    const Rule rest = grammar.declare(property->name);
+    grammar.define(rest, behind_some);
+    const Expr with_comma = grammar.sequence({comma, one, grammar.call(rest)});
+    const Expr first = grammar.sequence({one, grammar.call(rest)});
+    if (property->is_required) {
+      behind_some = with_comma;
+      behind_none = first;
+    } else {
+      behind_some = grammar.either({with_comma, grammar.call(rest)});
+      behind_none = grammar.either({first, behind_none});
+    }
+  }
+  return behind_none;
+}
+
+}  // namespace tgi::dialect

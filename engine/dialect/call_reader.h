@@ -1,0 +1,90 @@
+// Reads one call as it is written, piece by piece. Belongs to one sequence.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dialect/json_scanner.h"
+#include "engine/dialect/read_syntax.h"
+#include "engine/dialect/tools.h"
+
+namespace tgi::dialect {
+
+// What a reader knows of a tool.
+struct KnownTool {
+  struct Parameter {
+    std::string name;
+    uint8_t types = kAllBits;
+  };
+  std::string name;
+  std::vector<Parameter> parameters;
+
+  uint8_t types_of_parameter(std::string_view parameter) const;
+};
+std::vector<KnownTool> known_tools(const std::vector<Tool>& tools);
+
+class CallReader {
+ public:
+  enum class Outcome : uint8_t { kNeedsMore, kDone, kMalformed };
+
+  // Both must outlive it.
+  CallReader(const ReadParts& parts, const std::vector<KnownTool>& tools)
+      : parts_(&parts), tools_(&tools) {}
+
+  // `text`: all that was written since the call began; it may only grow. `at_end`: it won't.
+  Outcome read(std::string_view text, bool at_end);
+
+  // The name is known and what follows it looks like a call: it can be told.
+  bool is_committed() const { return is_committed_; }
+  const std::string& name() const { return tool_->name; }  // REQUIRES: is_committed()
+  const std::string& number() const { return number_; }    // as written; may be empty
+  // JSON, as far as it is known.
+  const std::string& arguments() const { return arguments_; }
+  size_t num_read() const { return at_; }  // bytes of the text
+
+ private:
+  enum class Step : uint8_t { kNext, kNeedsMore, kMalformed };
+  enum class Place : uint8_t { kBegin, kKey, kColon, kValue, kAfterValue };
+
+  Step read_part(const ReadPart& part);
+  Step read_mark(const std::vector<std::string>& marks);
+  Step read_name();
+  Step read_number();
+  Step read_arguments();
+  Step read_object(const CallPart& part);
+  Step read_member(const CallPart& part);
+  Step read_parameters(const ReadPart& part);
+  Step read_parameter_value(const ReadPart& part);
+  Step read_keywords();
+
+  bool skip_space();  // true: something follows
+  std::string_view rest() const { return text_.substr(at_); }
+  Step more() const { return at_end_ ? Step::kMalformed : Step::kNeedsMore; }
+  const KnownTool* find_tool(std::string_view name) const;
+  bool take_tool(std::string_view name);
+  void begin_argument(std::string_view name);
+  void end_arguments();
+
+  const ReadParts* parts_;
+  const std::vector<KnownTool>* tools_;
+  size_t index_ = 0;  // of the part
+  size_t at_ = 0;
+  std::string_view text_;
+  bool at_end_ = false;
+
+  const KnownTool* tool_ = nullptr;
+  bool is_committed_ = false;
+  std::string number_;
+  std::string arguments_;
+  bool has_arguments_ = false;
+  JsonScanner scanner_;
+  Place place_ = Place::kBegin;  // in an object
+  std::string key_;              // of a member or an argument
+  std::string value_;
+  bool in_value_ = false;    // of a parameter
+  size_t num_streamed_ = 0;  // of its text
+};
+
+}  // namespace tgi::dialect

@@ -1,0 +1,22 @@
+// Granite 3: a list behind a token.
+#include "engine/dialect/dialects/shows.h"
+
+namespace tgi::dialect {
+
+template <>
+const ToolDialect& tool_dialect<"granite">() {
+  static constexpr ToolDialect kThis{
+      .name = "granite",
+      .syntax = {.begin = {mark("<|tool_call|>", {"<tool_call>"}), gap(), mark("["), gap()},
+                 .call = {object("name", "arguments")},
+                 .separator = {gap(), mark(","), gap()},
+                 .end = {gap(), mark("]")}},
+      .speaks =
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "<|tool_call|>") && !shows(chat_template, "<|/tool_call|>");
+          },
+  };
+  return kThis;
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,35 @@
+// A call syntax as the readers of answers use it: its marks as they stand in marked text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/dialect/call_syntax.h"
+#include "engine/dialect/marked_text.h"
+
+namespace tgi::dialect {
+
+struct ReadPart {
+  CallPart part;
+  std::vector<std::string> marks;  // kMark: any of these
+  std::string open;                // kParameters
+  std::string middle;
+  std::string close;
+};
+using ReadParts = std::vector<ReadPart>;
+
+struct ReadSyntax {
+  ReadParts first_call;  // what begins the calls, and a call
+  ReadParts next_call;   // what separates it from the one before, and a call
+  ReadParts end;
+  bool is_whole_answer = false;
+  bool several = true;
+};
+
+ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_special);
+
+// The marks that the parts may begin with; empty where they begin with something else. Gaps are
+// passed over.
+const std::vector<std::string>& opening_marks(const ReadParts& parts);
+
+}  // namespace tgi::dialect

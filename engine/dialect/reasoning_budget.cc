@@ -1,0 +1,107 @@
+#include "engine/dialect/reasoning_budget.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "engine/dialect/marked_text.h"
+
+namespace tgi::dialect {
+namespace {
+
+class BudgetedGuide final : public TokenGuide {
+ public:
+  BudgetedGuide(std::unique_ptr<TokenGuide> inner,
+                std::shared_ptr<const guide::Vocabulary> vocabulary,
+                const ReasoningBudget& budget)
+      : inner_(std::move(inner)),
+        vocabulary_(std::move(vocabulary)),
+        budget_(budget),
+        is_reasoning_(budget.has_begun) {}
+
+  bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
+    if (!inner_->fill_mask(mask, max_tokens)) return false;
+    if (!is_reasoning_ || num_tokens_ < budget_.max_tokens) return true;
+    const std::optional<int32_t> next = next_of_end();
+    if (!next) return true;
+    const auto word = static_cast<size_t>(*next) / 32;
+    const uint32_t bit = 1U << (static_cast<uint32_t>(*next) % 32);
+    // Not in the middle of a character, nor where the inner guide is ending it its own way.
+    if ((mask[word] & bit) == 0) return true;
+    std::fill(mask.begin(), mask.end(), 0);
+    mask[word] = bit;
+    return true;
+  }
+
+  void accept(int32_t token_id) override {
+    inner_->accept(token_id);
+    if (is_reasoning_) ++num_tokens_;
+    note(token_id);
+  }
+
+  bool is_over() override { return inner_->is_over(); }
+
+ private:
+  // The end of what was written is enough to know its marks by.
+  void note(int32_t token_id) {
+    const std::string_view bytes = vocabulary_->bytes(token_id);
+    tail_ += bytes.empty() ? marked_token(vocabulary_->special_name(token_id)) : bytes;
+    const std::string& mark = is_reasoning_ ? budget_.end : budget_.begin;
+    if (mark.empty()) return;
+    if (const size_t at = tail_.find(mark); at != std::string::npos) {
+      tail_.erase(0, at + mark.size());
+      is_reasoning_ = !is_reasoning_;
+      return;
+    }
+    const size_t longest = std::max(budget_.begin.size(), budget_.end.size());
+    if (tail_.size() > longest) tail_.erase(0, tail_.size() - longest);
+  }
+
+  // The token with which the mark goes on from what is there of it.
+  std::optional<int32_t> next_of_end() const {
+    const std::string_view rest =
+        std::string_view(budget_.end).substr(length_of_begun(tail_, budget_.end));
+    if (rest.front() == kTokenBorder) {
+      return vocabulary_->special_id(rest.substr(1, rest.find(kTokenBorder, 1) - 1));
+    }
+    const auto [length, id] = vocabulary_->longest_prefix(rest.substr(0, rest.find(kTokenBorder)));
+    return length == 0 ? std::nullopt : std::optional(id);
+  }
+
+  const std::unique_ptr<TokenGuide> inner_;
+  const std::shared_ptr<const guide::Vocabulary> vocabulary_;
+  const ReasoningBudget& budget_;
+  bool is_reasoning_;
+  int64_t num_tokens_ = 0;  // of reasoning
+  std::string tail_;
+};
+
+class BudgetedGuidance final : public Guidance {
+ public:
+  BudgetedGuidance(std::shared_ptr<const Guidance> inner,
+                   std::shared_ptr<const guide::Vocabulary> vocabulary,
+                   ReasoningBudget budget)
+      : inner_(std::move(inner)), vocabulary_(std::move(vocabulary)), budget_(std::move(budget)) {}
+
+  std::unique_ptr<TokenGuide> start() const override {
+    return std::make_unique<BudgetedGuide>(inner_->start(), vocabulary_, budget_);
+  }
+  int64_t num_enough_tokens() const override { return inner_->num_enough_tokens(); }
+
+ private:
+  const std::shared_ptr<const Guidance> inner_;
+  const std::shared_ptr<const guide::Vocabulary> vocabulary_;
+  const ReasoningBudget budget_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Guidance> with_reasoning_budget(
+    std::shared_ptr<const Guidance> guidance,
+    std::shared_ptr<const guide::Vocabulary> vocabulary,
+    ReasoningBudget budget) {
+  return std::make_shared<BudgetedGuidance>(std::move(guidance), std::move(vocabulary),
+                                            std::move(budget));
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,283 @@
+#include "engine/dialect/shown_chat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/dialect/write_calls.h"
+
+namespace tgi::dialect {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void refuse_call(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
+}
+
+constexpr std::string_view kProbe = "tgi_probe";
+
+OrderedJson probe_tools() {
+  return checked_tools({{{"type", "function"},
+                         {"function",
+                          {{"name", "probe"},
+                           {"description", "a probe"},
+                           {"parameters",
+                            {{"type", "object"},
+                             {"properties", {{kProbe, {{"type", "string"}}}}},
+                             {"required", {kProbe}}}}}}}});
+}
+
+// The text of a conversation with a call; nothing where the template fails on it.
+std::string render_probe(const ChatTemplate& chat_template, const OrderedJson& arguments) {
+  const OrderedJson tools = probe_tools();
+  const OrderedJson messages = {
+      {{"role", "user"}, {"content", "hello"}},
+      {{"role", "assistant"},
+       {"content", ""},
+       {"tool_calls",
+        {{{"id", "abcdefghi"},
+          {"type", "function"},
+          {"function", {{"name", "probe"}, {"arguments", arguments}}}}}}},
+      {{"role", "tool"}, {"tool_call_id", "abcdefghi"}, {"name", "probe"}, {"content", "done"}}};
+  RenderOptions options;
+  options.tools = &tools;
+  try {
+    return chat_template.render(messages, options);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+size_t count(std::string_view text, std::string_view part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+std::string quoted(std::string_view before, std::string_view after) {
+  return fmt::format("{}{}{}", before, kProbe, after);
+}
+
+// The text of a content: a text, or parts of which all are texts.
+std::string text_of_content(const OrderedJson& content) {
+  if (content.is_string()) return content.get<std::string>();
+  std::string out;
+  if (!content.is_array()) return out;
+  for (const OrderedJson& part : content) {
+    const auto text = part.is_object() ? part.find("text") : part.end();
+    if (text != part.end() && text->is_string()) out += text->get<std::string>();
+  }
+  return out;
+}
+
+OrderedJson arguments_of(const OrderedJson& call, const std::string& path) {
+  const auto given = call.find("arguments");
+  if (given == call.end() || given->is_null()) return OrderedJson::object();
+  if (given->is_object()) return *given;
+  if (!given->is_string()) refuse_call("{}.arguments: expected JSON in a text", path);
+  const auto& text = given->get_ref<const std::string&>();
+  if (text.find_first_not_of(" \n\r\t") == std::string::npos) return OrderedJson::object();
+  OrderedJson parsed = OrderedJson::parse(text, nullptr, false);
+  if (!parsed.is_object()) {
+    refuse_call("{}.arguments: expected an object written as JSON, got {}", path,
+                text.substr(0, 100));
+  }
+  return parsed;
+}
+
+// What some templates demand of ids: nine letters or digits. The same id gives the same again.
+std::string nine_of(const std::string& id) {
+  const auto is_fine = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  if (id.size() == 9 && std::all_of(id.begin(), id.end(), is_fine)) return id;
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
+  for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  std::string out;
+  for (int i = 0; i < 9; ++i, hash /= kDigits.size()) out += kDigits[hash % kDigits.size()];
+  return out;
+}
+
+class Shown {
+ public:
+  Shown(const OrderedJson& messages,
+        const ToolPrompt& prompt,
+        const TemplateFacts& facts,
+        const ToolDialect* dialect)
+      : messages_(messages), prompt_(prompt), facts_(facts), dialect_(dialect) {}
+
+  ShownChat make() {
+    ShownChat out{.messages = OrderedJson::array()};
+    for (size_t i = 0; i < messages_.size(); ++i) add(messages_[i], i, out.messages);
+    if (prompt_.tools == nullptr) return out;
+    if (facts_.shows_tools) {
+      out.tools = prompt_.tools;
+      if (prompt_.tool_prompt != nullptr) add_to_last(*prompt_.tool_prompt, out.messages);
+    } else {
+      add_to_last(instructions(), out.messages);
+    }
+    return out;
+  }
+
+ private:
+  void add(const OrderedJson& from, size_t index, OrderedJson& to) {
+    const std::string role = from.value("role", "");
+    if (role == "tool") return add_result(from, to);
+    const auto calls = from.find("tool_calls");
+    if (calls == from.end() || !calls->is_array() || calls->empty()) {
+      // In text, what the tools said may be followed by what the user says: one turn of theirs.
+      if (!facts_.shows_calls && role == "user" && last_is_result_) return append_user(from, to);
+      last_is_result_ = false;
+      OrderedJson message = from;
+      if (calls != from.end()) message.erase("tool_calls");
+      to.push_back(std::move(message));
+      return;
+    }
+    last_is_result_ = false;
+    add_calls(from, *calls, fmt::format("messages[{}].tool_calls", index), to);
+  }
+
+  void add_calls(const OrderedJson& from,
+                 const OrderedJson& calls,
+                 const std::string& path,
+                 OrderedJson& to) {
+    OrderedJson message = from;
+    std::vector<PastCall> past;
+    OrderedJson shown = OrderedJson::array();
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const std::string place = fmt::format("{}[{}].function", path, i);
+      const auto function = calls[i].is_object() ? calls[i].find("function") : calls[i].end();
+      if (!calls[i].is_object() || function == calls[i].end() || !function->is_object() ||
+          !function->contains("name") || !(*function)["name"].is_string()) {
+        refuse_call("{}: expected an object with the name of a tool", place);
+      }
+      const std::string name = (*function)["name"].get<std::string>();
+      OrderedJson arguments = arguments_of(*function, place);
+      past.push_back({.name = name, .arguments = arguments});
+      OrderedJson call = calls[i];
+      call["type"] = "function";
+      if (call.contains("id") && call["id"].is_string()) call["id"] = shown_id(call["id"]);
+      call["function"]["arguments"] =
+          facts_.takes_text_arguments ? OrderedJson(arguments.dump()) : std::move(arguments);
+      shown.push_back(std::move(call));
+    }
+    if (!message.contains("content") || message["content"].is_null()) message["content"] = "";
+    if (facts_.shows_calls) {
+      message["tool_calls"] = std::move(shown);
+    } else {
+      message.erase("tool_calls");
+      std::string text = text_of_content(message["content"]);
+      if (!text.empty()) text += '\n';
+      message["content"] = text + write_calls(syntax(), past);
+    }
+    to.push_back(std::move(message));
+  }
+
+  const CallSyntax& syntax() const {
+    return dialect_ == nullptr ? generic_tool_dialect().syntax : dialect_->syntax;
+  }
+
+  OrderedJson shown_id(const OrderedJson& id) const {
+    if (dialect_ == nullptr || dialect_->ids != CallIds::kNine) return id;
+    return nine_of(id.get<std::string>());
+  }
+
+  void add_result(const OrderedJson& from, OrderedJson& to) {
+    const std::string text =
+        from.contains("content") ? text_of_content(from["content"]) : std::string();
+    if (facts_.shows_calls) {
+      OrderedJson message = from;
+      message["content"] = text;
+      if (message.contains("tool_call_id") && message["tool_call_id"].is_string()) {
+        message["tool_call_id"] = shown_id(message["tool_call_id"]);
+      }
+      to.push_back(std::move(message));
+      return;
+    }
+    const std::string name = from.value("name", "");
+    append_user({{"role", "user"},
+                 {"content", name.empty() ? fmt::format("Result of the call: {}", text)
+                                          : fmt::format("Result of {}: {}", name, text)}},
+                to);
+    last_is_result_ = true;
+  }
+
+  void append_user(const OrderedJson& message, OrderedJson& to) const {
+    if (last_is_result_) {
+      to.back()["content"] = text_of_content(to.back()["content"]) + "\n" +
+                             text_of_content(message.value("content", OrderedJson("")));
+    } else {
+      to.push_back(message);
+    }
+  }
+
+  static void add_to_last(const std::string& text, OrderedJson& messages) {
+    OrderedJson& message = messages.back();
+    if (!message.contains("content") || message["content"].is_null()) message["content"] = "";
+    OrderedJson& content = message["content"];
+    if (content.is_array()) {
+      content.push_back({{"type", "text"}, {"text", "\n" + text}});
+    } else {
+      content = text_of_content(content) + "\n" + text;
+    }
+  }
+
+  // For templates that know nothing of tools.
+  std::string instructions() const {
+    std::string out = "---\n" + prompt_.tools->dump() + "\n";
+    if (prompt_.tool_prompt != nullptr) return out + *prompt_.tool_prompt;
+    const std::string_view form =
+        "a JSON object {\"name\": the function's name, \"arguments\": {the names of its parameters "
+        "and their values}} and nothing else";
+    if (prompt_.must_call) {
+      return out + fmt::format("Call one of these functions. Answer with {}.", form);
+    }
+    return out + fmt::format(
+                     "These functions can be called. When one is needed, answer with {}. When none "
+                     "is needed, answer in words.",
+                     form);
+  }
+
+  const OrderedJson& messages_;
+  const ToolPrompt& prompt_;
+  const TemplateFacts& facts_;
+  const ToolDialect* const dialect_;
+  bool last_is_result_ = false;  // the last message holds results of tools as text
+};
+
+}  // namespace
+
+TemplateFacts template_facts(const ChatTemplate& chat_template) {
+  TemplateFacts out;
+  out.shows_tools = chat_template.mentions("tools", /*has_tools=*/true);
+  const std::string value = "a \"b\"";
+  const OrderedJson object = {{kProbe, value}};
+  const std::string by_object = render_probe(chat_template, object);
+  const std::string by_text = render_probe(chat_template, object.dump());
+  const std::string without = render_probe(chat_template, OrderedJson::object());
+  // The tools' own schema may show the name as well.
+  const size_t elsewhere = count(without, kProbe);
+  const bool object_shown = count(by_object, kProbe) > elsewhere;
+  // Neither in Python's quotes nor escaped for HTML.
+  const bool object_fine = object_shown && by_object.find(quoted("'", "'")) == std::string::npos &&
+                           by_object.find(quoted("&#34;", "&#34;")) == std::string::npos;
+  const bool text_fine = count(by_text, kProbe) > elsewhere &&
+                         by_text.find(quoted("\\\"", "\\\"")) == std::string::npos;
+  out.takes_text_arguments = !object_fine && text_fine;
+  out.shows_calls = object_fine || text_fine;
+  return out;
+}
+
+ShownChat shown_chat(const OrderedJson& messages,
+                     const ToolPrompt& prompt,
+                     const TemplateFacts& facts,
+                     const ToolDialect* dialect) {
+  return Shown(messages, prompt, facts, dialect).make();
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,115 @@
+#include "engine/dialect/write_calls.h"
+
+#include <string_view>
+
+namespace tgi::dialect {
+namespace {
+
+// As Python writes JSON, which is what models were trained on: ", " and ": ".
+void write_json(const OrderedJson& value, bool python_words, std::string& out) {
+  if (value.is_object() || value.is_array()) {
+    out += value.is_object() ? '{' : '[';
+    bool is_first = true;
+    for (const auto& item : value.items()) {
+      if (!is_first) out += ", ";
+      is_first = false;
+      if (value.is_object()) out += OrderedJson(item.key()).dump() + ": ";
+      write_json(item.value(), python_words, out);
+    }
+    out += value.is_object() ? '}' : ']';
+  } else if (python_words && value.is_boolean()) {
+    out += value.get<bool>() ? "True" : "False";
+  } else if (python_words && value.is_null()) {
+    out += "None";
+  } else {
+    out += value.dump();
+  }
+}
+
+std::string json_text(const OrderedJson& value, bool python_words = false) {
+  std::string out;
+  write_json(value, python_words, out);
+  return out;
+}
+
+std::string object_text(const CallPart& part, const PastCall& call, size_t index) {
+  OrderedJson out = OrderedJson::object();
+  if (!part.id_key.empty()) out[std::string(part.id_key)] = std::to_string(index);
+  out[std::string(part.name_key)] = call.name;
+  out[std::string(part.arguments_key)] = call.arguments;
+  return json_text(out);
+}
+
+std::string parameters_text(const CallPart& part, const PastCall& call) {
+  const std::string_view line_end = part.on_lines ? "\n" : "";
+  std::string out = "\n";
+  for (const auto& item : call.arguments.items()) {
+    out += part.open;
+    out += item.key();
+    out += part.middle;
+    out += line_end;
+    out += item.value().is_string() ? item.value().get<std::string>() : json_text(item.value());
+    out += line_end;
+    out += part.close;
+    out += '\n';
+  }
+  return out;
+}
+
+std::string keywords_text(const PastCall& call) {
+  std::string out;
+  for (const auto& item : call.arguments.items()) {
+    if (!out.empty()) out += ", ";
+    out += item.key() + "=" + json_text(item.value(), /*python_words=*/true);
+  }
+  return out;
+}
+
+void write_parts(const CallParts& parts, const PastCall& call, size_t index, std::string& out) {
+  for (const CallPart& part : parts) {
+    switch (part.kind) {
+      case CallPart::Kind::kMark:
+        out += part.text;
+        break;
+      case CallPart::Kind::kGap:
+        out += '\n';
+        break;
+      case CallPart::Kind::kName:
+        out += call.name;
+        break;
+      case CallPart::Kind::kNumber:
+        out += std::to_string(index);
+        break;
+      case CallPart::Kind::kArguments:
+        out += json_text(call.arguments);
+        break;
+      case CallPart::Kind::kObject:
+        out += object_text(part, call, index);
+        break;
+      case CallPart::Kind::kParameters:
+        out += parameters_text(part, call);
+        break;
+      case CallPart::Kind::kKeywords:
+        out += keywords_text(call);
+        break;
+      case CallPart::Kind::kNone:
+        return;
+    }
+  }
+}
+
+}  // namespace
+
+std::string write_calls(const CallSyntax& syntax, const std::vector<PastCall>& calls) {
+  std::string out;
+  if (calls.empty()) return out;
+  write_parts(syntax.begin, calls.front(), 0, out);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (i > 0) write_parts(syntax.separator, calls[i], i, out);
+    write_parts(syntax.call, calls[i], i, out);
+  }
+  write_parts(syntax.end, calls.back(), 0, out);
+  return out;
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,83 @@
+#include "tests/dialect/spoken.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace tgi::dialect {
+namespace {
+
+void add_pieces(AnswerReader& reader, std::string_view text, size_t chunk, Heard& heard) {
+  const auto take = [&] {
+    ipc::TokenEvent event;
+    reader.take(event);
+    heard.reasoning += event.reasoning;
+    for (const ipc::ToolCall& added : event.tool_calls) {
+      if (static_cast<size_t>(added.index) == heard.calls.size()) {
+        heard.calls.push_back(added);
+      } else {
+        heard.calls[static_cast<size_t>(added.index)].arguments += added.arguments;
+      }
+    }
+  };
+  while (!text.empty()) {
+    size_t length = std::min(chunk, text.size());
+    while (length < text.size() && (text[length] & 0xC0) == 0x80) ++length;
+    reader.push(text.substr(0, length), false, heard.text);
+    take();
+    text.remove_prefix(length);
+  }
+  take();
+}
+
+}  // namespace
+
+bool is_usual_special(std::string_view name) {
+  if (name.starts_with("<|") && name.ends_with("|>")) return true;
+  if (name.starts_with("<｜") && name.ends_with("｜>")) return true;
+  if (!name.starts_with('[') || !name.ends_with(']') || name.size() < 4) return false;
+  return std::all_of(name.begin() + 1, name.end() - 1, [](char c) {
+    return std::isupper(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
+  });
+}
+
+const ToolDialect* find_tool_dialect(std::string_view name) {
+  for (const ToolDialect* const each : tool_dialects()) {
+    if (each->name == name) return each;
+  }
+  return nullptr;
+}
+
+const ReasoningDialect* find_reasoning_dialect(std::string_view name) {
+  for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (each->name == name) return each;
+  }
+  return nullptr;
+}
+
+Heard hear(const Dialects& dialects,
+           const std::vector<Tool>& tools,
+           std::string_view answer,
+           size_t chunk,
+           bool starts_in_reasoning,
+           const IsSpecialToken& is_special) {
+  auto reading = std::make_shared<AnswerReading>();
+  reading->dialects = std::make_shared<const ReadDialects>(dialects, is_special);
+  reading->tools = known_tools(tools);
+  reading->starts_in_reasoning = starts_in_reasoning;
+  AnswerReader reader(reading);
+  Heard out;
+  for (const MarkPiece& piece : pieces_of(answer, is_special)) {
+    if (piece.is_special) {
+      reader.push(piece.text, true, out.text);
+      add_pieces(reader, "", chunk, out);
+    } else {
+      add_pieces(reader, piece.text, chunk, out);
+    }
+  }
+  reader.finish(out.text);
+  add_pieces(reader, "", chunk, out);
+  out.broken = reader.broken_calls();
+  return out;
+}
+
+}  // namespace tgi::dialect

@@ -1,0 +1,38 @@
+// Answers as a model would have written them, read by a dialect.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dialect/answer_reader.h"
+#include "engine/dialect/dialect.h"
+#include "engine/dialect/marked_text.h"
+#include "engine/dialect/tools.h"
+
+namespace tgi::dialect {
+
+struct Heard {
+  std::string text;
+  std::string reasoning;
+  std::vector<ipc::ToolCall> calls;
+  std::vector<AnswerReader::BrokenCall> broken;
+};
+
+// As most vocabularies have them: what is written <|...|>, <｜...｜> or [IN_CAPITALS] is a special
+// token, tags are not.
+bool is_usual_special(std::string_view name);
+
+const ToolDialect* find_tool_dialect(std::string_view name);
+const ReasoningDialect* find_reasoning_dialect(std::string_view name);
+
+// `chunk`: bytes of ordinary text that come at once.
+Heard hear(const Dialects& dialects,
+           const std::vector<Tool>& tools,
+           std::string_view answer,
+           size_t chunk,
+           bool starts_in_reasoning = false,
+           const IsSpecialToken& is_special = is_usual_special);
+
+}  // namespace tgi::dialect
