@@ -190,6 +190,7 @@ struct SequenceResult {
   FinishReason finish_reason = FinishReason::kLength;
   std::string stop_sequence;  // the one that matched, else ""
   int64_t num_generated_tokens = 0;
+  int64_t num_reasoning_tokens = 0;  // of them
   double mean_logprob = 0;
   std::vector<TokenInfo> tokens;                   // with details
   std::vector<std::vector<TokenInfo>> top_tokens;  // with top_n_tokens; one list per token

@@ -153,6 +153,7 @@ std::span<const Field<SequenceResult>> fields<SequenceResult>() {
       field<&S::finish_reason>("finish_reason", kRequired),
       field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),
       field<&S::num_generated_tokens>("num_generated_tokens"),
+      field<&S::num_reasoning_tokens>("num_reasoning_tokens"),
       field<&S::mean_logprob>("mean_logprob"),
       field<&S::tokens>("tokens", kLeaveOutEmpty),
       field<&S::top_tokens>("top_tokens", kLeaveOutEmpty),

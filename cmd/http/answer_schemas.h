@@ -47,15 +47,18 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "error_type": {"type": "string"}}},
 "Usage": {"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"], "properties": {
   "prompt_tokens": {"type": "integer"}, "completion_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"},
-  "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {"type": "integer"}}}}},
+  "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {"type": "integer"}}},
+  "completion_tokens_details": {"type": "object", "properties": {"reasoning_tokens": {"type": "integer"}}}}},
 "ChatCompletion": {"type": "object",
   "required": ["id", "object", "created", "model", "system_fingerprint", "choices", "usage"], "properties": {
   "id": {"type": "string"}, "object": {"type": "string", "enum": ["chat.completion"]}, "created": {"type": "integer"},
   "model": {"type": "string"}, "system_fingerprint": {"type": "string"},
   "choices": {"type": "array", "items": {"type": "object", "required": ["index", "message", "finish_reason"], "properties": {
-    "index": {"type": "integer"}, "finish_reason": {"type": "string", "enum": ["stop", "length"]},
+    "index": {"type": "integer"}, "finish_reason": {"type": "string", "enum": ["stop", "length", "tool_calls"]},
     "message": {"type": "object", "required": ["role", "content"], "properties": {
-      "role": {"type": "string"}, "content": {"type": "string"}}},
+      "role": {"type": "string"}, "content": {"type": "string", "nullable": true},
+      "reasoning_content": {"type": "string"},
+      "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}}}},
     "logprobs": {"type": "object", "nullable": true}}}},
   "usage": {"$ref": "#/components/schemas/Usage"}}},
 "ChatCompletionChunk": {"type": "object",
@@ -64,10 +67,19 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "model": {"type": "string"}, "system_fingerprint": {"type": "string"},
   "choices": {"type": "array", "items": {"type": "object", "required": ["index", "delta"], "properties": {
     "index": {"type": "integer"}, "finish_reason": {"type": "string", "nullable": true},
-    "delta": {"type": "object", "required": ["role", "content"], "properties": {
-      "role": {"type": "string"}, "content": {"type": "string"}}},
+    "delta": {"type": "object", "required": ["role"], "properties": {
+      "role": {"type": "string"}, "content": {"type": "string"}, "reasoning_content": {"type": "string"},
+      "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/DeltaToolCall"}}}},
     "logprobs": {"type": "object", "nullable": true}}}},
   "usage": {"allOf": [{"$ref": "#/components/schemas/Usage"}], "nullable": true}}},
+"ToolCall": {"type": "object", "required": ["id", "type", "function"], "properties": {
+  "id": {"type": "string"}, "type": {"type": "string", "enum": ["function"]},
+  "function": {"type": "object", "required": ["name", "arguments"], "properties": {
+    "name": {"type": "string"}, "arguments": {"type": "string", "description": "a JSON object"}}}}},
+"DeltaToolCall": {"type": "object", "required": ["index", "function"], "properties": {
+  "index": {"type": "integer"}, "id": {"type": "string"}, "type": {"type": "string", "enum": ["function"]},
+  "function": {"type": "object", "required": ["arguments"], "properties": {
+    "name": {"type": "string"}, "arguments": {"type": "string"}}}}},
 "CompletionFinal": {"type": "object",
   "required": ["id", "object", "created", "model", "system_fingerprint", "choices", "usage"], "properties": {
   "id": {"type": "string"}, "object": {"type": "string", "enum": ["text_completion"]}, "created": {"type": "integer"},

@@ -36,13 +36,11 @@ constexpr std::array kOpenAi = {
 
 // OpenAI's, of chats.
 constexpr std::array kOpenAiChat = {
-    ExtraField{"parallel_tool_calls", kAnything, "concerns tools only"},
     ExtraField{"prediction", kAnything, "a hint for speed; the answer is the same"},
     ExtraField{"modalities", R"([["text"]])", "answers are text"},
-    ExtraField{"functions", "[[]]", kNotYet},
-    ExtraField{"function_call", R"(["none", "auto"])", kNotYet},
+    ExtraField{"functions", "[[]]", "the old name: use `tools`"},
+    ExtraField{"function_call", R"(["none", "auto"])", "the old name: use `tool_choice`"},
     ExtraField{"verbosity", R"(["medium"])", kNotYet},
-    ExtraField{"reasoning_effort", "[]", kNotYet},
     ExtraField{"audio", "[]", "answers are text"},
     ExtraField{"web_search_options", "[]", "nothing is searched"},
 };
@@ -88,7 +86,6 @@ constexpr std::array kVllmChat = {
     ExtraField{"chat_template", "[]", "--tokenizer-config-path of `tgi serve` names another one"},
     ExtraField{"mm_processor_kwargs", "[{}]", "answers are made of text alone"},
     ExtraField{"media_io_kwargs", "[{}]", "answers are made of text alone"},
-    ExtraField{"include_reasoning", "[true]", kNotYet},
 };
 
 // vLLM's, of completions.

@@ -54,14 +54,22 @@ void UsageCounts::add(const ipc::DoneEvent& done, size_t n) {
   num_cached_tokens += done.num_cached_tokens;
   const auto copies = static_cast<int64_t>(choices_of_sequence(done.others.size() + 1, n));
   num_generated_tokens += copies * done.best.num_generated_tokens;
-  for (const auto& other : done.others) num_generated_tokens += other.num_generated_tokens;
+  num_reasoning_tokens += copies * done.best.num_reasoning_tokens;
+  for (const auto& other : done.others) {
+    num_generated_tokens += other.num_generated_tokens;
+    num_reasoning_tokens += other.num_reasoning_tokens;
+  }
 }
 
 OrderedJson UsageCounts::to_json() const {
-  return {{"prompt_tokens", num_prompt_tokens},
-          {"completion_tokens", num_generated_tokens},
-          {"total_tokens", num_prompt_tokens + num_generated_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", num_cached_tokens}}}};
+  OrderedJson out = {{"prompt_tokens", num_prompt_tokens},
+                     {"completion_tokens", num_generated_tokens},
+                     {"total_tokens", num_prompt_tokens + num_generated_tokens},
+                     {"prompt_tokens_details", {{"cached_tokens", num_cached_tokens}}}};
+  if (num_reasoning_tokens > 0) {
+    out["completion_tokens_details"] = {{"reasoning_tokens", num_reasoning_tokens}};
+  }
+  return out;
 }
 
 std::vector<const ipc::SequenceResult*> in_order(const ipc::DoneEvent& done) {

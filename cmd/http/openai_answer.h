@@ -31,6 +31,7 @@ struct UsageCounts {
   int64_t num_prompt_tokens = 0;
   int64_t num_cached_tokens = 0;
   int64_t num_generated_tokens = 0;
+  int64_t num_reasoning_tokens = 0;  // of the generated
 
   // `n` choices were asked for.
   void add(const ipc::DoneEvent& done, size_t n);

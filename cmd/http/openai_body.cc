@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <span>
+#include <utility>
 
 namespace tgi::http {
 namespace {
@@ -90,13 +91,6 @@ constexpr auto with_shared(const std::array<BodyField<B>, kNumOwn>& own) {
   std::copy(kShared.begin(), kShared.end(), out.begin());
   std::copy(own.begin(), own.end(), out.begin() + kShared.size());
   return out;
-}
-
-[[noreturn]] void refuse_feature(std::string_view feature) {
-  throw ApiError(
-      422, "validation",
-      fmt::format("Input validation error: {} is not supported by this server yet", feature),
-      "unsupported_feature");
 }
 
 std::vector<std::string> read_stop(const std::optional<OrderedJson>& json) {
@@ -195,7 +189,7 @@ void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
 template <>
 std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
   using C = ChatBody;
-  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 9>{{
+  static constexpr auto kFields = with_shared<C>(std::array<BodyField<C>, 14>{{
       inherited_field<C, &OpenAiParameters::max_tokens>(
           "max_tokens", {.description = "of the answer; default: all that fits",
                          .range = positive("`max_new_tokens` must be strictly positive")}),
@@ -206,9 +200,25 @@ std::span<const BodyField<ChatBody>> body_fields<ChatBody>() {
            .range = positive("`max_new_tokens` must be strictly positive")}),
       body_field<&C::logprobs>("logprobs", {"list the tokens with their log-probabilities"}),
       body_field<&C::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
-      body_field<&C::tools>("tools", {"shown by /chat_tokenize; elsewhere not available yet"}),
-      body_field<&C::tool_choice>("tool_choice", {"not available yet; \"none\" is understood"}),
-      body_field<&C::tool_prompt>("tool_prompt", {"not available yet"}),
+      inherited_field<C, &ToolFields::tools>(
+          "tools", {"[{\"type\": \"function\", \"function\": {name, description, parameters, "
+                    "strict}}]: what the answer may call"}),
+      inherited_field<C, &ToolFields::tool_choice>(
+          "tool_choice",
+          {"auto, none, required, a name, {\"type\": \"function\", ...} or {\"type\": "
+           "\"allowed_tools\", ...}"}),
+      inherited_field<C, &ToolFields::parallel_tool_calls>("parallel_tool_calls",
+                                                           {"several calls in one answer"}),
+      inherited_field<C, &ToolFields::tool_prompt>(
+          "tool_prompt", {"as TGI: what to tell the model about calling, after the conversation"}),
+      inherited_field<C, &ReasoningFields::reasoning_effort>(
+          "reasoning_effort", {"none, minimal, low, medium, high, xhigh or max: for the template"}),
+      inherited_field<C, &ReasoningFields::reasoning>(
+          "reasoning", {"as OpenRouter: {effort, max_tokens, exclude, enabled}"}),
+      inherited_field<C, &ReasoningFields::thinking_token_budget>(
+          "thinking_token_budget", {"as vLLM: tokens after which the reasoning is ended"}),
+      inherited_field<C, &ReasoningFields::include_reasoning>(
+          "include_reasoning", {"as vLLM: false leaves the reasoning out of the answer"}),
       body_field<&C::chat_template_kwargs>(
           "chat_template_kwargs",
           {"{name: value}: variables of the chat template, such as enable_thinking"}),
@@ -303,21 +313,15 @@ bool ends_with_assistant(const OrderedJson& messages) {
 }
 
 ipc::TokenizeParams to_tokenize(const ChatBody& body) {
-  if (body.tool_prompt) refuse_feature("`tool_prompt`");
   ipc::TokenizeParams out;
   out.messages = checked_messages(body.messages);
   out.continue_final_message = ends_with_assistant(*out.messages);
   out.add_special = false;
-  const bool shows_tools =
-      body.tools && !body.tools->empty() && body.tool_choice != OrderedJson("none");
-  if (shows_tools) {
-    const auto is_object = [](const OrderedJson& tool) { return tool.is_object(); };
-    if (!body.tools->is_array() ||
-        !std::all_of(body.tools->begin(), body.tools->end(), is_object)) {
-      fail_body_type("tools", "an array of objects", *body.tools);
-    }
-    out.tools = body.tools;
-  }
+  ToolsAsked asked = tools_of(body, /*supports_grammars=*/true);
+  out.tools = std::move(asked.tools);
+  out.tool_choice = std::move(asked.choice);
+  out.tool_prompt = std::move(asked.tool_prompt);
+  out.reasoning_effort = reasoning_of(body).effort;
   read_template_kwargs(body, out.chat_template_kwargs);
   return out;
 }
@@ -325,13 +329,6 @@ ipc::TokenizeParams to_tokenize(const ChatBody& body) {
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) {
   check_shared(body, options);
   check_ranges(body);
-  if (body.tools && !body.tools->empty() && body.tool_choice != OrderedJson("none")) {
-    refuse_feature("`tools`");
-  }
-  if (body.tool_choice && *body.tool_choice != OrderedJson("none") &&
-      *body.tool_choice != OrderedJson("auto")) {
-    refuse_feature("`tool_choice`");
-  }
   const int64_t top_n = body.top_logprobs.value_or(0);
   require(top_n <= options.max_top_logprobs, "`top_logprobs` must be >= 0 and <= {}. Given: {}",
           options.max_top_logprobs, top_n);
@@ -344,7 +341,16 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   read_template_kwargs(body, out.chat_template_kwargs);
   out.continue_final_message = ends_with_assistant(*out.messages);
   out.stream = body.stream;
+  ToolsAsked asked = tools_of(body, options.supports_grammars);
+  out.tools = std::move(asked.tools);
+  out.tool_choice = std::move(asked.choice);
+  out.parallel_tool_calls = asked.parallel;
+  out.tool_prompt = std::move(asked.tool_prompt);
+  const ReasoningAsked reasoning = reasoning_of(body);
+  out.reasoning_effort = reasoning.effort;
+  out.parse_answer = true;
   fill_sampling(body, options, out.params);
+  out.params.max_reasoning_tokens = reasoning.max_tokens;
   if (body.max_completion_tokens) out.params.max_new_tokens = *body.max_completion_tokens;
   out.params.details = body.logprobs && !body.stream;
   out.params.top_n_tokens = top_n;

@@ -11,6 +11,7 @@
 #include "cmd/http/body_table.h"
 #include "cmd/http/guide_body.h"
 #include "cmd/http/service.h"
+#include "cmd/http/tools_body.h"
 #include "ipc/protocol.h"
 
 namespace tgi::http {
@@ -41,14 +42,11 @@ struct OpenAiParameters : GuideFields {
   bool ignore_eos = false;
 };
 
-struct ChatBody : OpenAiParameters {
+struct ChatBody : OpenAiParameters, ToolFields, ReasoningFields {
   OrderedJson messages;
   std::optional<uint32_t> max_completion_tokens;
   bool logprobs = false;
   std::optional<uint32_t> top_logprobs;
-  std::optional<OrderedJson> tools;
-  std::optional<OrderedJson> tool_choice;
-  std::optional<std::string> tool_prompt;
   std::optional<OrderedJson> chat_template_kwargs;
 };
 
@@ -109,8 +107,7 @@ std::vector<ipc::GenerateRequest> to_daemon(const CompletionBody& body, const Ap
 // text. Throws for what can't be shown to a model.
 OrderedJson checked_messages(const OrderedJson& messages);
 
-// The same conversation and variables for the template, to be tokenised only. Tools are shown,
-// since no answer has to be read.
+// The same conversation, tools and variables for the template, to be tokenised only.
 ipc::TokenizeParams to_tokenize(const ChatBody& body);
 
 // A conversation that ends with the assistant's turn: the answer goes on with it, as in TGI.

@@ -46,6 +46,9 @@ class AnswerReader final : public TextFilter {
   // What has become certain since it was asked last: reasoning and parts of calls.
   void take(ipc::TokenEvent& event);
 
+  // What comes next is reasoning, as far as is known.
+  bool is_reasoning() const { return state_ == State::kReasoning; }
+
   // After finish(): calls that were told and turned out to be none, by index, with what was
   // written. In a stream they can't be taken back.
   struct BrokenCall {

@@ -21,12 +21,11 @@ using guide::JsonSchemaOptions;
 using guide::Regex;
 using guide::Rule;
 
-constexpr int32_t kMaxSpace = 8;
 constexpr std::string_view kRootId = "tool:/parameters";
 
 JsonSchemaOptions json_options(bool python) {
   JsonSchemaOptions out{.closes_objects = true};
-  out.whitespace = JsonSchemaOptions::Whitespace::kFlexible;
+  out.whitespace = JsonSchemaOptions::Whitespace::kSpaced;
   out.python_words = python;
   return out;
 }
@@ -208,10 +207,8 @@ Expr parameter_value(Grammar& grammar,
 }  // namespace
 
 Expr optional_space(Grammar& grammar) {
-  std::bitset<256> space;
-  for (const char c : {' ', '\n', '\r', '\t'}) space.set(static_cast<unsigned char>(c));
-  guide::RegexPool& pool = grammar.regex();
-  return grammar.terminal(pool.repeat(pool.bytes(space), 0, kMaxSpace));
+  return grammar.terminal(
+      parse_regex(grammar.regex(), " |\\n{0,2} {0,12}", guide::RegexUse::kWhole));
 }
 
 Expr written_mark(Grammar& grammar, std::string_view mark, const IsSpecialToken& is_special) {

@@ -8,7 +8,7 @@
 
 namespace tgi::dialect {
 
-// White space that a model may write or leave out.
+// White space that a model may write or leave out: blanks, or line ends and an indentation.
 guide::Expr optional_space(guide::Grammar& grammar);
 
 // A mark, its special tokens by name.

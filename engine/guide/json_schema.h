@@ -22,6 +22,7 @@ namespace tgi::guide {
 struct JsonSchemaOptions {
   enum class Whitespace {
     kCompact,   // none
+    kSpaced,    // a blank between tokens, or none: as most models were trained
     kFlexible,  // between tokens, at most kMaxWhitespace characters at a time
   };
   Whitespace whitespace = Whitespace::kCompact;

@@ -106,6 +106,7 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   for (const TokenScore& top : sampled.top_tokens)
     event.top_tokens.push_back(describe(*tokenizer, top));
   ++result.num_generated_tokens;
+  if (reader != nullptr && reader->is_reasoning()) ++result.num_reasoning_tokens;
   logprob_sum += sampled.token.logprob;
 
   // Under guidance an end token is drawn where the answer is complete and nowhere else.

@@ -30,9 +30,15 @@ GuideParams schema(const std::string& text) {
   return out;
 }
 
+GuidedForm form_of(const GuideParams& text) {
+  GuidedForm out;
+  out.text = text;
+  return out;
+}
+
 std::string compile_error(GuideCompiler& compiler, const GuideParams& asked) {
   try {
-    (void)compiler.compile({.text = asked});
+    (void)compiler.compile(form_of(asked));
   } catch (const Error& error) {
     CHECK((error.code() == Code::kInvalidArgument || error.code() == Code::kUnsupported));
     return error.what();
@@ -81,7 +87,7 @@ TEST_CASE("a form is compiled once, however many ask for it at the same time") {
       threads.emplace_back([&, i] {
         for (int k = 0; k < 30; ++k) {
           const auto guidance =
-              compiler.compile({.text = pattern(fmt::format("[a-f]{{{},20}}", k % 10 + 1))});
+              compiler.compile(form_of(pattern(fmt::format("[a-f]{{{},20}}", k % 10 + 1))));
           const auto guide = guidance->start();
           std::vector<uint32_t> mask(16);
           for (int token = 0; token < 12; ++token) {
@@ -103,13 +109,13 @@ TEST_CASE("a form is compiled once, however many ask for it at the same time") {
 TEST_CASE("of many forms those that were used last are kept") {
   GuideCompiler compiler(kTokenizer, 512, {0});
   const auto number = [](size_t i) { return pattern(fmt::format("{}[ab]", i)); };
-  for (size_t i = 0; i < GuideCompiler::kMaxKept; ++i) (void)compiler.compile({.text = number(i)});
-  (void)compiler.compile({.text = number(0)});  // used again: number 1 is the oldest now
+  for (size_t i = 0; i < GuideCompiler::kMaxKept; ++i) (void)compiler.compile(form_of(number(i)));
+  (void)compiler.compile(form_of(number(0)));  // used again: number 1 is the oldest now
   CHECK(compiler.counts().num_found == 1);
-  (void)compiler.compile({.text = number(GuideCompiler::kMaxKept)});
-  (void)compiler.compile({.text = number(0)});
+  (void)compiler.compile(form_of(number(GuideCompiler::kMaxKept)));
+  (void)compiler.compile(form_of(number(0)));
   CHECK(compiler.counts().num_found == 2);
-  (void)compiler.compile({.text = number(1)});
+  (void)compiler.compile(form_of(number(1)));
   CHECK(compiler.counts().num_found == 2);
 }
 

@@ -8,10 +8,12 @@ namespace tgi::guide {
 AnyJson::AnyJson(Grammar& grammar, const JsonSchemaOptions& options)
     : grammar_(grammar), is_python_(options.python_words) {
   space_ = grammar.empty_text();
-  if (options.whitespace == JsonSchemaOptions::Whitespace::kFlexible) {
+  RegexPool& pool = grammar.regex();
+  if (options.whitespace == JsonSchemaOptions::Whitespace::kSpaced) {
+    space_ = grammar.terminal(pool.repeat(pool.literal(" "), 0, 1));
+  } else if (options.whitespace == JsonSchemaOptions::Whitespace::kFlexible) {
     ByteSet set;
     for (const char c : {' ', '\t', '\n', '\r'}) set.set(static_cast<unsigned char>(c));
-    RegexPool& pool = grammar.regex();
     space_ = grammar.terminal(pool.repeat(pool.bytes(set), 0, JsonSchemaOptions::kMaxWhitespace));
   }
   comma_ = grammar.sequence({space_, grammar.text(","), space_});
