@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/utf8.h"
+#include "cmd/answer_writer.h"
+#include "cmd/chat_tools.h"
 #include "cmd/generate.h"
 #include "ipc/line_socket.h"
 
@@ -27,12 +29,20 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "From a pipe or a file each line is one turn, and the answers are written one after "
       "the other, each followed by a newline. The exit status is that of the first turn "
       "that went wrong.\n\n"
+      "With --tools the model may call what the file lists. A call is shown as a line of JSON, "
+      "{\"id\": ..., \"name\": ..., \"arguments\": {...}}, and the next line that is read is its "
+      "result; nothing is run by itself. The reasoning of models that reason is shown dimmed on "
+      "a terminal, and not at all elsewhere.\n\n"
       "Lines that begin with / are commands: /help, /clear, /system [TEXT], /save FILE, "
       "/load FILE, /set [NAME VALUE], /regenerate, /quit. A message that begins with / is "
       "written with //.");
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")
       ->type_name("FILE");
+  app.add_option("--tools", flags.tools,
+                 "the tools that the model may call: a JSON list in OpenAI's shape, or of functions")
+      ->type_name("FILE");
+  add_reasoning_effort(app, flags.reasoning_effort);
   app.add_flag("--stats", flags.stats, "after each answer say on stderr how fast it came");
   add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/true);
@@ -43,7 +53,9 @@ Chat::Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool int
       stats(flags.stats),
       session_(session),
       lines_(lines),
-      interactive_(interactive) {
+      interactive_(interactive),
+      tools_(flags.tools ? std::optional(read_tools(*flags.tools)) : std::nullopt),
+      reasoning_effort_(flags.reasoning_effort) {
   if (flags.load) conversation.load(*flags.load);
   if (flags.system) conversation.set_system(*flags.system);
 }
@@ -115,47 +127,101 @@ void Chat::take_turn(const std::string& input) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("the message is not valid UTF-8 at its byte {}", valid));
   }
+  const size_t before = conversation.size();
   conversation.add("user", text);
   try {
     answer();
   } catch (const Error&) {
-    if (conversation.ends_with("user")) conversation.drop_last();  // as if it had not been said
+    conversation.cut(before);  // as if it had not been said
     throw;
   }
 }
 
-void Chat::answer() {
-  session_.prepare();  // the daemon may have been stopped since the last turn
-  ipc::GenerateRequest request;
-  request.messages = conversation.messages();
-  request.stream = true;
-  request.params = to_params(sampling);
+ipc::GenerateRequest Chat::request() const {
+  ipc::GenerateRequest out;
+  out.messages = conversation.messages();
+  out.tools = tools_;
+  out.reasoning_effort = reasoning_effort_;
+  out.parse_answer = true;
+  out.stream = true;
+  out.params = to_params(sampling);
+  return out;
+}
+
+std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
   Output& out = session_.out();
-  std::string text;
-  bool was_stopped = false;
+  AnswerWriter writer(out);
   try {
-    const ipc::DoneEvent result =
-        session_.client().generate(request, [&](const ipc::TokenEvent& event) {
+    ipc::DoneEvent result =
+        session_.client().generate(request(), [&](const ipc::TokenEvent& event) {
           text += event.text;
-          out.write(event.text);
+          writer.write(event);
         });
-    interactive_ ? out.end_line() : out.write("\n");
+    writer.end();
+    const bool has_line = !text.empty() || result.best.tool_calls.empty();
+    if (has_line) interactive_ ? out.end_line() : out.write("\n");
+    for (const ipc::ToolCall& call : result.best.tool_calls) out.write(call_line(call) + "\n");
     if (stats) Session::say(describe_usage(result));
+    return result;
   } catch (const ipc::Stopped& stopped) {
     if (!interactive_ || stopped.why() != ipc::Stopped::Why::kCancelFd) throw;
     session_.interrupt().take();
-    was_stopped = true;
+    writer.end();
     out.end_line();
     Session::say("(stopped; what was said so far is kept)");
+    return std::nullopt;
   } catch (const Error&) {
+    writer.end();
     out.end_line();
     throw;
   }
-  // An answer that was stopped before its first character leaves no trace, nor does the question.
-  if (!was_stopped || !text.empty()) {
-    conversation.add("assistant", text);
-  } else if (conversation.ends_with("user")) {
-    conversation.drop_last();
+}
+
+bool Chat::read_results(const std::vector<ipc::ToolCall>& calls) {
+  for (const ipc::ToolCall& call : calls) {
+    const ReadLine line = lines_.read(fmt::format("{} returns: ", call.name));
+    if (line.kind == ReadLine::Kind::kInterrupted) {
+      if (!interactive_) throw ipc::Stopped(ipc::Stopped::Why::kCancelFd);
+      session_.interrupt().take();
+      Session::say("(the question is taken back: a call has no result)");
+      return false;
+    }
+    if (line.kind == ReadLine::Kind::kEnd) {
+      done = true;
+      return false;
+    }
+    if (!is_valid_utf8(line.text)) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("the result of {} is not valid UTF-8", call.name));
+    }
+    conversation.add(message_of_result(call, line.text));
+  }
+  return true;
+}
+
+void Chat::answer() {
+  session_.prepare();  // the daemon may have been stopped since the last turn
+  const size_t before = conversation.size();
+  for (;;) {
+    std::string text;
+    const std::optional<ipc::DoneEvent> result = ask(text);
+    const bool has_calls = result && !result->best.tool_calls.empty();
+    if (!has_calls) {
+      // An answer that was stopped before its first character leaves no trace, nor does the
+      // question.
+      if (result || !text.empty()) {
+        conversation.add("assistant", text);
+      } else if (conversation.ends_with("user")) {
+        conversation.drop_last();
+      }
+      return;
+    }
+    conversation.add(message_with_calls(result->best.text, result->best.tool_calls));
+    if (!read_results(result->best.tool_calls)) {
+      conversation.cut(before);
+      if (conversation.ends_with("user")) conversation.drop_last();
+      return;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmd/conversation.h"
 #include "cmd/line_editor.h"
@@ -17,6 +18,8 @@ namespace tgi {
 struct ChatFlags {
   std::optional<std::string> system;
   std::optional<std::string> load;
+  std::optional<std::string> tools;  // a file
+  std::optional<std::string> reasoning_effort;
   bool stats = false;
   ModelFlags model;
   SamplingFlags sampling;
@@ -34,7 +37,8 @@ class Chat {
   // wrong; always 0 on a terminal, where the user saw it.
   int run();
 
-  // Asks for an answer to the conversation as it stands and adds it.
+  // Asks for an answer to the conversation as it stands and adds it. Where the model calls tools,
+  // their results are read and it is asked again.
   void answer();
 
   // What the commands work on.
@@ -49,10 +53,17 @@ class Chat {
   // The next input, made of one or more lines; nothing at the end. An interrupted one is empty.
   std::optional<std::string> read_turn();
   void take_turn(const std::string& input);
+  ipc::GenerateRequest request() const;
+  // Nothing where the answer was stopped.
+  std::optional<ipc::DoneEvent> ask(std::string& text);
+  // False: no result came for some call.
+  bool read_results(const std::vector<ipc::ToolCall>& calls);
 
   Session& session_;
   LineSource& lines_;
   const bool interactive_;
+  const std::optional<ipc::OrderedJson> tools_;
+  const std::optional<std::string> reasoning_effort_;
 };
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.

@@ -32,6 +32,10 @@ void Conversation::drop_last() {
   messages_.erase(messages_.size() - 1);
 }
 
+void Conversation::cut(size_t size) {
+  while (messages_.size() > size) drop_last();
+}
+
 void Conversation::clear() {
   const std::string kept = system().value_or("");
   messages_ = OrderedJson::array();

@@ -18,6 +18,9 @@ class Conversation {
   std::optional<std::string> system() const;
 
   void add(const std::string& role, const std::string& content);
+  void add(const ipc::OrderedJson& message) { messages_.push_back(message); }
+  size_t size() const { return messages_.size(); }
+  void cut(size_t size);  // drops all messages behind the first so many
   bool ends_with(const std::string& role) const;
   void drop_last();  // REQUIRES: there is one
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "cmd/answer_writer.h"
 #include "cmd/output.h"
 #include "ipc/line_socket.h"
 
@@ -26,6 +27,12 @@ void check_flags(const GenerateFlags& flags) {
         "as an argument or with --file");
   }
   if (flags.system && !flags.chat) throw UsageError("--system only goes with --chat");
+  if (flags.reasoning_effort && !flags.chat) {
+    throw UsageError("--reasoning-effort only goes with --chat");
+  }
+  if (flags.sampling.params.contains("max_reasoning_tokens") && !flags.chat) {
+    throw UsageError("--max-reasoning-tokens only goes with --chat");
+  }
   if (flags.lines && flags.details && !flags.json) {
     throw UsageError("--lines with --details needs --json: there is no table for several answers");
   }
@@ -89,21 +96,25 @@ ipc::DoneEvent generate_text(const GenerateFlags& flags,
   Output& out = session.out();
   request.stream = flags.stream || request.params.best_of == 1;
   std::string text;
+  AnswerWriter writer(out);
   try {
     ipc::DoneEvent done = session.client().generate(request, [&](const ipc::TokenEvent& event) {
-      flags.stream ? out.write(event.text) : static_cast<void>(text += event.text);
+      flags.stream ? writer.write(event) : static_cast<void>(text += event.text);
     });
+    writer.end();
     if (!flags.stream) out.write(done.best.text);
     out.is_terminal() ? out.end_line() : out.write("\n");
     return done;
   } catch (const ipc::Stopped& stopped) {
     if (stopped.why() == ipc::Stopped::Why::kCancelFd) {
       session.interrupt().take();  // else it would stop this writing too
+      writer.end();
       out.write(text);
       out.end_line();
     }
     throw;
   } catch (const Error&) {
+    writer.end();
     out.end_line();  // what was streamed stays; nothing that looks like a whole answer is added
     throw;
   }
@@ -162,6 +173,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_flag("--chat", flags.chat,
                "the prompt is a user's message; the model's chat template is put around it");
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
+  add_reasoning_effort(app, flags.reasoning_effort);
   add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
   add_guide_flags(app, flags.guide);
@@ -192,6 +204,8 @@ ipc::GenerateRequest make_request(const GenerateFlags& flags,
   if (flags.system) messages.push_back({{"role", "system"}, {"content", *flags.system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
   request.messages = std::move(messages);
+  request.parse_answer = true;
+  request.reasoning_effort = flags.reasoning_effort;
   return request;
 }
 

@@ -19,6 +19,8 @@ using ipc::OrderedJson;
 constexpr std::array kSamplingFlags = {
     SamplingFlag{"max-new-tokens", "max_new_tokens", Kind::kInteger,
                  "generate at most this many tokens; default: all that fit the model's context"},
+    SamplingFlag{"max-reasoning-tokens", "max_reasoning_tokens", Kind::kInteger,
+                 "of a model that reasons: end its reasoning after this many tokens"},
     SamplingFlag{"temperature", "temperature", Kind::kNumber,
                  "more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling "
                  "on",
@@ -141,6 +143,13 @@ std::string_view value_name(Kind kind) {
 
 std::span<const SamplingFlag> sampling_flags() {
   return kSamplingFlags;
+}
+
+void add_reasoning_effort(CLI::App& app, std::optional<std::string>& effort) {
+  app.add_option("--reasoning-effort", effort,
+                 "how much a model that reasons is to reason, in words that its template knows: "
+                 "none, low, medium, high")
+      ->type_name("WORD");
 }
 
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ struct SamplingFlags {
 };
 
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat);
+
+// How much a model that reasons is to reason, in words that its template knows.
+void add_reasoning_effort(CLI::App& app, std::optional<std::string>& effort);
 
 // Whether a seed was given and nothing that turns sampling on: it is never drawn from.
 bool has_idle_seed(const SamplingFlags& flags);

@@ -46,11 +46,15 @@ bool is_enforceable(const Tool& tool, const OrderedJson& schema, const JsonSchem
   }
 }
 
-// Arguments are an object, whether the schema says so or not.
+// Arguments are an object, whether the schema says so or not; where its list of properties is
+// empty, there are none.
 OrderedJson object_schema(const OrderedJson& schema) {
-  if (schema.contains("type") || schema.contains("$ref")) return schema;
-  OrderedJson out = {{"type", "object"}};
-  out.update(schema);
+  OrderedJson out = schema;
+  if (!schema.contains("type") && !schema.contains("$ref")) out["type"] = "object";
+  const auto properties = schema.find("properties");
+  const bool is_empty = properties != schema.end() && properties->is_object() &&
+                        properties->empty() && !schema.contains("patternProperties");
+  if (is_empty && !schema.contains("additionalProperties")) out["additionalProperties"] = false;
   return out;
 }
 

@@ -146,3 +146,15 @@ def model_variant(folder, context, eos_token_id):
             config["max_position_embeddings"] = context
         path.write_text(json.dumps(config))
     return folder
+
+
+def with_template(folder, template):
+    """The demo model with another chat template, or with none."""
+    model_variant(folder, 1024, [1, 2])
+    path = pathlib.Path(folder) / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config.pop("chat_template")
+    if template is not None:
+        config["chat_template"] = template
+    path.write_text(json.dumps(config))
+    return folder

@@ -242,7 +242,7 @@ def test_models(client, gateway):
     ({"n": 100000}, openai.UnprocessableEntityError),
     ({"messages": "hi"}, openai.UnprocessableEntityError),
     ({"messages": [{"role": "user", "content": "x" * 2_100_000}]}, openai.APIStatusError),
-    ({"tools": [{"type": "function", "function": {"name": "a"}}]}, openai.UnprocessableEntityError),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, openai.UnprocessableEntityError),
     ({"response_format": {"type": "json_objekt"}}, openai.UnprocessableEntityError),
 ], ids=lambda v: str(v)[:60])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

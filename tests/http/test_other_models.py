@@ -1,28 +1,15 @@
 """What depends on the model's folder: chat templates that fail or are missing, limits by flags, unloading and loading."""
 
 import json
-import pathlib
 import subprocess
 
 import pytest
 
 from client import Api, chat_body
-from gateway import TGI, Gateway, model_variant, wait_until
+from gateway import TGI, Gateway, wait_until, with_template
 
 RAISES = ("{% if messages[0]['role'] != 'user' %}{{ raise_exception('begin with the user') }}{% endif %}"
           "{{ bos_token }}{{ messages[0]['content'] }}")
-
-
-def with_template(folder, template):
-    """The demo model with another chat template, or with none."""
-    model_variant(folder, 1024, [1, 2])
-    path = pathlib.Path(folder) / "tokenizer_config.json"
-    config = json.loads(path.read_text())
-    config.pop("chat_template")
-    if template is not None:
-        config["chat_template"] = template
-    path.write_text(json.dumps(config))
-    return folder
 
 
 def template_error(response, openai=True):
@@ -44,17 +31,18 @@ def test_a_template_that_refuses(pair, tmp_path, stream):
     assert 'tgi_request_failure{err="template"} 1' in api.get("/metrics").text
 
 
-SHOWS = ("{% for m in messages %}{% if m.content is none %}<calls {{ m.tool_calls | length }}>{% elif m.content is string %}"
-         "<{{ m.content }}>{% else %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endif %}{% endfor %}"
+SHOWS = ("{% for m in messages %}{% if m.tool_calls %}<calls {% for c in m.tool_calls %}{{ c.function.name }}{{ c.function.arguments "
+         "| tojson }}{% endfor %}>{% elif m.content is string %}<{{ m.content }}>{% else %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endif %}{% endfor %}"
          "{% if tools %}{{ tools[0].function.name }}{% endif %}{{ '!' if enable_thinking is defined and not enable_thinking }}")
 
 
 def test_what_a_template_is_given(pair, tmp_path):
     api = pair(model=with_template(tmp_path, SHOWS)).api
     body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-                         {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]},
+                         {"role": "assistant", "content": None, "tool_calls": [
+                             {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]},
                          {"role": "user", "content": "c"}]}
-    text = "[a][b]<calls 1><c>"
+    text = '[a][b]<calls f{"a": 1}><c>'
     assert api.ok("/chat_tokenize", body)["templated_text"] == text
     tools = [{"type": "function", "function": {"name": "look"}}]
     kwargs = {"enable_thinking": False}

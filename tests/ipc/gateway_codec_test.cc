@@ -71,6 +71,25 @@ TEST_CASE("a token event tells its sequence and, if it is the last, why it ended
   }
 }
 
+TEST_CASE("a token event tells what was added to the reasoning and to calls of tools") {
+  TokenEvent event{.index = 1, .token = token(1, "a"), .text = ""};
+  event.reasoning = "so \"far\"\n\u20ac";
+  CHECK(to_json(*decode_reply(encode_token_event(event)).token) == to_json(event));
+  event.tool_calls = {{.index = 0, .id = "call_1", .name = "look", .arguments = "{\"at\": "},
+                      {.index = 1, .id = "", .name = "", .arguments = "\"\u20ac\"}"}};
+  const TokenEvent back = *decode_reply(encode_token_event(event)).token;
+  CHECK(to_json(back) == to_json(event));
+  REQUIRE(back.tool_calls.size() == 2);
+  CHECK(back.tool_calls[0].id == "call_1");
+  CHECK(back.tool_calls[1].name.empty());
+  CHECK(back.tool_calls[1].arguments == "\"\u20ac\"}");
+  event.tool_calls[1].arguments = "\xE2\x82";
+  CHECK_THROWS_AS(encode_token_event(event), Error);
+  event.tool_calls.clear();
+  event.reasoning = "\xFF";
+  CHECK_THROWS_AS(encode_token_event(event), Error);
+}
+
 TEST_CASE("text of a token event comes back whatever it holds") {
   std::string all;
   for (char c = 0; c < 127; ++c) all += c;
@@ -92,6 +111,8 @@ TEST_CASE("a token's line is read the same in the short and in the long way") {
         R"({"index":0,"token":{"id":1,"text":"a","logprob":0},"text":"b",)"
         R"("top_tokens":[{"id":3,"text":"\u20ac","logprob":-0.5},{"id":4,"text":""}]})",
         R"({"index":0,"token":{"id":1,"text":"a"},"text":"b","finish_reason":"length"})",
+        R"({"index":0,"token":{"id":1,"text":"a"},"text":"","reasoning":"b"})",
+        R"({"index":0,"token":{"id":1,"text":"a"},"text":"","tool_calls":[{"index":0,"arguments":""}]})",
         R"({"index":0,"text":"b","token":{"text":"a","id":1,"later":[]},"top_tokens":[]})"}) {
     INFO(line);
     const Reply reply = decode_reply(line);

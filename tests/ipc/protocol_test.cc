@@ -33,6 +33,11 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   request.messages = OrderedJson::parse(R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   request.tools = OrderedJson::parse(R"([{"type":"function"}])");
   request.chat_template_kwargs = OrderedJson::parse(R"({"enable_thinking":false,"a":null})");
+  request.tool_choice = ToolChoice{.mode = "required", .names = {"look", "find"}};
+  request.parallel_tool_calls = false;
+  request.tool_prompt = "Call!";
+  request.reasoning_effort = "high";
+  request.parse_answer = true;
   request.continue_final_message = true;
   request.announce = true;
   request.stream = true;
@@ -55,6 +60,7 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   p.top_n_tokens = 5;
   p.truncate = 100;
   p.max_input_tokens = 1000;
+  p.max_reasoning_tokens = 100;
   p.max_total_tokens = int64_t{1} << 40;
   p.ignore_eos = p.return_full_text = p.watermark = p.details = p.prompt_logprobs = true;
   p.use_prefix_cache = false;
@@ -63,7 +69,8 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   CHECK(line.method == "generate");
   const GenerateRequest back = generate_request_from_json(line.params);
   CHECK(to_json(back) == to_json(request));
-  CHECK(to_json(back).size() == 31);  // 5 of the request, all 25 of its parameters
+  CHECK(to_json(back).size() == 37);  // 11 of the request, its 26 parameters but for the guide
+  CHECK(back.tool_choice->names == std::vector<std::string>{"look", "find"});
   CHECK(back.messages->dump() == R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   CHECK(back.params.seed == std::numeric_limits<uint64_t>::max());
   CHECK(back.params.temperature == 0.1);
@@ -205,6 +212,23 @@ TEST_CASE("a long list of ids is fine and a vast one is refused") {
              Catch::Contains("values, the limit is"));
 }
 
+TEST_CASE("what goes with a chat alone is refused elsewhere by its name") {
+  for (const std::string field :
+       {R"("tools":[])", R"("tool_choice":{"mode":"none"})", R"("tool_prompt":"a")",
+        R"("reasoning_effort":"low")", R"("parse_answer":true)"}) {
+    const std::string name = field.substr(1, field.find('"', 1) - 1);
+    CHECK_THAT(generate_error(R"({"prompt":"a",)" + field + "}"),
+               Catch::Contains(name + ": only goes with messages"));
+  }
+  const std::string chat = R"({"messages":[{"role":"user","content":"a"}],)";
+  CHECK_THAT(generate_error(chat + R"("max_reasoning_tokens":5})"),
+             Catch::Contains("max_reasoning_tokens: only goes with parse_answer"));
+  CHECK_THAT(generate_error(chat + R"("tool_choice":{"mode":"maybe"}})"),
+             Catch::Contains("tool_choice.mode: expected auto, required or none, got maybe"));
+  CHECK_THAT(generate_error(chat + R"("tool_choice":{"mode":"auto","name":"x"}})"),
+             Catch::Contains("tool_choice.name"));
+}
+
 TEST_CASE("a token event comes back as it went") {
   const TokenEvent event{.token = {.id = 42, .text = " Привет", .logprob = -1.25, .special = true},
                          .text = "x\n\"",
@@ -234,6 +258,9 @@ TEST_CASE("a done event comes back as it went") {
                 .mean_logprob = -0.5,
                 .tokens = {token(1, "o", -0.5), token(2, "ut")},
                 .top_tokens = {{token(1, "o")}, {}}};
+  event.best.reasoning = "why";
+  event.best.tool_calls = {{.index = 0, .id = "c", .name = "look", .arguments = "{}"}};
+  event.best.num_reasoning_tokens = 1;
   event.others.emplace_back();
   event.others[0].text = "other";
   event.others[0].finish_reason = FinishReason::kEosToken;
