@@ -39,10 +39,11 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")
       ->type_name("FILE");
-  app.add_option("--tools", flags.tools,
-                 "the tools that the model may call: a JSON list in OpenAI's shape, or of functions")
+  app.add_option(
+         "--tools", flags.tools,
+         "the tools that the model may call: a JSON list in OpenAI's shape, or of functions")
       ->type_name("FILE");
-  add_reasoning_effort(app, flags.reasoning_effort);
+  add_reasoning_flags(app, flags.reasoning);
   app.add_flag("--stats", flags.stats, "after each answer say on stderr how fast it came");
   add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/true);
@@ -55,7 +56,7 @@ Chat::Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool int
       lines_(lines),
       interactive_(interactive),
       tools_(flags.tools ? std::optional(read_tools(*flags.tools)) : std::nullopt),
-      reasoning_effort_(flags.reasoning_effort) {
+      reasoning_(flags.reasoning) {
   if (flags.load) conversation.load(*flags.load);
   if (flags.system) conversation.set_system(*flags.system);
 }
@@ -141,10 +142,11 @@ ipc::GenerateRequest Chat::request() const {
   ipc::GenerateRequest out;
   out.messages = conversation.messages();
   out.tools = tools_;
-  out.reasoning_effort = reasoning_effort_;
+  out.reasoning_effort = reasoning_.effort;
   out.parse_answer = true;
   out.stream = true;
   out.params = to_params(sampling);
+  out.params.max_reasoning_tokens = reasoning_.max_tokens;
   return out;
 }
 

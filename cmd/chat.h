@@ -19,7 +19,7 @@ struct ChatFlags {
   std::optional<std::string> system;
   std::optional<std::string> load;
   std::optional<std::string> tools;  // a file
-  std::optional<std::string> reasoning_effort;
+  ReasoningFlags reasoning;
   bool stats = false;
   ModelFlags model;
   SamplingFlags sampling;
@@ -63,7 +63,7 @@ class Chat {
   LineSource& lines_;
   const bool interactive_;
   const std::optional<ipc::OrderedJson> tools_;
-  const std::optional<std::string> reasoning_effort_;
+  const ReasoningFlags reasoning_;
 };
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.

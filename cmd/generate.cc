@@ -27,11 +27,8 @@ void check_flags(const GenerateFlags& flags) {
         "as an argument or with --file");
   }
   if (flags.system && !flags.chat) throw UsageError("--system only goes with --chat");
-  if (flags.reasoning_effort && !flags.chat) {
-    throw UsageError("--reasoning-effort only goes with --chat");
-  }
-  if (flags.sampling.params.contains("max_reasoning_tokens") && !flags.chat) {
-    throw UsageError("--max-reasoning-tokens only goes with --chat");
+  if (flags.reasoning.are_given() && !flags.chat) {
+    throw UsageError("--reasoning-effort and --max-reasoning-tokens only go with --chat");
   }
   if (flags.lines && flags.details && !flags.json) {
     throw UsageError("--lines with --details needs --json: there is no table for several answers");
@@ -173,7 +170,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_flag("--chat", flags.chat,
                "the prompt is a user's message; the model's chat template is put around it");
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
-  add_reasoning_effort(app, flags.reasoning_effort);
+  add_reasoning_flags(app, flags.reasoning);
   add_model_flags(app, flags.model);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
   add_guide_flags(app, flags.guide);
@@ -205,7 +202,8 @@ ipc::GenerateRequest make_request(const GenerateFlags& flags,
   messages.push_back({{"role", "user"}, {"content", prompt}});
   request.messages = std::move(messages);
   request.parse_answer = true;
-  request.reasoning_effort = flags.reasoning_effort;
+  request.reasoning_effort = flags.reasoning.effort;
+  request.params.max_reasoning_tokens = flags.reasoning.max_tokens;
   return request;
 }
 

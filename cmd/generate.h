@@ -22,7 +22,7 @@ struct GenerateFlags {
   bool json = false;
   bool details = false;
   bool chat = false;
-  std::optional<std::string> reasoning_effort;
+  ReasoningFlags reasoning;
   std::optional<std::string> system;
   ModelFlags model;
   SamplingFlags sampling;

@@ -19,8 +19,6 @@ using ipc::OrderedJson;
 constexpr std::array kSamplingFlags = {
     SamplingFlag{"max-new-tokens", "max_new_tokens", Kind::kInteger,
                  "generate at most this many tokens; default: all that fit the model's context"},
-    SamplingFlag{"max-reasoning-tokens", "max_reasoning_tokens", Kind::kInteger,
-                 "of a model that reasons: end its reasoning after this many tokens"},
     SamplingFlag{"temperature", "temperature", Kind::kNumber,
                  "more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling "
                  "on",
@@ -145,8 +143,12 @@ std::span<const SamplingFlag> sampling_flags() {
   return kSamplingFlags;
 }
 
-void add_reasoning_effort(CLI::App& app, std::optional<std::string>& effort) {
-  app.add_option("--reasoning-effort", effort,
+void add_reasoning_flags(CLI::App& app, ReasoningFlags& flags) {
+  app.add_option("--max-reasoning-tokens", flags.max_tokens,
+                 "of a model that reasons: end its reasoning after this many tokens")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--reasoning-effort", flags.effort,
                  "how much a model that reasons is to reason, in words that its template knows: "
                  "none, low, medium, high")
       ->type_name("WORD");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,8 +38,14 @@ struct SamplingFlags {
 
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags, bool for_chat);
 
-// How much a model that reasons is to reason, in words that its template knows.
-void add_reasoning_effort(CLI::App& app, std::optional<std::string>& effort);
+// How much a model that reasons is to reason.
+struct ReasoningFlags {
+  std::optional<std::string> effort;  // a word that its template knows
+  std::optional<int64_t> max_tokens;
+
+  bool are_given() const { return effort || max_tokens; }
+};
+void add_reasoning_flags(CLI::App& app, ReasoningFlags& flags);
 
 // Whether a seed was given and nothing that turns sampling on: it is never drawn from.
 bool has_idle_seed(const SamplingFlags& flags);

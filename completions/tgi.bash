@@ -33,6 +33,8 @@ _tgi() {
         -f|--file) _tgi_files; return ;;
         --parallel) COMPREPLY=(); return ;;
         --system) COMPREPLY=(); return ;;
+        --max-reasoning-tokens) COMPREPLY=(); return ;;
+        --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
@@ -54,12 +56,15 @@ _tgi() {
         --choice) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
         --system) COMPREPLY=(); return ;;
         --load) _tgi_files; return ;;
+        --tools) _tgi_files; return ;;
+        --max-reasoning-tokens) COMPREPLY=(); return ;;
+        --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
@@ -74,11 +79,13 @@ _tgi() {
         --stop) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
         --http) COMPREPLY=(); return ;;
+        --tool-parser) COMPREPLY=(); return ;;
+        --reasoning-parser) COMPREPLY=(); return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
         --threads) COMPREPLY=(); return ;;
         --model-id) _tgi_files; return ;;
@@ -116,7 +123,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --kv-cache-memory --deterministic --threads --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -130,6 +137,8 @@ _tgi() {
         --revision) COMPREPLY=(); return ;;
         --load-format) _tgi_words 'auto dummy'; return ;;
         --tokenizer-config) _tgi_files; return ;;
+        --tool-parser) _tgi_words 'auto none gpt_oss mistral_v11 mistral deepseek_v3 deepseek_v31 kimi_k2 command_r7b command_r_plus minimax_m2 seed_oss phi4_mini granite glm45 glm4 qwen3_coder nemotron_json hermes functionary pythonic llama3_json generic'; return ;;
+        --reasoning-parser) _tgi_words 'auto none gpt_oss command_r7b seed_oss mistral think'; return ;;
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
         --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
@@ -143,7 +152,7 @@ _tgi() {
         --cuda-memory-fraction) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --tokenizer-config --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

@@ -45,6 +45,8 @@ _tgi() {
         '--details[every token with its log probability\: in the JSON, else as a table on stderr]' \
         '--chat[the prompt is a user'\''s message; the model'\''s chat template is put around it]' \
         '--system[with --chat\: the system message]:TEXT: ' \
+        '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
+        '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
@@ -88,6 +90,9 @@ _tgi() {
       _arguments \
         '--system[the system message]:TEXT: ' \
         '--load[go on with a conversation that /save wrote]:FILE:_files' \
+        '--tools[the tools that the model may call\: a JSON list in OpenAI'\''s shape, or of functions]:FILE:_files' \
+        '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
+        '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
         '--stats[after each answer say on stderr how fast it came]' \
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
@@ -120,6 +125,8 @@ _tgi() {
     serve)
       _arguments \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
+        '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, mistral_v11, mistral, deepseek_v3, deepseek_v31, kimi_k2, command_r7b, command_r_plus, minimax_m2, seed_oss, phi4_mini, granite, glm45, glm4, qwen3_coder, nemotron_json, hermes, functionary, pythonic, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
+        '--reasoning-parser[how the model writes its reasoning; auto\: as its chat template shows it; none\: reasoning stays in the text; one of auto, none, gpt_oss, command_r7b, seed_oss, mistral, think; default auto (tgid --reasoning-parser)]:NAME: ' \
         '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave; default auto (tgid --kv-cache-memory)]:SIZE: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)]:N: ' \
@@ -190,6 +197,8 @@ _tgi() {
         '--offline[download nothing]' \
         '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \
         '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \
+        '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, mistral_v11, mistral, deepseek_v3, deepseek_v31, kimi_k2, command_r7b, command_r_plus, minimax_m2, seed_oss, phi4_mini, granite, glm45, glm4, qwen3_coder, nemotron_json, hermes, functionary, pythonic, llama3_json, generic]:NAME:(auto none gpt_oss mistral_v11 mistral deepseek_v3 deepseek_v31 kimi_k2 command_r7b command_r_plus minimax_m2 seed_oss phi4_mini granite glm45 glm4 qwen3_coder nemotron_json hermes functionary pythonic llama3_json generic)' \
+        '--reasoning-parser[how the model writes its reasoning; auto\: as its chat template shows it; none\: reasoning stays in the text; one of auto, none, gpt_oss, command_r7b, seed_oss, mistral, think]:NAME:(auto none gpt_oss command_r7b seed_oss mistral think)' \
         '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
         '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
         '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 64 for int4]:N: ' \

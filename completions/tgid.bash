@@ -27,6 +27,8 @@ _tgid() {
     --model) _tgi_models; return ;;
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;
+    --tool-parser) _tgi_words 'auto none gpt_oss mistral_v11 mistral deepseek_v3 deepseek_v31 kimi_k2 command_r7b command_r_plus minimax_m2 seed_oss phi4_mini granite glm45 glm4 qwen3_coder nemotron_json hermes functionary pythonic llama3_json generic'; return ;;
+    --reasoning-parser) _tgi_words 'auto none gpt_oss command_r7b seed_oss mistral think'; return ;;
     --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
     --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8'; return ;;
     --quantize-group-size) COMPREPLY=(); return ;;
@@ -54,7 +56,7 @@ _tgid() {
     --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
-  options='--model --no-model --load-format --tokenizer-config --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
+  options='--model --no-model --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
     *) $others ;;

@@ -124,11 +124,12 @@ struct GenerateRequest {
   // parameters, strict}}]; what is called comes as tool_calls.
   std::optional<OrderedJson> tools;
   std::optional<ToolChoice> tool_choice{};
-  bool parallel_tool_calls = true;                    // several calls in one answer
+  std::optional<bool> parallel_tool_calls{};          // several calls in one answer; absent: true
   std::optional<std::string> tool_prompt{};           // how to call, for the model
   std::optional<std::string> reasoning_effort{};      // "none", "low", "medium", "high" ...
   std::optional<OrderedJson> chat_template_kwargs{};  // {name: value}, variables of the template
-  bool parse_answer = false;  // reasoning is told apart from the text; so with tools
+  // Reasoning is told apart from the text; so always with tools. Absent: false.
+  std::optional<bool> parse_answer{};
   bool continue_final_message = false;
   bool announce = false;  // one accepted event first
   bool stream = false;    // token events; without it only the done event comes

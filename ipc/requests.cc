@@ -222,10 +222,10 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
       "prompt, prompt_ids, messages",
       {request.prompt.has_value(), request.prompt_ids.has_value(), request.messages.has_value()});
   check_chat(request, params);
-  if (!request.messages && request.parse_answer) {
+  if (!request.messages && request.parse_answer.value_or(false)) {
     fail_field("parse_answer", "only goes with messages");
   }
-  if (request.params.max_reasoning_tokens && !request.parse_answer) {
+  if (request.params.max_reasoning_tokens && !request.parse_answer.value_or(false)) {
     fail_field("max_reasoning_tokens", "only goes with parse_answer");
   }
   if (request.prompt_ids && request.prompt_ids->empty()) {

@@ -344,7 +344,7 @@ ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options) 
   ToolsAsked asked = tools_of(body, options.supports_grammars);
   out.tools = std::move(asked.tools);
   out.tool_choice = std::move(asked.choice);
-  out.parallel_tool_calls = asked.parallel;
+  if (!asked.parallel) out.parallel_tool_calls = false;
   out.tool_prompt = std::move(asked.tool_prompt);
   const ReasoningAsked reasoning = reasoning_of(body);
   out.reasoning_effort = reasoning.effort;

@@ -197,9 +197,9 @@ class Chunks {
   const bool wants_usage_;
   const bool logprobs_;
   const int64_t num_top_;
-  const size_t copies_;          // of each sequence
+  const size_t copies_;  // of each sequence
   const bool tells_reasoning_;
-  const bool may_be_silent_;  // where a token says nothing: calls are held back
+  const bool may_be_silent_;     // where a token says nothing: calls are held back
   std::vector<bool> role_sent_;  // of each choice
   std::vector<bool> has_calls_;
   UsageCounts usage_;

@@ -105,8 +105,8 @@ ChatModel::Reasoning ChatModel::reasoning_after(const std::string& prompt) const
 }
 
 ChatModel::Prompt ChatModel::render(const ipc::GenerateRequest& asked) const {
-  Prompt out = shown(asked, asked.parallel_tool_calls);
-  const bool reads_reasoning = (asked.parse_answer || !out.tools.tools.empty()) &&
+  Prompt out = shown(asked, asked.parallel_tool_calls.value_or(true));
+  const bool reads_reasoning = (asked.parse_answer.value_or(false) || !out.tools.tools.empty()) &&
                                dialects_->reasoning != nullptr && !asked.continue_final_message;
   if (reads_reasoning) out.reasoning = reasoning_after(out.text);
   return out;

@@ -70,6 +70,78 @@ TEST_CASE("chat without a terminal answers line after line and remembers") {
   CHECK(requests[1]["stream"] == true);
 }
 
+TEST_CASE("tools that the model calls are shown, and what is read next are their results") {
+  const Home home;
+  std::atomic<int> num_asked = 0;
+  const FakeDaemon daemon(
+      home.socket(), ready_model([&](FakeSession& session) {
+        if (++num_asked != 1) return reply(session);
+        ipc::DoneEvent done;
+        done.best.reasoning = "I should look.";
+        done.best.tool_calls = {
+            {.index = 0, .id = "a", .name = "look", .arguments = R"({"at":"x"})"},
+            {.index = 1, .id = "b", .name = "ping", .arguments = "{}"}};
+        done.best.finish_reason = ipc::FinishReason::kEosToken;
+        session.send_done(done);
+      }));
+  const std::string tools = home.write(
+      "tools.json", R"({"tools": [{"name": "look", "parameters": {}}, {"type": "function",
+                                 "function": {"name": "ping"}}]})");
+  const Ran ran = home.run(
+      {"chat", "--tools", tools, "--reasoning-effort", "low", "--max-reasoning-tokens", "5"},
+      "what is there?\na tree\npong\nthanks\n");
+  INFO(ran.err);
+  CHECK(ran.exit_status == 0);
+  CHECK(ran.out ==
+        "{\"id\":\"a\",\"name\":\"look\",\"arguments\":{\"at\":\"x\"}}\n"
+        "{\"id\":\"b\",\"name\":\"ping\",\"arguments\":{}}\n"
+        "re: pong\nre: thanks\n");
+  const auto requests = asked(daemon);
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[0]["tools"].dump() ==
+        R"([{"type":"function","function":{"name":"look","parameters":{}}},)"
+        R"({"type":"function","function":{"name":"ping"}}])");
+  CHECK(requests[0]["reasoning_effort"] == "low");
+  CHECK(requests[0]["max_reasoning_tokens"] == 5);
+  CHECK(
+      requests[1]["messages"].dump() ==
+      R"([{"role":"user","content":"what is there?"},{"role":"assistant","content":"",)"
+      R"("tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":)"
+      R"("{\"at\":\"x\"}"}},{"id":"b","type":"function","function":{"name":"ping","arguments":"{}"}}]},)"
+      R"({"role":"tool","tool_call_id":"a","name":"look","content":"a tree"},)"
+      R"({"role":"tool","tool_call_id":"b","name":"ping","content":"pong"}])");
+  CHECK(requests[2]["messages"].size() == 6);
+}
+
+TEST_CASE(
+    "a chat whose input ends before the result of a call ends, and a file without tools is "
+    "refused") {
+  const Home home;
+  const FakeDaemon daemon(
+      home.socket(), ready_model([](FakeSession& session) {
+        ipc::DoneEvent done;
+        done.best.tool_calls = {{.index = 0, .id = "a", .name = "look", .arguments = "{}"}};
+        session.send_done(done);
+      }));
+  const std::string tools = home.write("tools.json", R"([{"name": "look"}])");
+  const Ran ran = home.run({"chat", "--tools", tools}, "go\n");
+  CHECK(ran.exit_status == 0);
+  CHECK(asked(daemon).size() == 1);
+  struct Row {
+    std::string text;
+    std::string message;
+  };
+  for (const Row& row :
+       {Row{"{", "not valid JSON at line 1"}, Row{"[]", "expected a JSON list of tools"},
+        Row{"3", "expected a JSON list of tools"}}) {
+    const std::string path = home.write("bad.json", row.text);
+    const Ran bad = home.run({"chat", "--tools", path}, "go\n");
+    CHECK(bad.exit_status == 3);
+    CHECK_THAT(bad.err, Catch::Contains("bad.json: ") && Catch::Contains(row.message));
+  }
+  CHECK(home.run({"chat", "--tools", "/nonexistent/x"}, "go\n").exit_status == 4);
+}
+
 TEST_CASE("a message may have several lines") {
   struct Row {
     std::string input;

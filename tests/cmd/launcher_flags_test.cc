@@ -28,6 +28,8 @@ std::vector<std::string> as_flag(const LauncherRow& row, const std::string& valu
 // A value for each row that has a meaning, other than its default.
 const std::map<std::string_view, std::string> kSamples = {
     {"kv-cache-memory", "1GiB"},
+    {"tool-parser", "hermes"},
+    {"reasoning-parser", "none"},
     {"threads", "3"},
     {"n-threads", "3"},
     {"model-id", "demo"},

@@ -84,5 +84,5 @@ def test_a_recorded_response_has_our_fields(ours, path):
     streamed = isinstance(recorded, list)
     for one in recorded if streamed else [recorded]:
         if has_tools(one):
-            continue  # tool calls are refused so far, see test_not_available.py
+            continue  # calls have OpenAI's shape here, see test_tools.py
         assert differences(one, alike(one, ours[kind(one, streamed)])) == []

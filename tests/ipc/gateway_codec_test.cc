@@ -105,15 +105,16 @@ TEST_CASE("text of a token event comes back whatever it holds") {
 
 TEST_CASE("a token's line is read the same in the short and in the long way") {
   // A space in front leads to the long one.
-  for (const std::string line :
-       {R"({"index":0,"token":{"id":1,"text":"a"},"text":"b"})",
-        R"({"index":2,"token":{"id":1,"text":"a","logprob":-1,"special":true},"text":""})",
-        R"({"index":0,"token":{"id":1,"text":"a","logprob":0},"text":"b",)"
-        R"("top_tokens":[{"id":3,"text":"\u20ac","logprob":-0.5},{"id":4,"text":""}]})",
-        R"({"index":0,"token":{"id":1,"text":"a"},"text":"b","finish_reason":"length"})",
-        R"({"index":0,"token":{"id":1,"text":"a"},"text":"","reasoning":"b"})",
-        R"({"index":0,"token":{"id":1,"text":"a"},"text":"","tool_calls":[{"index":0,"arguments":""}]})",
-        R"({"index":0,"text":"b","token":{"text":"a","id":1,"later":[]},"top_tokens":[]})"}) {
+  for (
+      const std::string line :
+      {R"({"index":0,"token":{"id":1,"text":"a"},"text":"b"})",
+       R"({"index":2,"token":{"id":1,"text":"a","logprob":-1,"special":true},"text":""})",
+       R"({"index":0,"token":{"id":1,"text":"a","logprob":0},"text":"b",)"
+       R"("top_tokens":[{"id":3,"text":"\u20ac","logprob":-0.5},{"id":4,"text":""}]})",
+       R"({"index":0,"token":{"id":1,"text":"a"},"text":"b","finish_reason":"length"})",
+       R"({"index":0,"token":{"id":1,"text":"a"},"text":"","reasoning":"b"})",
+       R"({"index":0,"token":{"id":1,"text":"a"},"text":"","tool_calls":[{"index":0,"arguments":""}]})",
+       R"({"index":0,"text":"b","token":{"text":"a","id":1,"later":[]},"top_tokens":[]})"}) {
     INFO(line);
     const Reply reply = decode_reply(line);
     REQUIRE(reply.token);
