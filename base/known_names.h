@@ -49,28 +49,42 @@ inline constexpr auto kEncoderNames = names("int8", "int4", "gptq", "awq", "fp8"
 // How models write calls of tools and reasoning. Each is one file of engine/dialect/dialects/. The
 // first that a chat template shows is meant: those whose marks hold another's go before it.
 inline constexpr auto kToolDialectNames = names("gpt_oss",
-                                                "mistral_v11",
-                                                "mistral",
+                                                "deepseek_v32",
+                                                "deepseek_v4",
                                                 "deepseek_v3",
                                                 "deepseek_v31",
                                                 "kimi_k2",
+                                                "minimax_m2",
+                                                "minimax_m1",
+                                                "seed_oss",
+                                                "glm45",
+                                                "qwen3_coder",
+                                                "functionary",
+                                                "mistral_v11",
+                                                "mistral",
                                                 "command_r7b",
                                                 "command_r_plus",
-                                                "minimax_m2",
-                                                "seed_oss",
-                                                "phi4_mini",
+                                                "lfm2",
                                                 "granite",
-                                                "glm45",
-                                                "glm4",
-                                                "qwen3_coder",
+                                                "phi4_mini",
+                                                "firefunction_v2",
+                                                "granite_20b_fc",
                                                 "nemotron_json",
+                                                "apriel",
+                                                "hunyuan",
+                                                "hunyuan_v3",
+                                                "apertus",
+                                                "solar_open",
+                                                "gigachat",
+                                                "internlm2",
+                                                "glm4",
                                                 "hermes",
-                                                "functionary",
                                                 "pythonic",
+                                                "xlam",
                                                 "llama3_json",
                                                 "generic");
-inline constexpr auto kReasoningDialectNames =
-    names("gpt_oss", "command_r7b", "seed_oss", "mistral", "think");
+inline constexpr auto kReasoningDialectNames = names(
+    "gpt_oss", "command_r7b", "seed_oss", "mistral", "apriel", "hunyuan_v3", "solar_open", "think");
 
 inline constexpr auto kBackendNames = names("cpu", "cuda", "reference");
 

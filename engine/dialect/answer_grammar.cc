@@ -80,7 +80,7 @@ class AnswerGrammar {
   static std::string_view opening_mark(const CallSyntax& syntax) {
     for (const CallParts* parts : {&syntax.begin, &syntax.call}) {
       for (const CallPart& part : *parts) {
-        if (part.kind == CallPart::Kind::kMark) return part.text;
+        if (part.kind == CallPart::Kind::kMark && !part.may_miss) return part.text;
       }
     }
     return "";
@@ -146,7 +146,10 @@ class AnswerGrammar {
     for (const CallPart& part : list) {
       switch (part.kind) {
         case CallPart::Kind::kMark:
-          out.push_back(mark(part.text));
+          out.push_back(part.may_miss ? grammar_.optional(mark(part.text)) : mark(part.text));
+          break;
+        case CallPart::Kind::kId:
+          out.push_back(id(part));
           break;
         case CallPart::Kind::kGap:
           out.push_back(space());
@@ -179,6 +182,13 @@ class AnswerGrammar {
   Expr number() {
     return grammar_.terminal(
         parse_regex(grammar_.regex(), "0|[1-9][0-9]{0,3}", guide::RegexUse::kWhole));
+  }
+
+  Expr id(const CallPart& part) {
+    const Expr letters = grammar_.terminal(
+        parse_regex(grammar_.regex(), "[a-zA-Z0-9_-]{1,40}", guide::RegexUse::kWhole));
+    if (part.text.empty()) return letters;
+    return grammar_.optional(grammar_.sequence({mark(part.text), letters}));
   }
 
   Expr object(const CallPart& part, const Tool& tool) {

@@ -33,7 +33,13 @@ ReadDialects::ReadDialects(const Dialects& dialects, const IsSpecialToken& is_sp
     : tools(dialects.tools), reasoning(dialects.reasoning) {
   if (tools != nullptr) {
     calls.push_back(read_syntax(tools->syntax, is_special));
-    if (tools->also != nullptr) calls.push_back(read_syntax(*tools->also, is_special));
+    for (const CallSyntax& also : tools->also) calls.push_back(read_syntax(also, is_special));
+    for (const ReadSyntax& syntax : calls) {
+      for (const ReadParts* parts : {&syntax.first_call, &syntax.next_call, &syntax.end}) {
+        const std::vector<std::string> marks = all_marks(*parts);
+        call_marks.insert(call_marks.end(), marks.begin(), marks.end());
+      }
+    }
   }
   if (reasoning == nullptr) return;
   reasoning_begin = marked(reasoning->begin, is_special);
@@ -55,16 +61,7 @@ bool AnswerReader::is_known_mark(std::string_view token) const {
   const auto has = [&](const std::string& mark) { return mark.find(token) != std::string::npos; };
   if (has(dialects.reasoning_begin) || has(dialects.reasoning_end)) return true;
   if (std::any_of(dialects.dropped.begin(), dialects.dropped.end(), has)) return true;
-  if (!reads_calls()) return false;
-  for (const ReadSyntax& syntax : dialects.calls) {
-    for (const ReadParts* parts : {&syntax.first_call, &syntax.next_call, &syntax.end}) {
-      for (const ReadPart& part : *parts) {
-        if (std::any_of(part.marks.begin(), part.marks.end(), has)) return true;
-        if (has(part.open) || has(part.middle) || has(part.close)) return true;
-      }
-    }
-  }
-  return false;
+  return reads_calls() && std::any_of(dialects.call_marks.begin(), dialects.call_marks.end(), has);
 }
 
 void AnswerReader::push(std::string_view written, bool is_special, std::string& text) {
@@ -81,11 +78,13 @@ void AnswerReader::push(std::string_view written, bool is_special, std::string& 
 
 void AnswerReader::finish(std::string& text) {
   at_end_ = true;
-  while (!buffer_.empty() && step(text)) {
-  }
-  if (state_ == State::kCall) give_up_call(text);
-  while (!buffer_.empty() && step(text)) {
-  }
+  // What is left of a call that is given up may hold another.
+  do {
+    while (!buffer_.empty() && step(text)) {
+    }
+    if (state_ == State::kCall) give_up_call(text);
+  } while (!buffer_.empty());
+  if (num_calls_ == 0) release(std::exchange(start_space_, {}), text);
   if (num_calls_ == 0) text += held_space_;
   held_space_.clear();
 }
@@ -105,41 +104,80 @@ bool AnswerReader::step(std::string& text) {
       return step_call(text);
     case State::kAfterCall:
       return step_after_call();
+    case State::kEnd:
+      return step_end();
   }
   return false;
 }
 
 // What may begin at the start of a text and nowhere else.
 bool AnswerReader::step_at_start(std::string& text) {
+  const size_t num_space = std::min(buffer_.find_first_not_of(" \n\r\t"), buffer_.size());
+  start_space_ += buffer_.substr(0, num_space);
+  buffer_.erase(0, num_space);
+  if (buffer_.empty()) return false;
   const ReadDialects& dialects = *reading_->dialects;
-  const size_t begin = buffer_.find_first_not_of(" \n\r\t");
-  if (begin == std::string::npos && !at_end_) return false;
-  const std::string_view here =
-      begin == std::string::npos ? std::string_view() : std::string_view(buffer_).substr(begin);
-  if (!dialects.reasoning_begin.empty() && !here.empty()) {
-    if (here.starts_with(dialects.reasoning_begin)) {
-      buffer_.erase(0, begin + dialects.reasoning_begin.size());
-      state_ = State::kReasoning;
+  bool is_open = false;
+  // The prompt may have ended the reasoning, and the model ends it once more.
+  for (const std::string* mark : {&dialects.reasoning_begin, &dialects.reasoning_end}) {
+    if (mark->empty()) continue;
+    if (buffer_.starts_with(*mark)) {
+      buffer_.erase(0, mark->size());
+      start_space_.clear();
+      trials_.clear();
+      has_trials_ = false;
+      if (mark == &dialects.reasoning_begin) state_ = State::kReasoning;
+      skips_space_ = true;
       return true;
     }
-    if (std::string_view(dialects.reasoning_begin).starts_with(here) && !at_end_) return false;
+    is_open |= mark->starts_with(buffer_);
   }
-  if (reads_calls() && !here.empty()) {
-    for (const ReadSyntax& syntax : dialects.calls) {
+  if (is_open && !at_end_) return false;
+  switch (try_calls(/*is_next=*/false)) {
+    case Tried::kOpen:
+      return false;
+    case Tried::kBegun:
+      start_space_.clear();
+      return true;
+    case Tried::kNone:
+      break;
+  }
+  begin_text(text);
+  return step_text(text);
+}
+
+void AnswerReader::begin_text(std::string& text) {
+  is_start_ = false;
+  release(std::exchange(start_space_, {}), text);
+}
+
+// Whether the buffer begins with a call that nothing marks. Readers go on where they were when more
+// has come.
+AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
+  if (!reads_calls()) return Tried::kNone;
+  if (!has_trials_ && is_next) {
+    trials_.push_back({syntax_, CallReader(syntax_->next_call, reading_->tools)});
+  } else if (!has_trials_) {
+    for (const ReadSyntax& syntax : reading_->dialects->calls) {
       if (!syntax.is_whole_answer) continue;
-      CallReader trial(syntax.first_call, reading_->tools);
-      const CallReader::Outcome outcome = trial.read(here, at_end_);
-      const bool begins = outcome == CallReader::Outcome::kDone ||
-                          (outcome == CallReader::Outcome::kNeedsMore && trial.is_committed());
-      if (begins) {
-        buffer_.erase(0, begin);
-        return begin_call(syntax, syntax.first_call);
-      }
-      if (outcome == CallReader::Outcome::kNeedsMore) return false;
+      trials_.push_back({&syntax, CallReader(syntax.first_call, reading_->tools)});
     }
   }
-  is_start_ = false;
-  return step_text(text);
+  has_trials_ = true;
+  bool is_open = false;
+  for (Trial& trial : trials_) {
+    const CallReader::Outcome outcome = trial.call.read(buffer_, at_end_);
+    const bool needs_more = outcome == CallReader::Outcome::kNeedsMore;
+    if (outcome == CallReader::Outcome::kDone || (needs_more && trial.call.is_committed())) {
+      begin_call(*trial.syntax, std::move(trial.call));
+      return Tried::kBegun;
+    }
+    is_open |= needs_more;
+  }
+  if (is_open) return Tried::kOpen;
+  trials_.clear();
+  has_trials_ = false;
+  return Tried::kNone;
 }
 
 AnswerReader::Found AnswerReader::find_mark() const {
@@ -232,12 +270,18 @@ bool AnswerReader::step_reasoning() {
 }
 
 bool AnswerReader::begin_call(const ReadSyntax& syntax, const ReadParts& parts) {
+  begin_call(syntax, CallReader(parts, reading_->tools));
+  return true;
+}
+
+void AnswerReader::begin_call(const ReadSyntax& syntax, CallReader call) {
   syntax_ = &syntax;
-  call_.emplace(parts, reading_->tools);
+  call_ = std::move(call);
   call_told_ = false;
   num_arguments_told_ = 0;
   state_ = State::kCall;
-  return true;
+  trials_.clear();
+  has_trials_ = false;
 }
 
 std::string AnswerReader::make_id(const CallReader& call) const {
@@ -292,11 +336,14 @@ void AnswerReader::give_up_call(std::string& text) {
   state_ = State::kText;
   is_start_ = false;
   if (call_told_) {
-    // All that came is what was written of it: a call that is cut has no end to look for.
+    // What follows the place where it broke is text. A call that is cut has no such place: all that
+    // came is of it.
     tell_call();
-    broken_.push_back({.index = num_calls_, .written = unmarked(buffer_)});
+    const size_t length = at_end_ ? buffer_.size() : call_->num_read();
+    broken_.push_back(
+        {.index = num_calls_, .written = unmarked(std::string_view(buffer_).substr(0, length))});
     ++num_calls_;
-    buffer_.clear();
+    buffer_.erase(0, length);
   } else if (!buffer_.empty()) {
     // It may begin later: what opened it is text.
     size_t length = 1;
@@ -308,39 +355,66 @@ void AnswerReader::give_up_call(std::string& text) {
   call_.reset();
 }
 
-bool AnswerReader::step_after_call() {
-  const size_t begin = buffer_.find_first_not_of(" \n\r\t");
-  if (begin == std::string::npos) {
-    if (at_end_) buffer_.clear();
-    return false;
-  }
-  buffer_.erase(0, begin);
-  const std::string_view here = buffer_;
-  const auto looks_like = [&](const ReadParts& parts, bool& is_begun) {
-    bool is_there = false;
-    for (const std::string& mark : opening_marks(parts)) {
-      is_there |= here.starts_with(mark);
-      is_begun |= here.size() < mark.size() && std::string_view(mark).starts_with(here);
-    }
-    return is_there;
-  };
+namespace {
+
+enum class Stands : uint8_t { kNo, kMaybe, kYes };
+
+// Whether one of the marks stands at the front of the text; `length`: of the longest that does.
+Stands stands(const std::vector<std::string>& marks, std::string_view text, size_t& length) {
+  length = 0;
   bool is_begun = false;
-  if (looks_like(syntax_->end, is_begun)) {
-    for (const std::string& mark : opening_marks(syntax_->end)) {
-      if (!here.starts_with(mark)) continue;
-      buffer_.erase(0, mark.size());
-      break;
-    }
-  } else if (looks_like(syntax_->next_call, is_begun)) {
-    return begin_call(*syntax_, syntax_->next_call);
-  } else if (is_begun && !at_end_) {
-    return false;
+  for (const std::string& mark : marks) {
+    if (text.starts_with(mark)) length = std::max(length, mark.size());
+    is_begun |= text.size() < mark.size() && std::string_view(mark).starts_with(text);
   }
-  // Text, or calls that begin anew.
+  if (is_begun) return Stands::kMaybe;
+  return length > 0 ? Stands::kYes : Stands::kNo;
+}
+
+}  // namespace
+
+bool AnswerReader::step_after_call() {
+  buffer_.erase(0, buffer_.find_first_not_of(" \n\r\t"));
+  if (buffer_.empty()) return false;
+  size_t length = 0;
+  const Stands next = stands(opening_marks(syntax_->next_call), buffer_, length);
+  if (length > 0 && (next == Stands::kYes || at_end_)) {
+    return begin_call(*syntax_, syntax_->next_call);
+  }
+  const Stands end = stands(opening_marks(syntax_->end), buffer_, length);
+  const bool is_open = next == Stands::kMaybe || end == Stands::kMaybe;
+  if (is_open && !at_end_) return false;
+  if (length > 0) {
+    state_ = State::kEnd;
+    end_index_ = 0;
+    return true;
+  }
+  if (opening_marks(syntax_->next_call).empty()) {
+    const Tried tried = try_calls(/*is_next=*/true);
+    if (tried != Tried::kNone) return tried == Tried::kBegun;
+  }
+  text_after_calls();
+  return true;
+}
+
+// Some models leave out what comes last.
+bool AnswerReader::step_end() {
+  for (; end_index_ < syntax_->end.size(); ++end_index_) {
+    buffer_.erase(0, buffer_.find_first_not_of(" \n\r\t"));
+    size_t length = 0;
+    const Stands found = stands(syntax_->end[end_index_].marks, buffer_, length);
+    if (found == Stands::kMaybe && !at_end_) return false;
+    buffer_.erase(0, length);
+  }
+  text_after_calls();
+  return true;
+}
+
+// Text, or calls that begin anew.
+void AnswerReader::text_after_calls() {
   state_ = State::kText;
   is_start_ = false;
   skips_space_ = true;
-  return true;
 }
 
 void AnswerReader::release(std::string_view part, std::string& text) {

@@ -23,7 +23,8 @@ struct ReadDialects {
 
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;
-  std::vector<ReadSyntax> calls;  // the ways to write them
+  std::vector<ReadSyntax> calls;        // the ways to write them
+  std::vector<std::string> call_marks;  // all that occur in them
   std::string reasoning_begin;
   std::string reasoning_end;
   std::vector<std::string> dropped;
@@ -58,12 +59,18 @@ class AnswerReader final : public TextFilter {
   const std::vector<BrokenCall>& broken_calls() const { return broken_; }
 
  private:
-  enum class State : uint8_t { kText, kReasoning, kCall, kAfterCall };
+  enum class State : uint8_t { kText, kReasoning, kCall, kAfterCall, kEnd };
   struct Found {  // a mark in the text
     size_t at = std::string::npos;
     size_t length = 0;
     enum class Kind : uint8_t { kNone, kCall, kReasoning, kDropped } kind = Kind::kNone;
     const ReadSyntax* syntax = nullptr;
+  };
+
+  // A call that nothing marks may begin here.
+  struct Trial {
+    const ReadSyntax* syntax = nullptr;
+    CallReader call;
   };
 
   // Each: whether there is more to do with what is in the buffer.
@@ -73,8 +80,14 @@ class AnswerReader final : public TextFilter {
   bool step_reasoning();
   bool step_call(std::string& text);
   bool step_after_call();
+  bool step_end();  // the marks behind the last call
 
   bool begin_call(const ReadSyntax& syntax, const ReadParts& parts);
+  void begin_call(const ReadSyntax& syntax, CallReader call);
+  enum class Tried : uint8_t { kNone, kOpen, kBegun };
+  Tried try_calls(bool is_next);
+  void begin_text(std::string& text);
+  void text_after_calls();
   void tell_call();
   void give_up_call(std::string& text);
   Found find_mark() const;
@@ -89,13 +102,17 @@ class AnswerReader final : public TextFilter {
   State state_ = State::kText;
   std::string buffer_;  // marked text that is not settled
   bool at_end_ = false;
-  bool is_start_ = true;      // of the text: nothing of it was written
+  bool is_start_ = true;     // of the text: nothing of it was written
+  std::string start_space_;  // before it
+  std::vector<Trial> trials_;
+  bool has_trials_ = false;   // they were begun at the front of the buffer
   bool skips_space_ = false;  // behind reasoning and between calls
   std::string held_space_;    // at the end of the text: dropped where a call follows
   std::string reasoning_space_;
 
   const ReadSyntax* syntax_ = nullptr;  // of the call
   std::optional<CallReader> call_;
+  size_t end_index_ = 0;  // of its syntax's end
   bool call_told_ = false;
   size_t num_arguments_told_ = 0;
   int64_t num_calls_ = 0;

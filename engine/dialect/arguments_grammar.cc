@@ -190,14 +190,13 @@ Regex bare_texts(Grammar& grammar, const Tool& tool, const Property& property) {
   return out;
 }
 
-Expr parameter_value(Grammar& grammar,
-                     const Tool& tool,
-                     const Property& property,
-                     const std::string& close) {
-  const uint8_t types = types_of(*property.schema, tool.parameters);
-  if ((types & kStringBit) == 0) return property_json(grammar, tool, property.name, false);
+// A text as it is, without the mark that ends it.
+Expr parameter_text(Grammar& grammar,
+                    const Tool& tool,
+                    const Property& property,
+                    const std::string& close) {
   Regex texts = grammar.regex().any_text();
-  if (types == kStringBit) {
+  if (types_of(*property.schema, tool.parameters) == kStringBit) {
     try {
       texts = bare_texts(grammar, tool, property);
     } catch (const Error&) {
@@ -246,23 +245,40 @@ Expr parameter_arguments(Grammar& grammar,
   const std::vector<MarkPiece> close = pieces_of(part.close, is_special);
   const std::string close_text =
       close.empty() || close.front().is_special ? "" : close.front().text;
-  const auto between_marks = [&](Expr name, Expr value) {
+  const auto between_marks = [&](Expr name, std::string_view middle, Expr value) {
     const Expr line_end = grammar.text(part.on_lines ? "\n" : "");
+    const Expr gap = part.value_open.empty() ? grammar.empty_text() : optional_space(grammar);
     return grammar.sequence({written_mark(grammar, part.open, is_special), name,
-                             written_mark(grammar, part.middle, is_special), line_end, value,
+                             written_mark(grammar, middle, is_special), gap,
+                             written_mark(grammar, part.value_open, is_special), line_end, value,
                              line_end, written_mark(grammar, part.close, is_special),
                              optional_space(grammar)});
   };
+  const std::string_view middle_of_json =
+      part.middle_of_json.empty() ? part.middle : part.middle_of_json;
   std::vector<Expr> out = {optional_space(grammar)};
   for (const Property& property : properties_of(tool)) {
-    const Expr one = between_marks(grammar.text(property.name),
-                                   parameter_value(grammar, tool, property, close_text));
+    const uint8_t types = types_of(*property.schema, tool.parameters);
+    const Expr name = grammar.text(property.name);
+    std::vector<Expr> forms;
+    if ((types & kStringBit) != 0) {
+      forms.push_back(
+          between_marks(name, part.middle, parameter_text(grammar, tool, property, close_text)));
+    }
+    // Without a mark that tells them apart, what may be a text is written as one.
+    const bool is_told = !part.middle_of_json.empty() && types != kStringBit;
+    if (forms.empty() || is_told) {
+      forms.push_back(
+          between_marks(name, middle_of_json, property_json(grammar, tool, property.name, false)));
+    }
+    const Expr one = grammar.either(forms);
     out.push_back(property.is_required ? one : grammar.optional(one));
   }
   if (takes_others(tool)) {
     Regex any = grammar.regex().any_text();
     if (!close_text.empty()) any = without_mark(grammar, any, close_text);
-    const Expr other = between_marks(grammar.terminal(any_name(grammar)), grammar.terminal(any));
+    const Expr other =
+        between_marks(grammar.terminal(any_name(grammar)), part.middle, grammar.terminal(any));
     out.push_back(grammar.repeat(other, 0, guide::kUnbounded));
   }
   return grammar.sequence(out);

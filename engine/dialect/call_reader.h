@@ -49,15 +49,19 @@ class CallReader {
   enum class Place : uint8_t { kBegin, kKey, kColon, kValue, kAfterValue };
 
   Step read_part(const ReadPart& part);
-  Step read_mark(const std::vector<std::string>& marks);
+  Step read_mark(const ReadPart& part);
   Step read_name();
   Step read_number();
+  Step read_id(const ReadPart& part);
   Step read_arguments();
   Step read_object(const CallPart& part);
   Step read_member(const CallPart& part);
   Step read_parameters(const ReadPart& part);
+  Step read_parameter_name(const ReadPart& part);
   Step read_parameter_value(const ReadPart& part);
+  void add_parameter_text(std::string_view value, bool is_whole);
   Step read_keywords();
+  Step read_keyword_name();
 
   bool skip_space();  // true: something follows
   std::string_view rest() const { return text_.substr(at_); }
@@ -78,13 +82,17 @@ class CallReader {
   bool is_committed_ = false;
   std::string number_;
   std::string arguments_;
-  bool has_arguments_ = false;
+  bool has_arguments_ = false;        // something of them
+  bool has_whole_arguments_ = false;  // of an object
   JsonScanner scanner_;
   Place place_ = Place::kBegin;  // in an object
   std::string key_;              // of a member or an argument
   std::string value_;
-  bool in_value_ = false;    // of a parameter
+  bool in_value_ = false;    // of a parameter or keyword
+  uint8_t value_types_ = 0;  // what it may be
   size_t num_streamed_ = 0;  // of its text
+  size_t num_searched_ = 0;  // bytes of it that its end is not in
+  PythonScanner python_;
 };
 
 }  // namespace tgi::dialect

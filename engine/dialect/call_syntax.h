@@ -19,25 +19,33 @@ struct CallPart {
     kGap,         // white space, or none
     kName,        // of the tool
     kNumber,      // of the call, in digits
+    kId,          // of the call, letters and digits; left out where the mark before it is
     kArguments,   // a JSON object
     kObject,      // a JSON object whose members are the name and the arguments
     kParameters,  // each argument between marks, as text
     kKeywords,    // name=value, ..., in Python's notation
   };
   Kind kind = Kind::kNone;
-  std::string_view text{};                   // kMark
-  std::array<std::string_view, 4> others{};  // kMark: read in its place, never asked for
+  std::string_view text{};                   // kMark; kId: (optional) the mark before it
+  std::array<std::string_view, 6> others{};  // kMark: read in its place, never asked for
+  bool may_miss = false;                     // kMark: or nothing in its place
   std::string_view name_key{};               // kObject
   std::string_view arguments_key{};
-  std::string_view id_key{};  // (optional) before the two: a text of digits
-  std::string_view open{};    // kParameters: before the name
-  std::string_view middle{};  // between name and value
-  std::string_view close{};   // behind the value
-  bool on_lines = false;      // the value has lines of its own: one line end on each side
+  std::string_view id_key{};          // (optional) before the two: a text of digits
+  std::string_view open{};            // kParameters: before the name
+  std::string_view middle{};          // between name and value
+  std::string_view middle_of_json{};  // (optional) in its place where the value is no text
+  std::string_view value_open{};      // (optional) behind it and a gap, before the value
+  std::string_view close{};           // behind the value
+  bool on_lines = false;              // the value has lines of its own: one line end on each side
 };
 
-constexpr CallPart mark(std::string_view text, std::array<std::string_view, 4> others = {}) {
+constexpr CallPart mark(std::string_view text, std::array<std::string_view, 6> others = {}) {
   return {.kind = CallPart::Kind::kMark, .text = text, .others = others};
+}
+// A mark that may be left out.
+constexpr CallPart maybe(std::string_view text) {
+  return {.kind = CallPart::Kind::kMark, .text = text, .may_miss = true};
 }
 constexpr CallPart gap() {
   return {.kind = CallPart::Kind::kGap};
@@ -47,6 +55,9 @@ constexpr CallPart name() {
 }
 constexpr CallPart number() {
   return {.kind = CallPart::Kind::kNumber};
+}
+constexpr CallPart id(std::string_view mark = {}) {
+  return {.kind = CallPart::Kind::kId, .text = mark};
 }
 constexpr CallPart arguments() {
   return {.kind = CallPart::Kind::kArguments};
@@ -68,6 +79,24 @@ constexpr CallPart parameters(std::string_view open,
           .middle = middle,
           .close = close,
           .on_lines = on_lines};
+}
+// The value has a mark of its own.
+constexpr CallPart parameters_with_value(std::string_view open,
+                                         std::string_view middle,
+                                         std::string_view value_open,
+                                         std::string_view close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.value_open = value_open;
+  return out;
+}
+// What stands between name and value tells texts from JSON.
+constexpr CallPart typed_parameters(std::string_view open,
+                                    std::string_view middle,
+                                    std::string_view middle_of_json,
+                                    std::string_view close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.middle_of_json = middle_of_json;
+  return out;
 }
 constexpr CallPart keywords() {
   return {.kind = CallPart::Kind::kKeywords};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -42,6 +43,25 @@ const Dialect* choose(std::span<const Dialect* const> list,
               fmt::format("--{}: expected one of {}, got {}", setting, names, asked));
 }
 
+// Marks of templates that show calls in a form that no dialect is there for. A model that is shown
+// one form and asked for another would write neither.
+constexpr std::array<std::string_view, 8> kUnknownForms = {
+    "<|tool_call>",           // Gemma 4
+    "<start_function_call>",  // FunctionGemma
+    "]<]minimax[>[",          // MiniMax M3
+    "<function name=",        // MiniCPM 5
+    ">>>all",                 // Functionary 3.2
+    "<|recipient|>",          // Functionary 2
+    "<|open|>",               // Kimi K3
+    "atem:function_calls",
+};
+
+bool shows_unknown_form(const ChatTemplate& chat_template) {
+  return std::any_of(kUnknownForms.begin(), kUnknownForms.end(), [&](std::string_view mark) {
+    return chat_template.contains(mark, /*has_tools=*/true);
+  });
+}
+
 }  // namespace
 
 std::span<const ToolDialect* const> tool_dialects() {
@@ -64,8 +84,12 @@ Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view reasoning_parser) {
   Dialects out;
   if (chat_template == nullptr) return out;
-  out.tools = choose(tool_dialects(), *chat_template, tool_parser, "tool-parser");
-  if (out.tools == nullptr && tool_parser == "auto") out.tools = &generic_tool_dialect();
+  const bool is_unknown = tool_parser == "auto" && shows_unknown_form(*chat_template);
+  out.tools =
+      choose(tool_dialects(), *chat_template, is_unknown ? "none" : tool_parser, "tool-parser");
+  if (out.tools == nullptr && tool_parser == "auto" && !is_unknown) {
+    out.tools = &generic_tool_dialect();
+  }
   out.reasoning =
       choose(reasoning_dialects(), *chat_template, reasoning_parser, "reasoning-parser");
   return out;

@@ -28,8 +28,8 @@ enum class CallIds : uint8_t {
 struct ToolDialect {
   std::string_view name;
   CallSyntax syntax;
-  // (optional) An older or looser way of writing that is understood as well.
-  const CallSyntax* also = nullptr;
+  // (optional) Older or looser ways of writing that are understood as well.
+  std::span<const CallSyntax> also{};
   CallIds ids = CallIds::kRandom;
   // Whether a template shows this dialect to the model. Asked in the order of the list.
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
@@ -64,7 +64,7 @@ const ToolDialect& generic_tool_dialect();
 
 // What a model speaks. `tool_parser` and `reasoning_parser`: "auto", "none" or a name of the lists,
 // else kInvalidArgument with the names. Null where there is none: no template, "none", no
-// reasoning.
+// reasoning, or a template that shows calls in a form that is not there.
 struct Dialects {
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;

@@ -211,28 +211,26 @@ std::string json_of_python(std::string_view literal) {
   return PythonLiteral(literal).read().value_or("");
 }
 
-size_t end_of_python(std::string_view text) {
-  int depth = 0;
-  char quote = '\0';
-  for (size_t at = 0; at < text.size(); ++at) {
+size_t PythonScanner::feed(std::string_view text) {
+  for (size_t at = 0; at < text.size() && !is_done_; ++at) {
     const char c = text[at];
-    if (quote != '\0') {
-      if (c == '\\') {
-        ++at;
-      } else if (c == quote) {
-        quote = '\0';
-      }
+    if (is_escaped_) {
+      is_escaped_ = false;
+    } else if (quote_ != '\0') {
+      is_escaped_ = c == '\\';
+      if (c == quote_) quote_ = '\0';
     } else if (c == '"' || c == '\'') {
-      quote = c;
+      quote_ = c;
     } else if (c == '(' || c == '[' || c == '{') {
-      ++depth;
+      ++depth_;
     } else if (c == ')' || c == ']' || c == '}') {
-      if (--depth < 0) return at;
-    } else if (c == ',' && depth == 0) {
-      return at;
+      is_done_ = --depth_ < 0;
+    } else {
+      is_done_ = c == ',' && depth_ == 0;
     }
+    if (is_done_) return at;
   }
-  return std::string_view::npos;
+  return is_done_ ? 0 : text.size();
 }
 
 }  // namespace tgi::dialect

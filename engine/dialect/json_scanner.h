@@ -32,8 +32,19 @@ bool is_json_space(char c);
 // when it is no such value.
 std::string json_of_python(std::string_view literal);
 
-// The end of a value in Python's notation at the front of `text`: before a comma or a closing
-// bracket that belongs to others. npos: it is not there yet.
-size_t end_of_python(std::string_view text);
+// Finds the end of a value in Python's notation that comes in pieces: before a comma or a closing
+// bracket that belongs to others.
+class PythonScanner {
+ public:
+  // How many bytes at the front of `text` belong to the value.
+  size_t feed(std::string_view text);
+  bool is_done() const { return is_done_; }
+
+ private:
+  int depth_ = 0;
+  char quote_ = '\0';
+  bool is_escaped_ = false;
+  bool is_done_ = false;
+};
 
 }  // namespace tgi::dialect

@@ -8,7 +8,8 @@ void append(const CallParts& parts, const IsSpecialToken& is_special, ReadParts&
     if (part.kind == CallPart::Kind::kNone) break;
     ReadPart& read = out.emplace_back();
     read.part = part;
-    if (part.kind == CallPart::Kind::kMark) {
+    const bool has_mark = part.kind == CallPart::Kind::kId && !part.text.empty();
+    if (part.kind == CallPart::Kind::kMark || has_mark) {
       read.marks.push_back(marked(part.text, is_special));
       for (const std::string_view other : part.others) {
         if (!other.empty()) read.marks.push_back(marked(other, is_special));
@@ -16,6 +17,8 @@ void append(const CallParts& parts, const IsSpecialToken& is_special, ReadParts&
     }
     read.open = marked(part.open, is_special);
     read.middle = marked(part.middle, is_special);
+    read.middle_of_json = marked(part.middle_of_json, is_special);
+    read.value_open = marked(part.value_open, is_special);
     read.close = marked(part.close, is_special);
   }
 }
@@ -37,10 +40,22 @@ ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_specia
 const std::vector<std::string>& opening_marks(const ReadParts& parts) {
   static const std::vector<std::string> kNone;
   for (const ReadPart& part : parts) {
-    if (part.part.kind == CallPart::Kind::kMark) return part.marks;
+    if (part.part.kind == CallPart::Kind::kMark && !part.part.may_miss) return part.marks;
     if (part.part.kind != CallPart::Kind::kGap) break;
   }
   return kNone;
+}
+
+std::vector<std::string> all_marks(const ReadParts& parts) {
+  std::vector<std::string> out;
+  for (const ReadPart& part : parts) {
+    out.insert(out.end(), part.marks.begin(), part.marks.end());
+    for (const std::string* mark :
+         {&part.open, &part.middle, &part.middle_of_json, &part.value_open, &part.close}) {
+      if (!mark->empty()) out.push_back(*mark);
+    }
+  }
+  return out;
 }
 
 }  // namespace tgi::dialect

@@ -11,9 +11,11 @@ namespace tgi::dialect {
 
 struct ReadPart {
   CallPart part;
-  std::vector<std::string> marks;  // kMark: any of these
+  std::vector<std::string> marks;  // kMark: any of these; kId: the mark before it
   std::string open;                // kParameters
   std::string middle;
+  std::string middle_of_json;
+  std::string value_open;
   std::string close;
 };
 using ReadParts = std::vector<ReadPart>;
@@ -31,5 +33,8 @@ ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_specia
 // The marks that the parts may begin with; empty where they begin with something else. Gaps are
 // passed over.
 const std::vector<std::string>& opening_marks(const ReadParts& parts);
+
+// Every mark of the parts.
+std::vector<std::string> all_marks(const ReadParts& parts);
 
 }  // namespace tgi::dialect

@@ -46,9 +46,12 @@ std::string parameters_text(const CallPart& part, const PastCall& call) {
   for (const auto& item : call.arguments.items()) {
     out += part.open;
     out += item.key();
-    out += part.middle;
+    const bool is_text = item.value().is_string();
+    out += is_text || part.middle_of_json.empty() ? part.middle : part.middle_of_json;
+    if (!part.value_open.empty()) out += '\n';
+    out += part.value_open;
     out += line_end;
-    out += item.value().is_string() ? item.value().get<std::string>() : json_text(item.value());
+    out += is_text ? item.value().get<std::string>() : json_text(item.value());
     out += line_end;
     out += part.close;
     out += '\n';
@@ -69,7 +72,10 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
   for (const CallPart& part : parts) {
     switch (part.kind) {
       case CallPart::Kind::kMark:
-        out += part.text;
+        if (!part.may_miss) out += part.text;
+        break;
+      case CallPart::Kind::kId:
+        if (part.text.empty()) out += "call" + std::to_string(index);
         break;
       case CallPart::Kind::kGap:
         out += '\n';

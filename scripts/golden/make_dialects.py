@@ -38,7 +38,8 @@ RULES = [
     ("gpt_oss", ["<|channel|>"]),
     ("gemma4", ["<|tool_call>"]),
     ("function_gemma", ["<start_function_call>"]),
-    ("deepseek_v32", ["｜DSML｜"]),
+    ("deepseek_v32", ["｜DSML｜+function_calls>"]),
+    ("deepseek_v4", ["｜DSML｜"]),
     ("deepseek_v3", ["<｜tool▁calls▁begin｜>+```json"]),
     ("deepseek_v31", ["<｜tool▁calls▁begin｜>"]),
     ("kimi_k2", ["<|tool_calls_section_begin|>"]),
@@ -80,7 +81,7 @@ RULES = [
 
 EOS = {
     "mistral": "</s>", "mistral_v11": "</s>", "deepseek_v3": "<｜end▁of▁sentence｜>", "deepseek_v31": "<｜end▁of▁sentence｜>",
-    "deepseek_v32": "<｜end▁of▁sentence｜>", "llama3_json": "<|eot_id|>", "hermes": "<|im_end|>", "qwen3_coder": "<|im_end|>",
+    "deepseek_v32": "<｜end▁of▁sentence｜>", "deepseek_v4": "<｜end▁of▁sentence｜>", "llama3_json": "<|eot_id|>", "hermes": "<|im_end|>", "qwen3_coder": "<|im_end|>",
     "seed_oss": "<seed:eos>", "granite": "<|end_of_text|>", "command_r7b": "<|END_OF_TURN_TOKEN|>",
     "command_r_plus": "<|END_OF_TURN_TOKEN|>", "gpt_oss": "<|return|>", "kimi_k2": "<|im_end|>", "minimax_m2": "[e~[",
 }
@@ -90,7 +91,7 @@ ENDS = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eom|>", "</s>", 
         "<|end|>", "<|end_of_text|>", "<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "[e~[", "<seed:eos>", "<|user|>",
         "<|observation|>", "<start_function_response>", "<|tool_response>", "<|message_sep|>", "<|end_of_msg|>", "<SPECIAL_12>",
         "<|assistant_end|>", "<eos>", "<|endoftext|>", "[|endofturn|]", "<end_of_sentence>",
-        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<|eos|>", "<|stop|>", "<|START_OF_TURN_TOKEN|>"]
+        "<｜hy_eos:opensource｜>", "<|role_end|>", "</assistant>", "<sep>", "<|eos|>", "<|stop|>", "<|START_OF_TURN_TOKEN|>"]
 
 TOOLS = [
     ("get_weather", "The weather of a place.",
@@ -99,7 +100,7 @@ TOOLS = [
      {"target": {"type": "object", "description": "What.", "additionalProperties": {"type": "string"}},
       "levels": {"type": "array", "items": {"type": "number"}, "description": "Levels."},
       "ratio": {"type": "number", "description": "A ratio."}, "on": {"type": "boolean", "description": "Whether."},
-      "note": {"type": "string", "description": "A note."}, "parent": {"type": "string", "description": "A parent."}}, []),
+      "note": {"type": "string", "description": "A note."}, "parent": {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "A parent."}}, []),
     ("ping", "Says whether the server is alive.", {}, []),
 ]
 
@@ -224,7 +225,7 @@ def split_end(dialect, text):
         return (stripped[:-len(end)], end) if end else (text, "")
     # Some templates always open another turn after the last.
     place, end = min(((text.find(end), end) for end in ENDS if end in text), default=(len(text), ""))
-    return text[:place].removeprefix("<|CHATBOT_TOKEN|>").removeprefix("<|header_start|>assistant<|header_end|>\n\n"), end
+    return text[:place].removeprefix("<|CHATBOT_TOKEN|>").removeprefix("助手：").removeprefix("<|header_start|>assistant<|header_end|>\n\n"), end
 
 
 def python_calls(text):
@@ -282,6 +283,13 @@ def turns_of(family):
                 continue
             text, end = split_end(family.dialect, text)
             if calls and family.dialect in ("pythonic", "lfm2") and not (python_calls(text) and quoted(text, calls)):
+                continue
+            # Harmony's template shows what was said beside a call as reasoning; calls that nothing marks can't follow a text.
+            is_unmarked = family.dialect in ("llama3_json", "xlam", "pythonic") and "<|python_end|>" not in text
+            if calls and content and (family.dialect == "gpt_oss" or is_unmarked):
+                continue
+            # Nobody can tell the reasoning that a prompt opens from the answer when nothing ends it.
+            if prefix and prompt.rstrip().endswith("<think>") and "</think>" not in text:
                 continue
             # A template that writes the user's message otherwise once an answer follows says nothing about the answer.
             if QUESTION in text or "&#34;" in text:

@@ -32,6 +32,7 @@ void add_pieces(AnswerReader& reader, std::string_view text, size_t chunk, Heard
 }  // namespace
 
 bool is_usual_special(std::string_view name) {
+  if (name.find_first_of("<>[] \n", 1) < name.size() - 1) return false;  // several
   if (name.starts_with("<|") && name.ends_with("|>")) return true;
   if (name.starts_with("<｜") && name.ends_with("｜>")) return true;
   if (!name.starts_with('[') || !name.ends_with(']') || name.size() < 4) return false;

@@ -20,6 +20,30 @@ std::string stripped(std::string text) {
   return text;
 }
 
+// The one whose marks are there, or that goes with the way to write calls.
+const ReasoningDialect* reasoning_of(const std::string& name, const std::string& text) {
+  for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (text.find(each->end) != std::string::npos) return each;
+  }
+  for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (text.find(each->begin) != std::string::npos) return each;
+  }
+  const ReasoningDialect* const by_name = find_reasoning_dialect(name);
+  return by_name != nullptr ? by_name : find_reasoning_dialect("think");
+}
+
+// Whether the text begins within the reasoning. Of turns that were rendered as earlier ones the
+// prompt does not tell: it opens or closes the reasoning otherwise than they do.
+bool is_begun(const ReasoningDialect& reasoning,
+              const OrderedJson& turn,
+              const std::string& prompt,
+              const std::string& text) {
+  if (!turn.value("history", false))
+    return prompt.ends_with(stripped(std::string(reasoning.begin)));
+  const size_t end = text.find(reasoning.end);
+  return end != std::string::npos && text.find(reasoning.begin) >= end;
+}
+
 }  // namespace
 
 TEST_CASE("turns that templates write are read back as the calls they were written from") {
@@ -33,11 +57,10 @@ TEST_CASE("turns that templates write are read back as the calls they were writt
     if (dialects.tools == nullptr) continue;  // none of ours
     ++num_turns[name];
     const std::string reasoning = turn["reasoning"];
-    dialects.reasoning = find_reasoning_dialect(name);
-    if (dialects.reasoning == nullptr) dialects.reasoning = find_reasoning_dialect("think");
     const std::string text = turn["text"];
     const std::string prompt = stripped(turn["prompt"]);
-    const bool begun = prompt.ends_with(dialects.reasoning->begin);
+    dialects.reasoning = reasoning_of(name, prompt + text);
+    const bool begun = is_begun(*dialects.reasoning, turn, prompt, text);
     for (const size_t chunk : {size_t{1}, size_t{3}, size_t{7}, text.size() + 1}) {
       CAPTURE(turn["model"].get<std::string>(), turn["case"].get<std::string>(), text, prompt,
               chunk);

@@ -25,7 +25,7 @@ const ReasoningDialect& reasoning_dialect<"command_r7b">() {
       .name = "command_r7b",
       .begin = "<|START_THINKING|>",
       .end = "<|END_THINKING|>",
-      .dropped = {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
+      .dropped = {"<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"},
       .is_anywhere = true,
       .speaks =
           [](const ChatTemplate& chat_template) {

@@ -13,8 +13,7 @@ const ToolDialect& tool_dialect<"command_r_plus">() {
                  .end = {gap(), mark("]"), gap(), mark("```")}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "Action: ```json") ||
-                   shows(chat_template, "Action:```json");
+            return shows(chat_template, "Action:") && shows(chat_template, "```json");
           },
   };
   return kThis;

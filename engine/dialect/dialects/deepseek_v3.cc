@@ -9,13 +9,14 @@ const ToolDialect& tool_dialect<"deepseek_v3">() {
       .name = "deepseek_v3",
       .syntax = {.begin = {mark("<｜tool▁calls▁begin｜>")},
                  .call = {mark("<｜tool▁call▁begin｜>"), mark("function"), mark("<｜tool▁sep｜>"),
-                          name(), mark("\\n```json\\n"), arguments(), gap(),
+                          name(), mark("\n```json\n"), arguments(), gap(),
                           mark("```<｜tool▁call▁end｜>")},
                  .separator = {gap()},
                  .end = {gap(), mark("<｜tool▁calls▁end｜>")}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<｜tool▁call▁begin｜>") && shows(chat_template, "```json");
+            return shows(chat_template, "<｜tool▁calls▁begin｜>") &&
+                   shows(chat_template, "```json");
           },
   };
   return kThis;

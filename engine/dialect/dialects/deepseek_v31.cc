@@ -13,7 +13,7 @@ const ToolDialect& tool_dialect<"deepseek_v31">() {
                  .end = {mark("<｜tool▁calls▁end｜>")}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<｜tool▁call▁begin｜>");
+            return shows(chat_template, "<｜tool▁calls▁begin｜>");
           },
   };
   return kThis;

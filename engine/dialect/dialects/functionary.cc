@@ -11,9 +11,7 @@ const ToolDialect& tool_dialect<"functionary">() {
                           mark("</function>")},
                  .separator = {gap()}},
       .speaks =
-          [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<function=") && !shows(chat_template, "<parameter=");
-          },
+          [](const ChatTemplate& chat_template) { return shows(chat_template, "<function="); },
   };
   return kThis;
 }

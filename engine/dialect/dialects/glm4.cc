@@ -7,10 +7,10 @@ template <>
 const ToolDialect& tool_dialect<"glm4">() {
   static constexpr ToolDialect kThis{
       .name = "glm4",
-      .syntax = {.call = {name(), mark("\\n"), arguments()},
+      .syntax = {.call = {name(), mark("\n"), arguments()},
                  .is_whole_answer = true,
                  .several = false},
-      .speaks = nullptr,
+      .speaks = [](const ChatTemplate& chat_template) { return shows(chat_template, "[gMASK]"); },
   };
   return kThis;
 }

@@ -8,7 +8,8 @@ const ToolDialect& tool_dialect<"glm45">() {
   static constexpr ToolDialect kThis{
       .name = "glm45",
       .syntax = {.call = {mark("<tool_call>"), name(), gap(),
-                          parameters("<arg_key>", "</arg_key>", "</arg_value>", /*on_lines=*/false),
+                          parameters_with_value("<arg_key>", "</arg_key>", "<arg_value>",
+                                                "</arg_value>"),
                           mark("</tool_call>")},
                  .separator = {gap()}},
       .speaks = [](const ChatTemplate& chat_template) { return shows(chat_template, "<arg_key>"); },

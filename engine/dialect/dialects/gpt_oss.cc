@@ -8,7 +8,7 @@ const ToolDialect& tool_dialect<"gpt_oss">() {
   static constexpr ToolDialect kThis{
       .name = "gpt_oss",
       .syntax = {.call = {mark("<|channel|>commentary to=functions.",
-                               {"<|start|>assistant to=functions."}),
+                               {"<|start|>assistant to=functions.", "to=functions."}),
                           name(),
                           mark(" <|constrain|>json<|message|>",
                                {"<|message|>", "<|constrain|>json<|message|>", " json<|message|>",
@@ -16,9 +16,7 @@ const ToolDialect& tool_dialect<"gpt_oss">() {
                           arguments()},
                  .several = false},
       .speaks =
-          [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<|channel|>") && shows(chat_template, "to=functions.");
-          },
+          [](const ChatTemplate& chat_template) { return shows(chat_template, "<|channel|>"); },
   };
   return kThis;
 }

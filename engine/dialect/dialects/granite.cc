@@ -13,7 +13,8 @@ const ToolDialect& tool_dialect<"granite">() {
                  .end = {gap(), mark("]")}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<|tool_call|>") && !shows(chat_template, "<|/tool_call|>");
+            return shows(chat_template, "<|tool_call|>") &&
+                   shows(chat_template, "<|start_of_role|>");
           },
   };
   return kThis;

@@ -1,4 +1,4 @@
-// Kimi K2: the name as functions.NAME:NUMBER, which is the call'\''s id.
+// Kimi K2: the name as functions.NAME:NUMBER, which is the call's id.
 #include "engine/dialect/dialects/shows.h"
 
 namespace tgi::dialect {

@@ -5,10 +5,12 @@ namespace tgi::dialect {
 
 namespace {
 
-constexpr CallSyntax kAfterTag = {
-    .call = {mark("<|python_tag|>"), gap(), object("name", "parameters")},
-    .separator = {gap(), mark(";"), gap()},
-};
+// Some name the tag before the call; Llama 4 writes texts between two tokens.
+constexpr CallSyntax kLlama3Others[] = {{
+    .begin = {mark("<|python_tag|>", {"<|python_end|>"}), gap()},
+    .call = {object("name", "parameters")},
+    .separator = {gap(), maybe(";"), gap()},
+}};
 
 }  // namespace
 
@@ -17,13 +19,13 @@ const ToolDialect& tool_dialect<"llama3_json">() {
   static constexpr ToolDialect kThis{
       .name = "llama3_json",
       .syntax = {.call = {object("name", "parameters")},
-                 .separator = {gap(), mark(";"), gap()},
+                 .separator = {gap(), maybe(";"), gap()},
                  .is_whole_answer = true,
                  .several = false},
-      .also = &kAfterTag,
+      .also = kLlama3Others,
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "\"parameters\"") && shows(chat_template, "ipython");
+            return shows(chat_template, "\"parameters\": ");
           },
   };
   return kThis;

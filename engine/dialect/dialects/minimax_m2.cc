@@ -16,8 +16,7 @@ const ToolDialect& tool_dialect<"minimax_m2">() {
                  .end = {gap(), mark("</minimax:tool_call>")}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<minimax:tool_call>") ||
-                   shows(chat_template, "minimax:tool_call");
+            return shows(chat_template, "<minimax:tool_call>");
           },
   };
   return kThis;

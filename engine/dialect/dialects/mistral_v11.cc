@@ -5,9 +5,9 @@ namespace tgi::dialect {
 
 namespace {
 
-constexpr CallSyntax kBare = {
+constexpr CallSyntax kBare[] = {{
     .call = {mark("[TOOL_CALLS]"), name(), arguments()},
-};
+}};
 
 }  // namespace
 
@@ -15,8 +15,9 @@ template <>
 const ToolDialect& tool_dialect<"mistral_v11">() {
   static constexpr ToolDialect kThis{
       .name = "mistral_v11",
-      .syntax = {.call = {mark("[TOOL_CALLS]"), name(), mark("[ARGS]"), arguments()}},
-      .also = &kBare,
+      .syntax = {.call = {mark("[TOOL_CALLS]"), name(), id("[CALL_ID]"), mark("[ARGS]"),
+                          arguments()}},
+      .also = kBare,
       .ids = CallIds::kNine,
       .speaks =
           [](const ChatTemplate& chat_template) {

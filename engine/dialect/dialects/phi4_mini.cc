@@ -3,6 +3,21 @@
 
 namespace tgi::dialect {
 
+namespace {
+
+// Its templates show calls without marks in earlier turns, and some ask for a word before them.
+constexpr CallSyntax kPhi4Others[] = {
+    {.begin = {mark("functools["), gap()},
+     .call = {object("name", "arguments")},
+     .separator = {gap(), mark(","), gap()},
+     .end = {gap(), mark("]")}},
+    {.call = {object("name", "arguments")},
+     .separator = {gap(), maybe(","), gap()},
+     .is_whole_answer = true},
+};
+
+}  // namespace
+
 template <>
 const ToolDialect& tool_dialect<"phi4_mini">() {
   static constexpr ToolDialect kThis{
@@ -11,8 +26,12 @@ const ToolDialect& tool_dialect<"phi4_mini">() {
                  .call = {object("name", "arguments")},
                  .separator = {gap(), mark(","), gap()},
                  .end = {gap(), mark("]"), gap(), mark("<|/tool_call|>")}},
+      .also = kPhi4Others,
       .speaks =
-          [](const ChatTemplate& chat_template) { return shows(chat_template, "<|/tool_call|>"); },
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "<|tool|>") ||
+                   (shows(chat_template, "functools[") && shows(chat_template, "<|end|>"));
+          },
   };
   return kThis;
 }

@@ -13,9 +13,7 @@ const ToolDialect& tool_dialect<"pythonic">() {
                  .end = {gap(), mark("]")},
                  .is_whole_answer = true},
       .speaks =
-          [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "[func_name1(params_name1=params_value1");
-          },
+          [](const ChatTemplate& chat_template) { return shows(chat_template, "[func_name1("); },
   };
   return kThis;
 }

@@ -13,8 +13,7 @@ const ToolDialect& tool_dialect<"qwen3_coder">() {
                  .separator = {gap()}},
       .speaks =
           [](const ChatTemplate& chat_template) {
-            return shows(chat_template, "<tool_call>") && shows(chat_template, "<function=") &&
-                   shows(chat_template, "<parameter=");
+            return shows(chat_template, "<function=") && shows(chat_template, "<parameter=");
           },
   };
   return kThis;

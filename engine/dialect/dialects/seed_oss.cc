@@ -12,7 +12,9 @@ const ToolDialect& tool_dialect<"seed_oss">() {
                           mark("</function>"), gap(), mark("</seed:tool_call>")},
                  .separator = {gap()}},
       .speaks =
-          [](const ChatTemplate& chat_template) { return shows(chat_template, "seed:tool_call"); },
+          [](const ChatTemplate& chat_template) {
+            return shows(chat_template, "<seed:tool_call>");
+          },
   };
   return kThis;
 }
