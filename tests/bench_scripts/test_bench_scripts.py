@@ -160,3 +160,14 @@ def test_bench_tokenizer(tmp_path):
 def test_bench_masks():
     text = run("bench_masks", program("bench_masks"), ROOT / "assets/demo", "--quick")
     assert re.search(rf"^ours +\d+ compiled, mean +{NUMBER} ms.*masks, mean +{NUMBER} us", text, re.M), text
+
+
+def test_bench_guided():
+    text = run("bench_guided", "--quick", "--bin-dir", BIN)
+    forms = rows(text, "none|any text.*|a JSON string|lines of.*")
+    assert len(forms) == 4
+    for row in forms:
+        assert is_positive(row[1]) and is_positive(row[2]), row
+    for row in rows(text, "alone|beside.*"):
+        assert all(is_positive(cell) for cell in row[1:]), row
+    assert len(rows(text, "alone|beside.*")) == 2
