@@ -59,7 +59,6 @@ ipc::GuideParams by_schema(const GuideFlags& flags) {
   return out;
 }
 
-// Rules of GBNF are defined by `::=`, those of Lark by a colon.
 ipc::GuideParams by_grammar(const std::string& path) {
   ipc::GuideParams out;
   std::string text = read_input(path);
@@ -68,7 +67,7 @@ ipc::GuideParams by_grammar(const std::string& path) {
                 fmt::format("{}: the grammar is not valid UTF-8 at its byte {} (of {})",
                             shown_source(path), valid, text.size()));
   }
-  (text.find("::=") != std::string::npos ? out.gbnf : out.lark) = std::move(text);
+  ipc::set_grammar(out, std::move(text));
   return out;
 }
 

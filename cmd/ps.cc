@@ -52,6 +52,14 @@ std::string backend(const ipc::ModelStatus& model) {
   return model.deterministic ? out + ", deterministic" : out;
 }
 
+// And the dialects in which answers to chats are read.
+std::string chat_template(const ipc::ModelStatus& model) {
+  if (!model.has_chat_template) return "no";
+  const auto name = [](const std::string& parser) { return parser.empty() ? "none" : parser; };
+  return fmt::format("yes; tool calls {}, reasoning {}", name(model.tool_parser),
+                     name(model.reasoning_parser));
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
@@ -68,7 +76,7 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
                                 model.num_blocks_used, model.num_blocks_cached,
                                 model.num_blocks_free, model.num_blocks, model.block_size)},
       {"requests", fmt::format("{} running, {} waiting", model.num_running, model.num_waiting)},
-      {"chat template", model.has_chat_template ? "yes" : "no"},
+      {"chat template", chat_template(model)},
       {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
   };
   for (const ipc::LeftOutKernels& one : model.left_out) {

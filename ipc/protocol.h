@@ -73,6 +73,10 @@ struct GuideParams {
   bool flexible_whitespace = false;        // JSON may have blanks and line ends between its parts
 };
 
+// A grammar in whichever of the two notations it is: rules of GBNF are defined by `::=`, those of
+// Lark by a colon.
+void set_grammar(GuideParams& guide, std::string text);
+
 // Which of the tools that a chat shows may be called.
 struct ToolChoice {
   std::string mode = "auto";       // "auto", "required" (one at least), "none"

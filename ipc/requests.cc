@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ipc/field_table.h"
@@ -178,6 +179,10 @@ std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
       field<&TokenizeParams::continue_final_message>("continue_final_message"),
   };
   return kFields;
+}
+
+void set_grammar(GuideParams& guide, std::string text) {
+  (text.find("::=") != std::string::npos ? guide.gbnf : guide.lark) = std::move(text);
 }
 
 OrderedJson to_json(const GuideParams& guide) {

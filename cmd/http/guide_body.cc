@@ -81,11 +81,10 @@ GuideParams by_choice(const OrderedJson& json, const std::string& path) {
   return out;
 }
 
-// Rules of GBNF are defined by `::=`, those of Lark by a colon.
 GuideParams by_grammar_text(const OrderedJson& json, const std::string& path) {
   GuideParams out;
   std::string text = text_of(json, path);
-  (text.find("::=") != std::string::npos ? out.gbnf : out.lark) = std::move(text);
+  ipc::set_grammar(out, std::move(text));
   return out;
 }
 
