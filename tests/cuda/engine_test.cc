@@ -2,6 +2,7 @@
 // that stay on the device, preemption, and a GPU that is lost.
 #include <cuda_emulation.h>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "base/files/file_source.h"
@@ -127,7 +128,9 @@ std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once, bool
 
 }  // namespace
 
-TEST_CASE("deterministic: the same tokens alone, all at once, and with too few blocks for all") {
+// The test below runs the same steps, with guidance and without.
+TEST_CASE("deterministic: the same tokens alone, all at once, and with too few blocks for all",
+          TGI_NOT_UNDER_SANITIZERS) {
   const auto alone = answers({.deterministic = true}, false);
   CHECK(answers({.deterministic = true}, true) == alone);
   CHECK(answers({.deterministic = true, .num_blocks = 8}, true) == alone);
@@ -158,7 +161,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("captured steps give what steps by themselves give, up to the order of sums") {
+TEST_CASE("captured steps give what steps by themselves give, up to the order of sums",
+          TGI_NOT_UNDER_SANITIZERS) {
   const auto by_themselves = answers({.deterministic = true}, true);
   const auto captured = answers({}, true);
   // Another order of sums may tip a close choice, after which an answer goes its own way; most
@@ -196,6 +200,8 @@ TEST_CASE("weights with a NaN on a GPU end every request with that, and the engi
         "model.layers.1.self_attn.v_proj.weight", "model.layers.2.mlp.up_proj.weight",
         "model.norm.weight"}) {
     for (const uint16_t bits : {kBf16Nan, kBf16Infinity}) {
+      // Where the number lies changes nothing about what runs.
+      if (kUnderSanitizers && std::string_view(tensor) != "model.norm.weight") continue;
       INFO(tensor << (bits == kBf16Nan ? ", NaN" : ", infinity"));
       write_damaged_demo(folder.file("m"), tensor, 70, bits);
       Served served({.folder = folder.file("m")});
