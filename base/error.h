@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -79,6 +80,12 @@ class Error : public std::runtime_error {
  private:
   Code code_;
 };
+
+// Of anything that was thrown: what is none of ours is a bug of ours.
+inline Error error_of(const std::exception& thrown) {
+  const auto* const error = dynamic_cast<const Error*>(&thrown);
+  return error != nullptr ? *error : Error(Code::kInternal, thrown.what());
+}
 
 // For states that only a bug of ours can produce. Stays on in release builds.
 #define TGI_CHECK(condition)                                                                  \

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_syntax.h"
 #include "base/utf8.h"
 #include "cmd/output.h"
 #include "cmd/session.h"
@@ -20,25 +20,12 @@ std::string shown_source(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-// Line and column of a byte, both from 1, as editors count them.
-std::string place_in(std::string_view text, size_t byte) {
-  const std::string_view before = text.substr(0, byte);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  return fmt::format("line {}, column {}", line,
-                     count_utf8_characters(before.substr(line_begin)) + 1);
-}
-
 OrderedJson read_schema(const std::string& path) {
   const std::string text = read_input(path);
   try {
     return OrderedJson::parse(text);
-  } catch (const OrderedJson::parse_error& error) {
-    const size_t byte = error.byte > 0 ? error.byte - 1 : 0;
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("{}: the schema is not JSON at {}; check it with `jq . {}`", shown_source(path),
-                    place_in(text, std::min(byte, text.size())), path == "-" ? "" : path));
+  } catch (const OrderedJson::parse_error&) {
+    throw json_syntax_error(text).in(shown_source(path) + ": the schema");
   }
 }
 

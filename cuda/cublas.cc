@@ -19,7 +19,7 @@ bool is_refusal(cublasStatus_t status) {
          status == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
-void check(cublasStatus_t status, const char* what) {
+void check_cublas(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw Error(is_refusal(status) ? Code::kUnsupported : Code::kDeviceLost,
               fmt::format("cuBLASLt: {}: {}", what, cublas().get_status_string(status)));
@@ -40,19 +40,21 @@ cudaDataType_t data_type(DType dtype) {
 class Problem {
  public:
   explicit Problem(const MatmulLaunch& args) {
-    check(cublas().desc_create(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a matmul");
+    check_cublas(cublas().desc_create(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                 "describing a matmul");
     const cublasOperation_t transpose = CUBLAS_OP_T;
-    check(cublas().desc_set_attribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
-                                      sizeof transpose),
-          "describing a matmul");
+    check_cublas(cublas().desc_set_attribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transpose,
+                                             sizeof transpose),
+                 "describing a matmul");
     const auto cols = static_cast<uint64_t>(args.x.cols);
     const auto outputs = static_cast<uint64_t>(args.outputs);
     const auto rows = static_cast<uint64_t>(args.x.rows);
     const cudaDataType_t type = data_type(args.x.dtype);
-    check(cublas().layout_create(&w, type, cols, outputs, args.w_stride), "describing w");
-    check(cublas().layout_create(&x, type, cols, rows, args.x.stride), "describing x");
-    check(cublas().layout_create(&out, data_type(args.out.dtype), outputs, rows, args.out.stride),
-          "describing out");
+    check_cublas(cublas().layout_create(&w, type, cols, outputs, args.w_stride), "describing w");
+    check_cublas(cublas().layout_create(&x, type, cols, rows, args.x.stride), "describing x");
+    check_cublas(
+        cublas().layout_create(&out, data_type(args.out.dtype), outputs, rows, args.out.stride),
+        "describing out");
   }
   ~Problem() {
     if (out != nullptr) cublas().layout_destroy(out);
@@ -73,7 +75,7 @@ class Problem {
 class Preference {
  public:
   explicit Preference(const MatmulLaunch& args) {
-    check(cublas().preference_create(&preference_), "asking for algorithms");
+    check_cublas(cublas().preference_create(&preference_), "asking for algorithms");
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{kCublasWorkspaceBytes});
     // Without these it counts on 256 bytes.
     const auto alignment = static_cast<uint32_t>(alignment_of(args));
@@ -90,8 +92,8 @@ class Preference {
  private:
   template <typename T>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, T value) {
-    check(cublas().preference_set_attribute(preference_, attribute, &value, sizeof value),
-          "asking for algorithms");
+    check_cublas(cublas().preference_set_attribute(preference_, attribute, &value, sizeof value),
+                 "asking for algorithms");
   }
 
   cublasLtMatmulPreference_t preference_ = nullptr;
@@ -129,7 +131,7 @@ std::vector<CublasAlgorithm> Cublas::propose(const MatmulLaunch& args, int count
       cublas().get_heuristic(state_->handle, problem.operation, problem.w, problem.x, problem.out,
                              problem.out, preference.get(), count, results.data(), &num_found);
   if (is_refusal(status)) return {};
-  check(status, "asking for algorithms");
+  check_cublas(status, "asking for algorithms");
   std::vector<CublasAlgorithm> out;
   for (int i = 0; i < num_found; ++i) {
     const cublasLtMatmulHeuristicResult_t& result = results[static_cast<size_t>(i)];
@@ -153,7 +155,7 @@ bool Cublas::run(cudaStream_t stream,
                       problem.x, &zero, args.out.data, problem.out, args.out.data, problem.out,
                       &algo, workspace, kCublasWorkspaceBytes, stream);
   if (is_refusal(status)) return false;
-  check(status, "a matmul");
+  check_cublas(status, "a matmul");
   return true;
 }
 

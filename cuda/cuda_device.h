@@ -104,7 +104,7 @@ class CudaDevice final : public Device {
     Ticket ticket = 0;
     Forward* forward = nullptr;
     int32_t bucket = 0;  // of the captured step; 0: it is launched as it is
-    int32_t num_masked = 0;
+    int32_t num_masks = 0;
     bool is_sampled = false;
     int32_t num_sampled = 0;
     int32_t num_scores = 0;

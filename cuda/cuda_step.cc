@@ -125,9 +125,7 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   flight.ticket = next_ticket_++;
   flight.num_sampled = static_cast<int32_t>(batch.sample_rows.size());
   flight.num_scores = static_cast<int32_t>(batch.score_rows.size());
-  flight.num_masked =
-      static_cast<int32_t>(std::count_if(batch.sample_rows.begin(), batch.sample_rows.end(),
-                                         [](const SampleRow& row) { return row.is_masked; }));
+  flight.num_masks = batch.num_masks();
   flight.is_sampled = false;
   flight.forward = &forward;
 
@@ -163,9 +161,9 @@ void CudaDevice::sample(Ticket ticket, const TokenMasks& masks) {
   throw_if_lost();
   InFlight& flight = in_flight_[ticket % in_flight_.size()];
   TGI_CHECK(flight.ticket == ticket && ticket + 1 == next_ticket_ && !flight.is_sampled);
-  if (flight.num_masked > 0) {
+  if (flight.num_masks > 0) {
     const size_t num_words = static_cast<size_t>(slots_.vocab_size + 31) / 32;
-    TGI_CHECK(masks.bits.size() == static_cast<size_t>(flight.num_masked) * num_words);
+    TGI_CHECK(masks.bits.size() == static_cast<size_t>(flight.num_masks) * num_words);
     const size_t size_bytes = masks.bits.size() * sizeof(uint32_t);
     std::memcpy(flight.masks.data(), masks.bits.data(), size_bytes);
     check(cudaMemcpyAsync(masks_, flight.masks.data(), size_bytes, cudaMemcpyHostToDevice,

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kLinkError = "an error of another rank or of the link";
 
-void check(int rank, ncclResult_t result, const char* what) {
+void check_nccl(int rank, ncclResult_t result, const char* what) {
   if (result != ncclSuccess && result != ncclInProgress) fail(rank, what, result);
 }
 
@@ -73,8 +73,8 @@ class NcclCommunicator final : public Communicator, private WatchedRank {
     config.blocking = 0;
     use_device(device_.index());
     const Use use(*this);
-    check(rank_, nccl().comm_init_rank_config(&communicator_, world_size_, id, rank_, &config),
-          "joining the other ranks");
+    check_nccl(rank_, nccl().comm_init_rank_config(&communicator_, world_size_, id, rank_, &config),
+               "joining the other ranks");
   }
 
   // From now on it is watched.
@@ -100,7 +100,7 @@ class NcclCommunicator final : public Communicator, private WatchedRank {
   void begin_all_reduce(const Tensor& tensor) {
     TGI_CHECK(tensor.stride == tensor.cols);
     const Use use(*this);
-    check(
+    check_nccl(
         rank_,
         nccl().all_reduce(tensor.data, tensor.data, static_cast<size_t>(tensor.rows * tensor.cols),
                           data_type(tensor.dtype), ncclSum, communicator_, device_.stream()),
@@ -163,8 +163,8 @@ class NcclCommunicator final : public Communicator, private WatchedRank {
   // Whether what was asked for is done. Throws when it has failed.
   bool ask() const {
     ncclResult_t state = ncclSuccess;
-    check(rank_, nccl().comm_get_async_error(communicator_, &state), "asking for errors");
-    check(rank_, state, kLinkError);
+    check_nccl(rank_, nccl().comm_get_async_error(communicator_, &state), "asking for errors");
+    check_nccl(rank_, state, kLinkError);
     return state != ncclInProgress;
   }
 
@@ -198,10 +198,10 @@ using Ranks = std::vector<std::unique_ptr<NcclCommunicator>>;
 
 void join(const Ranks& ranks, std::chrono::steady_clock::time_point end) {
   ncclUniqueId id;
-  check(0, nccl().get_unique_id(&id), "starting");
-  check(0, nccl().group_start(), "grouping");
+  check_nccl(0, nccl().get_unique_id(&id), "starting");
+  check_nccl(0, nccl().group_start(), "grouping");
   for (const auto& each : ranks) each->start(id);
-  check(0, nccl().group_end(), "joining the ranks");
+  check_nccl(0, nccl().group_end(), "joining the ranks");
   for (const auto& each : ranks) {
     each->settle(end, "joining the other ranks");
     each->set_joined();
@@ -233,7 +233,7 @@ void prove(const Ranks& ranks, std::chrono::steady_clock::time_point end) {
     const std::vector<float> values(kCount, static_cast<float>(each->rank() + 1));
     each->device().copy_to_device(buffers.back().data(), values.data(), kCount * sizeof(float));
   }
-  check(0, nccl().group_start(), "grouping");
+  check_nccl(0, nccl().group_start(), "grouping");
   for (size_t i = 0; i < ranks.size(); ++i) {
     ranks[i]->begin_all_reduce({.data = buffers[i].data(),
                                 .dtype = DType::kF32,
@@ -241,7 +241,7 @@ void prove(const Ranks& ranks, std::chrono::steady_clock::time_point end) {
                                 .cols = kCount,
                                 .stride = kCount});
   }
-  check(0, nccl().group_end(), "grouping");
+  check_nccl(0, nccl().group_end(), "grouping");
   for (const auto& each : ranks) each->settle(end, "the first all-reduce");
   const auto n = static_cast<float>(ranks.size());
   for (size_t i = 0; i < ranks.size(); ++i) {

@@ -105,13 +105,9 @@ size_t fill_step(const Batch& batch,
             TokenRow{.token_id = 0, .position = 0, .slot = nobody, .context_index = 0});
 
   LogitRow* row = host.logit_rows;
-  int32_t num_masks = 0;
-  for (const SampleRow& sample : batch.sample_rows) {
-    *row++ = {.row = sample.row,
-              .slot = sample.slot,
-              .position = sample.position,
-              .mask = sample.is_masked ? num_masks++ : -1};
-  }
+  batch.visit_sample_rows([&row](const SampleRow& sample, int32_t mask) {
+    *row++ = {.row = sample.row, .slot = sample.slot, .position = sample.position, .mask = mask};
+  });
   for (const ScoreRow& score : batch.score_rows) {
     *row++ = {.row = score.row,
               .slot = -1,

@@ -133,8 +133,7 @@ ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
     notes.end("done", summary);
     return ipc::to_json(report_of(result));
   } catch (const std::exception& error) {
-    const auto* typed = dynamic_cast<const Error*>(&error);
-    const bool cancelled = typed != nullptr && typed->code() == Code::kCancelled;
+    const bool cancelled = error_of(error).code() == Code::kCancelled;
     log_info("not quantized", {{"model", params.model}, {"error", error.what()}});
     notes.end(cancelled ? "cancelled" : "failed", error.what());
     throw;

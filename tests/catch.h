@@ -40,9 +40,22 @@ inline auto Contains(const std::string& part) {
 #define TGI_NOT_UNDER_TSAN ""
 #endif
 
-// The same for what measures: under any sanitizer that takes minutes.
+// The same for what measures, and for what compares results of code that another test runs too:
+// under any sanitizer that takes minutes and shows it nothing new.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TGI_NOT_UNDER_SANITIZERS "[.]"
 #else
 #define TGI_NOT_UNDER_SANITIZERS ""
 #endif
+
+namespace tgi {
+
+// For tests that run the same code many times over to compare results: a sanitizer sees all that
+// it can see in fewer of these runs.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kUnderSanitizers = true;
+#else
+inline constexpr bool kUnderSanitizers = false;
+#endif
+
+}  // namespace tgi

@@ -17,9 +17,8 @@ class StepRows {
     sample_rows = batch.sample_rows;
     score_rows = batch.score_rows;
     mask_of_.clear();
-    int32_t num_masked = 0;
-    for (const SampleRow& row : sample_rows) mask_of_.push_back(row.is_masked ? num_masked++ : -1);
-    num_masked_ = num_masked;
+    num_masks_ = batch.visit_sample_rows(
+        [this](const SampleRow&, int32_t mask) { mask_of_.push_back(mask); });
     masks_ = nullptr;
   }
 
@@ -28,9 +27,9 @@ class StepRows {
     TGI_CHECK(is_open_);
     is_open_ = false;
     const int32_t num_words = (vocab_size + 31) / 32;
-    TGI_CHECK(num_masked_ == 0 ||
+    TGI_CHECK(num_masks_ == 0 ||
               (masks.words_per_row == num_words &&
-               static_cast<int64_t>(masks.bits.size()) == int64_t{num_masked_} * num_words));
+               static_cast<int64_t>(masks.bits.size()) == int64_t{num_masks_} * num_words));
     masks_ = &masks;
   }
 
@@ -48,7 +47,7 @@ class StepRows {
 
  private:
   std::vector<int32_t> mask_of_;  // (sample_rows) -1: not masked
-  int32_t num_masked_ = 0;
+  int32_t num_masks_ = 0;
   const TokenMasks* masks_ = nullptr;
   bool is_open_ = false;  // submitted and not sampled
 };

@@ -12,11 +12,6 @@ namespace {
 constexpr size_t kMailboxCapacity = size_t{1} << 20;
 constexpr int32_t kResumeBelow = Engine::kMaxUnacknowledged / 2;
 
-Error error_of(const std::exception& thrown) {
-  const auto* const error = dynamic_cast<const Error*>(&thrown);
-  return error != nullptr ? *error : Error(Code::kInternal, thrown.what());
-}
-
 // A sink that can't even take an error is nobody else's trouble.
 void tell(ResponseSink& sink, const Error& error) {
   try {

@@ -84,8 +84,7 @@ void Engine::fill_mask(LiveSequence& sequence, std::span<uint32_t> mask) {
                             sequence.num_generated_tokens()));
   } catch (const std::exception& error) {
     std::fill(mask.begin(), mask.end(), ~0U);
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    mark_failed(live, known != nullptr ? *known : Error(Code::kInternal, error.what()));
+    mark_failed(live, error_of(error));
   }
 }
 
@@ -193,8 +192,7 @@ bool Engine::guide_accepts(LiveSequence& sequence, int32_t token_id) {
     sequence.guide->accept(token_id);
     return true;
   } catch (const std::exception& error) {
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    mark_failed(*sequence.live, known != nullptr ? *known : Error(Code::kInternal, error.what()));
+    mark_failed(*sequence.live, error_of(error));
     return false;
   }
 }

@@ -42,7 +42,7 @@ struct SampleRow {
 // Known later than the batch: it takes the tokens that the steps before have drawn.
 struct TokenMasks {
   int32_t words_per_row = 0;   // (vocab_size + 31) / 32
-  std::vector<uint32_t> bits;  // (num_masked_rows, words_per_row); bit id % 32 of word id / 32
+  std::vector<uint32_t> bits;  // (num_masks, words_per_row); bit id % 32 of word id / 32
 };
 
 // Report the log-probability of `target_id` under the logits of token row `row` (prompt
@@ -70,6 +70,18 @@ struct Batch {
   int32_t num_sequences() const { return static_cast<int32_t>(slots.size()); }
   int32_t num_logit_rows() const {
     return static_cast<int32_t>(sample_rows.size() + score_rows.size());
+  }
+
+  // Calls visit(row, mask) for each of sample_rows: `mask` is which of TokenMasks is the row's, -1
+  // where it has none. Returns how many masks there are.
+  template <typename Visit>
+  int32_t visit_sample_rows(Visit visit) const {
+    int32_t num_masks = 0;
+    for (const SampleRow& row : sample_rows) visit(row, row.is_masked ? num_masks++ : -1);
+    return num_masks;
+  }
+  int32_t num_masks() const {
+    return visit_sample_rows([](const SampleRow&, int32_t) {});
   }
 
   // Keeps the capacity: a steady step allocates nothing.

@@ -78,7 +78,7 @@ TEST_CASE("a form that can't be read is told before a daemon is asked") {
   const std::string number = written(home, "number.json", "7");
   const std::vector<Row> rows = {
       {{"--schema", home.file("none.json")}, 4, "none.json"},
-      {{"--schema", broken}, 3, "the schema is not JSON at line 2, column 8"},
+      {{"--schema", broken}, 3, "broken.json: the schema: not valid JSON at line 2, column 8"},
       {{"--schema", number}, 3, "which is an object, got number"},
       {{"--regex", "a", "--choice", "b"}, 2, "give one of them"},
       {{"--regex", "a", "--flexible-whitespace"}, 2, "only goes with --schema"},

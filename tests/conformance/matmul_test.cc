@@ -125,8 +125,8 @@ TEST_CASE("matmul agrees with the reference in every weight type and shape") {
   }
 }
 
-TEST_CASE(
-    "a row of matmul has the same bits alone, in any batch and on every device of its group") {
+TEST_CASE("a row of matmul has the same bits alone, in any batch and on every device of its group",
+          TGI_NOT_UNDER_SANITIZERS) {
   std::map<std::string, std::vector<Floats>> by_group;
   for (const DeviceCase& device_case : device_cases()) {
     if (device_case.bit_group.empty()) continue;

@@ -2,6 +2,7 @@
 // that stay on the device, preemption, and a GPU that is lost.
 #include <cuda_emulation.h>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "base/files/file_source.h"
@@ -28,7 +29,7 @@ struct Setup {
   std::string folder{};  // (optional) of another model
 };
 
-// The demo model, in bf16.
+// The demo model, in bf16. Answers are declared before it: they outlive it when a check fails, too.
 class Served {
  public:
   explicit Served(const Setup& setup)
@@ -113,8 +114,8 @@ constexpr int32_t kNewTokens = 9;
 // With `guided`, every other request has guidance.
 std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once, bool guided = false) {
   const auto guidance = std::make_shared<ParityGuidance>(0, 250);
-  Served served(setup);
   std::vector<Answer> told(kRequests);
+  Served served(setup);
   std::vector<std::vector<int32_t>> out;
   for (int32_t i = 0; i < kRequests; ++i) {
     served.ask(told[static_cast<size_t>(i)], prompt(i), kNewTokens, sampling(i),
@@ -127,7 +128,9 @@ std::vector<std::vector<int32_t>> answers(const Setup& setup, bool at_once, bool
 
 }  // namespace
 
-TEST_CASE("deterministic: the same tokens alone, all at once, and with too few blocks for all") {
+// The test below runs the same steps, with guidance and without.
+TEST_CASE("deterministic: the same tokens alone, all at once, and with too few blocks for all",
+          TGI_NOT_UNDER_SANITIZERS) {
   const auto alone = answers({.deterministic = true}, false);
   CHECK(answers({.deterministic = true}, true) == alone);
   CHECK(answers({.deterministic = true, .num_blocks = 8}, true) == alone);
@@ -158,7 +161,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("captured steps give what steps by themselves give, up to the order of sums") {
+TEST_CASE("captured steps give what steps by themselves give, up to the order of sums",
+          TGI_NOT_UNDER_SANITIZERS) {
   const auto by_themselves = answers({.deterministic = true}, true);
   const auto captured = answers({}, true);
   // Another order of sums may tip a close choice, after which an answer goes its own way; most
@@ -172,18 +176,17 @@ TEST_CASE("captured steps give what steps by themselves give, up to the order of
 }
 
 TEST_CASE("an idle engine captures every bucket, and a deterministic one none") {
+  Answer told, other;
   Served served({});
   const std::vector<int32_t> all = {1, 2, 4, 8, 12};  // of up to max_running rows
   const auto deadline = Clock::now() + std::chrono::seconds(60);
   while (served.engine().stats().prepared_rows != all && Clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(served.engine().stats().prepared_rows == all);
-  Answer told;
   served.ask(told, prompt(2), 6);
   const std::vector<int32_t> ids = ids_of(told);
 
   Served deterministic({.deterministic = true});
-  Answer other;
   deterministic.ask(other, prompt(2), 6);
   CHECK(ids_of(other).front() == ids.front());
   CHECK(deterministic.engine().stats().prepared_rows.empty());
@@ -196,10 +199,12 @@ TEST_CASE("weights with a NaN on a GPU end every request with that, and the engi
         "model.layers.1.self_attn.v_proj.weight", "model.layers.2.mlp.up_proj.weight",
         "model.norm.weight"}) {
     for (const uint16_t bits : {kBf16Nan, kBf16Infinity}) {
+      // Where the number lies changes nothing about what runs.
+      if (kUnderSanitizers && std::string_view(tensor) != "model.norm.weight") continue;
       INFO(tensor << (bits == kBf16Nan ? ", NaN" : ", infinity"));
       write_damaged_demo(folder.file("m"), tensor, 70, bits);
-      Served served({.folder = folder.file("m")});
       std::vector<Answer> told(6);
+      Served served({.folder = folder.file("m")});
       for (size_t i = 0; i < told.size(); ++i) {
         const auto which = static_cast<int32_t>(i);
         SamplingParams asked = sampling(which);
@@ -218,8 +223,8 @@ TEST_CASE("weights with a NaN on a GPU end every request with that, and the engi
 
 TEST_CASE("no kernel is launched for the first time within a capture") {
   cuda_emulation::forget_kernels();
-  Served served({});
   std::vector<Answer> told(3);  // some sizes are met before the engine was idle
+  Served served({});
   for (size_t i = 0; i < told.size(); ++i) served.ask(told[i], prompt(static_cast<int32_t>(i)), 6);
   for (Answer& each : told) (void)ids_of(each);
   const auto deadline = Clock::now() + std::chrono::seconds(60);
@@ -230,12 +235,12 @@ TEST_CASE("no kernel is launched for the first time within a capture") {
 }
 
 TEST_CASE("steps copy from pinned memory alone, biases and prompts with penalties too") {
-  Served served({});
   Answer first;
+  std::vector<Answer> told(6);
+  Served served({});
   served.ask(first, prompt(1), 2);
   (void)ids_of(first);
   const auto before = cuda_emulation::counters().pageable_copies;
-  std::vector<Answer> told(6);
   for (size_t i = 0; i < told.size(); ++i) {
     const auto which = static_cast<int32_t>(i);
     served.ask(told[i], prompt(which), kNewTokens, sampling(which));
@@ -245,8 +250,9 @@ TEST_CASE("steps copy from pinned memory alone, biases and prompts with penaltie
 }
 
 TEST_CASE("a GPU that is lost ends every request with its reason, and the engine takes no more") {
-  Served served({});
   std::vector<Answer> told(3);
+  Answer late;
+  Served served({});
   for (size_t i = 0; i < told.size(); ++i)
     served.ask(told[i], prompt(static_cast<int32_t>(i)), 500);
   cuda_emulation::lose_devices(cudaErrorLaunchFailure, 200);
@@ -257,7 +263,6 @@ TEST_CASE("a GPU that is lost ends every request with its reason, and the engine
     CHECK_THAT(each.error->what(), Catch::Contains("GPU"));
   }
   CHECK(served.engine().has_failed());
-  Answer late;
   served.ask(late, prompt(1), 4);
   REQUIRE(late.wait_for_end(400000));
   CHECK(late.error);

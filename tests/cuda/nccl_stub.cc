@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -33,16 +34,21 @@ struct Round {
   bool done = false;
 };
 
+struct State;
+
 // The ranks that share an id. All members are guarded by stub().mutex.
 struct Group {
   int num_ranks = 0;
   std::map<uint64_t, Round> rounds;  // by number
-  std::map<int, cudaStream_t> streams;
+  std::map<int, State*> ranks;       // that were not aborted
 };
 
 struct State {
   std::shared_ptr<Group> group;
   int rank = 0;
+  std::optional<cudaStream_t> stream;  // of its last all-reduce
+  bool is_wanted = false;              // by another rank, which waits for it
+  std::thread runner;
   int polls_left = 0;
   bool aborted = false;
   int64_t num_calls = 0;
@@ -105,16 +111,29 @@ void sum(const Round& round) {
   }
 }
 
-// Runs what waits in the other ranks' streams, where no thread of theirs does it: one thread may
-// work for all ranks.
-void help_others(std::unique_lock<std::mutex>& lock, const Group& group, int rank) {
-  std::vector<cudaStream_t> others;
-  for (const auto& [other, stream] : group.streams) {
-    if (other != rank) others.push_back(stream);
+// Runs what waits in a rank's stream when another rank waits for it, as a GPU would by itself: the
+// host thread that looks after it may be late, or look after all ranks. A thread of its own,
+// because what waits may hold the next all-reduces too: a thread that ran them on behalf of another
+// rank, in the middle of that one's work, would wait there for itself.
+void run_when_wanted(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(stub().mutex);
+  while (true) {
+    stub().changed.wait(lock, [&] { return state->is_wanted || state->aborted; });
+    if (state->aborted) return;
+    state->is_wanted = false;
+    if (!state->stream) continue;
+    const cudaStream_t stream = *state->stream;
+    lock.unlock();
+    cuda_emulation::try_run_stream(stream);
+    lock.lock();
   }
-  lock.unlock();
-  for (const cudaStream_t stream : others) cuda_emulation::try_run_stream(stream);
-  lock.lock();
+}
+
+void ask_others(const Group& group, int rank) {
+  for (const auto& [other, state] : group.ranks) {
+    if (other != rank) state->is_wanted = true;
+  }
+  stub().changed.notify_all();
 }
 
 // On the GPU: meets the other ranks.
@@ -139,8 +158,8 @@ void run_all_reduce(const std::shared_ptr<State>& state, const Part& part) {
   }
   const auto is_over = [&] { return round.done || state->aborted; };
   while (!is_over()) {
-    help_others(lock, *state->group, state->rank);
-    if (!is_over()) stub().changed.wait_for(lock, 1ms, is_over);
+    ask_others(*state->group, state->rank);
+    stub().changed.wait_for(lock, 5ms, is_over);
   }
 }
 
@@ -179,6 +198,8 @@ ncclResult_t init(ncclComm_t* out, int num_ranks, ncclUniqueId id, int rank, ncc
   (*out)->state->group = group;
   (*out)->state->rank = rank;
   (*out)->state->polls_left = stub().faults.polls_in_progress;
+  (*out)->state->runner = std::thread(run_when_wanted, (*out)->state);
+  group->ranks[rank] = (*out)->state.get();
   alive().insert(*out);
   ++stub().counts.num_alive;
   return ncclInProgress;
@@ -217,7 +238,7 @@ ncclResult_t all_reduce(const void* from,
   if (!may_call(comm)) return ncclInvalidUsage;
   State& state = *comm->state;
   ++state.num_calls;
-  state.group->streams[state.rank] = stream;
+  state.stream = stream;
   state.polls_left = stub().faults.polls_in_progress;
   state.pending.push_back([shared = comm->state, part = Part{to, count, type}, stream] {
     cuda_emulation::Call call;
@@ -238,6 +259,7 @@ ncclResult_t abort(ncclComm_t comm) {
   const std::shared_ptr<State> state = comm->state;
   state->aborted = true;
   state->pending.clear();  // each holds the state
+  state->group->ranks.erase(state->rank);
   alive().erase(comm);
   --stub().counts.num_alive;
   stub().changed.notify_all();
@@ -250,6 +272,8 @@ ncclResult_t abort(ncclComm_t comm) {
     stub().changed.wait_for(lock, 1ms);
   }
   delete comm;
+  lock.unlock();
+  state->runner.join();
   return ncclSuccess;
 }
 

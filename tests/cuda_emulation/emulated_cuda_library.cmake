@@ -15,8 +15,8 @@ function(tgi_emulated_cuda_library name)
   list(FILTER kernels INCLUDE REGEX "\\.cu$")
   if(kernels)
     # nvcc does not ask for explicit conversions, knows #pragma unroll, and reads memory through
-    # types that it was not written with.
-    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX
+    # types that it was not written with. Kernels and helpers of one name are in many of these files.
+    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX SKIP_UNITY_BUILD_INCLUSION ON
       COMPILE_OPTIONS "-xc++;-Wno-conversion;-Wno-sign-conversion;-Wno-unknown-pragmas;-Wno-pedantic")
   endif()
   add_library(${name} STATIC ${CUDA_SOURCES})
