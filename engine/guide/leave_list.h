@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/state_mask.h"
@@ -16,10 +17,13 @@ inline void set_bit(std::span<uint32_t> bits, int32_t id) {
 }
 
 // Lists the children of the nodes by their bytes; rounds: of each node, or empty.
-inline std::shared_ptr<const LeaveList> list_leaves(const TokenTrie& trie,
-                                                    const std::vector<int32_t>& nodes,
-                                                    const std::vector<uint16_t>& rounds) {
+inline std::shared_ptr<const LeaveList> list_leaves(
+    const TokenTrie& trie,
+    const std::vector<int32_t>& nodes,
+    const std::vector<uint16_t>& rounds,
+    std::vector<std::pair<int32_t, int32_t>> ranges) {
   auto list = std::make_shared<LeaveList>();
+  list->ranges = std::move(ranges);
   const auto for_children = [&](auto visit) {
     for (size_t i = 0; i < nodes.size(); ++i) {
       const int32_t end = trie.end_of(nodes[i]);

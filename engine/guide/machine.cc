@@ -68,6 +68,7 @@ void Machine::trim() {
   const Edge end_of_text;
   intern_stack(std::span(&end_of_text, 1));
   configs_.clear();
+  loops_.clear();
   items_.clear();
   rows_.clear();
   config_slots_.assign(1024, -1);

@@ -130,7 +130,7 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     for (size_t word = 0; word < num_words; ++word)
       result->within[rounds][word] |= result->within[rounds - 1][word];
   }
-  if (!leaves.empty()) result->leaves = list_leaves(trie, leaves, leave_rounds);
+  if (!leaves.empty()) result->leaves = list_leaves(trie, leaves, leave_rounds, {});
   result->is_clear = true;
   return result;
 }

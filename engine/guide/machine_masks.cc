@@ -18,9 +18,11 @@ constexpr size_t kMaxMaskBytes = size_t{32} << 20;  // of whole masks
 }  // namespace
 
 // Visits the nodes from `first` to `last` that can be reached from `config`, which stands at the
-// parent of `first`: visit(node, configuration after it). REQUIRES: it does not walk itself.
-template <typename Visit>
-void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit) {
+// parent of `first`: visit(node, configuration after it). Where it is known that all paths below a
+// node can be taken, visit_all(node, configuration, loops) may take them at once; false: it does
+// not, they are visited one by one. REQUIRES: neither walks itself.
+template <typename Visit, typename VisitAll>
+void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all) {
   if (first >= last) return;
   const TokenTrie& trie = vocabulary_.trie();
   const auto above = static_cast<size_t>(trie.depth[static_cast<size_t>(first)]) - 1;
@@ -34,10 +36,24 @@ void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit) {
       node = trie.end[at];
       continue;
     }
-    visit(node, next);
+    if (trie.end[at] > node + 1) {
+      const Loops* const loops = known_loops(next);
+      if (loops != nullptr && loops->cover(trie.below[at]) && visit_all(node, next, *loops)) {
+        visit(node, next, true);
+        node = trie.end[at];
+        continue;
+      }
+    }
+    visit(node, next, false);
     path_[depth] = next;
     ++node;
   }
+}
+
+int32_t Machine::longest_rest(int32_t config, const Loops& loops) {
+  int32_t rest = shortest_end(config);
+  for (const int32_t inside : loops.inside) rest = std::max(rest, shortest_end(inside));
+  return rest;
 }
 
 std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool with_leaves) {
@@ -48,29 +64,76 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   mask->knows_leaves = with_leaves;
   if (alone == kDead) return mask;
   std::vector<int32_t> leaves;
-  std::vector<int32_t> tokens;
-  walk(1, trie.size(), alone, [&](int32_t node, int32_t config) {
-    const std::span<const int32_t> here = trie.tokens_at(node);
-    if (!here.empty()) {
-      tokens.insert(tokens.end(), here.begin(), here.end());
+  std::vector<std::pair<int32_t, int32_t>> leave_ranges;
+  std::vector<TokenRange> tokens;
+  const auto add_tokens = [&](int32_t begin, int32_t end) {
+    if (!tokens.empty() && tokens.back().second == begin) {
+      tokens.back().second = end;
+    } else {
+      tokens.emplace_back(begin, end);
+    }
+  };
+  const auto visit = [&](int32_t node, int32_t config, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.token_begin[at];
+    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.token_begin[at + 1];
+    if (end > begin) {
+      add_tokens(begin, end);
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
     }
-    if (with_leaves && accepts(config) && trie.end_of(node) > node + 1) leaves.push_back(node);
+    const bool has_children = !with_all_below && trie.end[at] > node + 1;
+    if (with_leaves && has_children && accepts(config)) leaves.push_back(node);
+  };
+  walk(1, trie.size(), alone, visit, [&](int32_t node, int32_t config, const Loops& loops) {
+    if (with_leaves && accepts(config)) {
+      if (trie.below[static_cast<size_t>(node)].has_others) return false;
+      leave_ranges.emplace_back(node + 1, trie.end_of(node));
+    }
+    mask->max_rest = std::max(mask->max_rest, longest_rest(config, loops));
+    return true;
   });
-  if (!leaves.empty()) mask->leaves = list_leaves(trie, leaves, {});
-  spread(std::move(tokens), *mask);
+  if (!leaves.empty() || !leave_ranges.empty())
+    mask->leaves = list_leaves(trie, leaves, {}, std::move(leave_ranges));
+  spread(tokens, *mask);
   return mask;
 }
 
-void Machine::spread(std::vector<int32_t> tokens, StateMask& mask) const {
-  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
-  if (tokens.size() > num_words) {
-    mask.bits.assign(num_words, 0);
-    for (const int32_t id : tokens) set_bit(mask.bits, id);
-  } else {
-    mask.tokens = std::move(tokens);
-    mask.tokens.shrink_to_fit();
+void Machine::set_bits(const std::vector<TokenRange>& tokens, std::vector<uint32_t>& bits) const {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
+  for (const auto& [begin, end] : tokens) {
+    for (int32_t i = begin; i < end; ++i) set_bit(bits, ids[static_cast<size_t>(i)]);
   }
+}
+
+void Machine::spread(const std::vector<TokenRange>& tokens, StateMask& mask) const {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
+  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
+  size_t count = 0;
+  for (const auto& [begin, end] : tokens) count += static_cast<size_t>(end - begin);
+  if (count <= num_words) {
+    for (const auto& [begin, end] : tokens)
+      mask.tokens.insert(mask.tokens.end(), ids.begin() + begin, ids.begin() + end);
+    mask.tokens.shrink_to_fit();
+    return;
+  }
+  if (count <= ids.size() / 2) {
+    mask.bits.assign(num_words, 0);
+    set_bits(tokens, mask.bits);
+    return;
+  }
+  mask.bits.assign(vocabulary_.all_tokens().begin(), vocabulary_.all_tokens().end());
+  size_t at = 0;
+  const auto clear_to = [&](size_t end) {
+    for (; at < end; ++at) {
+      const auto id = static_cast<uint32_t>(ids[at]);
+      mask.bits[id / 32] &= ~(uint32_t{1} << id % 32);
+    }
+  };
+  for (const auto& [begin, end] : tokens) {
+    clear_to(static_cast<size_t>(begin));
+    at = static_cast<size_t>(end);
+  }
+  clear_to(ids.size());
 }
 
 std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_leaves) {
@@ -96,28 +159,46 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   const TokenTrie& trie = vocabulary_.trie();
   const int32_t after = popped_config(stack);
   if (after == kDead) return;
-  const auto add = [&](int32_t node, int32_t config) {
-    const std::span<const int32_t> tokens = trie.tokens_at(node);
-    if (tokens.empty()) return;
-    for (const int32_t id : tokens) set_bit(mask.bits, id);
+  std::vector<TokenRange> tokens;
+  const auto add = [&](int32_t node, int32_t config, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.token_begin[at];
+    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.token_begin[at + 1];
+    if (end == begin) return;
+    tokens.emplace_back(begin, end);
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
   };
+  const auto add_all = [&](int32_t /*node*/, int32_t config, const Loops& loops) {
+    mask.max_rest = std::max(mask.max_rest, longest_rest(config, loops));
+    return true;
+  };
+  const LeaveList& leaves = *left.leaves;
   for (size_t byte = 0; byte < 256; ++byte) {
-    const auto first = static_cast<size_t>(left.leaves->begin[byte]);
-    const auto last = static_cast<size_t>(left.leaves->begin[byte + 1]);
-    if (first == last) continue;
+    const auto first = static_cast<size_t>(leaves.begin[byte]);
+    const auto last = static_cast<size_t>(leaves.begin[byte + 1]);
+    if (first == last && leaves.ranges.empty()) continue;
     const int32_t config = step(after, static_cast<uint8_t>(byte));
     if (config == kDead) continue;
+    const auto go_on_at = [&](int32_t node) {
+      add(node, config, false);
+      walk(node + 1, trie.end_of(node), config, add, add_all);
+    };
     for (size_t i = first; i < last; ++i) {
-      if (!left.leaves->rounds.empty() &&
-          (left.leaves->rounds[i] < left.min_rounds || left.leaves->rounds[i] > left.max_rounds)) {
-        continue;
-      }
-      const int32_t node = left.leaves->nodes[i];
-      add(node, config);
-      walk(node + 1, trie.end_of(node), config, add);
+      const bool counts =
+          leaves.rounds.empty() ||
+          (leaves.rounds[i] >= left.min_rounds && leaves.rounds[i] <= left.max_rounds);
+      if (counts) go_on_at(leaves.nodes[i]);
+    }
+    const auto here = std::span(trie.by_byte)
+                          .subspan(static_cast<size_t>(trie.by_byte_begin[byte]),
+                                   static_cast<size_t>(trie.by_byte_begin[byte + 1] -
+                                                       trie.by_byte_begin[byte]));
+    for (const auto& [begin, end] : leaves.ranges) {
+      for (auto at = std::ranges::lower_bound(here, begin); at != here.end() && *at < end; ++at)
+        go_on_at(*at);
     }
   }
+  set_bits(tokens, mask.bits);
 }
 
 std::vector<Machine::SpecialStep> Machine::special_steps(int32_t config) {
@@ -163,9 +244,10 @@ void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t
     return shortest_end(next) <= max_tokens || num_tokens_to_end(next) <= max_tokens;
   };
   std::vector<std::pair<int32_t, int32_t>> ends;
-  walk(1, trie.size(), config, [&](int32_t node, int32_t next) {
+  const auto visit = [&](int32_t node, int32_t next, bool /*with_all_below*/) {
     if (!trie.tokens_at(node).empty()) ends.emplace_back(node, next);
-  });
+  };
+  walk(1, trie.size(), config, visit, [](int32_t, int32_t, const Loops&) { return false; });
   for (const auto& [node, next] : ends) {
     if (!is_near(next)) continue;
     for (const int32_t id : trie.tokens_at(node)) set_bit(bits, id);

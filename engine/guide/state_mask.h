@@ -14,8 +14,12 @@ struct LeaveList {
   std::vector<int32_t> begin;  // 257: those of byte b are nodes[begin[b]] up to nodes[begin[b + 1]]
   std::vector<int32_t> nodes;
   std::vector<uint16_t> rounds;  // of a loop that were done before, or empty
+  // Beside those all nodes from first up to second, where the rule may be left before each.
+  std::vector<std::pair<int32_t, int32_t>> ranges;
 
-  size_t num_bytes() const { return 4 * (begin.size() + nodes.size()) + 2 * rounds.size(); }
+  size_t num_bytes() const {
+    return 4 * (begin.size() + nodes.size()) + 2 * rounds.size() + 8 * ranges.size();
+  }
 };
 
 struct StateMask {

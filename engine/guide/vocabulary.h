@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tgi {
@@ -30,6 +31,20 @@ struct TokenTrie {
   std::vector<int32_t> end;
   std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
   std::vector<int32_t> token_ids;
+  std::vector<uint16_t> num_characters;  // of each of token_ids: bytes that begin one
+
+  // What the paths below a node are made of, for walks that need not go down to know. A state that
+  // comes back to itself with every character of them allows them all.
+  struct Below {
+    std::array<uint64_t, 2> ascii{};  // a bit for each byte
+    bool has_others = false;          // whole characters of two bytes and more, or beginnings
+    bool is_broken = false;  // not UTF-8, or the node itself is in the middle of a character
+  };
+  std::vector<Below> below;  // by node
+
+  // All nodes by their byte: those of byte b are by_byte[by_byte_begin[b]] and so on, in order.
+  std::vector<int32_t> by_byte_begin;
+  std::vector<int32_t> by_byte;
 
   int32_t size() const { return static_cast<int32_t>(byte.size()); }
   int32_t end_of(int32_t node) const { return end[static_cast<size_t>(node)]; }
@@ -38,6 +53,12 @@ struct TokenTrie {
     const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(node) + 1]);
     return std::span(token_ids).subspan(begin, stop - begin);
   }
+  // Those that end below the node are, in token_ids, the ones from first to second.
+  std::pair<int32_t, int32_t> tokens_below(int32_t node) const {
+    return {token_begin[static_cast<size_t>(node) + 1],
+            token_begin[static_cast<size_t>(end_of(node))]};
+  }
+  void describe();  // fills what is found from the nodes: below, by_byte
 };
 
 class Vocabulary {
@@ -65,6 +86,7 @@ class Vocabulary {
   bool is_end_token(int32_t id) const;
 
   const TokenTrie& trie() const { return trie_; }
+  std::span<const uint32_t> all_tokens() const { return all_tokens_; }  // a bit for each with bytes
   size_t longest_token() const { return longest_token_; }
   // The longest token that the text begins with, in bytes and by id; 0 bytes: there is none.
   std::pair<size_t, int32_t> longest_prefix(std::string_view text) const;
@@ -95,6 +117,7 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t> special_ids_;
   TokenTrie trie_;
   size_t longest_token_ = 0;
+  std::vector<uint32_t> all_tokens_;
 
   mutable std::mutex mutex_;
   mutable std::unordered_map<Digest, Kept, DigestHash> kept_;  // under mutex_
