@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -171,7 +172,7 @@ class Machine {
 
   // machine_walks.cc
   Loops loops_of_config(int32_t config);
-  Loops loops_of_state(int32_t state);
+  Loops loops_of_round(int32_t state, const std::function<bool(int32_t state)>& is_inside);
   const Loops* known_loops(int32_t config);  // null: not asked for often enough
 
   // machine_ends.cc

@@ -85,6 +85,25 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   for (std::vector<uint32_t>& bits : result->within) bits.assign(num_words, 0);
   std::vector<int32_t> leaves;
   std::vector<uint16_t> leave_rounds;
+  // Where each character is a round, tokens that are made of them need not be walked byte by byte.
+  const Loops loops = loops_of_round(path[0].state, [&](int32_t inside) {
+    return place_of(inside) == Place::kInside;
+  });
+  std::vector<LeaveList::Range> leave_ranges;
+  const auto take_all_below = [&](int32_t node, const Step& step) {
+    const int32_t before = step.rounds - trie.characters[static_cast<size_t>(node)];
+    if (states_[static_cast<size_t>(step.state)].accepts)
+      leave_ranges.push_back({node + 1, trie.end_of(node), before});
+    const auto [begin, end] = trie.tokens_below(node);
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const auto needed = static_cast<uint16_t>(before + trie.token_characters[i]);
+      if (needed <= LoopMask::kMaxCounted) {
+        set_bit(result->within[needed], trie.token_ids[i]);
+      } else {
+        result->longer.emplace_back(needed, trie.token_ids[i]);
+      }
+    }
+  };
   for (int32_t node = 1; node < trie.size();) {
     const auto at = static_cast<size_t>(node);
     const Step& from = path[trie.depth[at] - size_t{1}];
@@ -118,6 +137,11 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         result->longer.emplace_back(needed, id);
       }
     }
+    if (!step.after && next == path[0].state && loops.cover(trie.below[at])) {
+      take_all_below(node, step);
+      node = trie.end[at];
+      continue;
+    }
     const bool may_leave = !step.inside && states_[static_cast<size_t>(next)].accepts;
     if (may_leave && trie.end[at] > node + 1) {
       leaves.push_back(node);
@@ -130,7 +154,8 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     for (size_t word = 0; word < num_words; ++word)
       result->within[rounds][word] |= result->within[rounds - 1][word];
   }
-  if (!leaves.empty()) result->leaves = list_leaves(trie, leaves, leave_rounds, {});
+  if (!leaves.empty() || !leave_ranges.empty())
+    result->leaves = list_leaves(trie, leaves, leave_rounds, std::move(leave_ranges));
   result->is_clear = true;
   return result;
 }
@@ -144,6 +169,7 @@ std::shared_ptr<const StateMask> Machine::loop_state_mask(int32_t state) {
   auto mask = std::make_shared<StateMask>();
   mask->knows_leaves = true;
   mask->leaves = counted->leaves;
+  mask->counts_rounds = true;
   mask->min_rounds = loop.min;
   mask->max_rounds = max;
   mask->bits = counted->within[std::min<size_t>(static_cast<size_t>(max), LoopMask::kMaxCounted)];

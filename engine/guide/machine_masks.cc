@@ -64,7 +64,7 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   mask->knows_leaves = with_leaves;
   if (alone == kDead) return mask;
   std::vector<int32_t> leaves;
-  std::vector<std::pair<int32_t, int32_t>> leave_ranges;
+  std::vector<LeaveList::Range> leave_ranges;
   std::vector<TokenRange> tokens;
   const auto add_tokens = [&](int32_t begin, int32_t end) {
     if (!tokens.empty() && tokens.back().second == begin) {
@@ -85,10 +85,7 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
     if (with_leaves && has_children && accepts(config)) leaves.push_back(node);
   };
   walk(1, trie.size(), alone, visit, [&](int32_t node, int32_t config, const Loops& loops) {
-    if (with_leaves && accepts(config)) {
-      if (trie.below[static_cast<size_t>(node)].has_others) return false;
-      leave_ranges.emplace_back(node + 1, trie.end_of(node));
-    }
+    if (with_leaves && accepts(config)) leave_ranges.push_back({node + 1, trie.end_of(node), 0});
     mask->max_rest = std::max(mask->max_rest, longest_rest(config, loops));
     return true;
   });
@@ -173,10 +170,14 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
     return true;
   };
   const LeaveList& leaves = *left.leaves;
+  const auto counts = [&](int32_t rounds) {
+    return rounds >= left.min_rounds && rounds <= left.max_rounds;
+  };
   for (size_t byte = 0; byte < 256; ++byte) {
     const auto first = static_cast<size_t>(leaves.begin[byte]);
     const auto last = static_cast<size_t>(leaves.begin[byte + 1]);
-    if (first == last && leaves.ranges.empty()) continue;
+    const bool may_be_in_range = begins_character(byte) && leaves.ranges_may_have(byte);
+    if (first == last && !may_be_in_range) continue;
     const int32_t config = step(after, static_cast<uint8_t>(byte));
     if (config == kDead) continue;
     const auto go_on_at = [&](int32_t node) {
@@ -184,18 +185,17 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
       walk(node + 1, trie.end_of(node), config, add, add_all);
     };
     for (size_t i = first; i < last; ++i) {
-      const bool counts =
-          leaves.rounds.empty() ||
-          (leaves.rounds[i] >= left.min_rounds && leaves.rounds[i] <= left.max_rounds);
-      if (counts) go_on_at(leaves.nodes[i]);
+      if (leaves.rounds.empty() || counts(leaves.rounds[i])) go_on_at(leaves.nodes[i]);
     }
-    const auto here = std::span(trie.by_byte)
-                          .subspan(static_cast<size_t>(trie.by_byte_begin[byte]),
-                                   static_cast<size_t>(trie.by_byte_begin[byte + 1] -
-                                                       trie.by_byte_begin[byte]));
-    for (const auto& [begin, end] : leaves.ranges) {
-      for (auto at = std::ranges::lower_bound(here, begin); at != here.end() && *at < end; ++at)
-        go_on_at(*at);
+    if (!may_be_in_range) continue;
+    const std::span<const int32_t> here = trie.nodes_of(static_cast<uint8_t>(byte));
+    auto at = here.begin();
+    for (const LeaveList::Range& range : leaves.ranges) {
+      at = std::lower_bound(at, here.end(), range.first);
+      for (; at != here.end() && *at < range.last; ++at) {
+        const int32_t characters = trie.characters[static_cast<size_t>(*at)] - 1;
+        if (!left.counts_rounds || counts(range.rounds + characters)) go_on_at(*at);
+      }
     }
   }
   set_bits(tokens, mask.bits);

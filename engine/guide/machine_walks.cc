@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/machine.h"
@@ -85,10 +87,13 @@ Machine::Loops Machine::loops_of_config(int32_t config) {
   return loops;
 }
 
-Machine::Loops Machine::loops_of_state(int32_t state) {
-  return LoopFinder([&](int32_t from, uint8_t byte) {
-           return next_state(from, pool_.class_of(byte));
-         }).find(state);
+Machine::Loops Machine::loops_of_round(int32_t state,
+                                       const std::function<bool(int32_t state)>& is_inside) {
+  Loops loops = LoopFinder([&](int32_t from, uint8_t byte) {
+                  return next_state(from, pool_.class_of(byte));
+                }).find(state);
+  if (!std::ranges::all_of(loops.inside, is_inside)) loops.others = false;
+  return loops;
 }
 
 const Machine::Loops* Machine::known_loops(int32_t config) {

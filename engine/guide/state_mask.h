@@ -14,11 +14,24 @@ struct LeaveList {
   std::vector<int32_t> begin;  // 257: those of byte b are nodes[begin[b]] up to nodes[begin[b + 1]]
   std::vector<int32_t> nodes;
   std::vector<uint16_t> rounds;  // of a loop that were done before, or empty
-  // Beside those all nodes from first up to second, where the rule may be left before each.
-  std::vector<std::pair<int32_t, int32_t>> ranges;
+  // Beside those all nodes of a range that begin a character; `rounds` and the characters on the
+  // way to one are the rounds before it.
+  struct Range {
+    int32_t first = 0;
+    int32_t last = 0;  // exclusive
+    int32_t rounds = 0;
+  };
+  std::vector<Range> ranges;
+  std::array<uint64_t, 2> range_ascii{};  // the bytes of those nodes: a bit for each of ASCII
+  bool ranges_have_others = false;        // ... and others
+
+  bool ranges_may_have(size_t byte) const {
+    if (ranges.empty()) return false;
+    return byte < 128 ? (range_ascii[byte / 64] >> (byte % 64) & 1) != 0 : ranges_have_others;
+  }
 
   size_t num_bytes() const {
-    return 4 * (begin.size() + nodes.size()) + 2 * rounds.size() + 8 * ranges.size();
+    return 4 * (begin.size() + nodes.size()) + 2 * rounds.size() + sizeof(Range) * ranges.size();
   }
 };
 
@@ -30,7 +43,8 @@ struct StateMask {
 
   bool knows_leaves = false;                // false: they were not asked for
   std::shared_ptr<const LeaveList> leaves;  // null: none
-  // Of `leaves`, those count whose rounds are from min_rounds to max_rounds.
+  // Of `leaves`, those count whose rounds are from min_rounds to max_rounds, if there are any.
+  bool counts_rounds = false;
   int32_t min_rounds = 0;
   int32_t max_rounds = 0;
 

@@ -47,11 +47,19 @@ void TokenTrie::describe() {
   std::vector<size_t> parents(count, 0);
   std::vector<Step> steps(count);
   std::vector<size_t> path{0};  // by depth
+  characters.assign(count, 0);
   for (size_t node = 1; node < count; ++node) {
     path.resize(depth[node]);
     parents[node] = path.back();
     steps[node] = step(steps[path.back()].place, byte[node]);
     path.push_back(node);
+    characters[node] = static_cast<uint16_t>(characters[parents[node]] +
+                                             static_cast<uint16_t>(begins_character(byte[node])));
+  }
+  token_characters.clear();
+  for (size_t node = 0; node < count; ++node) {
+    for (int32_t i = token_begin[node]; i < token_begin[node + 1]; ++i)
+      token_characters.push_back(characters[node]);
   }
   below.assign(count, {});
   for (size_t node = count - 1; node > 0; --node) {

@@ -88,8 +88,6 @@ void Vocabulary::build_trie() {
   all_tokens_.assign((tokens_.size() + 31) / 32, 0);
   for (const int32_t id : trie_.token_ids) {
     all_tokens_[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
-    const auto begins = [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; };
-    trie_.num_characters.push_back(static_cast<uint16_t>(std::ranges::count_if(bytes(id), begins)));
   }
 }
 

@@ -23,6 +23,10 @@ namespace tgi::guide {
 struct LoopMask;
 struct StateMask;
 
+inline bool begins_character(uint64_t byte) {  // of UTF-8
+  return (byte & 0xC0) != 0x80;
+}
+
 // Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
 // `end`. Node 0 is the root.
 struct TokenTrie {
@@ -31,7 +35,7 @@ struct TokenTrie {
   std::vector<int32_t> end;
   std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
   std::vector<int32_t> token_ids;
-  std::vector<uint16_t> num_characters;  // of each of token_ids: bytes that begin one
+  std::vector<uint16_t> token_characters;  // of each of token_ids, that begin in it
 
   // What the paths below a node are made of, for walks that need not go down to know. A state that
   // comes back to itself with every character of them allows them all.
@@ -40,7 +44,8 @@ struct TokenTrie {
     bool has_others = false;          // whole characters of two bytes and more, or beginnings
     bool is_broken = false;  // not UTF-8, or the node itself is in the middle of a character
   };
-  std::vector<Below> below;  // by node
+  std::vector<Below> below;          // by node
+  std::vector<uint16_t> characters;  // by node: that begin on the way to it
 
   // All nodes by their byte: those of byte b are by_byte[by_byte_begin[b]] and so on, in order.
   std::vector<int32_t> by_byte_begin;
@@ -58,7 +63,12 @@ struct TokenTrie {
     return {token_begin[static_cast<size_t>(node) + 1],
             token_begin[static_cast<size_t>(end_of(node))]};
   }
-  void describe();  // fills what is found from the nodes: below, by_byte
+  std::span<const int32_t> nodes_of(uint8_t b) const {
+    const auto begin = static_cast<size_t>(by_byte_begin[b]);
+    return std::span(by_byte).subspan(begin,
+                                      static_cast<size_t>(by_byte_begin[b + size_t{1}]) - begin);
+  }
+  void describe();  // fills all that is found from the nodes
 };
 
 class Vocabulary {
