@@ -25,7 +25,7 @@ inline std::shared_ptr<const LeaveList> list_leaves(const TokenTrie& trie,
   auto list = std::make_shared<LeaveList>();
   list->ranges = std::move(ranges);
   for (const LeaveList::Range& range : list->ranges) {
-    const TokenTrie::Below& below = trie.below[static_cast<size_t>(range.first) - 1];
+    const TokenTrie::Node& below = trie.nodes[static_cast<size_t>(range.first) - 1];
     list->range_ascii[0] |= below.ascii[0];
     list->range_ascii[1] |= below.ascii[1];
     list->ranges_have_others |= below.has_others;
@@ -34,7 +34,7 @@ inline std::shared_ptr<const LeaveList> list_leaves(const TokenTrie& trie,
     for (size_t i = 0; i < nodes.size(); ++i) {
       const int32_t end = trie.end_of(nodes[i]);
       for (int32_t child = nodes[i] + 1; child < end; child = trie.end_of(child))
-        visit(i, static_cast<size_t>(trie.byte[static_cast<size_t>(child)]), child);
+        visit(i, static_cast<size_t>(trie.nodes[static_cast<size_t>(child)].byte), child);
     }
   };
   list->begin.assign(257, 0);

@@ -75,7 +75,7 @@ class Machine {
     std::array<uint64_t, 2> ascii{};  // a bit for each byte
     bool others = false;              // all characters of UTF-8 that have more bytes
     std::vector<int32_t> inside;      // where one is in the middle of those
-    bool cover(const TokenTrie::Below& below) const {
+    bool cover(const TokenTrie::Node& below) const {
       return ((below.ascii[0] & ~ascii[0]) | (below.ascii[1] & ~ascii[1])) == 0 &&
              !below.is_broken && (others || !below.has_others);
     }
@@ -162,6 +162,8 @@ class Machine {
 
   template <typename Visit, typename VisitAll>
   void walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all);
+  template <typename Visit, typename VisitAll>
+  void walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all);
   int32_t longest_rest(int32_t config, const Loops& loops);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
   struct SpecialStep {

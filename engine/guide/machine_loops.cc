@@ -91,7 +91,7 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   });
   std::vector<LeaveList::Range> leave_ranges;
   const auto take_all_below = [&](int32_t node, const Step& step) {
-    const int32_t before = step.rounds - trie.characters[static_cast<size_t>(node)];
+    const int32_t before = step.rounds - trie.node_characters[static_cast<size_t>(node)];
     if (states_[static_cast<size_t>(step.state)].accepts)
       leave_ranges.push_back({node + 1, trie.end_of(node), before});
     const auto [begin, end] = trie.tokens_below(node);
@@ -106,10 +106,10 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   };
   for (int32_t node = 1; node < trie.size();) {
     const auto at = static_cast<size_t>(node);
-    const Step& from = path[trie.depth[at] - size_t{1}];
-    const int32_t next = next_state(from.state, pool_.class_of(trie.byte[at]));
+    const Step& from = path[trie.nodes[at].depth - size_t{1}];
+    const int32_t next = next_state(from.state, pool_.class_of(trie.nodes[at].byte));
     if (next == kDead) {
-      node = trie.end[at];
+      node = trie.nodes[at].end;
       continue;
     }
     Step step{next, from.rounds, false, from.after};
@@ -119,13 +119,13 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         ++step.rounds;
       } else if (place == Place::kInside) {
         step.inside = true;
-      } else if (!from.inside && !begins_round[trie.byte[at]]) {
+      } else if (!from.inside && !begins_round[trie.nodes[at].byte]) {
         step.after = true;
       } else {
         return result;
       }
     }
-    path[trie.depth[at]] = step;
+    path[trie.nodes[at].depth] = step;
     const auto needed = static_cast<uint16_t>(step.rounds + static_cast<uint16_t>(step.inside));
     for (const int32_t id : trie.tokens_at(node)) {
       if (step.after) {
@@ -137,13 +137,13 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         result->longer.emplace_back(needed, id);
       }
     }
-    if (!step.after && next == path[0].state && loops.cover(trie.below[at])) {
+    if (!step.after && next == path[0].state && loops.cover(trie.nodes[at])) {
       take_all_below(node, step);
-      node = trie.end[at];
+      node = trie.nodes[at].end;
       continue;
     }
     const bool may_leave = !step.inside && states_[static_cast<size_t>(next)].accepts;
-    if (may_leave && trie.end[at] > node + 1) {
+    if (may_leave && trie.nodes[at].end > node + 1) {
       leaves.push_back(node);
       leave_rounds.push_back(step.rounds);
     }

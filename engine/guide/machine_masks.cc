@@ -25,22 +25,37 @@ template <typename Visit, typename VisitAll>
 void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all) {
   if (first >= last) return;
   const TokenTrie& trie = vocabulary_.trie();
-  const auto above = static_cast<size_t>(trie.depth[static_cast<size_t>(first)]) - 1;
+  const auto above = static_cast<size_t>(trie.nodes[static_cast<size_t>(first)].depth) - 1;
   path_.resize(vocabulary_.longest_token() + 1);
   path_[above] = config;
+  if (first == 1 && last == trie.size()) {
+    // From the root most bytes lead nowhere, and their nodes are far from each other.
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const int32_t child = trie.first_level[byte];
+      if (child == 0 || step(config, static_cast<uint8_t>(byte)) == kDead) continue;
+      walk_on(child, trie.end_of(child), visit, visit_all);
+    }
+  } else {
+    walk_on(first, last, visit, visit_all);
+  }
+}
+
+template <typename Visit, typename VisitAll>
+void Machine::walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all) {
+  const TokenTrie& trie = vocabulary_.trie();
   for (int32_t node = first; node < last;) {
     const auto at = static_cast<size_t>(node);
-    const size_t depth = trie.depth[at];
-    const int32_t next = step_class(path_[depth - 1], pool_.class_of(trie.byte[at]));
+    const size_t depth = trie.nodes[at].depth;
+    const int32_t next = step_class(path_[depth - 1], pool_.class_of(trie.nodes[at].byte));
     if (next == kDead) {
-      node = trie.end[at];
+      node = trie.nodes[at].end;
       continue;
     }
-    if (trie.end[at] > node + 1) {
+    if (trie.nodes[at].end > node + 1) {
       const Loops* const loops = known_loops(next);
-      if (loops != nullptr && loops->cover(trie.below[at]) && visit_all(node, next, *loops)) {
+      if (loops != nullptr && loops->cover(trie.nodes[at]) && visit_all(node, next, *loops)) {
         visit(node, next, true);
-        node = trie.end[at];
+        node = trie.nodes[at].end;
         continue;
       }
     }
@@ -75,13 +90,13 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   };
   const auto visit = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
-    const int32_t begin = trie.token_begin[at];
-    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.token_begin[at + 1];
+    const int32_t begin = trie.nodes[at].token_begin;
+    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end > begin) {
       add_tokens(begin, end);
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
     }
-    const bool has_children = !with_all_below && trie.end[at] > node + 1;
+    const bool has_children = !with_all_below && trie.nodes[at].end > node + 1;
     if (with_leaves && has_children && accepts(config)) leaves.push_back(node);
   };
   walk(1, trie.size(), alone, visit, [&](int32_t node, int32_t config, const Loops& loops) {
@@ -159,8 +174,8 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   std::vector<TokenRange> tokens;
   const auto add = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
-    const int32_t begin = trie.token_begin[at];
-    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.token_begin[at + 1];
+    const int32_t begin = trie.nodes[at].token_begin;
+    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end == begin) return;
     tokens.emplace_back(begin, end);
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
@@ -193,7 +208,7 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
     for (const LeaveList::Range& range : leaves.ranges) {
       at = std::lower_bound(at, here.end(), range.first);
       for (; at != here.end() && *at < range.last; ++at) {
-        const int32_t characters = trie.characters[static_cast<size_t>(*at)] - 1;
+        const int32_t characters = trie.node_characters[static_cast<size_t>(*at)] - 1;
         if (!left.counts_rounds || counts(range.rounds + characters)) go_on_at(*at);
       }
     }

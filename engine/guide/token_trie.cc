@@ -47,44 +47,45 @@ void TokenTrie::describe() {
   std::vector<size_t> parents(count, 0);
   std::vector<Step> steps(count);
   std::vector<size_t> path{0};  // by depth
-  characters.assign(count, 0);
+  node_characters.assign(count, 0);
   for (size_t node = 1; node < count; ++node) {
-    path.resize(depth[node]);
+    path.resize(nodes[node].depth);
     parents[node] = path.back();
-    steps[node] = step(steps[path.back()].place, byte[node]);
+    steps[node] = step(steps[path.back()].place, nodes[node].byte);
     path.push_back(node);
-    characters[node] = static_cast<uint16_t>(characters[parents[node]] +
-                                             static_cast<uint16_t>(begins_character(byte[node])));
+    node_characters[node] = static_cast<uint16_t>(node_characters[parents[node]] +
+                                             static_cast<uint16_t>(begins_character(nodes[node].byte)));
   }
   token_characters.clear();
   for (size_t node = 0; node < count; ++node) {
-    for (int32_t i = token_begin[node]; i < token_begin[node + 1]; ++i)
-      token_characters.push_back(characters[node]);
+    for (int32_t i = nodes[node].token_begin; i < nodes[node + 1].token_begin; ++i)
+      token_characters.push_back(node_characters[node]);
   }
-  below.assign(count, {});
   for (size_t node = count - 1; node > 0; --node) {
-    Below& own = below[node];
-    Below& above = below[parents[node]];
+    const Node& own = nodes[node];
+    Node& above = nodes[parents[node]];
     above.ascii[0] |= own.ascii[0];
     above.ascii[1] |= own.ascii[1];
     above.has_others |= own.has_others;
     above.is_broken |= own.is_broken || !steps[node].is_valid;
-    if (byte[node] < 0x80) {
-      above.ascii[byte[node] / 64U] |= uint64_t{1} << (byte[node] % 64U);
+    if (nodes[node].byte < 0x80) {
+      above.ascii[nodes[node].byte / 64U] |= uint64_t{1} << (nodes[node].byte % 64U);
     } else {
       above.has_others = true;
     }
   }
   for (size_t node = 0; node < count; ++node)
-    below[node].is_broken |= steps[node].place.num_left > 0;
+    nodes[node].is_broken |= steps[node].place.num_left > 0;
 
+  for (int32_t child = 1; child < size(); child = end_of(child))
+    first_level[at(child).byte] = child;
   by_byte_begin.assign(257, 0);
-  for (size_t node = 1; node < count; ++node) ++by_byte_begin[byte[node] + size_t{1}];
+  for (size_t node = 1; node < count; ++node) ++by_byte_begin[nodes[node].byte + size_t{1}];
   for (size_t b = 0; b < 256; ++b) by_byte_begin[b + 1] += by_byte_begin[b];
   by_byte.resize(count - 1);
   std::vector<int32_t> fill = by_byte_begin;
   for (size_t node = 1; node < count; ++node)
-    by_byte[static_cast<size_t>(fill[byte[node]]++)] = static_cast<int32_t>(node);
+    by_byte[static_cast<size_t>(fill[nodes[node].byte]++)] = static_cast<int32_t>(node);
 }
 
 }  // namespace tgi::guide

@@ -30,38 +30,40 @@ inline bool begins_character(uint64_t byte) {  // of UTF-8
 // Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
 // `end`. Node 0 is the root.
 struct TokenTrie {
-  std::vector<uint8_t> byte;
-  std::vector<uint16_t> depth;
-  std::vector<int32_t> end;
-  std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
-  std::vector<int32_t> token_ids;
-  std::vector<uint16_t> token_characters;  // of each of token_ids, that begin in it
-
-  // What the paths below a node are made of, for walks that need not go down to know. A state that
-  // comes back to itself with every character of them allows them all.
-  struct Below {
-    std::array<uint64_t, 2> ascii{};  // a bit for each byte
-    bool has_others = false;          // whole characters of two bytes and more, or beginnings
-    bool is_broken = false;  // not UTF-8, or the node itself is in the middle of a character
+  // In one place what a walk asks of a node: it comes by few of those that are near each other.
+  // What the paths below a node are made of is for walks that need not go down to know: a state
+  // that comes back to itself with every character of them allows them all.
+  struct Node {
+    std::array<uint64_t, 2> ascii{};  // below it: a bit for each byte
+    int32_t end = 0;
+    int32_t token_begin = 0;  // in token_ids; those of the node end where the next one's begin
+    uint16_t depth = 0;
+    uint8_t byte = 0;
+    bool has_others = false;  // below it: whole characters of two bytes and more, or beginnings
+    bool is_broken = false;   // below it is no UTF-8, or it is itself inside of a character
   };
-  std::vector<Below> below;          // by node
-  std::vector<uint16_t> characters;  // by node: that begin on the way to it
-
+  static_assert(sizeof(Node) == 32);
+  std::vector<Node> nodes;  // and one more, for the end of the last one's tokens
+  std::vector<int32_t> token_ids;
+  std::array<int32_t, 256> first_level{};  // the children of the root by their byte; 0: none
+  // How many characters begin on the way to a node, and in each of token_ids.
+  std::vector<uint16_t> node_characters;
+  std::vector<uint16_t> token_characters;
   // All nodes by their byte: those of byte b are by_byte[by_byte_begin[b]] and so on, in order.
   std::vector<int32_t> by_byte_begin;
   std::vector<int32_t> by_byte;
 
-  int32_t size() const { return static_cast<int32_t>(byte.size()); }
-  int32_t end_of(int32_t node) const { return end[static_cast<size_t>(node)]; }
+  int32_t size() const { return static_cast<int32_t>(nodes.size()) - 1; }
+  const Node& at(int32_t node) const { return nodes[static_cast<size_t>(node)]; }
+  int32_t end_of(int32_t node) const { return at(node).end; }
   std::span<const int32_t> tokens_at(int32_t node) const {
-    const auto begin = static_cast<size_t>(token_begin[static_cast<size_t>(node)]);
-    const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(node) + 1]);
-    return std::span(token_ids).subspan(begin, stop - begin);
+    const auto begin = static_cast<size_t>(at(node).token_begin);
+    return std::span(token_ids).subspan(begin,
+                                        static_cast<size_t>(at(node + 1).token_begin) - begin);
   }
   // Those that end below the node are, in token_ids, the ones from first to second.
   std::pair<int32_t, int32_t> tokens_below(int32_t node) const {
-    return {token_begin[static_cast<size_t>(node) + 1],
-            token_begin[static_cast<size_t>(end_of(node))]};
+    return {at(node + 1).token_begin, at(end_of(node)).token_begin};
   }
   std::span<const int32_t> nodes_of(uint8_t b) const {
     const auto begin = static_cast<size_t>(by_byte_begin[b]);
