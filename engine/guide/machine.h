@@ -10,8 +10,8 @@
 // same state share what is below them, keeps ambiguous grammars small (as the graph-structured
 // stacks of M. Tomita, 1985).
 //
-// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
-// of before mean nothing then, which generation() tells.
+// Not thread-safe: callers hold mutex(). When the tables pass a bound, begin_work() drops them;
+// numbers of before mean nothing then, which generation() tells.
 #pragma once
 
 #include <array>
@@ -43,7 +43,11 @@ class Machine {
 
   std::mutex& mutex() { return mutex_; }
   int64_t generation() const { return generation_; }
-  void trim();  // drops the tables if they are too large
+  // Before each call from outside: drops the tables if they are too large. What is done from then
+  // on is bounded: all below throws kInvalidArgument when it takes too many steps, too many
+  // expressions, or ways to read the text; reset() must follow before the machine is used again.
+  void begin_work();
+  void reset();
 
   int32_t start();
   int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
@@ -115,6 +119,7 @@ class Machine {
     int32_t num_visits = 0;            // of walks, until its loops are known
   };
 
+  void trim();
   int32_t state_of(int32_t expr);
   int32_t next_state(int32_t state, int32_t byte_class);
   int32_t push(int32_t below, int32_t next);
