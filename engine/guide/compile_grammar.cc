@@ -296,6 +296,7 @@ std::shared_ptr<const CompiledGrammar> compile_grammar(Grammar& grammar,
                                                        const CompileLimits& limits) {
   RegexLimits regex_limits;
   regex_limits.max_nodes = limits.max_states;
+  regex_limits.max_steps = limits.max_steps;
   auto program = std::make_unique<GrammarProgram>(regex_limits);
   GrammarCompiler(grammar, *program).compile();
   remove_left_recursion(*program);

@@ -116,6 +116,30 @@ TEST_CASE("masks_of_loops_are_those_of_the_definition") {
   }
 }
 
+// Large enough that whole subtrees of the vocabulary are taken without a look at what is in them.
+TEST_CASE("masks_of_large_vocabularies_are_those_of_the_definition") {
+  for (const uint32_t seed : {11U, 12U}) {
+    const auto vocabulary = vocabulary_of(random_tokens(seed, 6000));
+    for (const char* pattern :
+         {"(?s:.)*", "[^\\n]{0,9}!?", "(?s:.){0,30}", "[a-zQ]+( [a-z]+){1,4}", "[a-z0-9Q]{1,9}",
+          "\"([^\"\\\\\\x00-\\x1f]|\\\\[nrt\"])*\"", "[^a]*END", "(ü|[a-z]|日){2,}"}) {
+      const auto grammar = list_of(pattern);
+      std::mt19937 random(seed);
+      Matcher matcher(grammar, vocabulary);
+      for (int length = 0; length < 8; ++length) {
+        const std::vector<int32_t> ids = allowed_tokens(matcher, vocabulary->size());
+        std::vector<int32_t> expected;
+        for (int32_t id = 0; id < vocabulary->size(); ++id) {
+          if (matcher.allows(id)) expected.push_back(id);
+        }
+        INFO(pattern << ", seed " << seed << ", token " << length);
+        REQUIRE(ids == expected);
+        if (ids.empty() || !matcher.accept(ids[random() % ids.size()])) break;
+      }
+    }
+  }
+}
+
 TEST_CASE("answers_are_complete_when_the_budget_runs_out") {
   const auto vocabulary = vocabulary_of(random_tokens(7, 600));
   std::mt19937 random(1);
