@@ -34,7 +34,11 @@ std::shared_ptr<const LoopMask> Machine::loop_mask(const Loop& loop) {
     if (begins) num_first += class_sizes_[static_cast<size_t>(c)];
   }
   if (num_first < kManyBytes) return nullptr;
-  const int32_t endless = pool_.concat(pool_.repeat(loop.body, 0, kUnbounded), loop.after);
+  // (x{1,9})* is x*, which has other rounds.
+  const int32_t rounds = pool_.repeat(loop.body, 0, kUnbounded);
+  if (pool_.node(rounds).kind != ExprKind::kRepeat || pool_.node(rounds).a != loop.body)
+    return nullptr;
+  const int32_t endless = pool_.concat(rounds, loop.after);
   const auto digest = pool_.node(endless).digest;
   std::shared_ptr<const LoopMask> mask = vocabulary_.find_loop(digest);
   if (mask == nullptr) {

@@ -62,6 +62,8 @@ const char* const kPatterns[] = {
     "(?s:.){0,9}the",         // what follows the loop may begin like it
     "([a-z0-9]{2}){1,4}-?",   // rounds of two bytes
     "([a-z]|[a-z]{2}){0,6}",  // rounds of one or two
+    "Q([a-z]{1,9})?",         // a loop as the round of another
+    "([a-z]{0,3}){2,3}",
     "(?=.*z)[a-zQ]{1,40}",    // an intersection
     "\\p{L}{1,6}[0-9]{1,20}",
 };
