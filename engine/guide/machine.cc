@@ -81,6 +81,8 @@ void Machine::reset() {
   config_slots_.assign(1024, -1);
   masks_.clear();
   num_mask_bytes_ = 0;
+  arrivals_.clear();
+  num_arrival_bytes_ = 0;
   entered_.clear();
   made_accepts_ = false;
 }

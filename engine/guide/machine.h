@@ -170,6 +170,12 @@ class Machine {
   template <typename Visit, typename VisitAll>
   void walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all);
   int32_t longest_rest(int32_t config, const Loops& loops);
+  // Where the tokens lead that may be next, found once for all limits on what comes after them.
+  struct Arrival {
+    int32_t config = kDead;
+    TokenRange tokens;
+  };
+  const std::vector<Arrival>& arrivals(int32_t config);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
   struct SpecialStep {
     int32_t token_id = 0;
@@ -217,6 +223,8 @@ class Machine {
   std::vector<int32_t> config_slots_;  // open addressing
   std::unordered_map<int32_t, Mask> masks_;
   size_t num_mask_bytes_ = 0;
+  std::unordered_map<int32_t, std::vector<Arrival>> arrivals_;
+  size_t num_arrival_bytes_ = 0;
 
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;

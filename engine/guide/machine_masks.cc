@@ -14,6 +14,7 @@ namespace tgi::guide {
 namespace {
 
 constexpr size_t kMaxMaskBytes = size_t{32} << 20;  // of whole masks
+constexpr size_t kMaxArrivalBytes = size_t{8} << 20;
 
 }  // namespace
 
@@ -253,19 +254,46 @@ const Machine::Mask& Machine::mask(int32_t config) {
   return masks_.emplace(config, std::move(mask)).first->second;
 }
 
-void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits) {
+const std::vector<Machine::Arrival>& Machine::arrivals(int32_t config) {
+  if (const auto known = arrivals_.find(config); known != arrivals_.end()) return known->second;
   const TokenTrie& trie = vocabulary_.trie();
+  std::vector<Arrival> found;
+  const auto add = [&](int32_t at, int32_t begin, int32_t end) {
+    if (begin == end) return;
+    if (!found.empty() && found.back().config == at && found.back().tokens.second == begin) {
+      found.back().tokens.second = end;
+    } else {
+      found.push_back({at, {begin, end}});
+    }
+  };
+  const auto visit = [&](int32_t node, int32_t next, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.nodes[at].token_begin;
+    add(next, begin,
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin);
+  };
+  // Tokens that end inside of a character are farther from the end than others.
+  walk(1, trie.size(), config, visit, [&](int32_t node, int32_t, const Loops&) {
+    return !trie.at(node).has_others;
+  });
+  const size_t num_bytes = found.size() * sizeof(Arrival) + 64;
+  if (num_arrival_bytes_ + num_bytes > kMaxArrivalBytes) {
+    arrivals_.clear();
+    num_arrival_bytes_ = 0;
+  }
+  num_arrival_bytes_ += num_bytes;
+  return arrivals_.emplace(config, std::move(found)).first->second;
+}
+
+void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits) {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
   const auto is_near = [&](int32_t next) {
     return shortest_end(next) <= max_tokens || num_tokens_to_end(next) <= max_tokens;
   };
-  std::vector<std::pair<int32_t, int32_t>> ends;
-  const auto visit = [&](int32_t node, int32_t next, bool /*with_all_below*/) {
-    if (!trie.tokens_at(node).empty()) ends.emplace_back(node, next);
-  };
-  walk(1, trie.size(), config, visit, [](int32_t, int32_t, const Loops&) { return false; });
-  for (const auto& [node, next] : ends) {
+  for (const auto& [next, tokens] : arrivals(config)) {
     if (!is_near(next)) continue;
-    for (const int32_t id : trie.tokens_at(node)) set_bit(bits, id);
+    for (int32_t i = tokens.first; i < tokens.second; ++i)
+      set_bit(bits, ids[static_cast<size_t>(i)]);
   }
   for (const SpecialStep& special : special_steps(config)) {
     if (is_near(special.config)) set_bit(bits, special.token_id);
