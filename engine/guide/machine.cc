@@ -16,7 +16,7 @@ constexpr size_t kMaxTableBytes = size_t{96} << 20;
 constexpr int32_t kMaxExprNodes = 4'000'000;
 constexpr int64_t kMaxSteps = 10'000'000;  // of one mask or token
 constexpr size_t kMaxItems = 20'000;  // ways to read one text: some grammars have ever more of them
-constexpr int kMaxUnited = 500;  // how far down stacks are united
+constexpr int kMaxUnited = 500;       // how far down stacks are united
 
 }  // namespace
 
@@ -202,9 +202,9 @@ void Machine::enter(int32_t state, int32_t stack) {
     if (!entered_.insert(item)) continue;
     pool_.count_steps(1);
     if (entered_.items().size() > kMaxItems) {
-      throw Error(Code::kInvalidArgument,
-                  "the text can be read in more than " + std::to_string(kMaxItems) +
-                      " ways; make the grammar less ambiguous");
+      throw Error(Code::kInvalidArgument, "the text can be read in more than " +
+                                              std::to_string(kMaxItems) +
+                                              " ways; make the grammar less ambiguous");
     }
     const State& of = states_[static_cast<size_t>(item.state)];
     if (of.accepts) {

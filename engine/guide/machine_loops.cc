@@ -90,9 +90,8 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   std::vector<int32_t> leaves;
   std::vector<uint16_t> leave_rounds;
   // Where each character is a round, tokens that are made of them need not be walked byte by byte.
-  const Loops loops = loops_of_round(path[0].state, [&](int32_t inside) {
-    return place_of(inside) == Place::kInside;
-  });
+  const Loops loops = loops_of_round(
+      path[0].state, [&](int32_t inside) { return place_of(inside) == Place::kInside; });
   std::vector<LeaveList::Range> leave_ranges;
   const auto take_all_below = [&](int32_t node, const Step& step) {
     const int32_t before = step.rounds - trie.node_characters[static_cast<size_t>(node)];

@@ -92,7 +92,8 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   const auto visit = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
     const int32_t begin = trie.nodes[at].token_begin;
-    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
+    const int32_t end =
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end > begin) {
       add_tokens(begin, end);
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
@@ -176,7 +177,8 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   const auto add = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
     const int32_t begin = trie.nodes[at].token_begin;
-    const int32_t end = with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
+    const int32_t end =
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end == begin) return;
     tokens.emplace_back(begin, end);
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
@@ -273,9 +275,8 @@ const std::vector<Machine::Arrival>& Machine::arrivals(int32_t config) {
         with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin);
   };
   // Tokens that end inside of a character are farther from the end than others.
-  walk(1, trie.size(), config, visit, [&](int32_t node, int32_t, const Loops&) {
-    return !trie.at(node).has_others;
-  });
+  walk(1, trie.size(), config, visit,
+       [&](int32_t node, int32_t, const Loops&) { return !trie.at(node).has_others; });
   const size_t num_bytes = found.size() * sizeof(Arrival) + 64;
   if (num_arrival_bytes_ + num_bytes > kMaxArrivalBytes) {
     arrivals_.clear();

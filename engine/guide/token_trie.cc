@@ -53,8 +53,8 @@ void TokenTrie::describe() {
     parents[node] = path.back();
     steps[node] = step(steps[path.back()].place, nodes[node].byte);
     path.push_back(node);
-    node_characters[node] = static_cast<uint16_t>(node_characters[parents[node]] +
-                                             static_cast<uint16_t>(begins_character(nodes[node].byte)));
+    node_characters[node] = static_cast<uint16_t>(
+        node_characters[parents[node]] + static_cast<uint16_t>(begins_character(nodes[node].byte)));
   }
   token_characters.clear();
   for (size_t node = 0; node < count; ++node) {

@@ -29,8 +29,9 @@ std::shared_ptr<const Vocabulary> make_vocabulary() {
   for (int byte = 0; byte < 256; ++byte)
     tokens.push_back({std::string(1, static_cast<char>(byte)), ""});
   for (const char* const text :
-       {"\":", "\",\"", "{\"", "\"}", "},{", "true", "null", "12", ".5", "the", " a", "ab", "aaaa",
-        "\\n", "\\u00", "\xC3\xBC", "\xE6\x97", "[[", "]]", "0.", "-1", "e5", "\n\n"}) {
+       {"\":",      "\",\"", "{\"", "\"}", "},{",  "true", "null",  "12",
+        ".5",       "the",   " a",  "ab",  "aaaa", "\\n",  "\\u00", "\xC3\xBC",
+        "\xE6\x97", "[[",    "]]",  "0.",  "-1",   "e5",   "\n\n"}) {
     tokens.push_back({text, ""});
   }
   tokens.push_back({"", "<|tool|>"});

@@ -3,8 +3,8 @@
 // line of JSON comes back: the error, or the processor time of compiling and, for each list of
 // tokens, of each mask, in seconds, and how many tokens were accepted. The masks go to the file
 // MASKS, one after the other. The masks that many grammars share are made before, as when a model
-// is loaded, and timed by themselves, unless "cold" is given as well. scripts/bench/bench_masks runs
-// it beside other libraries.
+// is loaded, and timed by themselves, unless "cold" is given as well. scripts/bench/bench_masks
+// runs it beside other libraries.
 #include <fmt/format.h>
 #include <time.h>
 

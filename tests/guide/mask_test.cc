@@ -64,7 +64,7 @@ const char* const kPatterns[] = {
     "([a-z]|[a-z]{2}){0,6}",  // rounds of one or two
     "Q([a-z]{1,9})?",         // a loop as the round of another
     "([a-z]{0,3}){2,3}",
-    "(?=.*z)[a-zQ]{1,40}",    // an intersection
+    "(?=.*z)[a-zQ]{1,40}",  // an intersection
     "\\p{L}{1,6}[0-9]{1,20}",
 };
 
