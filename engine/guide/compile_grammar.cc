@@ -21,6 +21,7 @@ using Kind = Grammar::Kind;
 constexpr size_t kThinSet = 2;           // bytes: "a", [aA]
 constexpr size_t kNarrowSet = 6;         // ... white space
 constexpr int32_t kLoop = 4;             // from so many rounds on, a repetition is a loop
+constexpr int32_t kMaxCode = 12;         // ... but not of just so many: the digits of \u0000
 constexpr int32_t kMaxBorder = 4;        // bytes of literals around a loop: its quotes
 constexpr int32_t kMaxInlinedSize = 24;  // of an expression as a tree
 constexpr int32_t kMaxInlinedDepth = 40;
@@ -138,56 +139,76 @@ class GrammarCompiler {
   // Whether an expression without calls is better not divided: around one loop at most there is
   // nothing but its borders.
   bool is_one_piece(const Grammar::Node& node) {
-    int32_t num_wide = 0;
     int32_t num_loops = 0;
+    int32_t num_wide = 0;
     int64_t border = 0;
     for (const int32_t part : of_parts(node, plain_)) {
       const Width width = width_of(part);
-      num_loops += static_cast<int32_t>(width == Width::kLoop);
+      num_loops += num_loops_of(width);
       num_wide += static_cast<int32_t>(width != Width::kNarrow);
       if (width == Width::kNarrow) border += program_.pool.node(part).min_length;
     }
-    if (node.kind != Kind::kSequence) return num_loops == 0;
-    return num_loops == 0 || (num_wide == 1 && border <= kMaxBorder);
+    if (num_loops == 0) return true;
+    return node.kind == Kind::kSequence && num_loops == 1 && num_wide == 1 && border <= kMaxBorder;
   }
 
-  enum class Width : uint8_t { kNarrow, kWide, kLoop };  // in rising order
+  // In rising order. kLoop: one, with its borders; kLoops: several, or one beside other things.
+  enum class Width : uint8_t { kNarrow, kWide, kLoop, kLoops };
+
+  static int32_t num_loops_of(Width width) {
+    return width == Width::kLoops ? 2 : static_cast<int32_t>(width == Width::kLoop);
+  }
 
   // Whether an expression without calls has large sets of bytes, and loops over them.
   Width width_of(int32_t expr) {
     if (const auto known = widths_.find(expr); known != widths_.end()) return known->second;
     const ExprPool& pool = program_.pool;
     Width width = Width::kNarrow;
+    int64_t border = 0;
     int32_t at = expr;
+    const auto add_part = [&](int32_t part, Width its) {
+      if (its == Width::kNarrow) border += pool.node(part).min_length;
+      const bool has_more = width != Width::kNarrow && its != Width::kNarrow;
+      width = std::max(width, its);
+      if (has_more && width == Width::kLoop) width = Width::kLoops;
+    };
     for (; pool.node(at).kind == ExprKind::kConcat; at = pool.node(at).b)
-      width = std::max(width, width_of(pool.node(at).a));
-    const ExprNode& node = pool.node(at);
+      add_part(pool.node(at).a, width_of(pool.node(at).a));
+    add_part(at, at == expr ? own_width(at) : width_of(at));
+    if (width == Width::kLoop && at != expr && border > kMaxBorder) width = Width::kLoops;
+    widths_[expr] = width;
+    return width;
+  }
+
+  // REQUIRES: no concatenation.
+  Width own_width(int32_t expr) {
+    const ExprPool& pool = program_.pool;
+    const ExprNode& node = pool.node(expr);
     switch (node.kind) {
       case ExprKind::kBytes:
-        if (pool.set(node.a).count() > kNarrowSet) width = std::max(width, Width::kWide);
-        break;
+        return pool.set(node.a).count() > kNarrowSet ? Width::kWide : Width::kNarrow;
       case ExprKind::kSwitch:
-        width = std::max(width, Width::kWide);
-        break;
-      case ExprKind::kEither:
+        return Width::kWide;
+      case ExprKind::kEither: {
+        Width width = Width::kNarrow;
         for (const int32_t part : pool.parts(node)) width = std::max(width, width_of(part));
-        break;
+        return width == Width::kLoop ? Width::kLoops : width;
+      }
       case ExprKind::kRepeat: {
-        const bool is_loop = node.max == kUnbounded || node.max >= kLoop;
+        const bool is_code = node.min == node.max && node.max <= kMaxCode;
+        const bool is_loop = !is_code && (node.max == kUnbounded || node.max >= kLoop);
         const Width body = width_of(node.a);
-        width = std::max(width, is_loop && body == Width::kWide ? Width::kLoop : body);
-        break;
+        if (body == Width::kNarrow) return body;
+        if (body == Width::kWide) return is_loop ? Width::kLoop : body;
+        return Width::kLoops;
       }
       case ExprKind::kBoth:
       case ExprKind::kComplement:
       case ExprKind::kEscaped:
-        width = Width::kLoop;
-        break;
+        return Width::kLoop;
       default:
-        break;
+        return Width::kNarrow;
     }
-    widths_[expr] = width;
-    return width;
   }
 
   int32_t call_of(int32_t rule) {
@@ -275,6 +296,7 @@ std::shared_ptr<const CompiledGrammar> compile_grammar(Grammar& grammar,
                                                        const CompileLimits& limits) {
   RegexLimits regex_limits;
   regex_limits.max_nodes = limits.max_states;
+  regex_limits.max_steps = limits.max_steps;
   auto program = std::make_unique<GrammarProgram>(regex_limits);
   GrammarCompiler(grammar, *program).compile();
   remove_left_recursion(*program);

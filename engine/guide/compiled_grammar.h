@@ -36,7 +36,8 @@ class CompiledGrammar {
 };
 
 struct CompileLimits {
-  int32_t max_states = 500'000;  // of all rules: nodes of their expressions
+  int32_t max_states = 500'000;    // of all rules: nodes of their expressions
+  int64_t max_steps = 20'000'000;  // RegexLimits
 };
 
 // Throws kInvalidArgument when the language is empty ("no text can satisfy ...": with the name of

@@ -137,6 +137,7 @@ int32_t ExprPool::derive_concat(int32_t id, uint8_t byte) {
 }
 
 int32_t ExprPool::derive(int32_t id, uint8_t byte) {
+  count_steps(1);
   const ExprNode& node = this->node(id);
   switch (node.kind) {
     case ExprKind::kBytes:

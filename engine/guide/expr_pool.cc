@@ -70,9 +70,16 @@ ExprPool::ExprPool(const RegexLimits& limits) : limits_(limits), slots_(256, -1)
   complement(kNothing);
 }
 
-void ExprPool::set_limit(int32_t max_nodes, bool throws) {
+void ExprPool::set_limits(int32_t max_nodes, int64_t max_steps) {
   limits_.max_nodes = max_nodes;
-  throws_when_full_ = throws;
+  limits_.max_steps = max_steps;
+  max_depth_ = 4 * kMaxDepth;
+}
+
+void ExprPool::refuse_more_steps() const {
+  throw Error(Code::kInvalidArgument,
+              "the expression takes too much work: more than " + std::to_string(limits_.max_steps) +
+                  " steps; make repetitions, alternatives and intersections smaller");
 }
 
 void ExprPool::refine_classes(const ByteSet& set) {
@@ -116,6 +123,7 @@ void ExprPool::rehash() {
 }
 
 int32_t ExprPool::intern(ExprNode node, std::span<const int32_t> parts) {
+  count_steps(1 + parts.size());
   Digest digest;
   digest.add(static_cast<uint64_t>(node.kind) << 1 | static_cast<uint64_t>(node.is_text));
   digest.add(static_cast<uint64_t>(static_cast<uint32_t>(node.min)) << 32 |
@@ -155,14 +163,13 @@ int32_t ExprPool::intern(ExprNode node, std::span<const int32_t> parts) {
     if (same(this->node(slots_[slot]), node, parts)) return slots_[slot];
   }
   if (size() + parts.size() >= static_cast<size_t>(limits_.max_nodes)) {
-    if (!throws_when_full_) return kNothing;
     throw Error(Code::kInvalidArgument, "the expression is too large: more than " +
                                             std::to_string(limits_.max_nodes) +
                                             " nodes; make repetitions and alternatives smaller");
   }
-  if (node.depth > kMaxDepth && throws_when_full_) {
+  if (node.depth > max_depth_) {
     throw Error(Code::kInvalidArgument, "the expression is nested too deeply: more than " +
-                                            std::to_string(kMaxDepth) + " levels");
+                                            std::to_string(max_depth_) + " levels");
   }
   node.first_part = static_cast<int32_t>(parts_.size());
   node.num_parts = static_cast<int32_t>(parts.size());

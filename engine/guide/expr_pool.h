@@ -124,8 +124,16 @@ class ExprPool {
 
   size_t size() const { return nodes_.size() + parts_.size(); }
   int32_t max_dfa_states() const { return limits_.max_dfa_states; }
-  // From now on a full pool gives kNothing instead of an error: for derivatives while matching.
-  void set_limit(int32_t max_nodes, bool throws);
+  // For derivatives while matching, which may be nested a little more deeply.
+  void set_limits(int32_t max_nodes, int64_t max_steps);
+  // Counts what is done. Throws kInvalidArgument when it is more than max_steps since
+  // start_counting().
+  void count_steps(size_t steps) {
+    num_steps_ += static_cast<int64_t>(steps);
+    if (num_steps_ > limits_.max_steps) refuse_more_steps();
+  }
+  void start_counting() { num_steps_ = 0; }
+  int64_t num_steps() const { return num_steps_; }
 
  private:
   int32_t intern(ExprNode node, std::span<const int32_t> parts);
@@ -141,12 +149,14 @@ class ExprPool {
   int32_t after_code_unit(int32_t a, int32_t unit, int32_t high);
   void know_escapes();
   void refine_classes(const ByteSet& set);
+  [[noreturn]] void refuse_more_steps() const;
 
   struct Search;
   Search search(int32_t id, bool exact);
 
   RegexLimits limits_;
-  bool throws_when_full_ = true;
+  int32_t max_depth_ = kMaxDepth;
+  int64_t num_steps_ = 0;
   bool knows_escapes_ = false;
   int32_t any_text_ = -1;
   std::vector<ExprNode> nodes_;

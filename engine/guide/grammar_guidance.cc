@@ -29,7 +29,13 @@ class MatcherGuide final : public TokenGuide {
                             token_id, matcher_.num_tokens()));
   }
 
-  bool is_over() override { return matcher_.must_end(); }
+  bool is_over() override {
+    try {
+      return matcher_.must_end();
+    } catch (const Error&) {
+      return false;  // the next mask says why
+    }
+  }
 
  private:
   Matcher matcher_;

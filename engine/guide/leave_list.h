@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/state_mask.h"
@@ -15,16 +16,25 @@ inline void set_bit(std::span<uint32_t> bits, int32_t id) {
   bits[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
 }
 
-// Lists the children of the nodes by their bytes; rounds: of each node, or empty.
+// Lists the children of the nodes by their bytes; rounds: of each node, or empty. A range is all
+// that is below the node before it.
 inline std::shared_ptr<const LeaveList> list_leaves(const TokenTrie& trie,
                                                     const std::vector<int32_t>& nodes,
-                                                    const std::vector<uint16_t>& rounds) {
+                                                    const std::vector<uint16_t>& rounds,
+                                                    std::vector<LeaveList::Range> ranges) {
   auto list = std::make_shared<LeaveList>();
+  list->ranges = std::move(ranges);
+  for (const LeaveList::Range& range : list->ranges) {
+    const TokenTrie::Node& below = trie.nodes[static_cast<size_t>(range.first) - 1];
+    list->range_ascii[0] |= below.ascii[0];
+    list->range_ascii[1] |= below.ascii[1];
+    list->ranges_have_others |= below.has_others;
+  }
   const auto for_children = [&](auto visit) {
     for (size_t i = 0; i < nodes.size(); ++i) {
       const int32_t end = trie.end_of(nodes[i]);
       for (int32_t child = nodes[i] + 1; child < end; child = trie.end_of(child))
-        visit(i, static_cast<size_t>(trie.byte[static_cast<size_t>(child)]), child);
+        visit(i, static_cast<size_t>(trie.nodes[static_cast<size_t>(child)].byte), child);
     }
   };
   list->begin.assign(257, 0);

@@ -14,10 +14,9 @@ namespace {
 // Beyond these the tables are dropped and made again; a step or a mask may pass them for a while.
 constexpr size_t kMaxTableBytes = size_t{96} << 20;
 constexpr int32_t kMaxExprNodes = 4'000'000;
-// The ways to read one text. Very ambiguous grammars have more without bound; what is dropped then
-// can't be written, all else stays right.
-constexpr size_t kMaxItems = 20'000;
-constexpr int kMaxUnited = 500;  // how far down stacks are united
+constexpr int64_t kMaxSteps = 10'000'000;  // of one mask or token
+constexpr size_t kMaxItems = 20'000;  // ways to read one text: some grammars have ever more of them
+constexpr int kMaxUnited = 500;       // how far down stacks are united
 
 }  // namespace
 
@@ -27,7 +26,7 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
       base_(pool_.mark()),
       num_classes_(pool_.num_classes()),
       start_expr_(program.start) {
-  pool_.set_limit(kMaxExprNodes, false);
+  pool_.set_limits(kMaxExprNodes, kMaxSteps);
   for (const ProgramRule& rule : program.rules) rule_bodies_.push_back(rule.body);
   for (const std::string& name : program.token_names) {
     const std::optional<int32_t> id = vocabulary.special_id(name);
@@ -48,13 +47,21 @@ Machine::Machine(const GrammarProgram& program, const Vocabulary& vocabulary)
   config_slots_.assign(1024, -1);
 }
 
+void Machine::begin_work() {
+  pool_.start_counting();
+  trim();
+}
+
 void Machine::trim() {
   const size_t bytes = 4 * (rows_.size() + state_rows_.size()) + sizeof(Item) * items_.size() +
                        sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
                        64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
                        num_mask_bytes_;
   const size_t num_exprs = pool_.size();
-  if (bytes < kMaxTableBytes && num_exprs < static_cast<size_t>(kMaxExprNodes) / 2) return;
+  if (bytes >= kMaxTableBytes || num_exprs >= static_cast<size_t>(kMaxExprNodes) / 2) reset();
+}
+
+void Machine::reset() {
   ++generation_;
   pool_.truncate(base_);
   states_.clear();
@@ -68,11 +75,16 @@ void Machine::trim() {
   const Edge end_of_text;
   intern_stack(std::span(&end_of_text, 1));
   configs_.clear();
+  loops_.clear();
   items_.clear();
   rows_.clear();
   config_slots_.assign(1024, -1);
   masks_.clear();
   num_mask_bytes_ = 0;
+  arrivals_.clear();
+  num_arrival_bytes_ = 0;
+  entered_.clear();
+  made_accepts_ = false;
 }
 
 int32_t Machine::state_of(int32_t expr) {
@@ -162,6 +174,7 @@ int32_t Machine::unite(int32_t a, int32_t b, int depth) {
   if (const auto known = united_.find(key); known != united_.end()) return known->second;
   std::vector<Edge> all(edges(a).begin(), edges(a).end());
   all.insert(all.end(), edges(b).begin(), edges(b).end());
+  pool_.count_steps(all.size());
   std::ranges::sort(all);
   std::vector<Edge> merged;
   for (const Edge& edge : all) {
@@ -186,7 +199,13 @@ void Machine::enter(int32_t state, int32_t stack) {
   while (!work.empty()) {
     const Item item = work.back();
     work.pop_back();
-    if (entered_.items().size() >= kMaxItems || !entered_.insert(item)) continue;
+    if (!entered_.insert(item)) continue;
+    pool_.count_steps(1);
+    if (entered_.items().size() > kMaxItems) {
+      throw Error(Code::kInvalidArgument, "the text can be read in more than " +
+                                              std::to_string(kMaxItems) +
+                                              " ways; make the grammar less ambiguous");
+    }
     const State& of = states_[static_cast<size_t>(item.state)];
     if (of.accepts) {
       for (const Edge& edge : edges(item.stack)) {

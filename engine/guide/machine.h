@@ -10,16 +10,19 @@
 // same state share what is below them, keeps ambiguous grammars small (as the graph-structured
 // stacks of M. Tomita, 1985).
 //
-// Not thread-safe: callers hold mutex(). When the tables pass a bound, trim() drops them; numbers
-// of before mean nothing then, which generation() tells.
+// Not thread-safe: callers hold mutex(). When the tables pass a bound, begin_work() drops them;
+// numbers of before mean nothing then, which generation() tells.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/guide/expr_pool.h"
@@ -40,7 +43,11 @@ class Machine {
 
   std::mutex& mutex() { return mutex_; }
   int64_t generation() const { return generation_; }
-  void trim();  // drops the tables if they are too large
+  // Before each call from outside: drops the tables if they are too large. What is done from then
+  // on is bounded: all below throws kInvalidArgument when it takes too many steps, too many
+  // expressions, or ways to read the text; reset() must follow before the machine is used again.
+  void begin_work();
+  void reset();
 
   int32_t start();
   int32_t step(int32_t config, uint8_t byte) { return step_class(config, pool_.class_of(byte)); }
@@ -66,6 +73,17 @@ class Machine {
   int32_t num_tokens_to_end(int32_t config);
   static constexpr int32_t kMaxTokens = 1'000'000'000;
   std::string forced_text(int32_t config);
+
+  // The characters that lead back to where they were read.
+  struct Loops {
+    std::array<uint64_t, 2> ascii{};  // a bit for each byte
+    bool others = false;              // all characters of UTF-8 that have more bytes
+    std::vector<int32_t> inside;      // where one is in the middle of those
+    bool cover(const TokenTrie::Node& below) const {
+      return ((below.ascii[0] & ~ascii[0]) | (below.ascii[1] & ~ascii[1])) == 0 &&
+             !below.is_broken && (others || !below.has_others);
+    }
+  };
 
  private:
   static constexpr int32_t kUnknown = -2;
@@ -97,8 +115,11 @@ class Machine {
     bool accepts = false;
     int32_t rest = kUnknown;           // shortest_end()
     int32_t tokens_to_end = kUnknown;  // num_tokens_to_end()
+    int32_t loops = kUnknown;          // in loops_
+    int32_t num_visits = 0;            // of walks, until its loops are known
   };
 
+  void trim();
   int32_t state_of(int32_t expr);
   int32_t next_state(int32_t state, int32_t byte_class);
   int32_t push(int32_t below, int32_t next);
@@ -128,7 +149,9 @@ class Machine {
   // machine_masks.cc
   std::shared_ptr<const StateMask> state_mask(int32_t state, bool with_leaves);
   std::shared_ptr<const StateMask> make_state_mask(int32_t state, bool with_leaves);
-  void spread(std::vector<int32_t> tokens, StateMask& mask) const;
+  using TokenRange = std::pair<int32_t, int32_t>;  // in the trie's token_ids
+  void spread(const std::vector<TokenRange>& tokens, StateMask& mask) const;
+  void set_bits(const std::vector<TokenRange>& tokens, std::vector<uint32_t>& bits) const;
 
   // machine_loops.cc
   struct Loop {
@@ -142,14 +165,28 @@ class Machine {
   std::shared_ptr<const LoopMask> loop_mask(const Loop& loop);
   std::shared_ptr<const LoopMask> make_loop_mask(const Loop& loop, int32_t endless);
 
-  template <typename Visit>
-  void walk(int32_t first, int32_t last, int32_t config, Visit visit);
+  template <typename Visit, typename VisitAll>
+  void walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all);
+  template <typename Visit, typename VisitAll>
+  void walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all);
+  int32_t longest_rest(int32_t config, const Loops& loops);
+  // Where the tokens lead that may be next, found once for all limits on what comes after them.
+  struct Arrival {
+    int32_t config = kDead;
+    TokenRange tokens;
+  };
+  const std::vector<Arrival>& arrivals(int32_t config);
   void add_tokens_after(int32_t stack, const StateMask& left, Mask& mask);
   struct SpecialStep {
     int32_t token_id = 0;
     int32_t config = 0;  // after it
   };
   std::vector<SpecialStep> special_steps(int32_t config);
+
+  // machine_walks.cc
+  Loops loops_of_config(int32_t config);
+  Loops loops_of_round(int32_t state, const std::function<bool(int32_t state)>& is_inside);
+  const Loops* known_loops(int32_t config);  // null: not asked for often enough
 
   // machine_ends.cc
   struct Way {
@@ -180,11 +217,14 @@ class Machine {
   std::unordered_multimap<uint64_t, int32_t> stack_ids_;  // by hash
   std::unordered_map<uint64_t, int32_t> united_;          // by two stacks
   std::vector<Config> configs_;
+  std::vector<Loops> loops_;
   std::vector<Item> items_;
   std::vector<int32_t> rows_;          // (num_configs, num_classes)
   std::vector<int32_t> config_slots_;  // open addressing
   std::unordered_map<int32_t, Mask> masks_;
   size_t num_mask_bytes_ = 0;
+  std::unordered_map<int32_t, std::vector<Arrival>> arrivals_;
+  size_t num_arrival_bytes_ = 0;
 
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;

@@ -34,7 +34,11 @@ std::shared_ptr<const LoopMask> Machine::loop_mask(const Loop& loop) {
     if (begins) num_first += class_sizes_[static_cast<size_t>(c)];
   }
   if (num_first < kManyBytes) return nullptr;
-  const int32_t endless = pool_.concat(pool_.repeat(loop.body, 0, kUnbounded), loop.after);
+  // (x{1,9})* is x*, which has other rounds.
+  const int32_t rounds = pool_.repeat(loop.body, 0, kUnbounded);
+  if (pool_.node(rounds).kind != ExprKind::kRepeat || pool_.node(rounds).a != loop.body)
+    return nullptr;
+  const int32_t endless = pool_.concat(rounds, loop.after);
   const auto digest = pool_.node(endless).digest;
   std::shared_ptr<const LoopMask> mask = vocabulary_.find_loop(digest);
   if (mask == nullptr) {
@@ -85,12 +89,30 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
   for (std::vector<uint32_t>& bits : result->within) bits.assign(num_words, 0);
   std::vector<int32_t> leaves;
   std::vector<uint16_t> leave_rounds;
+  // Where each character is a round, tokens that are made of them need not be walked byte by byte.
+  const Loops loops = loops_of_round(
+      path[0].state, [&](int32_t inside) { return place_of(inside) == Place::kInside; });
+  std::vector<LeaveList::Range> leave_ranges;
+  const auto take_all_below = [&](int32_t node, const Step& step) {
+    const int32_t before = step.rounds - trie.node_characters[static_cast<size_t>(node)];
+    if (states_[static_cast<size_t>(step.state)].accepts)
+      leave_ranges.push_back({node + 1, trie.end_of(node), before});
+    const auto [begin, end] = trie.tokens_below(node);
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const auto needed = static_cast<uint16_t>(before + trie.token_characters[i]);
+      if (needed <= LoopMask::kMaxCounted) {
+        set_bit(result->within[needed], trie.token_ids[i]);
+      } else {
+        result->longer.emplace_back(needed, trie.token_ids[i]);
+      }
+    }
+  };
   for (int32_t node = 1; node < trie.size();) {
     const auto at = static_cast<size_t>(node);
-    const Step& from = path[trie.depth[at] - size_t{1}];
-    const int32_t next = next_state(from.state, pool_.class_of(trie.byte[at]));
+    const Step& from = path[trie.nodes[at].depth - size_t{1}];
+    const int32_t next = next_state(from.state, pool_.class_of(trie.nodes[at].byte));
     if (next == kDead) {
-      node = trie.end[at];
+      node = trie.nodes[at].end;
       continue;
     }
     Step step{next, from.rounds, false, from.after};
@@ -100,13 +122,13 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         ++step.rounds;
       } else if (place == Place::kInside) {
         step.inside = true;
-      } else if (!from.inside && !begins_round[trie.byte[at]]) {
+      } else if (!from.inside && !begins_round[trie.nodes[at].byte]) {
         step.after = true;
       } else {
         return result;
       }
     }
-    path[trie.depth[at]] = step;
+    path[trie.nodes[at].depth] = step;
     const auto needed = static_cast<uint16_t>(step.rounds + static_cast<uint16_t>(step.inside));
     for (const int32_t id : trie.tokens_at(node)) {
       if (step.after) {
@@ -118,8 +140,13 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         result->longer.emplace_back(needed, id);
       }
     }
+    if (!step.after && next == path[0].state && loops.cover(trie.nodes[at])) {
+      take_all_below(node, step);
+      node = trie.nodes[at].end;
+      continue;
+    }
     const bool may_leave = !step.inside && states_[static_cast<size_t>(next)].accepts;
-    if (may_leave && trie.end[at] > node + 1) {
+    if (may_leave && trie.nodes[at].end > node + 1) {
       leaves.push_back(node);
       leave_rounds.push_back(step.rounds);
     }
@@ -130,7 +157,8 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     for (size_t word = 0; word < num_words; ++word)
       result->within[rounds][word] |= result->within[rounds - 1][word];
   }
-  if (!leaves.empty()) result->leaves = list_leaves(trie, leaves, leave_rounds);
+  if (!leaves.empty() || !leave_ranges.empty())
+    result->leaves = list_leaves(trie, leaves, leave_rounds, std::move(leave_ranges));
   result->is_clear = true;
   return result;
 }
@@ -144,6 +172,7 @@ std::shared_ptr<const StateMask> Machine::loop_state_mask(int32_t state) {
   auto mask = std::make_shared<StateMask>();
   mask->knows_leaves = true;
   mask->leaves = counted->leaves;
+  mask->counts_rounds = true;
   mask->min_rounds = loop.min;
   mask->max_rounds = max;
   mask->bits = counted->within[std::min<size_t>(static_cast<size_t>(max), LoopMask::kMaxCounted)];

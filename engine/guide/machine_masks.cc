@@ -14,30 +14,62 @@ namespace tgi::guide {
 namespace {
 
 constexpr size_t kMaxMaskBytes = size_t{32} << 20;  // of whole masks
+constexpr size_t kMaxArrivalBytes = size_t{8} << 20;
 
 }  // namespace
 
 // Visits the nodes from `first` to `last` that can be reached from `config`, which stands at the
-// parent of `first`: visit(node, configuration after it). REQUIRES: it does not walk itself.
-template <typename Visit>
-void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit) {
+// parent of `first`: visit(node, configuration after it). Where it is known that all paths below a
+// node can be taken, visit_all(node, configuration, loops) may take them at once; false: it does
+// not, they are visited one by one. REQUIRES: neither walks itself.
+template <typename Visit, typename VisitAll>
+void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all) {
   if (first >= last) return;
   const TokenTrie& trie = vocabulary_.trie();
-  const auto above = static_cast<size_t>(trie.depth[static_cast<size_t>(first)]) - 1;
+  const auto above = static_cast<size_t>(trie.nodes[static_cast<size_t>(first)].depth) - 1;
   path_.resize(vocabulary_.longest_token() + 1);
   path_[above] = config;
+  if (first == 1 && last == trie.size()) {
+    // From the root most bytes lead nowhere, and their nodes are far from each other.
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const int32_t child = trie.first_level[byte];
+      if (child == 0 || step(config, static_cast<uint8_t>(byte)) == kDead) continue;
+      walk_on(child, trie.end_of(child), visit, visit_all);
+    }
+  } else {
+    walk_on(first, last, visit, visit_all);
+  }
+}
+
+template <typename Visit, typename VisitAll>
+void Machine::walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all) {
+  const TokenTrie& trie = vocabulary_.trie();
   for (int32_t node = first; node < last;) {
     const auto at = static_cast<size_t>(node);
-    const size_t depth = trie.depth[at];
-    const int32_t next = step_class(path_[depth - 1], pool_.class_of(trie.byte[at]));
+    const size_t depth = trie.nodes[at].depth;
+    const int32_t next = step_class(path_[depth - 1], pool_.class_of(trie.nodes[at].byte));
     if (next == kDead) {
-      node = trie.end[at];
+      node = trie.nodes[at].end;
       continue;
     }
-    visit(node, next);
+    if (trie.nodes[at].end > node + 1) {
+      const Loops* const loops = known_loops(next);
+      if (loops != nullptr && loops->cover(trie.nodes[at]) && visit_all(node, next, *loops)) {
+        visit(node, next, true);
+        node = trie.nodes[at].end;
+        continue;
+      }
+    }
+    visit(node, next, false);
     path_[depth] = next;
     ++node;
   }
+}
+
+int32_t Machine::longest_rest(int32_t config, const Loops& loops) {
+  int32_t rest = shortest_end(config);
+  for (const int32_t inside : loops.inside) rest = std::max(rest, shortest_end(inside));
+  return rest;
 }
 
 std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool with_leaves) {
@@ -48,29 +80,74 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
   mask->knows_leaves = with_leaves;
   if (alone == kDead) return mask;
   std::vector<int32_t> leaves;
-  std::vector<int32_t> tokens;
-  walk(1, trie.size(), alone, [&](int32_t node, int32_t config) {
-    const std::span<const int32_t> here = trie.tokens_at(node);
-    if (!here.empty()) {
-      tokens.insert(tokens.end(), here.begin(), here.end());
+  std::vector<LeaveList::Range> leave_ranges;
+  std::vector<TokenRange> tokens;
+  const auto add_tokens = [&](int32_t begin, int32_t end) {
+    if (!tokens.empty() && tokens.back().second == begin) {
+      tokens.back().second = end;
+    } else {
+      tokens.emplace_back(begin, end);
+    }
+  };
+  const auto visit = [&](int32_t node, int32_t config, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.nodes[at].token_begin;
+    const int32_t end =
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
+    if (end > begin) {
+      add_tokens(begin, end);
       mask->max_rest = std::max(mask->max_rest, shortest_end(config));
     }
-    if (with_leaves && accepts(config) && trie.end_of(node) > node + 1) leaves.push_back(node);
+    const bool has_children = !with_all_below && trie.nodes[at].end > node + 1;
+    if (with_leaves && has_children && accepts(config)) leaves.push_back(node);
+  };
+  walk(1, trie.size(), alone, visit, [&](int32_t node, int32_t config, const Loops& loops) {
+    if (with_leaves && accepts(config)) leave_ranges.push_back({node + 1, trie.end_of(node), 0});
+    mask->max_rest = std::max(mask->max_rest, longest_rest(config, loops));
+    return true;
   });
-  if (!leaves.empty()) mask->leaves = list_leaves(trie, leaves, {});
-  spread(std::move(tokens), *mask);
+  if (!leaves.empty() || !leave_ranges.empty())
+    mask->leaves = list_leaves(trie, leaves, {}, std::move(leave_ranges));
+  spread(tokens, *mask);
   return mask;
 }
 
-void Machine::spread(std::vector<int32_t> tokens, StateMask& mask) const {
-  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
-  if (tokens.size() > num_words) {
-    mask.bits.assign(num_words, 0);
-    for (const int32_t id : tokens) set_bit(mask.bits, id);
-  } else {
-    mask.tokens = std::move(tokens);
-    mask.tokens.shrink_to_fit();
+void Machine::set_bits(const std::vector<TokenRange>& tokens, std::vector<uint32_t>& bits) const {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
+  for (const auto& [begin, end] : tokens) {
+    for (int32_t i = begin; i < end; ++i) set_bit(bits, ids[static_cast<size_t>(i)]);
   }
+}
+
+void Machine::spread(const std::vector<TokenRange>& tokens, StateMask& mask) const {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
+  const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
+  size_t count = 0;
+  for (const auto& [begin, end] : tokens) count += static_cast<size_t>(end - begin);
+  if (count <= num_words) {
+    for (const auto& [begin, end] : tokens)
+      mask.tokens.insert(mask.tokens.end(), ids.begin() + begin, ids.begin() + end);
+    mask.tokens.shrink_to_fit();
+    return;
+  }
+  if (count <= ids.size() / 2) {
+    mask.bits.assign(num_words, 0);
+    set_bits(tokens, mask.bits);
+    return;
+  }
+  mask.bits.assign(vocabulary_.all_tokens().begin(), vocabulary_.all_tokens().end());
+  size_t at = 0;
+  const auto clear_to = [&](size_t end) {
+    for (; at < end; ++at) {
+      const auto id = static_cast<uint32_t>(ids[at]);
+      mask.bits[id / 32] &= ~(uint32_t{1} << id % 32);
+    }
+  };
+  for (const auto& [begin, end] : tokens) {
+    clear_to(static_cast<size_t>(begin));
+    at = static_cast<size_t>(end);
+  }
+  clear_to(ids.size());
 }
 
 std::shared_ptr<const StateMask> Machine::state_mask(int32_t state, bool with_leaves) {
@@ -96,28 +173,50 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   const TokenTrie& trie = vocabulary_.trie();
   const int32_t after = popped_config(stack);
   if (after == kDead) return;
-  const auto add = [&](int32_t node, int32_t config) {
-    const std::span<const int32_t> tokens = trie.tokens_at(node);
-    if (tokens.empty()) return;
-    for (const int32_t id : tokens) set_bit(mask.bits, id);
+  std::vector<TokenRange> tokens;
+  const auto add = [&](int32_t node, int32_t config, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.nodes[at].token_begin;
+    const int32_t end =
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
+    if (end == begin) return;
+    tokens.emplace_back(begin, end);
     mask.max_rest = std::max(mask.max_rest, shortest_end(config));
   };
+  const auto add_all = [&](int32_t /*node*/, int32_t config, const Loops& loops) {
+    mask.max_rest = std::max(mask.max_rest, longest_rest(config, loops));
+    return true;
+  };
+  const LeaveList& leaves = *left.leaves;
+  const auto counts = [&](int32_t rounds) {
+    return rounds >= left.min_rounds && rounds <= left.max_rounds;
+  };
   for (size_t byte = 0; byte < 256; ++byte) {
-    const auto first = static_cast<size_t>(left.leaves->begin[byte]);
-    const auto last = static_cast<size_t>(left.leaves->begin[byte + 1]);
-    if (first == last) continue;
+    const auto first = static_cast<size_t>(leaves.begin[byte]);
+    const auto last = static_cast<size_t>(leaves.begin[byte + 1]);
+    const bool may_be_in_range = begins_character(byte) && leaves.ranges_may_have(byte);
+    if (first == last && !may_be_in_range) continue;
     const int32_t config = step(after, static_cast<uint8_t>(byte));
     if (config == kDead) continue;
+    const auto go_on_at = [&](int32_t node) {
+      add(node, config, false);
+      walk(node + 1, trie.end_of(node), config, add, add_all);
+    };
     for (size_t i = first; i < last; ++i) {
-      if (!left.leaves->rounds.empty() &&
-          (left.leaves->rounds[i] < left.min_rounds || left.leaves->rounds[i] > left.max_rounds)) {
-        continue;
+      if (leaves.rounds.empty() || counts(leaves.rounds[i])) go_on_at(leaves.nodes[i]);
+    }
+    if (!may_be_in_range) continue;
+    const std::span<const int32_t> here = trie.nodes_of(static_cast<uint8_t>(byte));
+    auto at = here.begin();
+    for (const LeaveList::Range& range : leaves.ranges) {
+      at = std::lower_bound(at, here.end(), range.first);
+      for (; at != here.end() && *at < range.last; ++at) {
+        const int32_t characters = trie.node_characters[static_cast<size_t>(*at)] - 1;
+        if (!left.counts_rounds || counts(range.rounds + characters)) go_on_at(*at);
       }
-      const int32_t node = left.leaves->nodes[i];
-      add(node, config);
-      walk(node + 1, trie.end_of(node), config, add);
     }
   }
+  set_bits(tokens, mask.bits);
 }
 
 std::vector<Machine::SpecialStep> Machine::special_steps(int32_t config) {
@@ -157,18 +256,45 @@ const Machine::Mask& Machine::mask(int32_t config) {
   return masks_.emplace(config, std::move(mask)).first->second;
 }
 
-void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits) {
+const std::vector<Machine::Arrival>& Machine::arrivals(int32_t config) {
+  if (const auto known = arrivals_.find(config); known != arrivals_.end()) return known->second;
   const TokenTrie& trie = vocabulary_.trie();
+  std::vector<Arrival> found;
+  const auto add = [&](int32_t at, int32_t begin, int32_t end) {
+    if (begin == end) return;
+    if (!found.empty() && found.back().config == at && found.back().tokens.second == begin) {
+      found.back().tokens.second = end;
+    } else {
+      found.push_back({at, {begin, end}});
+    }
+  };
+  const auto visit = [&](int32_t node, int32_t next, bool with_all_below) {
+    const auto at = static_cast<size_t>(node);
+    const int32_t begin = trie.nodes[at].token_begin;
+    add(next, begin,
+        with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin);
+  };
+  // Tokens that end inside of a character are farther from the end than others.
+  walk(1, trie.size(), config, visit,
+       [&](int32_t node, int32_t, const Loops&) { return !trie.at(node).has_others; });
+  const size_t num_bytes = found.size() * sizeof(Arrival) + 64;
+  if (num_arrival_bytes_ + num_bytes > kMaxArrivalBytes) {
+    arrivals_.clear();
+    num_arrival_bytes_ = 0;
+  }
+  num_arrival_bytes_ += num_bytes;
+  return arrivals_.emplace(config, std::move(found)).first->second;
+}
+
+void Machine::mask_within(int32_t config, int64_t max_tokens, std::span<uint32_t> bits) {
+  const std::vector<int32_t>& ids = vocabulary_.trie().token_ids;
   const auto is_near = [&](int32_t next) {
     return shortest_end(next) <= max_tokens || num_tokens_to_end(next) <= max_tokens;
   };
-  std::vector<std::pair<int32_t, int32_t>> ends;
-  walk(1, trie.size(), config, [&](int32_t node, int32_t next) {
-    if (!trie.tokens_at(node).empty()) ends.emplace_back(node, next);
-  });
-  for (const auto& [node, next] : ends) {
+  for (const auto& [next, tokens] : arrivals(config)) {
     if (!is_near(next)) continue;
-    for (const int32_t id : trie.tokens_at(node)) set_bit(bits, id);
+    for (int32_t i = tokens.first; i < tokens.second; ++i)
+      set_bit(bits, ids[static_cast<size_t>(i)]);
   }
   for (const SpecialStep& special : special_steps(config)) {
     if (is_near(special.config)) set_bit(bits, special.token_id);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -16,18 +17,30 @@ struct Matcher::Impl {
   std::vector<int32_t> tokens;   // accepted
   std::vector<int32_t> configs;  // before the first, and after each; kEnded after an end token
   int64_t generation = -1;
+  std::string failure;  // not empty: why it can't go on
 
   static constexpr int32_t kEnded = -3;
 
-  // Locks the machine for as long as the result lives, with `configs` of its present generation.
-  std::unique_lock<std::mutex> lock() {
-    std::unique_lock held(machine->mutex());
-    machine->trim();
-    if (generation == machine->generation()) return held;
-    generation = machine->generation();
-    configs.assign(1, machine->start());
-    for (const int32_t token : tokens) configs.push_back(step(token));
-    return held;
+  // Runs `work` with the machine locked and `configs` of its present generation. What is too much
+  // for the machine ends this answer, and no other: its tables are made again.
+  template <typename Work>
+  auto locked(Work work) {
+    if (!failure.empty()) throw Error(Code::kInvalidArgument, failure);
+    const std::lock_guard held(machine->mutex());
+    try {
+      machine->begin_work();
+      if (generation != machine->generation()) {
+        generation = machine->generation();
+        configs.assign(1, machine->start());
+        for (const int32_t token : tokens) configs.push_back(step(token));
+      }
+      return work();
+    } catch (const Error& error) {
+      machine->reset();
+      failure = "after " + std::to_string(tokens.size()) + " tokens of the answer its grammar " +
+                "can't be followed any further: " + error.what();
+      throw Error(error.code(), failure);
+    }
   }
 
   // kDead: not allowed. REQUIRES: locked.
@@ -41,6 +54,23 @@ struct Matcher::Impl {
     if (next == Machine::kDead && vocabulary->is_end_token(token) && machine->accepts(config))
       return kEnded;
     return next;
+  }
+
+  // REQUIRES: locked; the mask is clear.
+  void fill_mask(std::span<uint32_t> mask, int64_t max_tokens) {
+    const int32_t config = configs.back();
+    if (config < 0) return;
+    const Machine::Mask& all = machine->mask(config);
+    const bool is_short = max_tokens >= 0 && all.max_rest > max_tokens - 1;
+    if (is_short && max_tokens > 0) machine->mask_within(config, max_tokens - 1, mask);
+    const bool can_end = machine->accepts(config);
+    const bool has_any = std::ranges::any_of(mask, [](uint32_t word) { return word != 0; });
+    if (!is_short || (!has_any && !can_end)) std::ranges::copy(all.bits, mask.begin());
+    if (!can_end) return;
+    for (const int32_t id : vocabulary->end_token_ids()) {
+      if (id >= 0 && id < vocabulary->size())
+        mask[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
+    }
   }
 };
 
@@ -60,34 +90,21 @@ void Matcher::fill_mask(std::span<uint32_t> mask, int64_t max_tokens) {
   const size_t num_words = (static_cast<size_t>(impl_->vocabulary->size()) + 31) / 32;
   TGI_CHECK(mask.size() >= num_words);
   std::ranges::fill(mask, 0);
-  const auto lock = impl_->lock();
-  const int32_t config = impl_->configs.back();
-  if (config < 0) return;
-  const Machine::Mask& all = impl_->machine->mask(config);
-  const bool is_short = max_tokens >= 0 && all.max_rest > max_tokens - 1;
-  if (is_short && max_tokens > 0) impl_->machine->mask_within(config, max_tokens - 1, mask);
-  const bool can_end = impl_->machine->accepts(config);
-  const bool has_any = std::ranges::any_of(mask, [](uint32_t word) { return word != 0; });
-  if (!is_short || (!has_any && !can_end)) std::ranges::copy(all.bits, mask.begin());
-  if (!can_end) return;
-  for (const int32_t id : impl_->vocabulary->end_token_ids()) {
-    if (id >= 0 && id < impl_->vocabulary->size())
-      mask[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
-  }
+  impl_->locked([&] { impl_->fill_mask(mask, max_tokens); });
 }
 
 bool Matcher::allows(int32_t token_id) {
-  const auto lock = impl_->lock();
-  return impl_->step(token_id) != Machine::kDead;
+  return impl_->locked([&] { return impl_->step(token_id) != Machine::kDead; });
 }
 
 bool Matcher::accept(int32_t token_id) {
-  const auto lock = impl_->lock();
-  const int32_t next = impl_->step(token_id);
-  if (next == Machine::kDead) return false;
-  impl_->tokens.push_back(token_id);
-  impl_->configs.push_back(next);
-  return true;
+  return impl_->locked([&] {
+    const int32_t next = impl_->step(token_id);
+    if (next == Machine::kDead) return false;
+    impl_->tokens.push_back(token_id);
+    impl_->configs.push_back(next);
+    return true;
+  });
 }
 
 void Matcher::rollback(int32_t num_tokens) {
@@ -102,28 +119,32 @@ int32_t Matcher::num_tokens() const {
 }
 
 bool Matcher::can_end() const {
-  const auto lock = impl_->lock();
-  const int32_t config = impl_->configs.back();
-  return config == Impl::kEnded || (config >= 0 && impl_->machine->accepts(config));
+  return impl_->locked([&] {
+    const int32_t config = impl_->configs.back();
+    return config == Impl::kEnded || (config >= 0 && impl_->machine->accepts(config));
+  });
 }
 
 bool Matcher::must_end() {
-  const auto lock = impl_->lock();
-  const int32_t config = impl_->configs.back();
-  return config == Impl::kEnded ||
-         (config >= 0 && impl_->machine->accepts(config) && impl_->machine->is_stuck(config));
+  return impl_->locked([&] {
+    const int32_t config = impl_->configs.back();
+    return config == Impl::kEnded ||
+           (config >= 0 && impl_->machine->accepts(config) && impl_->machine->is_stuck(config));
+  });
 }
 
 std::string Matcher::forced_text() {
-  const auto lock = impl_->lock();
-  const int32_t config = impl_->configs.back();
-  return config < 0 ? "" : impl_->machine->forced_text(config);
+  return impl_->locked([&] {
+    const int32_t config = impl_->configs.back();
+    return config < 0 ? std::string() : impl_->machine->forced_text(config);
+  });
 }
 
 int64_t Matcher::min_tokens_to_end() {
-  const auto lock = impl_->lock();
-  const int32_t config = impl_->configs.back();
-  return config < 0 ? 0 : impl_->machine->num_tokens_to_end(config);
+  return impl_->locked([&]() -> int64_t {
+    const int32_t config = impl_->configs.back();
+    return config < 0 ? 0 : impl_->machine->num_tokens_to_end(config);
+  });
 }
 
 }  // namespace tgi::guide

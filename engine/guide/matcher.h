@@ -17,6 +17,10 @@
 
 namespace tgi::guide {
 
+//
+// Where a grammar becomes too large to be followed (its expressions, the ways to read the text, the
+// steps that one of them takes), all of these throw kInvalidArgument, then and ever after, and only
+// for this matcher.
 class Matcher {
  public:
   Matcher(std::shared_ptr<const CompiledGrammar> grammar,

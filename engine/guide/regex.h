@@ -52,6 +52,8 @@ struct Dfa {
 struct RegexLimits {
   int32_t max_nodes = 1'000'000;    // of a pool
   int32_t max_dfa_states = 20'000;  // of one automaton, before it is minimised
+  // Of all that is done with a pool, of some 20 ns each: what bounds the time that a pattern takes.
+  int64_t max_steps = 20'000'000;
 };
 
 class RegexPool {
@@ -61,7 +63,8 @@ class RegexPool {
   RegexPool(const RegexPool&) = delete;
   RegexPool& operator=(const RegexPool&) = delete;
 
-  // All of them throw kInvalidArgument when the pool is full ("... is too large").
+  // All of them throw kInvalidArgument when the pool is full ("... is too large") or its steps are
+  // used up ("... takes too much work").
   Regex nothing();     // the empty language
   Regex empty_text();  // the language of the empty text alone
   Regex bytes(const ByteSet& set);

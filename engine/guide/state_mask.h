@@ -14,8 +14,25 @@ struct LeaveList {
   std::vector<int32_t> begin;  // 257: those of byte b are nodes[begin[b]] up to nodes[begin[b + 1]]
   std::vector<int32_t> nodes;
   std::vector<uint16_t> rounds;  // of a loop that were done before, or empty
+  // Beside those all nodes of a range that begin a character; `rounds` and the characters on the
+  // way to one are the rounds before it.
+  struct Range {
+    int32_t first = 0;
+    int32_t last = 0;  // exclusive
+    int32_t rounds = 0;
+  };
+  std::vector<Range> ranges;
+  std::array<uint64_t, 2> range_ascii{};  // the bytes of those nodes: a bit for each of ASCII
+  bool ranges_have_others = false;        // ... and others
 
-  size_t num_bytes() const { return 4 * (begin.size() + nodes.size()) + 2 * rounds.size(); }
+  bool ranges_may_have(size_t byte) const {
+    if (ranges.empty()) return false;
+    return byte < 128 ? (range_ascii[byte / 64] >> (byte % 64) & 1) != 0 : ranges_have_others;
+  }
+
+  size_t num_bytes() const {
+    return 4 * (begin.size() + nodes.size()) + 2 * rounds.size() + sizeof(Range) * ranges.size();
+  }
 };
 
 struct StateMask {
@@ -26,7 +43,8 @@ struct StateMask {
 
   bool knows_leaves = false;                // false: they were not asked for
   std::shared_ptr<const LeaveList> leaves;  // null: none
-  // Of `leaves`, those count whose rounds are from min_rounds to max_rounds.
+  // Of `leaves`, those count whose rounds are from min_rounds to max_rounds, if there are any.
+  bool counts_rounds = false;
   int32_t min_rounds = 0;
   int32_t max_rounds = 0;
 

@@ -57,15 +57,17 @@ void Vocabulary::build_trie() {
   // char_traits compare as unsigned bytes, and a prefix comes before what it begins: the order of
   // the walk.
   std::ranges::stable_sort(order, {}, [&](int32_t id) { return bytes(id); });
+  std::vector<TokenTrie::Node>& nodes = trie_.nodes;
   const auto add_node = [&](uint8_t byte, size_t depth) {
-    trie_.byte.push_back(byte);
-    trie_.depth.push_back(static_cast<uint16_t>(depth));
-    trie_.end.push_back(0);
-    trie_.token_begin.push_back(static_cast<int32_t>(trie_.token_ids.size()));
+    TokenTrie::Node& node = nodes.emplace_back();
+    node.byte = byte;
+    node.depth = static_cast<uint16_t>(depth);
+    node.token_begin = static_cast<int32_t>(trie_.token_ids.size());
   };
   std::vector<size_t> path{0};  // the nodes from the root to the last token's
   const auto close_to = [&](size_t depth) {
-    for (; path.size() > depth + 1; path.pop_back()) trie_.end[path.back()] = trie_.size();
+    for (; path.size() > depth + 1; path.pop_back())
+      nodes[path.back()].end = static_cast<int32_t>(nodes.size());
   };
   add_node(0, 0);
   std::string_view before;
@@ -75,15 +77,20 @@ void Vocabulary::build_trie() {
     const auto shared = static_cast<size_t>(a - before.begin());
     close_to(shared);
     for (size_t depth = shared; depth < text.size(); ++depth) {
-      path.push_back(static_cast<size_t>(trie_.size()));
+      path.push_back(nodes.size());
       add_node(static_cast<uint8_t>(text[depth]), depth + 1);
     }
     trie_.token_ids.push_back(id);
     before = text;
   }
   close_to(0);
-  trie_.end[0] = trie_.size();
-  trie_.token_begin.push_back(static_cast<int32_t>(trie_.token_ids.size()));
+  nodes[0].end = static_cast<int32_t>(nodes.size());
+  add_node(0, 0);
+  trie_.describe();
+  all_tokens_.assign((tokens_.size() + 31) / 32, 0);
+  for (const int32_t id : trie_.token_ids) {
+    all_tokens_[static_cast<size_t>(id) / 32] |= uint32_t{1} << (static_cast<uint32_t>(id) % 32);
+  }
 }
 
 std::optional<int32_t> Vocabulary::special_id(std::string_view name) const {
@@ -102,7 +109,7 @@ std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) con
   for (size_t at = 0; at < text.size(); ++at) {
     const int32_t end = trie_.end_of(node);
     int32_t child = node + 1;
-    while (child < end && trie_.byte[static_cast<size_t>(child)] != static_cast<uint8_t>(text[at]))
+    while (child < end && trie_.at(child).byte != static_cast<uint8_t>(text[at]))
       child = trie_.end_of(child);
     if (child >= end) break;
     node = child;

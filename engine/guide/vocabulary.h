@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tgi {
@@ -22,22 +23,54 @@ namespace tgi::guide {
 struct LoopMask;
 struct StateMask;
 
+inline bool begins_character(uint64_t byte) {  // of UTF-8
+  return (byte & 0xC0) != 0x80;
+}
+
 // Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
 // `end`. Node 0 is the root.
 struct TokenTrie {
-  std::vector<uint8_t> byte;
-  std::vector<uint16_t> depth;
-  std::vector<int32_t> end;
-  std::vector<int32_t> token_begin;  // into token_ids; one more than there are nodes
+  // In one place what a walk asks of a node: it comes by few of those that are near each other.
+  // What the paths below a node are made of is for walks that need not go down to know: a state
+  // that comes back to itself with every character of them allows them all.
+  struct Node {
+    std::array<uint64_t, 2> ascii{};  // below it: a bit for each byte
+    int32_t end = 0;
+    int32_t token_begin = 0;  // in token_ids; those of the node end where the next one's begin
+    uint16_t depth = 0;
+    uint8_t byte = 0;
+    bool has_others = false;  // below it: whole characters of two bytes and more, or beginnings
+    bool is_broken = false;   // below it is no UTF-8, or it is itself inside of a character
+  };
+  static_assert(sizeof(Node) == 32);
+  std::vector<Node> nodes;  // and one more, for the end of the last one's tokens
   std::vector<int32_t> token_ids;
+  std::array<int32_t, 256> first_level{};  // the children of the root by their byte; 0: none
+  // How many characters begin on the way to a node, and in each of token_ids.
+  std::vector<uint16_t> node_characters;
+  std::vector<uint16_t> token_characters;
+  // All nodes by their byte: those of byte b are by_byte[by_byte_begin[b]] and so on, in order.
+  std::vector<int32_t> by_byte_begin;
+  std::vector<int32_t> by_byte;
 
-  int32_t size() const { return static_cast<int32_t>(byte.size()); }
-  int32_t end_of(int32_t node) const { return end[static_cast<size_t>(node)]; }
+  int32_t size() const { return static_cast<int32_t>(nodes.size()) - 1; }
+  const Node& at(int32_t node) const { return nodes[static_cast<size_t>(node)]; }
+  int32_t end_of(int32_t node) const { return at(node).end; }
   std::span<const int32_t> tokens_at(int32_t node) const {
-    const auto begin = static_cast<size_t>(token_begin[static_cast<size_t>(node)]);
-    const auto stop = static_cast<size_t>(token_begin[static_cast<size_t>(node) + 1]);
-    return std::span(token_ids).subspan(begin, stop - begin);
+    const auto begin = static_cast<size_t>(at(node).token_begin);
+    return std::span(token_ids).subspan(begin,
+                                        static_cast<size_t>(at(node + 1).token_begin) - begin);
   }
+  // Those that end below the node are, in token_ids, the ones from first to second.
+  std::pair<int32_t, int32_t> tokens_below(int32_t node) const {
+    return {at(node + 1).token_begin, at(end_of(node)).token_begin};
+  }
+  std::span<const int32_t> nodes_of(uint8_t b) const {
+    const auto begin = static_cast<size_t>(by_byte_begin[b]);
+    return std::span(by_byte).subspan(begin,
+                                      static_cast<size_t>(by_byte_begin[b + size_t{1}]) - begin);
+  }
+  void describe();  // fills all that is found from the nodes
 };
 
 class Vocabulary {
@@ -68,6 +101,7 @@ class Vocabulary {
   bool is_end_token(int32_t id) const;
 
   const TokenTrie& trie() const { return trie_; }
+  std::span<const uint32_t> all_tokens() const { return all_tokens_; }  // a bit for each with bytes
   size_t longest_token() const { return longest_token_; }
   // The longest token that the text begins with, in bytes and by id; 0 bytes: there is none.
   std::pair<size_t, int32_t> longest_prefix(std::string_view text) const;
@@ -98,6 +132,7 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t> special_ids_;
   TokenTrie trie_;
   size_t longest_token_ = 0;
+  std::vector<uint32_t> all_tokens_;
 
   mutable std::mutex mutex_;
   mutable std::unordered_map<Digest, Kept, DigestHash> kept_;  // under mutex_

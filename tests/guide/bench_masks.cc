@@ -2,7 +2,9 @@
 // {"kind": "regex"|"gbnf"|"lark"|"json_schema", "text": ..., "tokens": [[ids], ...]}. For each a
 // line of JSON comes back: the error, or the processor time of compiling and, for each list of
 // tokens, of each mask, in seconds, and how many tokens were accepted. The masks go to the file
-// MASKS, one after the other. scripts/bench/bench_masks runs it beside other libraries.
+// MASKS, one after the other. The masks that many grammars share are made before, as when a model
+// is loaded, and timed by themselves, unless "cold" is given as well. scripts/bench/bench_masks
+// runs it beside other libraries.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -10,9 +12,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/files/file_source.h"
+#include "engine/guide/common_masks.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/json_schema.h"
 #include "engine/guide/lark.h"
@@ -84,12 +88,17 @@ nlohmann::json run_job(const nlohmann::ordered_json& job,
   return result;
 }
 
-void run(char** argv) {
+void run(char** argv, bool is_cold) {
   const auto tokenizer = load_tokenizer(*open_folder(argv[1]));
   const double begin = cpu_seconds();
   const auto vocabulary = Vocabulary::from(*tokenizer, std::stoi(argv[2]), {std::stoi(argv[3])});
   fmt::print(stderr, "vocabulary: {:.3f} s, {} nodes\n", cpu_seconds() - begin,
              vocabulary->trie().size());
+  if (!is_cold) {
+    const double start = cpu_seconds();
+    make_common_masks(vocabulary);
+    fmt::print(stderr, "common masks: {:.1f} ms\n", 1e3 * (cpu_seconds() - start));
+  }
   std::ofstream masks(argv[4], std::ios::binary);
   for (std::string line; std::getline(std::cin, line);) {
     const auto result = run_job(nlohmann::ordered_json::parse(line), vocabulary, masks);
@@ -101,12 +110,13 @@ void run(char** argv) {
 }  // namespace tgi::guide
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: bench_masks FOLDER VOCAB_SIZE END_TOKEN MASKS < JOBS\n");
+  const bool is_cold = argc == 6 && std::string_view(argv[5]) == "cold";
+  if (argc != 5 && !is_cold) {
+    fmt::print(stderr, "usage: bench_masks FOLDER VOCAB_SIZE END_TOKEN MASKS [cold] < JOBS\n");
     return 2;
   }
   try {
-    tgi::guide::run(argv);
+    tgi::guide::run(argv, is_cold);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

@@ -117,6 +117,65 @@ TEST_CASE("ambiguous_grammars_stay_bounded") {
   }
 }
 
+TEST_CASE("what_takes_too_many_steps_is_refused_by_count") {
+  const auto is_refused = [](const std::string& pattern, int64_t max_steps) {
+    RegexLimits limits;
+    limits.max_steps = max_steps;
+    RegexPool pool(limits);
+    try {
+      (void)pool.is_empty(parse_regex(pool, pattern, RegexUse::kWhole));
+      return false;
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::kInvalidArgument);
+      CHECK_THAT(error.what(), Catch::Contains("too much work"));
+      return true;
+    }
+  };
+  const std::string bomb = "(?=.*a.{15})(?=.*b.{15})(?=.*c.{15}).*d.{15}";
+  CHECK(is_refused(bomb, 100'000));
+  CHECK_FALSE(is_refused("[a-z]{1,100}(, [a-z]{1,100})*", 100'000));
+  const double begin = cpu_seconds();
+  for (const std::string pattern : {"(?:(?=.*a.{12}).*){10}x", "((?=.*a.{9})(?=.*b.{9}).*){3}",
+                                    "(?=(.*a){9})(?=(.*b){9})(?=(.*c){9})(?=(.*d){9}).{0,5000}"}) {
+    Grammar grammar;
+    const Rule root = grammar.declare("root");
+    grammar.define(root, grammar.terminal(parse_regex(grammar.regex(), pattern, RegexUse::kWhole)));
+    grammar.set_start(root);
+    INFO(pattern);
+    CHECK_THROWS_AS(compile_grammar(grammar), Error);
+  }
+  CHECK(cpu_seconds() - begin < 12);
+}
+
+TEST_CASE("an_answer_that_can_be_read_in_too_many_ways_ends_alone") {
+  Grammar grammar;
+  std::vector<Expr> words;
+  for (int length = 1; length <= 20'001; ++length) {
+    RegexPool& pool = grammar.regex();
+    const Regex letter = parse_regex(pool, "[a-z]", RegexUse::kWhole);
+    words.push_back(
+        grammar.terminal(pool.concat({pool.repeat(letter, length, length), pool.literal(".")})));
+  }
+  const Rule root = grammar.declare("root");
+  grammar.define(root,
+                 grammar.either({grammar.text("xxx"),
+                                 grammar.sequence({grammar.text("y"), grammar.either(words)})}));
+  grammar.set_start(root);
+  const auto compiled = compile_grammar(grammar);
+  const auto vocabulary = bytes_and_words();
+  Matcher good(compiled, vocabulary);
+  Matcher bad(compiled, vocabulary);
+  REQUIRE(good.accept('x'));
+  CHECK_THROWS_WITH(bad.accept('y'),
+                    Catch::Contains("after 0 tokens") && Catch::Contains("more than 20000 ways"));
+  CHECK_THROWS_AS(bad.must_end(), Error);
+  CHECK_THROWS_AS(allowed_tokens(bad, vocabulary->size()), Error);
+  CHECK(allowed_tokens(good, vocabulary->size()) == std::vector<int32_t>{'x'});
+  REQUIRE(good.accept('x'));
+  REQUIRE(good.accept('x'));
+  CHECK(good.must_end());
+}
+
 TEST_CASE("a_grammar_serves_several_threads") {
   Grammar grammar;
   grammar.set_start(add_gbnf(grammar, "root ::= \"(\" root \")\" | [a-z]{1,9}"));

@@ -62,7 +62,9 @@ const char* const kPatterns[] = {
     "(?s:.){0,9}the",         // what follows the loop may begin like it
     "([a-z0-9]{2}){1,4}-?",   // rounds of two bytes
     "([a-z]|[a-z]{2}){0,6}",  // rounds of one or two
-    "(?=.*z)[a-zQ]{1,40}",    // an intersection
+    "Q([a-z]{1,9})?",         // a loop as the round of another
+    "([a-z]{0,3}){2,3}",
+    "(?=.*z)[a-zQ]{1,40}",  // an intersection
     "\\p{L}{1,6}[0-9]{1,20}",
 };
 
@@ -111,6 +113,30 @@ TEST_CASE("masks_of_loops_are_those_of_the_definition") {
           REQUIRE(matcher.accept(next));
           if (vocabulary->is_end_token(next)) break;
         }
+      }
+    }
+  }
+}
+
+// Large enough that whole subtrees of the vocabulary are taken without a look at what is in them.
+TEST_CASE("masks_of_large_vocabularies_are_those_of_the_definition") {
+  for (const uint32_t seed : {11U, 12U}) {
+    const auto vocabulary = vocabulary_of(random_tokens(seed, 6000));
+    for (const char* pattern :
+         {"(?s:.)*", "[^\\n]{0,9}!?", "(?s:.){0,30}", "[a-zQ]+( [a-z]+){1,4}", "[a-z0-9Q]{1,9}",
+          "\"([^\"\\\\\\x00-\\x1f]|\\\\[nrt\"])*\"", "[^a]*END", "(ü|[a-z]|日){2,}"}) {
+      const auto grammar = list_of(pattern);
+      std::mt19937 random(seed);
+      Matcher matcher(grammar, vocabulary);
+      for (int length = 0; length < 8; ++length) {
+        const std::vector<int32_t> ids = allowed_tokens(matcher, vocabulary->size());
+        std::vector<int32_t> expected;
+        for (int32_t id = 0; id < vocabulary->size(); ++id) {
+          if (matcher.allows(id)) expected.push_back(id);
+        }
+        INFO(pattern << ", seed " << seed << ", token " << length);
+        REQUIRE(ids == expected);
+        if (ids.empty() || !matcher.accept(ids[random() % ids.size()])) break;
       }
     }
   }
