@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/dialect/marked_text.h"
 #include "engine/dialect/reasoning_budget.h"
+#include "engine/guide/common_masks.h"
 #include "engine/guide/compiled_grammar.h"
 #include "engine/guide/gbnf.h"
 #include "engine/guide/grammar.h"
@@ -83,6 +84,10 @@ std::shared_ptr<const guide::Vocabulary> GuideCompiler::vocabulary() {
     vocabulary_ = guide::Vocabulary::from(tokenizer_, vocab_size_, end_token_ids_);
   });
   return vocabulary_;
+}
+
+void GuideCompiler::warm_up() {
+  guide::make_common_masks(vocabulary());
 }
 
 GuideCompiler::Compiled GuideCompiler::make(const GuidedForm& asked) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <thread>
+
 #include "base/log.h"
 #include "engine/dialect/dialect.h"
 #include "engine/model/model_weights.h"
@@ -89,6 +92,14 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   if (dialects.reasoning != nullptr) facts.reasoning_parser = dialects.reasoning->name;
   model->guides_ = std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size,
                                                    config.eos_token_ids, dialects);
+  // Nobody waits for it: a request that comes first makes what it needs itself.
+  model->warming_guides_ = std::jthread([guides = model->guides_.get()] {
+    try {
+      guides->warm_up();
+    } catch (const std::exception& error) {
+      log_warn("the masks of guided answers were not made ahead", {{"error", error.what()}});
+    }
+  });
   model->intake_ = std::make_unique<Intake>(limits, *model->tokenizer_, chat_template,
                                             config.vocab_size, model->guides_.get(), dialects);
   EngineOptions engine;

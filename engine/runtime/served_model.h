@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 
 #include "engine/runtime/engine.h"
 #include "engine/runtime/guide_compiler.h"
@@ -56,6 +57,7 @@ class ServedModel {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_template_;
   std::unique_ptr<GuideCompiler> guides_;
+  std::jthread warming_guides_;  // uses guides_; ends by itself
   std::unique_ptr<Intake> intake_;
   ipc::ModelStatus facts_;          // all but the engine's counters; constant after load
   std::unique_ptr<Engine> engine_;  // last: stops first
