@@ -144,7 +144,8 @@ struct CaseFamilies {
   std::unordered_map<char32_t, char32_t> root;
 
   CaseFamilies() {
-    for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    // Ideographs, which have no case, fill the planes from the third on.
+    for (char32_t c = 0; c < 0x20000; ++c) {
       const auto character = static_cast<utf8proc_int32_t>(c);
       const auto lower = static_cast<char32_t>(utf8proc_tolower(character));
       const auto upper = static_cast<char32_t>(utf8proc_toupper(character));
