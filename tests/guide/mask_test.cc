@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/guide/common_masks.h"
 #include "tests/catch.h"
 #include "tests/guide/vocabularies.h"
 
@@ -159,6 +160,27 @@ TEST_CASE("answers_are_complete_when_the_budget_runs_out") {
         ended = vocabulary->is_end_token(next);
       }
       CHECK(matcher.can_end());
+    }
+  }
+}
+
+TEST_CASE("masks_made_when_a_model_is_loaded_are_those_made_later") {
+  const auto cold = vocabulary_of(random_tokens(21, 900));
+  const auto warm = vocabulary_of(random_tokens(21, 900));
+  make_common_masks(warm);
+  for (const char* pattern : {"\"[^\"]*\"", "[a-zA-Z_][a-zA-Z0-9_]*", "[^\\n]*\\n"}) {
+    const auto grammar = list_of(pattern);
+    Matcher with(grammar, warm);
+    Matcher without(grammar, cold);
+    std::mt19937 random(3);
+    for (int length = 0; length < 10; ++length) {
+      const std::vector<int32_t> ids = allowed_tokens(with, warm->size());
+      INFO(pattern << ", token " << length);
+      REQUIRE(ids == allowed_tokens(without, cold->size()));
+      if (ids.empty()) break;
+      const int32_t next = ids[random() % ids.size()];
+      REQUIRE(with.accept(next));
+      REQUIRE(without.accept(next));
     }
   }
 }
