@@ -83,6 +83,7 @@ class CallReader {
   std::string number_;
   std::string arguments_;
   bool has_arguments_ = false;        // something of them
+  bool has_other_key_ = false;        // of an object: neither the name's nor the arguments'
   bool has_whole_arguments_ = false;  // of an object
   JsonScanner scanner_;
   Place place_ = Place::kBegin;  // in an object
