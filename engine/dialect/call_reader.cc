@@ -79,12 +79,16 @@ std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
 }
 
 CallReader::Outcome CallReader::read(std::string_view text, bool at_end) {
+  if (is_malformed_) return Outcome::kMalformed;
   text_ = text;
   at_end_ = at_end;
   for (; index_ < parts_->size(); ++index_) {
     const Step step = read_part((*parts_)[index_]);
     if (step == Step::kNeedsMore) return Outcome::kNeedsMore;
-    if (step == Step::kMalformed) return Outcome::kMalformed;
+    if (step == Step::kMalformed) {
+      is_malformed_ = true;
+      return Outcome::kMalformed;
+    }
   }
   return OrderedJson::accept(arguments_) ? Outcome::kDone : Outcome::kMalformed;
 }

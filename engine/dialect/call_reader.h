@@ -80,6 +80,7 @@ class CallReader {
 
   const KnownTool* tool_ = nullptr;
   bool is_committed_ = false;
+  bool is_malformed_ = false;
   std::string number_;
   std::string arguments_;
   bool has_arguments_ = false;        // something of them

@@ -244,7 +244,7 @@ def complete(text, content, calls, reasoning):
         return False
     if reasoning and reasoning not in text:
         return False
-    if "{'city'" in text or "{'note'" in text or "{'target'" in text and "=" not in text:
+    if "{'city'" in text or "{'note'" in text or "{'on'" in text and "=" not in text or "{'target'" in text and "=" not in text:
         return False
     position = 0
     for call in calls:
