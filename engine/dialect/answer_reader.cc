@@ -168,7 +168,7 @@ AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
   for (Trial& trial : trials_) {
     const CallReader::Outcome outcome = trial.call.read(buffer_, at_end_);
     const bool needs_more = outcome == CallReader::Outcome::kNeedsMore;
-    if (outcome == CallReader::Outcome::kDone || (needs_more && trial.call.is_committed())) {
+    if (outcome == CallReader::Outcome::kDone || trial.call.is_committed()) {
       begin_call(*trial.syntax, std::move(trial.call));
       return Tried::kBegun;
     }
@@ -319,6 +319,7 @@ bool AnswerReader::step_call(std::string& text) {
       tell_call();
       return false;
     case CallReader::Outcome::kMalformed:
+      tell_call();  // as it would have been, had it come in smaller pieces
       give_up_call(text);
       return true;
     case CallReader::Outcome::kDone:
@@ -417,7 +418,9 @@ void AnswerReader::text_after_calls() {
   skips_space_ = true;
 }
 
-void AnswerReader::release(std::string_view part, std::string& text) {
+void AnswerReader::release(std::string_view marked_part, std::string& text) {
+  const std::string plain = unmarked(marked_part);
+  std::string_view part = plain;
   if (skips_space_) {
     while (!part.empty() && is_json_space(part.front())) part.remove_prefix(1);
     if (!part.empty()) skips_space_ = false;

@@ -79,12 +79,16 @@ std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
 }
 
 CallReader::Outcome CallReader::read(std::string_view text, bool at_end) {
+  if (is_malformed_) return Outcome::kMalformed;
   text_ = text;
   at_end_ = at_end;
   for (; index_ < parts_->size(); ++index_) {
     const Step step = read_part((*parts_)[index_]);
     if (step == Step::kNeedsMore) return Outcome::kNeedsMore;
-    if (step == Step::kMalformed) return Outcome::kMalformed;
+    if (step == Step::kMalformed) {
+      is_malformed_ = true;
+      return Outcome::kMalformed;
+    }
   }
   return OrderedJson::accept(arguments_) ? Outcome::kDone : Outcome::kMalformed;
 }
@@ -238,7 +242,8 @@ CallReader::Step CallReader::read_object(const CallPart& part) {
         if (c == ',') {
           place_ = Place::kKey;
         } else if (c == '}') {
-          if (tool_ == nullptr) return Step::kMalformed;
+          // Arguments under a name that is not understood are not none.
+          if (tool_ == nullptr || (has_other_key_ && !has_arguments_)) return Step::kMalformed;
           is_committed_ = true;
           if (!has_arguments_) arguments_ = "{}";
           return Step::kNext;
@@ -268,6 +273,7 @@ CallReader::Step CallReader::read_member(const CallPart& part) {
   if (is_key) {
     key_ = text_of_json(value);
     // A second name would be another call.
+    has_other_key_ |= !is_key_of_call(key_, part);
     if (!is_key_of_call(key_, part) ? tool_ == nullptr
                                     : key_ == part.name_key && tool_ != nullptr) {
       return Step::kMalformed;

@@ -80,9 +80,11 @@ class CallReader {
 
   const KnownTool* tool_ = nullptr;
   bool is_committed_ = false;
+  bool is_malformed_ = false;
   std::string number_;
   std::string arguments_;
   bool has_arguments_ = false;        // something of them
+  bool has_other_key_ = false;        // of an object: neither the name's nor the arguments'
   bool has_whole_arguments_ = false;  // of an object
   JsonScanner scanner_;
   Place place_ = Place::kBegin;  // in an object

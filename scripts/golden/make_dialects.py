@@ -109,9 +109,9 @@ PARIS = {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}
 OSLO = {"name": "get_weather", "arguments": {"city": "Oslo"}}
 NESTED = {"name": "configure", "arguments": {
     "target": {"room": "hall", "lamps": [{"id": 7, "dim": True}, {"id": 8, "dim": False}], "owner": None}, "levels": [0.5, 2, -1],
-    "ratio": 1.25, "on": True, "parent": None, "note": "plain"}}
+    "ratio": 1.25, "on": True, "note": "plain", "parent": None}}
 TEXTS = {"name": "configure", "arguments": {
-    "note": "He said \"don't\", then:\n\tC:\\temp & <b>42</b> {x}", "parent": "héllo 你好 ✓", "on": False}}
+    "on": False, "note": "He said \"don't\", then:\n\tC:\\temp & <b>42</b> {x}", "parent": "héllo 你好 ✓"}}
 PING = {"name": "ping", "arguments": {}}
 
 # (case, content, calls, reasoning)
@@ -244,7 +244,7 @@ def complete(text, content, calls, reasoning):
         return False
     if reasoning and reasoning not in text:
         return False
-    if "{'city'" in text or "{'note'" in text or "{'target'" in text and "=" not in text:
+    if "{'city'" in text or "{'note'" in text or "{'on'" in text and "=" not in text or "{'target'" in text and "=" not in text:
         return False
     position = 0
     for call in calls:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 
 namespace tgi::dialect {
 namespace {
@@ -29,7 +30,54 @@ void add_pieces(AnswerReader& reader, std::string_view text, size_t chunk, Heard
   take();
 }
 
+// The one whose marks are there, or that goes with the way to write calls.
+const ReasoningDialect* reasoning_of(const std::string& name, const std::string& text) {
+  for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (text.find(each->end) != std::string::npos) return each;
+  }
+  for (const ReasoningDialect* const each : reasoning_dialects()) {
+    if (text.find(each->begin) != std::string::npos) return each;
+  }
+  const ReasoningDialect* const by_name = find_reasoning_dialect(name);
+  return by_name != nullptr ? by_name : find_reasoning_dialect("think");
+}
+
+// Whether the text begins within the reasoning. Of turns that were rendered as earlier ones the
+// prompt does not tell: it opens or closes the reasoning otherwise than they do.
+bool is_begun(const ReasoningDialect& reasoning,
+              const OrderedJson& turn,
+              const std::string& prompt,
+              const std::string& text) {
+  if (!turn.value("history", false))
+    return prompt.ends_with(stripped(std::string(reasoning.begin)));
+  const size_t end = text.find(reasoning.end);
+  return end != std::string::npos && text.find(reasoning.begin) >= end;
+}
+
 }  // namespace
+
+OrderedJson golden_turns() {
+  std::ifstream file(TGI_SOURCE_DIR "/tests/dialect/golden/turns.json");
+  return OrderedJson::parse(file);
+}
+
+std::string stripped(std::string text) {
+  while (!text.empty() && is_json_space(text.back())) text.pop_back();
+  while (!text.empty() && is_json_space(text.front())) text.erase(0, 1);
+  return text;
+}
+
+std::optional<SpokenTurn> spoken_turn(const OrderedJson& turn) {
+  const auto& name = turn["dialect"].get_ref<const std::string&>();
+  SpokenTurn out;
+  out.dialects.tools = find_tool_dialect(name);
+  if (out.dialects.tools == nullptr) return std::nullopt;
+  out.text = turn["text"];
+  out.prompt = stripped(turn["prompt"]);
+  out.dialects.reasoning = reasoning_of(name, out.prompt + out.text);
+  out.begun = is_begun(*out.dialects.reasoning, turn, out.prompt, out.text);
+  return out;
+}
 
 bool is_usual_special(std::string_view name) {
   if (name.find_first_of("<>[] \n", 1) < name.size() - 1) return false;  // several

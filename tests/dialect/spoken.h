@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,18 @@ struct Heard {
   std::vector<ipc::ToolCall> calls;
   std::vector<AnswerReader::BrokenCall> broken;
 };
+
+// tests/dialect/golden/turns.json: {tools, turns}.
+OrderedJson golden_turns();
+std::string stripped(std::string text);
+
+struct SpokenTurn {
+  Dialects dialects;
+  std::string text;
+  std::string prompt;
+  bool begun = false;  // it begins within the reasoning
+};
+std::optional<SpokenTurn> spoken_turn(const OrderedJson& turn);  // none: of no dialect of ours
 
 // As most vocabularies have them: what is written <|...|>, <｜...｜> or [IN_CAPITALS] is a special
 // token, tags are not.

@@ -1,0 +1,231 @@
+// The grammar of answers: it takes calls as they should be written, refuses wrong ones, and
+// what it lets through is read back as a call whose arguments satisfy the schema.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "engine/dialect/answer_grammar.h"
+#include "engine/dialect/write_calls.h"
+#include "engine/guide/compiled_grammar.h"
+#include "engine/guide/matcher.h"
+#include "tests/catch.h"
+#include "tests/dialect/spoken.h"
+
+namespace tgi::dialect {
+namespace {
+
+constexpr int32_t kNumBytes = 256;
+
+// Every byte is a token, and every special token of the dialects' marks.
+std::shared_ptr<const guide::Vocabulary> vocabulary() {
+  static const std::shared_ptr<const guide::Vocabulary> kVocabulary = [] {
+    std::vector<guide::Vocabulary::Token> tokens;
+    for (int32_t byte = 0; byte < kNumBytes; ++byte) {
+      tokens.push_back({std::string(1, static_cast<char>(byte)), ""});
+    }
+    tokens.push_back({"", "<|end_of_answer|>"});
+    std::set<std::string> names;
+    const auto add = [&](std::string_view mark) {
+      for (const MarkPiece& piece : pieces_of(mark, is_usual_special)) {
+        if (piece.is_special) names.insert(piece.text);
+      }
+    };
+    for (const ToolDialect* const each : tool_dialects()) {
+      for (const CallParts* parts :
+           {&each->syntax.begin, &each->syntax.call, &each->syntax.separator, &each->syntax.end}) {
+        for (const CallPart& part : *parts) {
+          for (const std::string_view mark : {part.text, part.open, part.middle,
+                                              part.middle_of_json, part.value_open, part.close}) {
+            add(mark);
+          }
+        }
+      }
+    }
+    for (const ReasoningDialect* const each : reasoning_dialects()) {
+      for (const std::string_view mark : {each->begin, each->end, each->after, each->before_text}) {
+        add(mark);
+      }
+    }
+    for (const std::string& name : names) tokens.push_back({"", name});
+    return std::make_shared<const guide::Vocabulary>(std::move(tokens), std::vector{kNumBytes});
+  }();
+  return kVocabulary;
+}
+
+std::shared_ptr<const guide::CompiledGrammar> compiled(const AnswerForm& form) {
+  guide::Grammar grammar;
+  grammar.set_start(add_answer(grammar, form, is_usual_special));
+  return compile_grammar(grammar);
+}
+
+// How many bytes of the text the grammar takes; one more when it may end there.
+size_t num_taken(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
+                 std::string_view text) {
+  guide::Matcher matcher(grammar, vocabulary());
+  size_t taken = 0;
+  for (const MarkPiece& piece : pieces_of(text, is_usual_special)) {
+    if (piece.is_special) {
+      const std::optional<int32_t> id = vocabulary()->special_id(piece.text);
+      if (!id || !matcher.accept(*id)) return taken;
+      taken += piece.text.size();
+      continue;
+    }
+    for (const char c : piece.text) {
+      if (!matcher.accept(static_cast<unsigned char>(c))) return taken;
+      ++taken;
+    }
+  }
+  return matcher.can_end() ? taken + 1 : taken;
+}
+
+bool takes(const std::shared_ptr<const guide::CompiledGrammar>& grammar, std::string_view text) {
+  return num_taken(grammar, text) == text.size() + 1;
+}
+
+const OrderedJson& book_tools() {
+  static const OrderedJson kTools = OrderedJson::parse(R"json([
+    {"type": "function", "function": {"name": "book", "parameters": {"type": "object", "properties": {
+      "city": {"type": "string"}, "nights": {"type": "integer"}, "kind": {"enum": ["room", "a \"suite\""], "type": "string"},
+      "guests": {"type": "array", "items": {"type": "object", "properties": {
+        "name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}},
+      "late": {"type": "boolean"}, "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+      "required": ["city", "nights"]}}},
+    {"type": "function", "function": {"name": "book_all", "parameters": {"type": "object", "properties": {
+      "price": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}}}}}},
+    {"type": "function", "function": {"name": "ping"}}])json");
+  return kTools;
+}
+
+bool has_type(const OrderedJson& value, const std::string& type) {
+  if (type == "integer")
+    return value.is_number_integer() ||
+           (value.is_number() && value.get<double>() == std::floor(value.get<double>()));
+  return (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
+         (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null()) ||
+         (type == "object" && value.is_object()) || (type == "array" && value.is_array());
+}
+
+// Of the words that the schemas above use.
+bool satisfies(const OrderedJson& value, const OrderedJson& schema) {
+  if (schema.contains("type") && !has_type(value, schema["type"])) return false;
+  if (schema.contains("enum")) {
+    const OrderedJson& all = schema["enum"];
+    if (std::find(all.begin(), all.end(), value) == all.end()) return false;
+  }
+  if (schema.contains("anyOf")) {
+    const OrderedJson& all = schema["anyOf"];
+    const auto fits = [&](const OrderedJson& each) { return satisfies(value, each); };
+    if (std::none_of(all.begin(), all.end(), fits)) return false;
+  }
+  if (value.is_array() && schema.contains("items")) {
+    for (const OrderedJson& item : value) {
+      if (!satisfies(item, schema["items"])) return false;
+    }
+  }
+  if (!value.is_object()) return true;
+  for (const OrderedJson& name : schema.value("required", OrderedJson::array())) {
+    if (!value.contains(name.get<std::string>())) return false;
+  }
+  if (!schema.contains("properties")) return true;
+  const OrderedJson properties = schema.value("properties", OrderedJson::object());
+  for (const auto& item : value.items()) {
+    if (!properties.contains(item.key()) || !satisfies(item.value(), properties[item.key()])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// An answer that the grammar lets through, drawn token by token.
+std::string random_answer(const std::shared_ptr<const guide::CompiledGrammar>& grammar,
+                          std::mt19937& random) {
+  guide::Matcher matcher(grammar, vocabulary());
+  std::vector<uint32_t> mask(static_cast<size_t>(vocabulary()->size() + 31) / 32);
+  std::string out;
+  for (int64_t left = 300;; --left) {
+    matcher.fill_mask(mask, left);
+    std::vector<int32_t> allowed;
+    for (int32_t id = 0; id < vocabulary()->size(); ++id) {
+      if ((mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0) allowed.push_back(id);
+    }
+    REQUIRE(!allowed.empty());
+    if (matcher.can_end() && (left <= 0 || random() % 8 == 0)) return out;
+    std::erase(allowed, kNumBytes);
+    if (allowed.empty()) return out;
+    const int32_t id = allowed[random() % allowed.size()];
+    REQUIRE(matcher.accept(id));
+    out += id < kNumBytes ? std::string(vocabulary()->bytes(id))
+                          : std::string(vocabulary()->special_name(id));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a call is taken as it should be written and not otherwise") {
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  const OrderedJson right = {{"city", "Oslo"}, {"nights", 2}};
+  for (const ToolDialect* const dialect : tool_dialects()) {
+    AnswerForm form;
+    form.dialects.tools = dialect;
+    form.tools = {.tools = tools, .must_call = true};
+    const auto must = compiled(form);
+    form.tools.must_call = false;
+    const auto may = compiled(form);
+    const auto written = [&](const std::string& name, const OrderedJson& arguments) {
+      return write_calls(dialect->syntax, {{.name = name, .arguments = arguments}});
+    };
+    CAPTURE(dialect->name, written("book", right));
+    CHECK(takes(must, written("book", right)));
+    CHECK(takes(may, written("book", right)));
+    CHECK(takes(must, written("ping", OrderedJson::object())));
+    CHECK(takes(may, "It is sunny."));
+    CHECK_FALSE(takes(must, "It is sunny."));
+    CHECK_FALSE(takes(must, ""));
+    CHECK_FALSE(takes(must, "Well. " + written("book", right)));
+    const std::string unknown = written("bork", right);
+    CHECK_FALSE(takes(must, unknown));
+    for (const OrderedJson& wrong :
+         {OrderedJson{{"city", "Oslo"}}, OrderedJson{{"city", "Oslo"}, {"nights", "two"}},
+          OrderedJson{{"city", "Oslo"}, {"nights", 2}, {"stars", 5}},
+          OrderedJson{{"city", "Oslo"}, {"nights", 2}, {"kind", "tent"}}}) {
+      CAPTURE(written("book", wrong));
+      CHECK_FALSE(takes(must, written("book", wrong)));
+      CHECK_FALSE(takes(may, written("book", wrong)));
+    }
+    std::string broken = written("book", right);
+    broken.insert(broken.find("Oslo") + 5, "]");
+    CHECK_FALSE(takes(must, broken));
+    if (!dialect->syntax.is_whole_answer) CHECK_FALSE(takes(may, unknown));
+  }
+}
+
+TEST_CASE("what the grammar lets through is read back as calls that satisfy the schema") {
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  std::mt19937 random(7);
+  for (const ToolDialect* const dialect : tool_dialects()) {
+    AnswerForm form;
+    form.dialects.tools = dialect;
+    form.tools = {.tools = tools, .must_call = true};
+    const auto grammar = compiled(form);
+    for (int round = 0; round < 25; ++round) {
+      const std::string answer = random_answer(grammar, random);
+      CAPTURE(dialect->name, answer);
+      for (const size_t chunk : {size_t{1}, answer.size()}) {
+        const Heard heard = hear(form.dialects, tools, answer, chunk);
+        CHECK(heard.broken.empty());
+        CHECK(heard.text == "");
+        REQUIRE(!heard.calls.empty());
+        for (const ipc::ToolCall& call : heard.calls) {
+          const auto tool = std::find_if(tools.begin(), tools.end(),
+                                         [&](const Tool& each) { return each.name == call.name; });
+          REQUIRE(tool != tools.end());
+          CAPTURE(call.arguments);
+          CHECK(satisfies(OrderedJson::parse(call.arguments, nullptr, false), tool->parameters));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tgi::dialect

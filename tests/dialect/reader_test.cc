@@ -1,0 +1,180 @@
+// Whatever a model writes: nothing of it is lost, nothing depends on how it is cut into tokens, and
+// long answers cost what they are long.
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "base/utf8.h"
+#include "engine/dialect/write_calls.h"
+#include "tests/catch.h"
+#include "tests/dialect/spoken.h"
+
+namespace tgi::dialect {
+namespace {
+
+constexpr std::string_view kWord = "zqxj";
+
+// Ids are drawn by chance.
+std::string without_ids(const Heard& heard) {
+  std::string out = heard.text + "\x01" + heard.reasoning;
+  for (const ipc::ToolCall& call : heard.calls) {
+    out += "\x01" + call.name + "\x02" + call.arguments;
+  }
+  for (const AnswerReader::BrokenCall& broken : heard.broken) {
+    out += "\x01" + std::to_string(broken.index) + "\x02" + broken.written;
+  }
+  return out;
+}
+
+std::string calls_of(const Heard& heard) {
+  std::string out;
+  for (const ipc::ToolCall& call : heard.calls) out += call.name + call.arguments + "\n";
+  return out;
+}
+
+size_t character_at(std::string_view text, size_t at) {
+  while (at < text.size() && (text[at] & 0xC0) == 0x80) ++at;
+  return at;
+}
+
+std::string spoilt(std::string text, std::mt19937& random) {
+  constexpr std::string_view kBits[] = {"{", "}",  "\"", "]", "<",  ",",
+                                        " ", "\n", "\\", "ö", "</", ">"};
+  for (auto count = random() % 3 + 1; count > 0; --count) {
+    const size_t at = character_at(text, random() % (text.size() + 1));
+    const size_t end = character_at(text, std::min(at + random() % 6, text.size()));
+    switch (random() % 4) {
+      case 0:
+        text.erase(at, end - at);
+        break;
+      case 1:
+        text.insert(at, kBits[random() % std::size(kBits)]);
+        break;
+      case 2:
+        text.insert(at, text.substr(at, character_at(text, std::min(at + 40, text.size())) - at));
+        break;
+      default:
+        text.resize(at);
+    }
+  }
+  return text;
+}
+
+// What was written, when no call was found: all but marks and white space.
+std::string bare(std::string text, const Dialects& dialects) {
+  if (dialects.reasoning != nullptr) {
+    std::vector<std::string_view> marks = {dialects.reasoning->begin, dialects.reasoning->end};
+    for (const std::string_view mark : dialects.reasoning->dropped) marks.push_back(mark);
+    std::sort(marks.begin(), marks.end(), [](auto a, auto b) { return a.size() > b.size(); });
+    for (const std::string_view mark : marks) {
+      for (size_t at = text.find(mark); !mark.empty() && at != std::string::npos;
+           at = text.find(mark)) {
+        text.erase(at, mark.size());
+      }
+    }
+  }
+  std::erase_if(text, is_json_space);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a spoilt answer loses nothing and reads the same however it is cut") {
+  const OrderedJson golden = golden_turns();
+  const std::vector<Tool> tools =
+      tool_use(checked_tools(golden["tools"]), std::nullopt, true).tools;
+  std::mt19937 random(11);
+  // Only the tokens of the dialect itself are special: unknown ones are dropped, as they always
+  // are.
+  for (const OrderedJson& turn : golden["turns"]) {
+    const std::optional<SpokenTurn> spoken = spoken_turn(turn);
+    if (!spoken) continue;
+    for (int round = 0; round < 6; ++round) {
+      const std::string text = spoilt(spoken->text, random);
+      CAPTURE(spoken->dialects.tools->name, text);
+      const Heard whole = hear(spoken->dialects, tools, text, text.size() + 1, spoken->begun);
+      CHECK(is_valid_utf8(without_ids(whole)));
+      for (const size_t chunk : {size_t{1}, size_t{2}, size_t{5}, size_t{11}}) {
+        CAPTURE(chunk);
+        CHECK(without_ids(hear(spoken->dialects, tools, text, chunk, spoken->begun)) ==
+              without_ids(whole));
+      }
+      const auto none_special = [](std::string_view) { return false; };
+      const Heard plain = hear(spoken->dialects, tools, text, 3, spoken->begun, none_special);
+      if (plain.calls.empty() && plain.broken.empty()) {
+        CHECK(bare(plain.reasoning + plain.text, spoken->dialects) == bare(text, spoken->dialects));
+      }
+    }
+  }
+}
+
+TEST_CASE("a word anywhere in an answer is found in its text, its reasoning or a call") {
+  const OrderedJson golden = golden_turns();
+  const std::vector<Tool> tools =
+      tool_use(checked_tools(golden["tools"]), std::nullopt, true).tools;
+  std::mt19937 random(12);
+  for (const OrderedJson& turn : golden["turns"]) {
+    const std::optional<SpokenTurn> spoken = spoken_turn(turn);
+    if (!spoken) continue;
+    const Heard right = hear(spoken->dialects, tools, spoken->text, 3, spoken->begun);
+    for (int round = 0; round < 6; ++round) {
+      std::string text = spoken->text;
+      text.insert(character_at(text, random() % (text.size() + 1)), kWord);
+      if (random() % 3 == 0) text.resize(character_at(text, random() % (text.size() + 1)));
+      if (text.find(kWord) == std::string::npos) continue;
+      const auto none_special = [](std::string_view) { return false; };
+      const Heard heard = hear(spoken->dialects, tools, text, 3, spoken->begun, none_special);
+      CAPTURE(spoken->dialects.tools->name, text, without_ids(heard));
+      const bool is_there = without_ids(heard).find(kWord) != std::string::npos;
+      // Ids of calls are our own, and so the calls are what they were.
+      CHECK((is_there || calls_of(heard) == calls_of(right)));
+    }
+  }
+}
+
+TEST_CASE("calls of unknown tools stay text") {
+  const std::vector<Tool> tools =
+      tool_use(checked_tools(golden_turns()["tools"]), std::nullopt, true).tools;
+  for (const ToolDialect* const dialect : tool_dialects()) {
+    const std::string answer =
+        write_calls(dialect->syntax, {{.name = "unheard_of", .arguments = {{"city", "Oslo"}}}});
+    CAPTURE(dialect->name, answer);
+    const Heard heard = hear({.tools = dialect}, tools, answer, 1);
+    CHECK(heard.calls.empty());
+    CHECK(heard.broken.empty());
+    CHECK(heard.text.find("unheard_of") != std::string::npos);
+    CHECK(heard.text.find("Oslo") != std::string::npos);
+  }
+}
+
+TEST_CASE("a long answer costs what it is long") {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<Tool> tools =
+      tool_use(checked_tools(golden_turns()["tools"]), std::nullopt, true).tools;
+  std::string text;
+  while (text.size() < 200'000) text += "An answer, \"quoted\" and [long].\n";
+  const auto measure = [&](const Dialects& dialects, const std::string& answer, bool begun) {
+    const Clock::time_point begin = Clock::now();
+    const Heard heard = hear(dialects, tools, answer, 1, begun);
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    CAPTURE(dialects.tools->name, took.count());
+    UNSCOPED_INFO(dialects.tools->name << " " << took.count());
+    // Far above what it takes, and far below what looking twice takes.
+    CHECK(took.count() < 3);
+    return heard;
+  };
+  for (const ToolDialect* const dialect : tool_dialects()) {
+    const Dialects dialects{.tools = dialect, .reasoning = find_reasoning_dialect("think")};
+    const std::string call =
+        write_calls(dialect->syntax, {{.name = "configure", .arguments = {{"note", text}}}});
+    const Heard called = measure(dialects, call, false);
+    REQUIRE(called.calls.size() == 1);
+    CHECK(OrderedJson::parse(called.calls[0].arguments)["note"] == text);
+    CHECK(measure(dialects, text, false).text.size() == stripped(text).size() + 1);
+    CHECK(measure(dialects, text + "</think>", true).reasoning == stripped(text));
+    measure(dialects, std::string(200'000, ' '), false);
+    measure(dialects, call.substr(0, call.size() / 2), false);
+  }
+}
+
+}  // namespace tgi::dialect
