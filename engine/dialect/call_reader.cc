@@ -238,17 +238,16 @@ CallReader::Step CallReader::read_object(const CallPart& part) {
         place_ = Place::kValue;
         break;
       case Place::kAfterValue:
+        if (c != ',' && c != '}') return Step::kMalformed;
         ++at_;
         if (c == ',') {
           place_ = Place::kKey;
-        } else if (c == '}') {
+        } else {
           // Arguments under a name that is not understood are not none.
           if (tool_ == nullptr || (has_other_key_ && !has_arguments_)) return Step::kMalformed;
           is_committed_ = true;
           if (!has_arguments_) arguments_ = "{}";
           return Step::kNext;
-        } else {
-          return Step::kMalformed;
         }
     }
   }

@@ -127,7 +127,7 @@ bool satisfies(const OrderedJson& value, const OrderedJson& schema) {
   for (const OrderedJson& name : schema.value("required", OrderedJson::array())) {
     if (!value.contains(name.get<std::string>())) return false;
   }
-  if (!schema.contains("properties")) return true;
+  if (schema.value("properties", OrderedJson::object()).empty()) return true;  // any object
   const OrderedJson properties = schema.value("properties", OrderedJson::object());
   for (const auto& item : value.items()) {
     if (!properties.contains(item.key()) || !satisfies(item.value(), properties[item.key()])) {

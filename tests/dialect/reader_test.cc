@@ -152,7 +152,7 @@ TEST_CASE("a long answer costs what it is long") {
   const std::vector<Tool> tools =
       tool_use(checked_tools(golden_turns()["tools"]), std::nullopt, true).tools;
   std::string text;
-  while (text.size() < 200'000) text += "An answer, \"quoted\" and [long].\n";
+  while (text.size() < 200'000) text += "An answer, \"quoted\" and long.\n";
   const auto measure = [&](const Dialects& dialects, const std::string& answer, bool begun) {
     const Clock::time_point begin = Clock::now();
     const Heard heard = hear(dialects, tools, answer, 1, begun);
