@@ -111,8 +111,10 @@ ToolsAsked tools_of(const ToolFields& fields, bool supports_grammars) {
     if (out.choice->mode == "required" && !has_tools) {
       tool_error("a call is required, and there are no tools");
     }
-    const bool is_one = fields.tool_choice->is_string() ||
-                        fields.tool_choice->value("type", OrderedJson()) == OrderedJson("function");
+    // huggingface_hub names a function without a type.
+    const bool is_one =
+        fields.tool_choice->is_string() ||
+        fields.tool_choice->value("type", OrderedJson()) != OrderedJson("allowed_tools");
     if (is_one && !out.choice->names.empty()) out.parallel = false;
   }
   if (!has_tools) {

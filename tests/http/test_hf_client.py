@@ -108,6 +108,24 @@ def test_response_format_as_the_client_rewrites_it(client):
     assert len(text) == 4 and set(text) <= {"a", "b"}
 
 
+def test_tools_whole_streamed_and_their_results(client):
+    city = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}}, "required": ["city"]}
+    tools = [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": city}}]
+    ask = {"tools": tools, "tool_choice": {"function": {"name": "weather"}}, "max_tokens": 100, "temperature": 1.0, "seed": 3}
+    message = client.chat_completion(MESSAGES, **ask).choices[0].message
+    call = message.tool_calls[0]
+    assert call.function.name == "weather" and call.id and call.type == "function"
+    assert list(json.loads(call.function.arguments)) == ["city"]
+    chunks = list(client.chat_completion(MESSAGES, stream=True, **ask))
+    deltas = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or [] if part.index == 0]
+    assert deltas[0].function.name == "weather" and deltas[0].id
+    assert "".join(part.function.arguments for part in deltas) == call.function.arguments
+    assert chunks[-1].choices[0].finish_reason == "tool_calls"
+    # The message as the client reads it, sent back with the result.
+    history = [*MESSAGES, message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+    assert client.chat_completion(history, tools=tools, tool_choice="none", max_tokens=5).choices[0].message.content
+
+
 def test_overloaded(slow_pair):
     pair = slow_pair("--max-concurrent-requests", "1")
     stream = start_stream(pair.gateway, "/generate_stream",

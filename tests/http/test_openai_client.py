@@ -1,9 +1,11 @@
 """OpenAI's own Python client: sync, async, streams, every parameter it sends, and the exception for each error."""
 
 import asyncio
+from typing import Literal, Optional
 
 import openai
 import pytest
+from pydantic import BaseModel, Field
 
 from client import native_text
 from gateway import wait_until
@@ -283,3 +285,61 @@ def test_leaving_a_stream_early_cancels_it(slow_pair):
     with client.chat.completions.create(model="tgi", messages=MESSAGES, stream=True, max_tokens=3000) as stream:
         next(iter(stream))
     wait_until(pair.daemon.is_idle, 5)
+
+
+class Place(BaseModel):
+    street: str = Field(max_length=8)
+    number: Optional[int] = Field(ge=0, le=99)
+
+
+class Find(BaseModel):
+    """Finds a place."""
+    kind: Literal["house", "flat"]
+    place: Place
+
+
+FIND = openai.pydantic_function_tool(Find)
+SAMPLED = {"max_tokens": 200, "temperature": 1.0, "seed": 4}
+
+
+def check_find(find):
+    assert isinstance(find, Find) and find.kind in ("house", "flat") and len(find.place.street) <= 8
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "Find"}}], ids=["required", "named"])
+def test_tools_whole_streamed_parsed_and_their_results(client, chat, choice):
+    ask = {"tools": [FIND], "tool_choice": choice, "parallel_tool_calls": False} | SAMPLED
+    answer = chat(**ask).choices[0]
+    assert answer.finish_reason == "tool_calls" and answer.message.content is None
+    [call] = answer.message.tool_calls
+    check_find(Find.model_validate_json(call.function.arguments))
+
+    deltas = [part for chunk in chat(stream=True, **ask) for part in chunk.choices[0].delta.tool_calls or []]
+    assert deltas[0].function.name == "Find" and deltas[0].id and len(deltas) > 2
+    assert "".join(part.function.arguments for part in deltas) == call.function.arguments
+
+    parsed = client.chat.completions.parse(model="tgi", messages=MESSAGES, **ask).choices[0].message
+    check_find(parsed.tool_calls[0].function.parsed_arguments)
+
+    with client.chat.completions.stream(model="tgi", messages=MESSAGES, **ask) as stream:
+        kinds = [event.type for event in stream]
+        final = stream.get_final_completion().choices[0]
+    assert "tool_calls.function.arguments.delta" in kinds and kinds.count("tool_calls.function.arguments.done") == 1
+    check_find(final.message.tool_calls[0].function.parsed_arguments)
+
+    for message in (answer.message, parsed, final.message):  # as the client reads it, sent back
+        history = [*MESSAGES, message, {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "found"}]
+        assert chat(messages=history, tools=[FIND], tool_choice="none", max_tokens=8).choices[0].message.content
+        again = chat(**ask | {"messages": history}).choices[0].message.tool_calls[0]
+        assert again.id != message.tool_calls[0].id
+        check_find(Find.model_validate_json(again.function.arguments))
+
+
+def test_a_parsed_answer_whole_and_streamed(client):
+    ask = {"model": "tgi", "messages": MESSAGES, "response_format": Find} | SAMPLED
+    answer = client.chat.completions.parse(**ask).choices[0].message
+    check_find(answer.parsed)
+    with client.chat.completions.stream(**ask) as stream:
+        for _ in stream:
+            pass
+        assert stream.get_final_completion().choices[0].message.parsed == answer.parsed
