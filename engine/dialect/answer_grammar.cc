@@ -71,10 +71,25 @@ class AnswerGrammar {
     if (form_.tools.tools.empty()) return grammar_.terminal(pool.any_text());
     const CallSyntax& syntax = form_.dialects.tools->syntax;
     if (before_calls || !syntax.is_whole_answer) {
-      return text_without(grammar_, opening_mark(syntax), is_special_);
+      const Expr words = text_without(grammar_, opening_mark(syntax), is_special_);
+      const Expr more = grammar_.sequence({silent_marks(), words});
+      return grammar_.sequence({words, grammar_.repeat(more, 0, guide::kUnbounded)});
     }
     const Regex opened = pool.concat({space_regex(), opening(syntax), pool.any_text()});
     return grammar_.terminal(pool.without(pool.any_text(), opened));
+  }
+
+  // Special tokens that models write around their texts and that nobody is told of.
+  Expr silent_marks() {
+    std::vector<Expr> out = {grammar_.nothing()};
+    if (form_.dialects.reasoning != nullptr) {
+      for (const std::string_view silent : form_.dialects.reasoning->dropped) {
+        if (!silent.empty() && pieces_of(silent, is_special_).front().is_special) {
+          out.push_back(mark(silent));
+        }
+      }
+    }
+    return grammar_.either(out);
   }
 
   static std::string_view opening_mark(const CallSyntax& syntax) {

@@ -1,6 +1,8 @@
 // The grammar of a tool's arguments in the notations of the dialects.
 #pragma once
 
+#include <string_view>
+
 #include "engine/dialect/call_syntax.h"
 #include "engine/dialect/marked_text.h"
 #include "engine/dialect/tools.h"

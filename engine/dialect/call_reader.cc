@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "engine/dialect/json_check.h"
 
 namespace tgi::dialect {
 namespace {
@@ -90,7 +91,7 @@ CallReader::Outcome CallReader::read(std::string_view text, bool at_end) {
       return Outcome::kMalformed;
     }
   }
-  return OrderedJson::accept(arguments_) ? Outcome::kDone : Outcome::kMalformed;
+  return is_json_object(arguments_) ? Outcome::kDone : Outcome::kMalformed;
 }
 
 CallReader::Step CallReader::read_part(const ReadPart& part) {

@@ -90,6 +90,13 @@ Dialects choose_dialects(const ChatTemplate* chat_template,
   if (out.tools == nullptr && tool_parser == "auto" && !is_unknown) {
     out.tools = &generic_tool_dialect();
   }
+  if (is_unknown) {
+    out.why_no_tools =
+        "the model's chat template shows calls of tools in a form that is not known here; "
+        "--tool-parser names another (generic asks for JSON in words)";
+  } else if (out.tools == nullptr) {
+    out.why_no_tools = "this model was loaded with --tool-parser none";
+  }
   out.reasoning =
       choose(reasoning_dialects(), *chat_template, reasoning_parser, "reasoning-parser");
   return out;

@@ -68,6 +68,7 @@ const ToolDialect& generic_tool_dialect();
 struct Dialects {
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;
+  std::string_view why_no_tools{};  // where there are none, for people
 };
 Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view tool_parser,

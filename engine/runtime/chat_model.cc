@@ -53,6 +53,7 @@ ChatModel::ChatModel(const ChatTemplate& chat_template,
     : chat_template_(chat_template),
       dialects_(std::make_shared<const dialect::ReadDialects>(
           dialects, dialect::special_tokens_of(tokenizer))),
+      why_no_tools_(dialects.why_no_tools),
       facts_(dialect::template_facts(chat_template)) {}
 
 template <typename Asked>
@@ -67,9 +68,7 @@ ChatModel::Prompt ChatModel::shown(const Asked& asked, bool parallel_tool_calls)
                            !(asked.tool_choice && asked.tool_choice->mode == "none");
   if (shows_tools) {
     if (dialects_->tools == nullptr) {
-      throw Error(
-          Code::kUnsupported,
-          "this model was loaded with --tool-parser none: its calls of tools can't be read");
+      throw Error(Code::kUnsupported, fmt::format("tools: {}", why_no_tools_));
     }
     tools = dialect::checked_tools(*asked.tools);
     out.tools = dialect::tool_use(tools, asked.tool_choice, parallel_tool_calls);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/dialect/answer_grammar.h"
 #include "engine/dialect/answer_reader.h"
@@ -47,6 +48,7 @@ class ChatModel {
 
   const ChatTemplate& chat_template_;
   const std::shared_ptr<const dialect::ReadDialects> dialects_;
+  const std::string_view why_no_tools_;
   const dialect::TemplateFacts facts_;
 };
 

@@ -92,7 +92,7 @@ const OrderedJson& book_tools() {
       "late": {"type": "boolean"}, "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
       "required": ["city", "nights"]}}},
     {"type": "function", "function": {"name": "book_all", "parameters": {"type": "object", "properties": {
-      "price": {"type": "boolean"}, "tags": {"type": "array", "items": {"type": "string"}}}}}},
+      "price": {"type": "number"}, "tags": {"type": "array", "items": {"type": "string"}}}}}},
     {"type": "function", "function": {"name": "ping"}}])json");
   return kTools;
 }

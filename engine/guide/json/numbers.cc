@@ -21,8 +21,9 @@ Numbers::Numbers(RegexPool& pool) : pool_(pool) {
   plain_integers_ = pool_.either(
       {pool_.literal("0"), pool_.concat({minus, digit_range('1', '9'), digits(0, kUnbounded)})});
   const Regex sign = optional(pool_.either({pool_.literal("+"), pool_.literal("-")}));
-  const Regex exponent = pool_.concat(
-      {pool_.either({pool_.literal("e"), pool_.literal("E")}), sign, digits(1, kUnbounded)});
+  // Of two digits: more would leave the range of a double, and readers would take it for infinite.
+  const Regex exponent =
+      pool_.concat({pool_.either({pool_.literal("e"), pool_.literal("E")}), sign, digits(1, 2)});
   json_numbers_ = pool_.concat({all_, optional(exponent)});
 }
 
