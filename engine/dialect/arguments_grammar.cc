@@ -211,7 +211,7 @@ Expr parameter_text(Grammar& grammar,
 
 Expr optional_space(Grammar& grammar) {
   return grammar.terminal(
-      parse_regex(grammar.regex(), " |\\n{0,2} {0,12}", guide::RegexUse::kWhole));
+      parse_regex(grammar.regex(), " ?|\\n{1,2} {0,12}", guide::RegexUse::kWhole));
 }
 
 Expr written_mark(Grammar& grammar, std::string_view mark, const IsSpecialToken& is_special) {
