@@ -108,10 +108,13 @@ def test_response_format_as_the_client_rewrites_it(client):
     assert len(text) == 4 and set(text) <= {"a", "b"}
 
 
-def test_tools_whole_streamed_and_their_results(client):
+# The second is how the client's own ChatCompletionInputToolChoiceClass writes it.
+@pytest.mark.parametrize("choice", [{"type": "function", "function": {"name": "weather"}}, {"function": {"name": "weather"}}],
+                         ids=["typed", "untyped"])
+def test_tools_whole_streamed_and_their_results(client, choice):
     city = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}}, "required": ["city"]}
     tools = [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": city}}]
-    ask = {"tools": tools, "tool_choice": {"function": {"name": "weather"}}, "max_tokens": 100, "temperature": 1.0, "seed": 3}
+    ask = {"tools": tools, "tool_choice": choice, "max_tokens": 100, "temperature": 1.0, "seed": 3}
     message = client.chat_completion(MESSAGES, **ask).choices[0].message
     call = message.tool_calls[0]
     assert call.function.name == "weather" and call.id and call.type == "function"

@@ -1,5 +1,6 @@
-"""What clients send that scripts/test_http does not install, recorded from them: langchain-openai and litellm (which ask for an older
-`openai` than the one tested with, and bring hundreds of megabytes), and what Open WebUI's source says that reaches a server.
+"""What clients send that scripts/test_http does not install, recorded from them: langchain-openai, litellm, instructor, llama-index and
+openai-agents (which ask for an older `openai` than the one tested with, or bring many megabytes), and what Open WebUI's source says that
+reaches a server.
 
 Nothing that they send by default may be refused; what asks for something that is not there is, by its name.
 """
