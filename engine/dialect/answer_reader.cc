@@ -1,10 +1,9 @@
 #include "engine/dialect/answer_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <random>
 #include <utility>
+
+#include "engine/dialect/call_ids.h"
 
 namespace tgi::dialect {
 namespace {
@@ -13,18 +12,6 @@ size_t space_at_end(std::string_view text) {
   size_t count = 0;
   while (count < text.size() && is_json_space(text[text.size() - 1 - count])) ++count;
   return count;
-}
-
-// Of calls: unique among those of all conversations, so by chance and not by seed.
-std::string random_id(size_t length) {
-  constexpr std::string_view kCharacters =
-      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  thread_local std::mt19937_64 random{(uint64_t{std::random_device{}()} << 32) |
-                                      std::random_device{}()};
-  std::uniform_int_distribution<size_t> pick(0, kCharacters.size() - 1);
-  std::string out;
-  for (size_t i = 0; i < length; ++i) out += kCharacters[pick(random)];
-  return out;
 }
 
 }  // namespace
@@ -284,19 +271,6 @@ void AnswerReader::begin_call(const ReadSyntax& syntax, CallReader call) {
   has_trials_ = false;
 }
 
-std::string AnswerReader::make_id(const CallReader& call) const {
-  switch (reading_->dialects->tools->ids) {
-    case CallIds::kNine:
-      return random_id(9);
-    case CallIds::kFunction:
-      return fmt::format("functions.{}:{}", call.name(),
-                         call.number().empty() ? std::to_string(num_calls_) : call.number());
-    case CallIds::kRandom:
-      break;
-  }
-  return "call_" + random_id(24);
-}
-
 // Tells what is new of the call.
 void AnswerReader::tell_call() {
   if (!call_->is_committed()) return;
@@ -305,7 +279,8 @@ void AnswerReader::tell_call() {
   ipc::ToolCall& added = added_.emplace_back();
   added.index = num_calls_;
   if (!call_told_) {
-    added.id = make_id(*call_);
+    added.id =
+        make_call_id(reading_->dialects->tools->ids, call_->name(), call_->number(), num_calls_);
     added.name = call_->name();
   }
   added.arguments = arguments.substr(num_arguments_told_);

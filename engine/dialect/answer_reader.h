@@ -96,7 +96,6 @@ class AnswerReader final : public TextFilter {
   void reason(std::string_view part);
   bool reads_calls() const { return !reading_->tools.empty(); }
   bool is_known_mark(std::string_view token) const;
-  std::string make_id(const CallReader& call) const;
 
   const std::shared_ptr<const AnswerReading> reading_;
   State state_ = State::kText;

@@ -12,16 +12,6 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 256;
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_json_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_json_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-void append_string(std::string_view value, std::string& out) {
-  JsonText(out).string(value);
-}
-
 // The text of a JSON string; nothing for what is none.
 std::string text_of_json(const std::string& json) {
   const OrderedJson value = OrderedJson::parse(json, nullptr, false);
@@ -31,23 +21,6 @@ std::string text_of_json(const std::string& json) {
 // Models write either word, whichever they were shown.
 bool is_arguments_key(std::string_view key, const CallPart& part) {
   return key == part.arguments_key || key == "arguments" || key == "parameters";
-}
-
-// What was written without quotes, as the parameter's type says, or else as a text.
-std::string json_of_parameter(std::string_view value, uint8_t types) {
-  const std::string_view bare = trimmed(value);
-  std::string json(bare);
-  OrderedJson parsed = OrderedJson::parse(json, nullptr, false);
-  if (parsed.is_discarded()) {
-    json = json_of_python(bare);  // True, None, {'a': 1}
-    parsed = OrderedJson::parse(json, nullptr, false);
-  }
-  const bool takes_text = (types & kStringBit) != 0;
-  const bool fits = (type_bit(parsed) & types & ~kStringBit) != 0;
-  if (!parsed.is_discarded() && (fits || !takes_text)) return json;
-  std::string out;
-  append_string(value, out);
-  return out;
 }
 
 bool is_key_of_call(std::string_view key, const CallPart& part) {
@@ -292,160 +265,6 @@ CallReader::Step CallReader::read_member(const CallPart& part) {
     if (!arguments_.starts_with('{')) return Step::kMalformed;
     has_arguments_ = has_whole_arguments_ = true;
   }
-  return Step::kNext;
-}
-
-void CallReader::begin_argument(std::string_view argument) {
-  arguments_ += has_arguments_ ? ", " : "{";
-  has_arguments_ = is_committed_ = true;
-  append_string(argument, arguments_);
-  arguments_ += ": ";
-}
-
-void CallReader::end_arguments() {
-  arguments_ += has_arguments_ ? "}" : "{}";
-  is_committed_ = true;
-}
-
-CallReader::Step CallReader::read_parameters(const ReadPart& part) {
-  for (;;) {
-    if (!in_value_) {
-      if (!skip_space()) return more();
-      if (!rest().starts_with(part.open)) {
-        if (std::string_view(part.open).starts_with(rest()) && !at_end_) return Step::kNeedsMore;
-        end_arguments();
-        return Step::kNext;
-      }
-      const Step step = read_parameter_name(part);
-      if (step != Step::kNext) return step;
-    }
-    const Step step = read_parameter_value(part);
-    if (step != Step::kNext) return step;
-  }
-}
-
-// All up to the value.
-CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
-  const std::string_view behind = rest().substr(part.open.size());
-  // Of the two that may be between name and value the one that comes first.
-  const std::string* middle = &part.middle;
-  size_t end = behind.find(part.middle);
-  if (!part.middle_of_json.empty()) {
-    const size_t other = behind.find(part.middle_of_json);
-    if (other < end) {
-      end = other;
-      middle = &part.middle_of_json;
-    }
-  }
-  if (end == std::string_view::npos) {
-    const bool is_too_long = behind.size() > kMaxNameBytes + part.middle.size();
-    return is_too_long ? Step::kMalformed : more();
-  }
-  std::string_view value = behind.substr(end + middle->size());
-  if (!part.value_open.empty()) {
-    while (!value.empty() && is_json_space(value.front())) value.remove_prefix(1);
-    if (!value.starts_with(part.value_open)) {
-      return std::string_view(part.value_open).starts_with(value) ? more() : Step::kMalformed;
-    }
-    value.remove_prefix(part.value_open.size());
-  }
-  key_ = unmarked(trimmed(behind.substr(0, end)));
-  value_types_ = tool_->types_of_parameter(key_);
-  if (middle == &part.middle_of_json) {
-    value_types_ = kAllBits & ~kStringBit;
-  } else if (!part.middle_of_json.empty()) {
-    value_types_ = kStringBit;
-  }
-  begin_argument(key_);
-  at_ = text_.size() - value.size();
-  in_value_ = true;
-  num_streamed_ = num_searched_ = 0;
-  return Step::kNext;
-}
-
-// Texts come as they are written, other values when they are whole.
-CallReader::Step CallReader::read_parameter_value(const ReadPart& part) {
-  const size_t end = rest().find(part.close, num_searched_);
-  const bool is_whole = end != std::string_view::npos;
-  std::string_view value = rest().substr(0, end);
-  if (!is_whole) {
-    num_searched_ = value.size() - length_of_begun(value, part.close);
-    value = value.substr(0, num_searched_);
-  }
-  if (part.part.on_lines && value.starts_with('\n')) value.remove_prefix(1);
-  if (part.part.on_lines && value.ends_with('\n')) value.remove_suffix(1);
-  if (value_types_ == kStringBit) {
-    add_parameter_text(value, is_whole);
-  } else if (is_whole) {
-    arguments_ += json_of_parameter(unmarked(value), value_types_);
-  }
-  if (!is_whole) return more();
-  at_ += end + part.close.size();
-  in_value_ = false;
-  return Step::kNext;
-}
-
-// What is new of a text.
-void CallReader::add_parameter_text(std::string_view value, bool is_whole) {
-  if (num_streamed_ == 0 && (is_whole || !value.empty())) arguments_ += '"';
-  if (value.size() > num_streamed_) {
-    std::string escaped;
-    append_string(unmarked(value.substr(num_streamed_)), escaped);
-    arguments_.append(escaped, 1, escaped.size() - 2);
-    num_streamed_ = value.size();
-  }
-  if (is_whole) arguments_ += '"';
-}
-
-CallReader::Step CallReader::read_keywords() {
-  for (;;) {
-    if (!in_value_) {
-      if (!skip_space()) return more();
-      if (text_[at_] == ')') {
-        end_arguments();
-        return Step::kNext;
-      }
-      const Step step = read_keyword_name();
-      if (step != Step::kNext) return step;
-      if (!in_value_) continue;
-    }
-    const std::string_view here = rest();
-    num_searched_ += python_.feed(here.substr(num_searched_));
-    if (!python_.is_done()) return more();
-    const std::string json = json_of_python(unmarked(here.substr(0, num_searched_)));
-    if (json.empty()) return Step::kMalformed;
-    begin_argument(key_);
-    arguments_ += json;
-    at_ += num_searched_;
-    in_value_ = false;
-  }
-}
-
-// The comma, the name and the equals sign.
-CallReader::Step CallReader::read_keyword_name() {
-  std::string_view here = rest();
-  if (has_arguments_) {
-    if (here.front() != ',') return Step::kMalformed;
-    here.remove_prefix(1);
-    while (!here.empty() && is_json_space(here.front())) here.remove_prefix(1);
-    if (here.empty()) return more();
-    if (here.front() == ')') {  // a comma behind the last
-      at_ = text_.size() - here.size();
-      return Step::kNext;
-    }
-  }
-  const size_t equals = here.find('=');
-  if (equals == std::string_view::npos) {
-    return here.size() > kMaxNameBytes ? Step::kMalformed : more();
-  }
-  key_ = unmarked(trimmed(here.substr(0, equals)));
-  if (key_.empty() || key_.find_first_of("()[]{},\"'") != std::string::npos) {
-    return Step::kMalformed;
-  }
-  at_ = text_.size() - here.size() + equals + 1;
-  in_value_ = true;
-  num_searched_ = 0;
-  python_ = {};
   return Step::kNext;
 }
 

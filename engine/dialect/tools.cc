@@ -88,7 +88,12 @@ OrderedJson checked_function(const OrderedJson& given, const std::string& path) 
   if (!schema.is_object()) {
     refuse_tools("{}.parameters: expected a JSON schema, got {}", path, schema.type_name());
   }
-  if (schema.empty()) schema = {{"type", "object"}, {"properties", OrderedJson::object()}};
+  if (schema.empty()) schema["type"] = "object";
+  // Templates go through the properties without looking whether there are any.
+  if (schema.value("type", OrderedJson()) == OrderedJson("object") &&
+      member(schema, "properties") == nullptr) {
+    schema["properties"] = OrderedJson::object();
+  }
   if (member(out, "description") == nullptr) out["description"] = "";
   return out;
 }
