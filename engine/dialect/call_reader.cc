@@ -234,7 +234,6 @@ CallReader::Step CallReader::read_member(const CallPart& part) {
   const bool is_arguments = !is_key && is_arguments_key(key_, part);
   value_ += unmarked(rest().substr(0, length));
   at_ += length;
-  if (is_arguments && place_ == Place::kValue && has_whole_arguments_) return Step::kMalformed;
   // Once it is known whose they are, arguments are told as they come.
   if (is_arguments && tool_ != nullptr && value_.starts_with('{')) {
     is_committed_ = has_arguments_ = true;
@@ -251,6 +250,7 @@ CallReader::Step CallReader::read_member(const CallPart& part) {
                                     : key_ == part.name_key && tool_ != nullptr) {
       return Step::kMalformed;
     }
+    if (has_whole_arguments_ && is_arguments_key(key_, part)) return Step::kMalformed;
     place_ = Place::kColon;
     return Step::kNext;
   }
