@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -159,6 +160,9 @@ class Shown {
       const std::string name = (*function)["name"].get<std::string>();
       OrderedJson arguments = arguments_of(*function, place);
       past.push_back({.name = name, .arguments = arguments});
+      if (calls[i].contains("id") && calls[i]["id"].is_string()) {
+        names_[calls[i]["id"].get<std::string>()] = name;
+      }
       OrderedJson call = calls[i];
       call["type"] = "function";
       if (call.contains("id") && call["id"].is_string()) call["id"] = shown_id(call["id"]);
@@ -187,19 +191,28 @@ class Shown {
     return nine_of(id.get<std::string>());
   }
 
+  // Clients give the call's id alone, some templates show the tool's name.
+  std::string name_of_result(const OrderedJson& from) const {
+    if (from.contains("name") && from["name"].is_string()) return from["name"].get<std::string>();
+    if (!from.contains("tool_call_id") || !from["tool_call_id"].is_string()) return "";
+    const auto known = names_.find(from["tool_call_id"].get<std::string>());
+    return known == names_.end() ? "" : known->second;
+  }
+
   void add_result(const OrderedJson& from, OrderedJson& to) {
+    const std::string name = name_of_result(from);
     const std::string text =
         from.contains("content") ? text_of_content(from["content"]) : std::string();
     if (facts_.shows_calls) {
       OrderedJson message = from;
       message["content"] = text;
+      if (!name.empty()) message["name"] = name;
       if (message.contains("tool_call_id") && message["tool_call_id"].is_string()) {
         message["tool_call_id"] = shown_id(message["tool_call_id"]);
       }
       to.push_back(std::move(message));
       return;
     }
-    const std::string name = from.value("name", "");
     append_user({{"role", "user"},
                  {"content", name.empty() ? fmt::format("Result of the call: {}", text)
                                           : fmt::format("Result of {}: {}", name, text)}},
@@ -247,10 +260,23 @@ class Shown {
   const ToolPrompt& prompt_;
   const TemplateFacts& facts_;
   const ToolDialect* const dialect_;
-  bool last_is_result_ = false;  // the last message holds results of tools as text
+  std::map<std::string, std::string> names_;  // of the tools called, by the call's id
+  bool last_is_result_ = false;               // the last message holds results of tools as text
 };
 
 }  // namespace
+
+OrderedJson described(const OrderedJson& tools) {
+  OrderedJson out = tools;
+  for (OrderedJson& tool : out) {
+    OrderedJson& properties = tool["function"]["parameters"]["properties"];
+    if (!properties.is_object()) continue;
+    for (OrderedJson& property : properties) {
+      if (property.is_object() && !property.contains("description")) property["description"] = "";
+    }
+  }
+  return out;
+}
 
 TemplateFacts template_facts(const ChatTemplate& chat_template) {
   TemplateFacts out;

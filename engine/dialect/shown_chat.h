@@ -30,6 +30,10 @@ struct ShownChat {
   const OrderedJson* tools = nullptr;  // for the template
 };
 
+// Checked tools whose properties all have a description, if an empty one: for templates that fail
+// without.
+OrderedJson described(const OrderedJson& tools);
+
 // Throws kInvalidArgument for tool_calls and results that are none, with the place.
 ShownChat shown_chat(const OrderedJson& messages,
                      const ToolPrompt& prompt,

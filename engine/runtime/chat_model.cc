@@ -88,7 +88,15 @@ ChatModel::Prompt ChatModel::shown(const Asked& asked, bool parallel_tool_calls)
   try {
     out.text = chat_template_.render(chat.messages, options);
   } catch (const Error& error) {
-    throw Error(Code::kTemplate, error.what());
+    const std::string said = error.what();
+    if (chat.tools == nullptr) throw Error(Code::kTemplate, said);
+    const ipc::OrderedJson more = dialect::described(*chat.tools);
+    options.tools = &more;
+    try {
+      out.text = chat_template_.render(chat.messages, options);
+    } catch (const Error&) {
+      throw Error(Code::kTemplate, said);
+    }
   }
   return out;
 }

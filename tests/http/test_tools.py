@@ -279,3 +279,32 @@ def test_without_grammars_there_are_no_tools(serve):
     api = Api(serve("--disable-grammar-support").url)
     response = api.post("/v1/chat/completions", chat_body("hi", tools=TOOLS, max_tokens=5))
     assert response.status_code == 422 and "tools" in response.text
+
+
+DEMANDS = ("{% for m in messages %}{% if m.role == 'tool' %}{% if m.name is not defined %}{{ raise_exception('a name, please') }}"
+           "{% endif %}<{{ m.name }}: {{ m.content }}>{% else %}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.arguments "
+           "| tojson }}{% endfor %}{% endif %}{% endfor %}{% for t in tools or [] %}{% for n, p in t.function.parameters.properties"
+           ".items() %}{{ n + p.description }};{% endfor %}{% endfor %}")
+
+
+def test_a_template_gets_the_names_and_descriptions_that_it_cant_do_without(pair, tmp_path):
+    api = pair(model=with_template(tmp_path, DEMANDS)).api
+    body = {"tools": TOOLS, "messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "type": "function", "function": {
+            "name": "get_weather", "arguments": '{"city": "Rome"}'}}]},
+        {"role": "tool", "tool_call_id": "x", "content": "sunny"}]}
+    assert api.ok("/chat_tokenize", body)["templated_text"] == 'a{"city": "Rome"}<get_weather: sunny>city;days;unit;'
+    body["messages"][2]["tool_call_id"] = "unknown"
+    response = api.post("/chat_tokenize", body)
+    assert response.status_code == 422 and "a name, please" in response.text
+
+
+@pytest.mark.parametrize("template", ["<|recipient|>{{ messages[0].content }}{{ tools }}"])
+def test_a_form_of_calls_that_is_not_known_is_refused_with_a_way_out(pair, tmp_path, template):
+    model = with_template(tmp_path, template)
+    response = pair(model=model).api.post("/v1/chat/completions", chat_body("hi", tools=TOOLS, max_tokens=5))
+    assert response.status_code == 422 and "--tool-parser names another" in response.text
+    api = pair(model=model, daemon_flags=("--tool-parser", "generic")).api
+    message, _ = ask(api, chat_body("hi", tools=TOOLS, max_tokens=100, tool_choice="ping"), False)
+    assert message["tool_calls"]
