@@ -1,6 +1,8 @@
 // The arguments of calls that write them one by one: between marks, or as keywords of Python.
 #include <algorithm>
 #include <cctype>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/json_text.h"

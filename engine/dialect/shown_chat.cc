@@ -22,14 +22,15 @@ template <typename... Args>
 constexpr std::string_view kProbe = "tgi_probe";
 
 OrderedJson probe_tools() {
-  return checked_tools({{{"type", "function"},
-                         {"function",
-                          {{"name", "probe"},
-                           {"description", "a probe"},
-                           {"parameters",
-                            {{"type", "object"},
-                             {"properties", {{kProbe, {{"type", "string"}}}}},
-                             {"required", {kProbe}}}}}}}});
+  return checked_tools(
+      {{{"type", "function"},
+        {"function",
+         {{"name", "probe"},
+          {"description", "a probe"},
+          {"parameters",
+           {{"type", "object"},
+            {"properties", {{kProbe, {{"type", "string"}, {"description", "a probe"}}}}},
+            {"required", {kProbe}}}}}}}});
 }
 
 // The text of a conversation with a call; nothing where the template fails on it.
