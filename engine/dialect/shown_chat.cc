@@ -34,12 +34,14 @@ OrderedJson probe_tools() {
 }
 
 // The text of a conversation with a call; nothing where the template fails on it.
-std::string render_probe(const ChatTemplate& chat_template, const OrderedJson& arguments) {
+std::string render_probe(const ChatTemplate& chat_template,
+                         const OrderedJson& content,
+                         const OrderedJson& arguments) {
   const OrderedJson tools = probe_tools();
   const OrderedJson messages = {
       {{"role", "user"}, {"content", "hello"}},
       {{"role", "assistant"},
-       {"content", ""},
+       {"content", content},
        {"tool_calls",
         {{{"id", "abcdefghi"},
           {"type", "function"},
@@ -173,6 +175,9 @@ class Shown {
     }
     if (!message.contains("content") || message["content"].is_null()) message["content"] = "";
     if (facts_.shows_calls) {
+      if (facts_.takes_null_content && message["content"] == OrderedJson("")) {
+        message["content"] = nullptr;
+      }
       message["tool_calls"] = std::move(shown);
     } else {
       message.erase("tool_calls");
@@ -282,21 +287,27 @@ OrderedJson described(const OrderedJson& tools) {
 TemplateFacts template_facts(const ChatTemplate& chat_template) {
   TemplateFacts out;
   out.shows_tools = chat_template.mentions("tools", /*has_tools=*/true);
-  const std::string value = "a \"b\"";
-  const OrderedJson object = {{kProbe, value}};
-  const std::string by_object = render_probe(chat_template, object);
-  const std::string by_text = render_probe(chat_template, object.dump());
-  const std::string without = render_probe(chat_template, OrderedJson::object());
-  // The tools' own schema may show the name as well.
-  const size_t elsewhere = count(without, kProbe);
-  const bool object_shown = count(by_object, kProbe) > elsewhere;
-  // Neither in Python's quotes nor escaped for HTML.
-  const bool object_fine = object_shown && by_object.find(quoted("'", "'")) == std::string::npos &&
-                           by_object.find(quoted("&#34;", "&#34;")) == std::string::npos;
-  const bool text_fine = count(by_text, kProbe) > elsewhere &&
-                         by_text.find(quoted("\\\"", "\\\"")) == std::string::npos;
-  out.takes_text_arguments = !object_fine && text_fine;
-  out.shows_calls = object_fine || text_fine;
+  const OrderedJson arguments = {{kProbe, "a \"b\""}};
+  for (const OrderedJson& content : {OrderedJson(""), OrderedJson(nullptr)}) {
+    // The tools' own schema shows the name as well.
+    const std::string without = render_probe(chat_template, content, OrderedJson::object());
+    const auto adds = [&](const std::string& shown, const std::string& text) {
+      return count(shown, text) > count(without, text);
+    };
+    const std::string by_object = render_probe(chat_template, content, arguments);
+    const std::string by_text = render_probe(chat_template, content, arguments.dump());
+    // Neither in Python's quotes nor escaped for HTML; a text not written as a text once more.
+    const bool object_fine = adds(by_object, std::string(kProbe)) &&
+                             !adds(by_object, quoted("'", "'")) &&
+                             !adds(by_object, quoted("&#34;", "&#34;"));
+    const bool text_fine =
+        adds(by_text, std::string(kProbe)) && !adds(by_text, quoted("\\\"", "\\\""));
+    if (!object_fine && !text_fine) continue;
+    out.shows_calls = true;
+    out.takes_text_arguments = !object_fine;
+    out.takes_null_content = content.is_null();
+    break;
+  }
   return out;
 }
 

@@ -16,6 +16,7 @@ struct TemplateFacts {
   bool shows_tools = false;           // it reads `tools`
   bool shows_calls = false;           // of earlier turns
   bool takes_text_arguments = false;  // of earlier calls: as JSON in a text, not as an object
+  bool takes_null_content = false;    // beside earlier calls: null, where others take ""
 };
 TemplateFacts template_facts(const ChatTemplate& chat_template);
 

@@ -300,6 +300,19 @@ def test_a_template_gets_the_names_and_descriptions_that_it_cant_do_without(pair
     assert response.status_code == 422 and "a name, please" in response.text
 
 
+# As DeepSeek's: what a call is beside is null, and arguments are put together as texts.
+BESIDE_NULL = ("{% for m in messages %}{% if m.content is none %}{% for c in m.tool_calls %}<{{ c.function.name + ':' + c.function.arguments }}>"
+               "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}{{ tools }}")
+
+
+def test_a_template_that_shows_calls_beside_null_as_texts(pair, tmp_path):
+    api = pair(model=with_template(tmp_path, BESIDE_NULL)).api
+    for content in (None, ""):
+        body = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": content, "tool_calls": [
+            {"id": "x", "type": "function", "function": {"name": "get_weather", "arguments": '{ "city": "Rome" }'}}]}]}
+        assert api.ok("/chat_tokenize", body)["templated_text"].startswith('a<get_weather:{"city":"Rome"}>')
+
+
 @pytest.mark.parametrize("template", ["<|recipient|>{{ messages[0].content }}{{ tools }}"])
 def test_a_form_of_calls_that_is_not_known_is_refused_with_a_way_out(pair, tmp_path, template):
     model = with_template(tmp_path, template)
