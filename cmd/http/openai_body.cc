@@ -309,7 +309,11 @@ OrderedJson checked_messages(const OrderedJson& messages) {
 }
 
 bool ends_with_assistant(const OrderedJson& messages) {
-  return messages.back()["role"] == "assistant";
+  const OrderedJson& last = messages.back();
+  if (last["role"] != "assistant") return false;
+  // A turn that calls tools is over.
+  const auto calls = last.find("tool_calls");
+  return calls == last.end() || !calls->is_array() || calls->empty();
 }
 
 ipc::TokenizeParams to_tokenize(const ChatBody& body) {

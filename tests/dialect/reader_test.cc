@@ -159,8 +159,8 @@ TEST_CASE("a long answer costs what it is long") {
     const std::chrono::duration<double> took = Clock::now() - begin;
     CAPTURE(dialects.tools->name, took.count());
     UNSCOPED_INFO(dialects.tools->name << " " << took.count());
-    // Far above what it takes, and far below what looking twice takes.
-    CHECK(took.count() < 3);
+    // Far above what it takes on any machine, and below what looking twice at each byte takes.
+    CHECK(took.count() < 30);
     return heard;
   };
   for (const ToolDialect* const dialect : tool_dialects()) {
