@@ -11,10 +11,11 @@ import time
 
 
 class Server:
-    def __init__(self, bin_dir, model, flags=()):
+    def __init__(self, bin_dir, model, flags=(), **settings):
+        """`settings` are variables of tgid: TGI_LOAD_FORMAT="dummy"."""
         self.folder = tempfile.TemporaryDirectory(prefix="tgi-served-")
         place = pathlib.Path(self.folder.name)
-        env = dict(os.environ, TGI_DAEMON=str(bin_dir / "tgid"), TGI_SOCKET=str(place / "s.sock"), XDG_STATE_HOME=str(place))
+        env = dict(os.environ, TGI_DAEMON=str(bin_dir / "tgid"), TGI_SOCKET=str(place / "s.sock"), XDG_STATE_HOME=str(place), **settings)
         with open(place / "log", "wb") as log:
             self.process = subprocess.Popen([bin_dir / "tgi", "serve", model, "--http", "127.0.0.1:0", *flags], env=env, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log)
