@@ -167,16 +167,9 @@ AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
   return Tried::kNone;
 }
 
-AnswerReader::Found AnswerReader::find_mark() const {
-  Found out;
-  const auto look = [&](const std::string& mark, Found::Kind kind, const ReadSyntax* syntax) {
-    const size_t at = mark.empty() ? std::string::npos : buffer_.find(mark);
-    if (at == std::string::npos) return;
-    // Of those that begin here the longest: a mark may be the beginning of another.
-    if (at < out.at || (at == out.at && mark.size() > out.length)) {
-      out = {.at = at, .length = mark.size(), .kind = kind, .syntax = syntax};
-    }
-  };
+// Calls look(mark, kind, syntax of a call or null) for all that may stand anywhere in a text.
+template <typename Look>
+void AnswerReader::for_each_mark(Look look) const {
   const ReadDialects& dialects = *reading_->dialects;
   if (reads_calls()) {
     for (const ReadSyntax& syntax : dialects.calls) {
@@ -190,25 +183,27 @@ AnswerReader::Found AnswerReader::find_mark() const {
     look(dialects.reasoning_begin, Found::Kind::kReasoning, nullptr);
   }
   for (const std::string& mark : dialects.dropped) look(mark, Found::Kind::kDropped, nullptr);
+}
+
+AnswerReader::Found AnswerReader::find_mark() const {
+  Found out;
+  const auto look = [&](const std::string& mark, Found::Kind kind, const ReadSyntax* syntax) {
+    const size_t at = mark.empty() ? std::string::npos : buffer_.find(mark);
+    if (at == std::string::npos) return;
+    // Of those that begin here the longest: a mark may be the beginning of another.
+    if (at < out.at || (at == out.at && mark.size() > out.length)) {
+      out = {.at = at, .length = mark.size(), .kind = kind, .syntax = syntax};
+    }
+  };
+  for_each_mark(look);
   return out;
 }
 
 size_t AnswerReader::num_begun() const {
   size_t out = 0;
-  const auto look = [&](const std::string& mark) {
+  for_each_mark([&](const std::string& mark, Found::Kind, const ReadSyntax*) {
     out = std::max(out, length_of_begun(buffer_, mark));
-  };
-  const ReadDialects& dialects = *reading_->dialects;
-  if (reads_calls()) {
-    for (const ReadSyntax& syntax : dialects.calls) {
-      if (syntax.is_whole_answer) continue;
-      for (const std::string& mark : opening_marks(syntax.first_call)) look(mark);
-    }
-  }
-  if (dialects.reasoning != nullptr && dialects.reasoning->is_anywhere) {
-    look(dialects.reasoning_begin);
-  }
-  for (const std::string& mark : dialects.dropped) look(mark);
+  });
   return out;
 }
 

@@ -90,6 +90,8 @@ class AnswerReader final : public TextFilter {
   void text_after_calls();
   void tell_call();
   void give_up_call(std::string& text);
+  template <typename Look>
+  void for_each_mark(Look look) const;
   Found find_mark() const;
   size_t num_begun() const;  // bytes at the end that may become a mark
   void release(std::string_view part, std::string& text);

@@ -91,13 +91,20 @@ OrderedJson property_schema(const Tool& tool, std::string_view property) {
   return out;
 }
 
+// What satisfies the schema; any JSON (`only_object`: an object) where it can't be enforced.
+Expr json_of(Grammar& grammar,
+             const Tool& tool,
+             const OrderedJson& schema,
+             bool only_object,
+             const JsonSchemaOptions& options) {
+  return grammar.call(is_enforceable(tool, schema, options)
+                          ? add_json_schema(grammar, schema, options)
+                          : add_any_json(grammar, only_object, options));
+}
+
 Expr property_json(Grammar& grammar, const Tool& tool, std::string_view property, bool python) {
-  const JsonSchemaOptions options = json_options(python);
-  const OrderedJson schema = property_schema(tool, property);
-  if (is_enforceable(tool, schema, options)) {
-    return grammar.call(add_json_schema(grammar, schema, options));
-  }
-  return grammar.call(add_any_json(grammar, /*only_object=*/false, options));
+  return json_of(grammar, tool, property_schema(tool, property), /*only_object=*/false,
+                 json_options(python));
 }
 
 struct Property {
@@ -230,12 +237,8 @@ Expr text_without(Grammar& grammar, std::string_view mark, const IsSpecialToken&
 }
 
 Expr json_arguments(Grammar& grammar, const Tool& tool) {
-  const JsonSchemaOptions options = json_options(false);
-  const OrderedJson schema = object_schema(tool.parameters);
-  if (is_enforceable(tool, schema, options)) {
-    return grammar.call(add_json_schema(grammar, schema, options));
-  }
-  return grammar.call(add_any_json(grammar, /*only_object=*/true, options));
+  return json_of(grammar, tool, object_schema(tool.parameters), /*only_object=*/true,
+                 json_options(false));
 }
 
 Expr parameter_arguments(Grammar& grammar,

@@ -1,7 +1,5 @@
 #include "engine/dialect/json_scanner.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -14,9 +14,6 @@ class JsonScanner {
   size_t feed(std::string_view text);
   bool is_done() const { return is_done_; }
 
-  // A number or word ends where something else begins, or where the text does.
-  bool can_end() const { return is_done_ || (is_scalar_ && has_begun_); }
-
  private:
   bool has_begun_ = false;
   bool is_scalar_ = false;
