@@ -56,10 +56,6 @@ Fiber make_fiber(void (*entry)(), unsigned colour) {
   }
   mprotect(fiber.mapping, page, PROT_NONE);  // an overflow crashes instead of writing elsewhere
   auto* bottom = static_cast<char*>(fiber.mapping) + page;
-#if defined(TGI_ADDRESS_SANITIZER)
-  // The place may have been another host thread's fiber, left in the middle of a function.
-  ASAN_UNPOISON_MEMORY_REGION(bottom, kStackBytes);
-#endif
   const size_t shift = colour % 61 * 192;
   fiber.stack_bottom = bottom;
   fiber.stack_bytes = kStackBytes - shift;
@@ -75,7 +71,14 @@ void free_fiber(Fiber& fiber) {
 #if defined(TGI_THREAD_SANITIZER)
   if (fiber.thread_of_tsan != nullptr) __tsan_destroy_fiber(fiber.thread_of_tsan);
 #endif
-  if (fiber.mapping != nullptr) munmap(fiber.mapping, fiber.mapping_bytes);
+  if (fiber.mapping != nullptr) {
+#if defined(TGI_ADDRESS_SANITIZER)
+    // A fiber is left in the middle of a function. What is mapped here next, a stack or not, must
+    // not inherit that function's redzones: munmap leaves them.
+    ASAN_UNPOISON_MEMORY_REGION(fiber.mapping, fiber.mapping_bytes);
+#endif
+    munmap(fiber.mapping, fiber.mapping_bytes);
+  }
   fiber = {};
 }
 
