@@ -170,8 +170,8 @@ void CudaDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   launch_gather(stream_.get(), x, step_.logit_rows, out);
 }
 
-void CudaDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
-  launch_add(stream_.get(), x, y, out);
+void CudaDevice::add(const AddArgs& args) {
+  launch_add(stream_.get(), args);
 }
 
 void CudaDevice::sample(const SampleArgs& args) {

@@ -59,7 +59,7 @@ __global__ void embed(const T* table,
 struct NormShape {
   bool is_layer;  // else RMS
   float eps;
-  float weight_offset;
+  float x_multiplier;
   int32_t cols;
   int64_t x_stride, residual_stride, out_stride;
 };
@@ -90,7 +90,8 @@ __global__ void norm(NormShape shape,
       const Vector<T, N> before = load<T, N>(residual + col);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
-        values.at[i] = from_float<T>(to_float(before.at[i]) + to_float(values.at[i]));
+        values.at[i] =
+            from_float<T>(fmaf(to_float(values.at[i]), shape.x_multiplier, to_float(before.at[i])));
       }
       store<T, N>(residual + col, values);
     }
@@ -122,8 +123,7 @@ __global__ void norm(NormShape shape,
     Vector<T, N> y;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      float value =
-          (to_float(values.at[i]) - mean) * inverse * (weight[col + i] + shape.weight_offset);
+      float value = (to_float(values.at[i]) - mean) * inverse * weight[col + i];
       if (bias != nullptr) value += bias[col + i];
       y.at[i] = from_float<T>(value);
     }
@@ -177,6 +177,7 @@ __global__ void add(const T* x,
                     int64_t x_stride,
                     const T* y,
                     int64_t y_stride,
+                    float y_multiplier,
                     T* out,
                     int64_t out_stride,
                     int32_t cols) {
@@ -189,7 +190,9 @@ __global__ void add(const T* x,
   const Vector<T, N> b = load<T, N>(y + row * y_stride + col);
   Vector<T, N> sum;
 #pragma unroll
-  for (int i = 0; i < N; ++i) sum.at[i] = from_float<T>(to_float(a.at[i]) + to_float(b.at[i]));
+  for (int i = 0; i < N; ++i) {
+    sum.at[i] = from_float<T>(fmaf(to_float(b.at[i]), y_multiplier, to_float(a.at[i])));
+  }
   store<T, N>(out + row * out_stride + col, sum);
 }
 
@@ -301,7 +304,7 @@ void launch_norm(cudaStream_t stream, const NormArgs& args) {
   if (args.x.rows == 0) return;
   const NormShape shape = {.is_layer = args.kind == NormKind::kLayer,
                            .eps = args.eps,
-                           .weight_offset = args.weight_offset,
+                           .x_multiplier = args.x_multiplier,
                            .cols = static_cast<int32_t>(args.x.cols),
                            .x_stride = args.x.stride,
                            .residual_stride = args.residual.stride,
@@ -327,12 +330,14 @@ void launch_activation(cudaStream_t stream, const ActivationArgs& args) {
   });
 }
 
-void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Tensor& out) {
-  if (x.rows == 0) return;
-  with_width(x.dtype, is_wide(x) && is_wide(y) && is_wide(out), [&](auto element, auto width) {
+void launch_add(cudaStream_t stream, const AddArgs& args) {
+  if (args.x.rows == 0) return;
+  const bool wide = is_wide(args.x) && is_wide(args.y) && is_wide(args.out);
+  with_width(args.x.dtype, wide, [&](auto element, auto width) {
     using T = decltype(element);
-    launch(stream, elementwise(x.rows, x.cols, width()), add<T, width()>, x.as<const T>(), x.stride,
-           y.as<const T>(), y.stride, out.as<T>(), out.stride, static_cast<int32_t>(x.cols));
+    launch(stream, elementwise(args.x.rows, args.x.cols, width()), add<T, width()>,
+           args.x.as<const T>(), args.x.stride, args.y.as<const T>(), args.y.stride,
+           args.y_multiplier, args.out.as<T>(), args.out.stride, static_cast<int32_t>(args.x.cols));
   });
 }
 

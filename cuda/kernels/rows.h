@@ -80,7 +80,7 @@ void launch_norm(cudaStream_t stream, const NormArgs& args);
 void launch_activation(cudaStream_t stream, const ActivationArgs& args);
 // out += bias, for each row; bias: (cols), f32. `out` may be f32.
 void launch_add_bias(cudaStream_t stream, const Tensor& out, const float* bias);
-void launch_add(cudaStream_t stream, const Tensor& x, const Tensor& y, const Tensor& out);
+void launch_add(cudaStream_t stream, const AddArgs& args);
 void launch_gather(cudaStream_t stream, const Tensor& x, const LogitRow* rows, const Tensor& out);
 
 // Heads of from_dim columns, side by side, to heads of to_dim columns: cut, or filled up with

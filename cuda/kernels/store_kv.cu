@@ -1,4 +1,4 @@
-// See rows.h: one warp takes one head of one token, in place: RMS norm, rotation, and of keys and
+// See rows.h: one warp takes one head of one token, in place: norm, rotation, and of keys and
 // values the way into the cache. The head waits in shared memory, where both partners of a rotation
 // are at hand.
 #include <cmath>
@@ -22,6 +22,9 @@ struct HeadShape {
   int32_t head_dim;
   int64_t stride;  // of a token's fused row
   float norm_eps;
+  bool is_layer_norm;  // else RMS
+  // Columns from one head's weights to the next; 0 where all heads share them.
+  int32_t q_norm_stride, k_norm_stride;
 };
 
 // Columns a (first) and b of pair i.
@@ -61,19 +64,25 @@ __global__ void norm_rope_store(HeadShape shape,
 
   const bool is_query = h < shape.num_heads;
   const bool is_value = h >= num_rotated;
-  const float* const weight = is_value ? nullptr : is_query ? q_norm : k_norm;
+  const float* weight = is_value ? nullptr : is_query ? q_norm : k_norm;
+  if (weight != nullptr) {
+    weight += is_query ? h * shape.q_norm_stride : (h - shape.num_heads) * shape.k_norm_stride;
+  }
   const bool rotates = !is_value && kv.cos_sin != nullptr;
   if (is_query && weight == nullptr && !rotates) return;
 
-  float squares = 0.0F;
+  float sum = 0.0F;
   for (int d = lane; d < dim; d += 32) {
     head[d] = to_float(in_place[d]);
-    squares += head[d] * head[d];
+    sum += head[d];
   }
   if (weight != nullptr) {
+    const float mean = shape.is_layer_norm ? warp_sum(sum) / static_cast<float>(dim) : 0.0F;
+    float squares = 0.0F;
+    for (int d = lane; d < dim; d += 32) squares += (head[d] - mean) * (head[d] - mean);
     const float inverse =
         1.0F / sqrtf(warp_sum(squares) / static_cast<float>(dim) + shape.norm_eps);
-    for (int d = lane; d < dim; d += 32) head[d] = head[d] * inverse * weight[d];
+    for (int d = lane; d < dim; d += 32) head[d] = (head[d] - mean) * inverse * weight[d];
   }
   __syncwarp();
   if (rotates) {
@@ -112,6 +121,10 @@ __global__ void norm_rope_store(HeadShape shape,
                kv.cache_head_dim, head, dim, lane, inverse_scale);
 }
 
+int32_t norm_stride(const Tensor* weight, int32_t head_dim) {
+  return weight == nullptr || weight->cols == head_dim ? 0 : head_dim;
+}
+
 }  // namespace
 
 void launch_qk_norm_rope_store_kv(cudaStream_t stream,
@@ -123,7 +136,10 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                            .num_kv_heads = args.num_kv_heads,
                            .head_dim = args.head_dim,
                            .stride = args.qkv.stride,
-                           .norm_eps = args.norm_eps};
+                           .norm_eps = args.norm_eps,
+                           .is_layer_norm = args.norm_kind == NormKind::kLayer,
+                           .q_norm_stride = norm_stride(args.q_norm, args.head_dim),
+                           .k_norm_stride = norm_stride(args.k_norm, args.head_dim)};
   const int32_t all_heads = args.num_heads + 2 * args.num_kv_heads;
   const LaunchShape grid = {.grid = dim3(static_cast<unsigned>(args.qkv.rows),
                                          static_cast<unsigned>((all_heads + kWarps - 1) / kWarps)),

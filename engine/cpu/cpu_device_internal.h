@@ -40,6 +40,15 @@ inline size_t prepared_bytes(const SlotLayout& layout) {
   return static_cast<size_t>(rows * prepared_row_bytes(cols * 4));
 }
 
+// Of q head h, or of k head h - num_heads; null where there is none.
+inline const float* head_norm_weight(const QkvArgs& args, int32_t h) {
+  const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
+  if (weight == nullptr) return nullptr;
+  const int32_t head = h < args.num_heads ? h : h - args.num_heads;
+  const bool is_shared = weight->cols == args.head_dim;
+  return weight->as<const float>() + (is_shared ? 0 : int64_t{head} * args.head_dim);
+}
+
 inline const float* row_of(const Tensor& tensor, int64_t row) {
   return tensor.as<const float>() + row * tensor.stride;
 }

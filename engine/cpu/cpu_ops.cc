@@ -115,11 +115,11 @@ void CpuDevice::norm(const NormArgs& args) {
   const auto run = args.kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
   for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
     run({.eps = args.eps,
-         .weight_offset = args.weight_offset,
          .weight = args.weight->as<const float>(),
          .bias = data_or_null(args.bias),
          .x = row_of(args.x, row),
          .residual = args.residual.data == nullptr ? nullptr : mutable_row_of(args.residual, row),
+         .x_multiplier = args.x_multiplier,
          .out = mutable_row_of(args.out, row),
          .cols = args.x.cols});
   });
@@ -201,15 +201,11 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   const int64_t head_dim = args.head_dim;
   const RopeSpec* rope = args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
   const int32_t num_rotated = args.num_heads + args.num_kv_heads;
+  const auto norm = args.norm_kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
   for (int32_t h = 0; h < num_rotated; ++h) {
     float* const head = row + h * head_dim;
-    const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
-    if (weight != nullptr) {
-      kernels_.rms_norm({.eps = args.norm_eps,
-                         .weight = weight->as<const float>(),
-                         .x = head,
-                         .out = head,
-                         .cols = head_dim});
+    if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
+      norm({.eps = args.norm_eps, .weight = weight, .x = head, .out = head, .cols = head_dim});
     }
     if (rope != nullptr) {
       const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
@@ -291,9 +287,10 @@ void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   }
 }
 
-void CpuDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
-  for_rows(x.rows, x.cols, [&](int64_t row) {
-    kernels_.add(row_of(x, row), row_of(y, row), mutable_row_of(out, row), x.cols);
+void CpuDevice::add(const AddArgs& args) {
+  for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
+    kernels_.add(row_of(args.x, row), row_of(args.y, row), args.y_multiplier,
+                 mutable_row_of(args.out, row), args.x.cols);
   });
 }
 

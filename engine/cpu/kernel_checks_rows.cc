@@ -69,11 +69,11 @@ void add_norm_checks(KernelChecks& checks) {
     const std::span<float> stream = out.last(kCols);
     std::copy(residual.begin(), residual.end(), stream.begin());
     kernel({.eps = 1e-5F,
-            .weight_offset = add == nullptr ? 1.0F : 0.0F,
             .weight = weight.data(),
             .bias = add,
             .x = x.data(),
             .residual = stream.data(),
+            .x_multiplier = add == nullptr ? 1.0F : 0.22F,
             .out = out.data(),
             .cols = kCols});
     return std::span<const float>(out);
@@ -103,7 +103,7 @@ void add_elementwise_checks(KernelChecks& checks) {
   const std::span<const float> y = checks.random_floats(kCols);
   const std::span<float> out = checks.floats(kCols);
   checks.add("add", [=](const KernelTable& k) {
-    k.add(x.data(), y.data(), out.data(), kCols);
+    k.add(x.data(), y.data(), 0.22F, out.data(), kCols);
     return std::span<const float>(out);
   });
   for (const float cap : {0.0F, 30.0F}) {

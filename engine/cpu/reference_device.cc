@@ -54,12 +54,16 @@ double cap(double x, double softcap) {
   return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
 }
 
-void norm_head(float* head, const float* weight, double eps, int64_t count) {
+void norm_head(NormKind kind, float* head, const float* weight, double eps, int64_t count) {
+  double mean = 0.0;
+  for (int64_t i = 0; i < count && kind == NormKind::kLayer; ++i) {
+    mean += static_cast<double>(head[i]) / static_cast<double>(count);
+  }
   double squares = 0.0;
-  for (int64_t i = 0; i < count; ++i) squares += static_cast<double>(head[i]) * head[i];
+  for (int64_t i = 0; i < count; ++i) squares += (head[i] - mean) * (head[i] - mean);
   const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(count) + eps);
   for (int64_t i = 0; i < count; ++i) {
-    head[i] = static_cast<float>(head[i] * inverse * weight[i]);
+    head[i] = static_cast<float>((head[i] - mean) * inverse * weight[i]);
   }
 }
 
@@ -213,7 +217,8 @@ void ReferenceDevice::norm(const NormArgs& args) {
     for (int64_t col = 0; col < args.x.cols; ++col) {
       double value = at(args.x, row, col);
       if (args.residual.data != nullptr) {
-        put(args.residual, row, col, at(args.residual, row, col) + value);
+        put(args.residual, row, col,
+            at(args.residual, row, col) + value * static_cast<double>(args.x_multiplier));
         value = at(args.residual, row, col);
       }
       x[static_cast<size_t>(col)] = value;
@@ -224,7 +229,7 @@ void ReferenceDevice::norm(const NormArgs& args) {
     for (const double value : x) squares += (value - mean) * (value - mean);
     const double inverse = 1.0 / std::sqrt(squares / count + static_cast<double>(args.eps));
     for (int64_t col = 0; col < args.x.cols; ++col) {
-      const double weight = at(*args.weight, 0, col) + static_cast<double>(args.weight_offset);
+      const double weight = at(*args.weight, 0, col);
       const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, col);
       put(args.out, row, col, (x[static_cast<size_t>(col)] - mean) * inverse * weight + bias);
     }
@@ -253,10 +258,8 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
     }
     for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
-      const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
-      if (weight != nullptr) {
-        norm_head(heads + h * dim, weight->as<const float>(), static_cast<double>(args.norm_eps),
-                  dim);
+      if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
+        norm_head(args.norm_kind, heads + h * dim, weight, static_cast<double>(args.norm_eps), dim);
       }
       if (args.rope >= 0) {
         rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
@@ -333,10 +336,11 @@ void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   for (const ScoreRow& row : rows_.score_rows) copy(row.row);
 }
 
-void ReferenceDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
-  for (int64_t row = 0; row < x.rows; ++row) {
-    for (int64_t col = 0; col < x.cols; ++col) {
-      put(out, row, col, at(x, row, col) + at(y, row, col));
+void ReferenceDevice::add(const AddArgs& args) {
+  for (int64_t row = 0; row < args.x.rows; ++row) {
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      const double y = at(args.y, row, col) * static_cast<double>(args.y_multiplier);
+      put(args.out, row, col, at(args.x, row, col) + y);
     }
   }
 }

@@ -116,13 +116,14 @@ struct EmbedArgs {
 struct NormArgs {
   NormKind kind = NormKind::kRms;
   float eps = 0.0F;
-  float weight_offset = 0.0F;      // 1 where the checkpoint stores weight - 1
   const Tensor* weight = nullptr;  // (1, cols), f32
   const Tensor* bias = nullptr;    // (optional) (1, cols), f32
   Tensor x;                        // (rows, cols)
-  Tensor residual;  // (optional: data null) (rows, cols): residual += x first, and the sum is what
-                    // is normalised
-  Tensor out;       // (rows, cols); may be x
+  // (optional: data null) (rows, cols): residual += x_multiplier * x first, and the sum is what is
+  // normalised.
+  Tensor residual;
+  float x_multiplier = 1.0F;
+  Tensor out;  // (rows, cols); may be x
 };
 
 // x is rounded to the type that w is held in where that is bf16, and to int8 for integers (by the
@@ -136,16 +137,17 @@ struct MatmulArgs {
 };
 
 // In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Norms
-// each q and k head when weights are given, rotates q and k, writes k and v of the step's tokens to
-// the cache.
+// each q and k head when weights are given, one row of them for all heads or one for each head,
+// rotates q and k, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
   int32_t layer = 0;
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
-  int32_t rope = -1;               // from add_rope; -1: none
-  const Tensor* q_norm = nullptr;  // (optional) (1, head_dim), f32; RMS norm
-  const Tensor* k_norm = nullptr;  // (optional) as q_norm
+  int32_t rope = -1;  // from add_rope; -1: none
+  NormKind norm_kind = NormKind::kRms;
+  const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
+  const Tensor* k_norm = nullptr;  // (optional) as q_norm, of num_kv_heads
   float norm_eps = 0.0F;
   Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
 };
@@ -175,6 +177,13 @@ struct ActivationArgs {
   bool gated = true;
   Tensor in;   // (rows, 2 * cols) or (rows, cols)
   Tensor out;  // (rows, cols)
+};
+
+struct AddArgs {
+  Tensor x;  // (rows, cols)
+  Tensor y;  // (rows, cols)
+  float y_multiplier = 1.0F;
+  Tensor out;  // (rows, cols) = x + y_multiplier * y; may be x or y
 };
 
 struct SampleArgs {
@@ -259,9 +268,7 @@ class Device {
   // out row i = x row of the i-th of [sample_rows, score_rows] of the step; out: (num_logit_rows,
   // cols)
   virtual void gather_logit_rows(const Tensor& x, const Tensor& out) = 0;
-  virtual void add(const Tensor& x,
-                   const Tensor& y,
-                   const Tensor& out) = 0;  // out = x + y; out may be x or y
+  virtual void add(const AddArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;
 };
 
@@ -305,7 +312,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 10;
+inline constexpr int kBackendAbi = 11;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -21,10 +21,13 @@ namespace tgi {
 enum class Role : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
+  kEmbeddingNorm,
+  kEmbeddingNormBias,
   kFinalNorm,
   kFinalNormBias,
   kLmHead,
-  // per layer
+  kLmHeadBias,
+  // Per layer. A norm before a branch reads the stream, one after it what the branch adds.
   kAttentionNorm,
   kAttentionNormBias,
   kQ,
@@ -39,16 +42,37 @@ enum class Role : uint8_t {
   kKNorm,
   kO,
   kOBias,
+  kAttentionPostNorm,
   kMlpNorm,
   kMlpNormBias,
   kGate,
   kGateBias,
   kUp,
   kUpBias,
+  kGateUp,
+  kGateUpBias,
   kDown,
   kDownBias,
+  kMlpPostNorm,
   kCount,
 };
+
+// Whether the role is of a norm's weight, which scales.
+constexpr bool is_norm_weight(Role role) {
+  switch (role) {
+    case Role::kEmbeddingNorm:
+    case Role::kFinalNorm:
+    case Role::kAttentionNorm:
+    case Role::kAttentionPostNorm:
+    case Role::kMlpNorm:
+    case Role::kMlpPostNorm:
+    case Role::kQNorm:
+    case Role::kKNorm:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // A symbolic size, so that one table row serves every layer of every checkpoint of the family.
 enum class Dim : uint8_t {
@@ -57,10 +81,12 @@ enum class Dim : uint8_t {
   kPositions,
   kHidden,
   kIntermediate,
+  kGateUp,  // gate, then up
   kQ,
   kKv,
-  kQkv,
-  kHeadDim
+  kQkv,          // all of q, then k, then v
+  kQkvByKvHead,  // for each KV head: its query heads, its key, its value
+  kHeadDim,
 };
 
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
@@ -71,17 +97,17 @@ enum class Split : uint8_t {
              // added once, are held by rank 0 alone
 };
 
+// Whether the model has a tensor, from the config alone, so that it says what will be loaded.
+using IsPresent = bool (*)(const ModelConfig& config, int32_t layer);
+
 struct TensorSpec {
   Role role;
   std::string_view name;  // "{layer}" stands for the layer's number
   Dim rows;               // output features; kOne for vectors
   Dim cols;               // input features, or the length of a vector
   Split split = Split::kNone;
-  // The tensor is part of the model only if this is set in its config, so that the config alone
-  // says what will be loaded. Null: always.
-  bool ModelConfig::*only_if = nullptr;
-  bool ModelConfig::*unless = nullptr;  // likewise, only if it is not set
-  bool transposed = false;              // stored as (cols, rows), as GPT-2's Conv1D does
+  IsPresent only_if = nullptr;  // null: always
+  bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
 };
 
 struct Architecture {

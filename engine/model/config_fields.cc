@@ -156,6 +156,7 @@ ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& f
   model.hidden_size =
       read_size(config, fields.hidden_size, fields.default_hidden_size, kMaxHiddenSize);
   model.num_layers = read_size(config, fields.num_layers, fields.default_num_layers, kMaxLayers);
+  model.layers.resize(static_cast<size_t>(model.num_layers));
   read_heads(config, fields, model);
 
   const int64_t four_times = int64_t{4} * model.hidden_size;
@@ -249,10 +250,9 @@ void read_windows(const JsonReader& config, const WindowFields& fields, ModelCon
     const int64_t first = config.integer_or("max_window_layers", fields.default_first_layer);
     for (int64_t i = 0; i < model.num_layers; ++i) layers.push_back(i >= first);
   }
-  if (!layers.empty() && !has_any(layers)) return;
-  if (std::ranges::find(layers, false) == layers.end()) layers.clear();  // all of them
-  model.sliding_window = static_cast<int32_t>(window);
-  model.layer_uses_window = std::move(layers);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (layers.empty() || layers[i]) model.layers[i].sliding_window = static_cast<int32_t>(window);
+  }
 }
 
 void refuse_windows(const JsonReader& config, const ModelConfig& model) {

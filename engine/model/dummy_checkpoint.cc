@@ -78,12 +78,6 @@ void fill_parallel(Key key, DType dtype, uint32_t* words, size_t num_words) {
   fill(key, words, 0, num_words / num_threads);
 }
 
-// Norm weights leave what they scale as it is.
-bool is_norm_weight(Role role) {
-  return role == Role::kFinalNorm || role == Role::kAttentionNorm || role == Role::kMlpNorm ||
-         role == Role::kQNorm || role == Role::kKNorm;
-}
-
 struct WordBuffer {
   std::unique_ptr<uint32_t[]> words;
   size_t num_words = 0;
@@ -179,6 +173,7 @@ class DummyCheckpoint final : public Checkpoint {
 
   void fill(Record& record, size_t num_words) const {
     const DType dtype = *record.tensor.dtype;
+    // Norm weights leave what they scale as it is.
     if (!is_norm_weight(record.role)) {
       fill_parallel(make_key(seed_, record.tensor.name), dtype, record.buffer.words.get(),
                     num_words);

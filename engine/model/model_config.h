@@ -1,6 +1,6 @@
-// What a model is, in the field's words, after its family has read config.json: sizes and traits.
-// The forward pass looks at nothing else, and at no family's name. Defaults are those of a Llama
-// block.
+// What a model is, in the field's words, after its family has read config.json: sizes and traits of
+// the whole, and a plan for each layer. The forward pass looks at nothing else, and at no family's
+// name. Defaults are those of a Llama block.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,22 @@
 #include "engine/device/backend.h"
 
 namespace tgi {
+
+inline constexpr int32_t kNoRope = -1;
+
+// In what layers of one model differ.
+struct LayerPlan {
+  int32_t sliding_window = 0;  // tokens; 0: none
+  int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
+
+  bool operator==(const LayerPlan&) const = default;
+};
+
+// What the norm of q and k is taken over.
+enum class QkNorm : uint8_t {
+  kHead,  // each head by itself; one weight of head_dim for all, or one for each head
+  kRow,   // all heads of a token together
+};
 
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"
@@ -25,9 +41,16 @@ struct ModelConfig {
   int32_t head_dim = 0;
   int32_t max_positions = 0;  // the longest context the model is meant for
 
+  std::vector<LayerPlan> layers;  // (num_layers)
+  std::vector<RopeSpec> ropes;
+
   NormKind norm_kind = NormKind::kRms;
   float norm_eps = 1e-5F;
-  float norm_weight_offset = 0.0F;
+  float norm_weight_offset = 0.0F;  // 1 where the checkpoint stores weight - 1
+  bool norms_have_weights = true;   // false: those of stream and head only divide
+  // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
+  // reads what attention has been added to.
+  bool parallel_branches = false;
 
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;
@@ -36,16 +59,16 @@ struct ModelConfig {
   bool mlp_bias = false;        // of gate, up and down, likewise
 
   bool learned_positions = false;
-  bool rotary = true;
-  RopeSpec rope;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
-  int32_t sliding_window = 0;           // tokens; 0: none
-  std::vector<bool> layer_uses_window;  // (num_layers); empty: every layer when sliding_window > 0
+  // Of q and k, where they have such weights.
+  QkNorm qk_norm = QkNorm::kHead;
+  NormKind qk_norm_kind = NormKind::kRms;
 
   float embedding_multiplier = 1.0F;
+  float residual_multiplier = 1.0F;  // of every branch
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;
   bool tied_embeddings = false;
@@ -59,6 +82,13 @@ struct ModelConfig {
 inline int32_t max_matmul_cols(const ModelConfig& config) {
   return std::max(
       {config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim});
+}
+
+// The longest sliding window of a layer; 0 where none has one.
+inline int32_t longest_window(const ModelConfig& config) {
+  int32_t longest = 0;
+  for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.sliding_window);
+  return longest;
 }
 
 }  // namespace tgi

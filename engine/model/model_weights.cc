@@ -242,14 +242,23 @@ class WeightLoader::Loader {
 
   // This rank's elements of a vector.
   std::vector<float> read_vector(const TensorEntry& entry) const {
-    const StoredTensor& tensor = *sources(entry).front();
-    const std::vector<float> all = to_floats(checkpoint_.bytes(tensor), *tensor.dtype);
-    checkpoint_.release(tensor);
+    const std::vector<float> all = read_whole_vector(entry);
     std::vector<float> out;
     for (const Range& range : view_.vector_ranges(entry)) {
       out.insert(out.end(), all.begin() + range.begin, all.begin() + range.begin + range.count);
     }
     return out;
+  }
+
+  std::vector<float> read_whole_vector(const TensorEntry& entry) const {
+    const StoredTensor& tensor = *sources(entry).front();
+    std::vector<float> all = to_floats(checkpoint_.bytes(tensor), *tensor.dtype);
+    checkpoint_.release(tensor);
+    const float offset = model_.config.norm_weight_offset;
+    if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
+      for (float& value : all) value += offset;
+    }
+    return all;
   }
 
   DeviceVector to_device(std::span<const float> values, std::string_view purpose) {

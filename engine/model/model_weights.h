@@ -22,19 +22,24 @@ struct LayerWeights {
   DeviceVector q_norm;
   DeviceVector k_norm;
   Linear o;
+  DeviceVector attention_post_norm;
   DeviceVector mlp_norm;
   DeviceVector mlp_norm_bias;
   // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden).
   Linear gate_up;
   Linear down;
+  DeviceVector mlp_post_norm;
 };
 
 struct ModelWeights {
   std::unique_ptr<Matrix> token_embedding;
   std::unique_ptr<Matrix> position_embedding;  // may be null
+  DeviceVector embedding_norm;
+  DeviceVector embedding_norm_bias;
   DeviceVector final_norm;
   DeviceVector final_norm_bias;
   std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
+  DeviceVector lm_head_bias;
   std::vector<LayerWeights> layers;
 
   int64_t num_params = 0;

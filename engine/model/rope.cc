@@ -18,14 +18,12 @@
 namespace tgi {
 namespace {
 
-constexpr double kDefaultTheta = 10000.0;
-
 // The parameters, wherever the config keeps them.
 struct RopeFields {
   JsonReader config;                 // the whole of it
   std::optional<JsonReader> object;  // rope_parameters or rope_scaling
   std::string type;
-  double theta = kDefaultTheta;
+  double theta = 0.0;
 
   std::string path_of(std::string_view key) const {
     return object ? object->path_of(key) : config.path_of(key);
@@ -91,30 +89,30 @@ std::vector<float> inverse_frequencies(double theta, int32_t dim) {
   return out;
 }
 
-void set_default(const RopeFields& fields, ModelConfig& model) {
-  model.rope.inv_freq = inverse_frequencies(fields.theta, model.rope.rotary_dim);
+void set_default(const RopeFields& fields, ModelConfig& /*model*/, RopeSpec& rope) {
+  rope.inv_freq = inverse_frequencies(fields.theta, rope.rotary_dim);
 }
 
-void set_linear(const RopeFields& fields, ModelConfig& model) {
+void set_linear(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   const double factor = scaling_factor(fields);
-  set_default(fields, model);
-  for (float& value : model.rope.inv_freq) value /= static_cast<float>(factor);
+  set_default(fields, model, rope);
+  for (float& value : rope.inv_freq) value /= static_cast<float>(factor);
   widen_context(model, factor * model.max_positions);
 }
 
-void set_dynamic(const RopeFields& fields, ModelConfig& model) {
+void set_dynamic(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   const double factor = scaling_factor(fields);
-  if (model.rope.rotary_dim <= 2) {
+  if (rope.rotary_dim <= 2) {
     fail(fmt::format("{}: dynamic scaling needs a head_dim above 2", fields.path_of("rope_type")));
   }
-  set_default(fields, model);
-  model.rope.dynamic_original_positions = model.max_positions;
-  model.rope.dynamic_factor = static_cast<float>(factor);
+  set_default(fields, model, rope);
+  rope.dynamic_original_positions = model.max_positions;
+  rope.dynamic_factor = static_cast<float>(factor);
   widen_context(model, factor * model.max_positions);
 }
 
 // Long wavelengths are stretched by the factor, short ones kept, those between blended.
-void set_llama3(const RopeFields& fields, ModelConfig& model) {
+void set_llama3(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   const auto factor = static_cast<float>(scaling_factor(fields));
   const double low_factor = positive(fields, "low_freq_factor", fields.number("low_freq_factor"));
   const double high_factor =
@@ -126,8 +124,8 @@ void set_llama3(const RopeFields& fields, ModelConfig& model) {
   const auto original = static_cast<double>(original_positions(fields, model));
   const auto low_wavelength = static_cast<float>(original / low_factor);
   const auto high_wavelength = static_cast<float>(original / high_factor);
-  set_default(fields, model);
-  for (float& value : model.rope.inv_freq) {
+  set_default(fields, model, rope);
+  for (float& value : rope.inv_freq) {
     const float wavelength = static_cast<float>(2.0 * std::numbers::pi) / value;
     if (wavelength < high_wavelength) continue;
     if (wavelength > low_wavelength) {
@@ -162,7 +160,7 @@ double yarn_dimension(double rotations, int32_t dim, double theta, double origin
   return dim * std::log(original / (rotations * 2.0 * std::numbers::pi)) / (2.0 * std::log(theta));
 }
 
-void set_yarn(const RopeFields& fields, ModelConfig& model) {
+void set_yarn(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   const auto original = static_cast<double>(original_positions(fields, model));
   const double factor =
       fields.optional_number("factor") ? scaling_factor(fields) : model.max_positions / original;
@@ -173,7 +171,7 @@ void set_yarn(const RopeFields& fields, ModelConfig& model) {
   };
   const double beta_fast = number_or_default("beta_fast", 32.0);
   const double beta_slow = number_or_default("beta_slow", 1.0);
-  const int32_t dim = model.rope.rotary_dim;
+  const int32_t dim = rope.rotary_dim;
   double low = yarn_dimension(beta_fast, dim, fields.theta, original);
   double high = yarn_dimension(beta_slow, dim, fields.theta, original);
   if (!fields.object || fields.object->boolean_or("truncate", true)) {
@@ -185,22 +183,22 @@ void set_yarn(const RopeFields& fields, ModelConfig& model) {
   if (low == high) high += 0.001;  // a ramp of no width would divide by zero
 
   const std::vector<float> freq = frequencies(fields.theta, dim);
-  model.rope.inv_freq.resize(freq.size());
+  rope.inv_freq.resize(freq.size());
   for (size_t i = 0; i < freq.size(); ++i) {
     const float ramp = std::clamp(
         (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low), 0.0F,
         1.0F);
     const float keep = 1.0F - ramp;
     const float stretched = 1.0F / (static_cast<float>(factor) * freq[i]);
-    model.rope.inv_freq[i] = stretched * (1.0F - keep) + 1.0F / freq[i] * keep;
+    rope.inv_freq[i] = stretched * (1.0F - keep) + 1.0F / freq[i] * keep;
   }
-  model.rope.attention_factor = static_cast<float>(yarn_attention_factor(fields, factor));
+  rope.attention_factor = static_cast<float>(yarn_attention_factor(fields, factor));
   widen_context(model, factor * original);
 }
 
 struct RopeType {
   std::string_view name;
-  void (*set)(const RopeFields& fields, ModelConfig& model);
+  void (*set)(const RopeFields& fields, ModelConfig& model, RopeSpec& rope);
 };
 
 constexpr std::array<RopeType, 5> kRopeTypes = {{
@@ -250,20 +248,22 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
 
 constexpr std::string_view kLayerTypes[] = {"full_attention", "sliding_attention"};
 
-// rope_parameters may hold one object per layer type; that is fine as long as they agree.
-JsonReader one_for_all_layers(const JsonReader& object) {
+// rope_parameters may hold one object per layer type. For one that serves all layers they have to
+// agree.
+JsonReader object_of_layers(const JsonReader& object, std::string_view layer_type) {
   const bool is_nested = std::ranges::any_of(
       kLayerTypes, [&](std::string_view type) { return object.json().contains(type); });
   if (!is_nested) return object;
   object.refuse_unknown({std::begin(kLayerTypes), std::end(kLayerTypes)});
+  if (!layer_type.empty()) return object.object(layer_type);
   std::optional<JsonReader> only;
-  for (const std::string_view layer_type : kLayerTypes) {
-    if (!object.json().contains(layer_type)) continue;
-    const JsonReader nested = object.object(layer_type);
+  for (const std::string_view type : kLayerTypes) {
+    if (!object.json().contains(type)) continue;
+    const JsonReader nested = object.object(type);
     if (only && only->json() != nested.json()) {
       throw Error(Code::kUnsupported,
                   fmt::format("{}: differs between layer types, which is not supported",
-                              object.path_of(layer_type)));
+                              object.path_of(type)));
     }
     only.emplace(nested);
   }
@@ -274,7 +274,7 @@ bool is_given(const JsonReader& config, std::string_view key) {
   return config.has(key) && !config.object(key).json().empty();
 }
 
-RopeFields find_fields(const JsonReader& config) {
+RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
   RopeFields fields{.config = config, .object = std::nullopt, .type = "default"};
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     if (!is_given(config, key)) continue;
@@ -283,43 +283,59 @@ RopeFields find_fields(const JsonReader& config) {
       fail(fmt::format("{}: differs from rope_scaling, which is its old name; leave one of them",
                        config.path_of(key)));
     }
-    fields.object.emplace(one_for_all_layers(object));
+    fields.object.emplace(object_of_layers(object, traits.layer_type));
     refuse_unknown_fields(*fields.object, kRopeFields, {}, "rotary embeddings");
   }
-  std::optional<double> theta = config.optional_number("rope_theta");
+  std::optional<double> theta = config.optional_number(traits.theta_name);
   if (fields.object) {
     const std::string old_name = fields.object->string_or("type", "default");
     fields.type = fields.object->string_or("rope_type", old_name);
     if (const auto own = fields.object->optional_number("rope_theta")) theta = own;
   }
-  fields.theta = theta.value_or(kDefaultTheta);
+  fields.theta = theta.value_or(traits.default_theta);
   return fields;
 }
 
-void check_partial(const RopeFields& fields) {
-  const double partial = fields.optional_number("partial_rotary_factor")
-                             .value_or(fields.config.number_or("partial_rotary_factor", 1.0));
-  if (partial != 1.0) {
+// The columns of a head that are rotated.
+int32_t rotated_columns(const RopeFields& fields, const RopeTraits& traits, int32_t head_dim) {
+  const double partial =
+      fields.optional_number(traits.partial_name)
+          .value_or(fields.config.number_or(traits.partial_name, traits.default_partial));
+  if (!traits.takes_partial && partial != 1.0) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: {} is not supported for this architecture; it rotates whole heads",
-                            fields.path_of("partial_rotary_factor"), partial));
+                            fields.path_of(traits.partial_name), partial));
   }
+  const auto columns = static_cast<int32_t>(partial * head_dim);
+  if (!(partial > 0.0 && partial <= 1.0) || columns < 2 || columns % 2 != 0) {
+    fail(fmt::format("{}: {} of a head of {} are {} columns; expected an even number of 2 or more",
+                     fields.path_of(traits.partial_name), partial, head_dim, columns));
+  }
+  return columns;
 }
 
 }  // namespace
 
-void read_rope(const JsonReader& config, ModelConfig& model) {
-  const RopeFields fields = find_fields(config);
+int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig& model) {
+  const RopeFields fields = find_fields(config, traits);
   if (!(fields.theta >= 1.0) || !std::isfinite(fields.theta)) {
-    fail(fmt::format("rope_theta: expected 1 or more, got {}", fields.theta));
+    fail(fmt::format("{}: expected 1 or more, got {}", traits.theta_name, fields.theta));
   }
-  if (model.head_dim % 2 != 0) {
+  if (model.head_dim % 2 != 0 && !traits.takes_partial) {
     fail(fmt::format("head_dim: rotary embeddings need an even number, got {}", model.head_dim));
   }
-  check_partial(fields);
-  model.rope.rotary_dim = model.head_dim;
-  model.rope.base = static_cast<float>(fields.theta);
-  find_rope_type(fields).set(fields, model);
+  RopeSpec rope;
+  rope.rotary_dim = rotated_columns(fields, traits, model.head_dim);
+  rope.interleaved = traits.interleaved;
+  rope.base = static_cast<float>(fields.theta);
+  find_rope_type(fields).set(fields, model, rope);
+  model.ropes.push_back(std::move(rope));
+  return static_cast<int32_t>(model.ropes.size()) - 1;
+}
+
+void read_rope(const JsonReader& config, ModelConfig& model, const RopeTraits& traits) {
+  const int32_t index = add_rope(config, traits, model);
+  for (LayerPlan& layer : model.layers) layer.rope = index;
 }
 
 }  // namespace tgi

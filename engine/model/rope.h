@@ -7,16 +7,35 @@
 // https://arxiv.org/abs/2306.15595 (linear).
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "base/json.h"
 #include "engine/model/model_config.h"
 
 namespace tgi {
 
-// Sets model.rope for rotary embeddings over the whole head, and widens model.max_positions to the
-// context that the scaling is for.
+// What a family says about its rotary embeddings that the config does not.
+struct RopeTraits {
+  double default_theta = 10000.0;
+  std::string_view theta_name = "rope_theta";
+  bool interleaved = false;    // pairs of neighbours are rotated, not halves
+  bool takes_partial = false;  // else whole heads are rotated, and the config may not say otherwise
+  std::string_view partial_name = "partial_rotary_factor";
+  double default_partial = 1.0;
+  // Whose object of rope_parameters is read where each layer type has its own; empty: they have to
+  // agree.
+  std::string_view layer_type{};
+};
+
+// Adds one to model.ropes and returns its index. Widens model.max_positions to the context that the
+// scaling is for.
 // REQUIRES: head_dim and max_positions are set.
 // Throws kInvalidArgument for missing or senseless parameters, kUnsupported for an unknown type
 // (listing the known ones).
-void read_rope(const JsonReader& config, ModelConfig& model);
+int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig& model);
+
+// The same, for all layers.
+void read_rope(const JsonReader& config, ModelConfig& model, const RopeTraits& traits = {});
 
 }  // namespace tgi

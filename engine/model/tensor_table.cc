@@ -13,9 +13,8 @@ bool is_per_layer(const TensorSpec& spec) {
   return spec.name.find(kLayerMark) != std::string_view::npos;
 }
 
-bool is_present(const TensorSpec& spec, const ModelConfig& config) {
-  if (spec.only_if != nullptr && !(config.*spec.only_if)) return false;
-  return spec.unless == nullptr || !(config.*spec.unless);
+bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
+  return spec.only_if == nullptr || spec.only_if(config, layer);
 }
 
 std::string tensor_name(std::string_view pattern, int32_t layer) {
@@ -37,11 +36,14 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return config.hidden_size;
     case Dim::kIntermediate:
       return config.intermediate_size;
+    case Dim::kGateUp:
+      return int64_t{2} * config.intermediate_size;
     case Dim::kQ:
       return config.num_heads * head_dim;
     case Dim::kKv:
       return config.num_kv_heads * head_dim;
     case Dim::kQkv:
+    case Dim::kQkvByKvHead:
       return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
@@ -52,6 +54,34 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
 Range rank_range(int64_t size, int rank, int world_size) {
   const int64_t count = size / world_size;
   return {.begin = rank * count, .count = count};
+}
+
+std::vector<Range> qkv_ranges(const ModelConfig& config, int rank, int world_size) {
+  const int64_t q_size = dim_size(Dim::kQ, config);
+  const int64_t kv_size = dim_size(Dim::kKv, config);
+  const Range q = rank_range(q_size, rank, world_size);
+  Range k = rank_range(kv_size, rank, world_size);
+  Range v = k;
+  k.begin += q_size;
+  v.begin += q_size + kv_size;
+  return {q, k, v};
+}
+
+// The same rows in the same order, of a matrix that keeps what belongs to a KV head together.
+std::vector<Range> ranges_by_kv_head(const ModelConfig& config, int rank, int world_size) {
+  const int64_t head_dim = config.head_dim;
+  const int64_t q_size = config.num_heads / config.num_kv_heads * head_dim;
+  const Range heads = rank_range(config.num_kv_heads, rank, world_size);
+  std::vector<Range> out;
+  const auto add = [&](int64_t offset, int64_t count) {
+    for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
+      out.push_back({.begin = head * (q_size + 2 * head_dim) + offset, .count = count});
+    }
+  };
+  add(0, q_size);
+  add(q_size, head_dim);
+  add(q_size + head_dim, head_dim);
+  return out;
 }
 
 }  // namespace
@@ -72,7 +102,7 @@ TensorTable::TensorTable(const LoadedConfig& model) {
 }
 
 void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& config) {
-  if (!is_present(spec, config)) return;
+  if (!is_present(spec, config, layer)) return;
   index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(spec.role)] =
       static_cast<int32_t>(entries_.size());
   entries_.push_back({.spec = &spec,
@@ -89,11 +119,16 @@ const TensorEntry* TensorTable::find(Role role, int32_t layer) const {
 
 double count_parameters(const LoadedConfig& model) {
   double total = 0;
+  const auto add = [&](const TensorSpec& spec, int32_t layer) {
+    if (!is_present(spec, model.config, layer)) return;
+    total += static_cast<double>(dim_size(spec.rows, model.config)) *
+             static_cast<double>(dim_size(spec.cols, model.config));
+  };
   for (const TensorSpec& spec : model.architecture->tensors) {
-    if (!is_present(spec, model.config)) continue;
-    const double size = static_cast<double>(dim_size(spec.rows, model.config)) *
-                        static_cast<double>(dim_size(spec.cols, model.config));
-    total += is_per_layer(spec) ? size * model.config.num_layers : size;
+    if (!is_per_layer(spec)) add(spec, -1);
+    for (int32_t layer = 0; is_per_layer(spec) && layer < model.config.num_layers; ++layer) {
+      add(spec, layer);
+    }
   }
   return total;
 }
@@ -111,6 +146,12 @@ void check_world_size(const ModelConfig& config, int world_size) {
   check("num_heads", config.num_heads);
   check("num_kv_heads", config.num_kv_heads);
   check("intermediate_size", config.intermediate_size);
+  if (config.qk_norm == QkNorm::kRow && world_size > 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("this model's norm of q and k is over all heads, which can't be dealt "
+                            "out to {} ranks; use one",
+                            world_size));
+  }
 }
 
 std::vector<Range> whole_range(int64_t size) {
@@ -118,15 +159,13 @@ std::vector<Range> whole_range(int64_t size) {
 }
 
 std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
-  if (dim != Dim::kQkv) return {rank_range(dim_size(dim, config), rank, world_size)};
-  const int64_t q_size = dim_size(Dim::kQ, config);
-  const int64_t kv_size = dim_size(Dim::kKv, config);
-  const Range q = rank_range(q_size, rank, world_size);
-  Range k = rank_range(kv_size, rank, world_size);
-  Range v = k;
-  k.begin += q_size;
-  v.begin += q_size + kv_size;
-  return {q, k, v};
+  if (dim == Dim::kQkv) return qkv_ranges(config, rank, world_size);
+  if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, rank, world_size);
+  if (dim == Dim::kGateUp) {
+    const Range gate = rank_range(config.intermediate_size, rank, world_size);
+    return {gate, {.begin = config.intermediate_size + gate.begin, .count = gate.count}};
+  }
+  return {rank_range(dim_size(dim, config), rank, world_size)};
 }
 
 }  // namespace tgi

@@ -41,13 +41,16 @@ Transformer::Workspace Transformer::lay_out(
   out.normed = shared.take(config.hidden_size);
   out.branch = shared.take(config.hidden_size);
   out.last_rows = shared.take(config.hidden_size);
+  if (config.parallel_branches) out.second_branch = shared.take(config.hidden_size);
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
   out.qkv = attention.take(q + 2 * kv);
   out.attended = attention.take(q);
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());
   out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
   out.activated = mlp.take(intermediate);
-  out.size_bytes = std::max(attention.offset(), mlp.offset());
+  Layout last(base, DType::kF32, 1, std::max(attention.offset(), mlp.offset()));
+  if (!config.norms_have_weights) out.ones = last.take(config.hidden_size);
+  out.size_bytes = last.offset();
   return out;
 }
 
@@ -74,37 +77,41 @@ Transformer::Transformer(const ModelConfig& config,
       workspace_bytes(config, device.info(), communicator.world_size(), max_batch_tokens);
   memory_ = device.allocate(static_cast<size_t>(size), "activations");
   workspace_ = lay_out(config, dtype, communicator.world_size(), max_batch_tokens, memory_.data());
-  if (config.rotary) rope_ = device.add_rope(config.rope);
+  for (const RopeSpec& rope : config.ropes) ropes_.push_back(device.add_rope(rope));
+  if (config.norms_have_weights) return;
+  const std::vector<float> ones(static_cast<size_t>(config.hidden_size), 1.0F);
+  device.copy_to_device(workspace_.ones.data, ones.data(), ones.size() * sizeof(float));
+}
+
+bool Transformer::has_norm(const DeviceVector& weight) const {
+  return weight.get() != nullptr || !config_.norms_have_weights;
 }
 
 NormArgs Transformer::norm_args(const DeviceVector& weight, const DeviceVector& bias) const {
   NormArgs args;
   args.kind = config_.norm_kind;
   args.eps = config_.norm_eps;
-  args.weight_offset = config_.norm_weight_offset;
-  args.weight = weight.get();
+  args.weight = config_.norms_have_weights ? weight.get() : &workspace_.ones;
   args.bias = bias.get();
   return args;
 }
 
 void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
   const Workspace& w = workspace_;
-  const Tensor hidden = w.residual.first_rows(num_tokens);
-  run_embedding(hidden);
-  for (int32_t layer = 0; layer < config_.num_layers; ++layer) {
-    run_attention(layer, hidden, layer > 0);
-    run_mlp(layer, hidden);
-  }
+  Stream stream = stream_at(w.residual.first_rows(num_tokens));
+  run_embedding(stream.sum);
+  for (int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer_on(layer, stream);
   if (num_logit_rows == 0) return;
 
   // Only the rows whose logits are wanted go through the last norm and the head.
   const Tensor residual = w.normed.first_rows(num_logit_rows);
   const Tensor rows = w.last_rows.first_rows(num_logit_rows);
-  device_.gather_logit_rows(hidden, residual);
-  device_.gather_logit_rows(w.branch.first_rows(num_tokens), rows);
+  device_.gather_logit_rows(stream.sum, residual);
+  device_.gather_logit_rows(stream.branch, rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
   final_norm.residual = residual;
+  final_norm.x_multiplier = config_.residual_multiplier;
   final_norm.out = rows;
   device_.norm(final_norm);
 }
@@ -118,12 +125,20 @@ void Transformer::run_embedding(const Tensor& hidden) {
                  .position_table = weights_.position_embedding.get(),
                  .multiplier = config_.embedding_multiplier,
                  .out = hidden});
+  if (weights_.embedding_norm.get() == nullptr) return;
+  NormArgs norm = norm_args(weights_.embedding_norm, weights_.embedding_norm_bias);
+  norm.x = hidden;
+  norm.out = hidden;
+  device_.norm(norm);
 }
 
 void Transformer::run_layer(int32_t layer, const Tensor& hidden) {
-  run_attention(layer, hidden, false);
-  run_mlp(layer, hidden);
-  device_.add(hidden, workspace_.branch.first_rows(hidden.rows), hidden);
+  Stream stream = stream_at(hidden);
+  run_layer_on(layer, stream);
+  device_.add({.x = stream.sum,
+               .y = stream.branch,
+               .y_multiplier = config_.residual_multiplier,
+               .out = stream.sum});
 }
 
 void Transformer::run_head(const Tensor& hidden) {
@@ -138,71 +153,126 @@ void Transformer::run_head(const Tensor& hidden) {
 void Transformer::sample_rows(const Tensor& rows) {
   device_.sample({.hidden = rows,
                   .lm_head = &weights_.lm_head(),
-                  .bias = nullptr,
+                  .bias = weights_.lm_head_bias.get(),
                   .logit_scale = config_.logit_scale,
                   .logit_softcap = config_.logit_softcap});
 }
 
-// residual += the branch before, if there is one; branch = attention(norm(residual))
-void Transformer::run_attention(int32_t layer, const Tensor& residual, bool has_branch) {
-  const Workspace& w = workspace_;
-  const int64_t num_tokens = residual.rows;
-  const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
-  const Tensor normed = w.normed.first_rows(num_tokens);
-  const Tensor branch = w.branch.first_rows(num_tokens);
-  const Tensor qkv = w.qkv.first_rows(num_tokens);
-  const Tensor attended = w.attended.first_rows(num_tokens);
+Transformer::Stream Transformer::stream_at(const Tensor& sum) const {
+  return {.sum = sum, .branch = workspace_.branch.first_rows(sum.rows), .has_branch = false};
+}
 
-  NormArgs norm = norm_args(weights.attention_norm, weights.attention_norm_bias);
-  norm.out = normed;
-  norm.x = has_branch ? branch : residual;
-  if (has_branch) norm.residual = residual;
+Tensor Transformer::read(Stream& stream,
+                         const DeviceVector& norm_weight,
+                         const DeviceVector& norm_bias) {
+  if (!has_norm(norm_weight)) {
+    if (stream.has_branch) {
+      device_.add({.x = stream.sum,
+                   .y = stream.branch,
+                   .y_multiplier = config_.residual_multiplier,
+                   .out = stream.sum});
+    }
+    stream.has_branch = false;
+    return stream.sum;
+  }
+  NormArgs norm = norm_args(norm_weight, norm_bias);
+  norm.x = stream.has_branch ? stream.branch : stream.sum;
+  if (stream.has_branch) norm.residual = stream.sum;
+  norm.x_multiplier = config_.residual_multiplier;
+  norm.out = workspace_.normed.first_rows(stream.sum.rows);
   device_.norm(norm);
-  weights.qkv.apply(device_, normed, qkv);
-  device_.qk_norm_rope_store_kv({.layer = layer,
-                                 .num_heads = num_heads_,
-                                 .num_kv_heads = num_kv_heads_,
-                                 .head_dim = config_.head_dim,
-                                 .rope = rope_,
-                                 .q_norm = weights.q_norm.get(),
-                                 .k_norm = weights.k_norm.get(),
-                                 .norm_eps = config_.norm_eps,
-                                 .qkv = qkv});
-  const bool uses_window =
-      config_.layer_uses_window.empty() || config_.layer_uses_window[static_cast<size_t>(layer)];
+  stream.has_branch = false;
+  return norm.out;
+}
+
+void Transformer::write(Stream& stream, const DeviceVector& post_norm) {
+  communicator_.all_reduce_sum(stream.branch);
+  stream.has_branch = true;
+  if (post_norm.get() == nullptr) return;
+  NormArgs norm = norm_args(post_norm, {});
+  norm.x = stream.branch;
+  norm.out = stream.branch;
+  device_.norm(norm);
+}
+
+void Transformer::run_layer_on(int32_t layer, Stream& stream) {
+  const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
+  if (config_.parallel_branches) return run_branches_at_once(weights, layer, stream);
+  run_attention(layer, weights, read(stream, weights.attention_norm, weights.attention_norm_bias),
+                stream.branch);
+  write(stream, weights.attention_post_norm);
+  run_mlp(weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
+  write(stream, weights.mlp_post_norm);
+}
+
+// The MLP has a norm of its own, or reads what attention reads.
+void Transformer::run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream) {
+  const Tensor mlp_branch = workspace_.second_branch.first_rows(stream.sum.rows);
+  Tensor x = read(stream, weights.attention_norm, weights.attention_norm_bias);
+  run_attention(layer, weights, x, stream.branch);
+  if (weights.mlp_norm.get() != nullptr) x = read(stream, weights.mlp_norm, weights.mlp_norm_bias);
+  run_mlp(weights, x, mlp_branch);
+  device_.add({.x = stream.branch, .y = mlp_branch, .out = stream.branch});
+  write(stream, {});
+}
+
+void Transformer::run_attention(int32_t layer,
+                                const LayerWeights& weights,
+                                const Tensor& x,
+                                const Tensor& out) {
+  const Tensor qkv = workspace_.qkv.first_rows(x.rows);
+  const Tensor attended = workspace_.attended.first_rows(x.rows);
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  const bool norms_heads = config_.qk_norm == QkNorm::kHead;
+
+  weights.qkv.apply(device_, x, qkv);
+  if (!norms_heads) norm_qk_rows(weights, qkv);
+  device_.qk_norm_rope_store_kv({
+      .layer = layer,
+      .num_heads = num_heads_,
+      .num_kv_heads = num_kv_heads_,
+      .head_dim = config_.head_dim,
+      .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
+      .norm_kind = config_.qk_norm_kind,
+      .q_norm = norms_heads ? weights.q_norm.get() : nullptr,
+      .k_norm = norms_heads ? weights.k_norm.get() : nullptr,
+      .norm_eps = config_.norm_eps,
+      .qkv = qkv,
+  });
   device_.attention({.layer = layer,
                      .num_heads = num_heads_,
                      .num_kv_heads = num_kv_heads_,
                      .head_dim = config_.head_dim,
                      .scale = config_.attention_scale,
                      .softcap = config_.attention_softcap,
-                     .sliding_window = uses_window ? config_.sliding_window : 0,
+                     .sliding_window = plan.sliding_window,
                      .q = qkv.columns(0, int64_t{num_heads_} * config_.head_dim),
                      .out = attended});
-  weights.o.apply(device_, attended, branch);
-  communicator_.all_reduce_sum(branch);
+  weights.o.apply(device_, attended, out);
 }
 
-// residual += the branch before; branch = mlp(norm(residual))
-void Transformer::run_mlp(int32_t layer, const Tensor& residual) {
-  const Workspace& w = workspace_;
-  const int64_t num_tokens = residual.rows;
-  const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
-  const Tensor normed = w.normed.first_rows(num_tokens);
-  const Tensor branch = w.branch.first_rows(num_tokens);
-  const Tensor gate_up = w.gate_up.first_rows(num_tokens);
-  const Tensor activated = w.activated.first_rows(num_tokens);
+void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
+  const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
+  const int64_t k_size = int64_t{num_kv_heads_} * config_.head_dim;
+  const auto norm = [&](const DeviceVector& weight, const Tensor& part) {
+    device_.norm({.kind = config_.qk_norm_kind,
+                  .eps = config_.norm_eps,
+                  .weight = weight.get(),
+                  .x = part,
+                  .residual = {},
+                  .out = part});
+  };
+  if (weights.q_norm.get() != nullptr) norm(weights.q_norm, qkv.columns(0, q_size));
+  if (weights.k_norm.get() != nullptr) norm(weights.k_norm, qkv.columns(q_size, k_size));
+}
 
-  NormArgs norm = norm_args(weights.mlp_norm, weights.mlp_norm_bias);
-  norm.x = branch;
-  norm.residual = residual;
-  norm.out = normed;
-  device_.norm(norm);
-  weights.gate_up.apply(device_, normed, gate_up);
+void Transformer::run_mlp(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
+  const Tensor gate_up = workspace_.gate_up.first_rows(x.rows);
+  const Tensor activated = workspace_.activated.first_rows(x.rows);
+  weights.gate_up.apply(device_, x, gate_up);
   device_.activation(
       {.kind = config_.activation, .gated = config_.gated_mlp, .in = gate_up, .out = activated});
-  weights.down.apply(device_, activated, branch);
-  communicator_.all_reduce_sum(branch);
+  weights.down.apply(device_, activated, out);
 }
 
 }  // namespace tgi

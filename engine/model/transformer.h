@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
@@ -16,7 +17,7 @@ namespace tgi {
 
 class Transformer final : public Forward {
  public:
-  // `weights`, `device` and `communicator` must outlive it. Registers the model's rotary embedding
+  // `weights`, `device` and `communicator` must outlive it. Registers the model's rotary embeddings
   // with the device.
   Transformer(const ModelConfig& config,
               const ModelWeights& weights,
@@ -45,24 +46,48 @@ class Transformer final : public Forward {
  private:
   struct Workspace {
     int64_t size_bytes = 0;
-    Tensor residual;  // (max_batch_tokens, hidden): the sum of all branches so far
-    Tensor normed;    // (max_batch_tokens, hidden)
-    Tensor branch;    // (max_batch_tokens, hidden): what the last branch adds
-    Tensor qkv;       // (max_batch_tokens, q + 2 kv)
-    Tensor attended;  // (max_batch_tokens, q)
-    Tensor gate_up;   // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
+    Tensor residual;       // (max_batch_tokens, hidden): the sum of all branches so far
+    Tensor normed;         // (max_batch_tokens, hidden)
+    Tensor branch;         // (max_batch_tokens, hidden): what the last branch adds
+    Tensor second_branch;  // (max_batch_tokens, hidden), of parallel branches only
+    Tensor qkv;            // (max_batch_tokens, q + 2 kv)
+    Tensor attended;       // (max_batch_tokens, q)
+    Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;  // (max_batch_tokens, intermediate)
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
+    Tensor ones;  // (1, hidden), f32: of norms without weights
   };
   // Lays the tensors out from `base`; qkv/attended and gate_up/activated are never alive together
   // and share memory.
   static Workspace lay_out(
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
-  void run_attention(int32_t layer, const Tensor& residual, bool has_branch);
-  void run_mlp(int32_t layer, const Tensor& residual);
+  // The residual stream: a sum, and a branch that is still to be added to it. Devices add it in the
+  // pass of the norm that reads the stream next.
+  struct Stream {
+    Tensor sum;
+    Tensor branch;
+    bool has_branch = false;
+  };
+  Stream stream_at(const Tensor& sum) const;
+
+  void run_layer_on(int32_t layer, Stream& stream);
+  void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
+
+  // The stream as a branch reads it: normed where there is such a norm.
+  Tensor read(Stream& stream, const DeviceVector& norm, const DeviceVector& norm_bias);
+  // What `branch` holds will be added to the stream, through a norm of its own where there is one.
+  void write(Stream& stream, const DeviceVector& post_norm);
+
+  void run_attention(int32_t layer,
+                     const LayerWeights& weights,
+                     const Tensor& x,
+                     const Tensor& out);
+  void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
+  void run_mlp(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);
+  bool has_norm(const DeviceVector& weight) const;
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
 
   const ModelConfig config_;
@@ -71,7 +96,7 @@ class Transformer final : public Forward {
   Communicator& communicator_;
   const int32_t num_heads_;     // of this rank
   const int32_t num_kv_heads_;  // of this rank
-  int32_t rope_ = -1;
+  std::vector<int32_t> ropes_;  // of the device, by their index in the config
   Buffer memory_;
   Workspace workspace_;
 };

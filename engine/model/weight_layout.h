@@ -33,9 +33,10 @@ inline constexpr std::array<LinearPart, 4> kQkvParts = {{
     {Role::kQkv, Role::kQkvBias},
 }};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
-inline constexpr std::array<LinearPart, 2> kGateUpParts = {{
+inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGate, Role::kGateBias},
     {Role::kUp, Role::kUpBias},
+    {Role::kGateUp, Role::kGateUpBias},
 }};
 inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
 
@@ -46,13 +47,15 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 6> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 8> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
     {&LayerWeights::k_norm, Role::kKNorm},
+    {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
+    {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
 }};
 
 struct ModelMatrix {
@@ -71,9 +74,12 @@ inline constexpr std::array<ModelMatrix, 3> kModelMatrices = {{
     {&ModelWeights::untied_lm_head, Role::kLmHead},
 }};
 
-inline constexpr std::array<ModelVector, 2> kModelVectors = {{
+inline constexpr std::array<ModelVector, 5> kModelVectors = {{
+    {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
+    {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
     {&ModelWeights::final_norm, Role::kFinalNorm},
     {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
+    {&ModelWeights::lm_head_bias, Role::kLmHeadBias},
 }};
 
 }  // namespace tgi

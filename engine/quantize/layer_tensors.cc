@@ -74,21 +74,29 @@ bool LayerTensors::take_out_of_rows(Role weight,
 
 bool LayerTensors::take_out(const LayerLinear& linear, std::span<float> scales) {
   const ModelConfig& config = source_.model().config;
+  // A factor can be taken out of a norm only where nothing else reads what it writes.
+  const bool is_read_once = !config.parallel_branches || find(Role::kMlpNorm) != nullptr;
   if (linear.target == &LayerWeights::qkv) {
+    if (!is_read_once || find(Role::kAttentionNorm) == nullptr) return false;
     return take_out_of_norm(Role::kAttentionNorm, Role::kAttentionNormBias, scales);
   }
   if (linear.target == &LayerWeights::gate_up) {
+    if (find(Role::kMlpNorm) == nullptr) return false;
     return take_out_of_norm(Role::kMlpNorm, Role::kMlpNormBias, scales);
   }
   if (linear.target == &LayerWeights::o) {
     // Attention mixes tokens, never channels; but several query heads read one value head.
     if (config.num_kv_heads != config.num_heads) return false;
     if (find(Role::kV) != nullptr) return take_out_of_rows(Role::kV, Role::kVBias, 0, scales);
+    if (find(Role::kQkv)->spec->rows != Dim::kQkv) return false;  // values are not in one piece
     const int64_t first = int64_t{config.num_heads + config.num_kv_heads} * config.head_dim;
     return take_out_of_rows(Role::kQkv, Role::kQkvBias, first, scales);
   }
   // down: its input is act(gate) * up, or act(up) where only relu lets a factor through.
   if (!config.gated_mlp && config.activation != Activation::kRelu) return false;
+  if (find(Role::kUp) == nullptr) {
+    return take_out_of_rows(Role::kGateUp, Role::kGateUpBias, config.intermediate_size, scales);
+  }
   return take_out_of_rows(Role::kUp, Role::kUpBias, 0, scales);
 }
 

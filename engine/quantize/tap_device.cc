@@ -73,8 +73,8 @@ void TapDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
   if (!is_over_) device_.gather_logit_rows(x, out);
 }
 
-void TapDevice::add(const Tensor& x, const Tensor& y, const Tensor& out) {
-  if (!is_over_) device_.add(x, y, out);
+void TapDevice::add(const AddArgs& args) {
+  if (!is_over_) device_.add(args);
 }
 
 void TapDevice::sample(const SampleArgs& args) {

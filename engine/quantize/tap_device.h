@@ -65,7 +65,7 @@ class TapDevice final : public Device {
   void attention(const AttentionArgs& args) override;
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
-  void add(const Tensor& x, const Tensor& y, const Tensor& out) override;
+  void add(const AddArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:

@@ -112,7 +112,7 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.head_dim = config.head_dim;
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
-  facts.sliding_window = config.sliding_window;
+  facts.sliding_window = longest_window(config);
   facts.tied_embeddings = config.tied_embeddings;
   facts.checkpoint_dtype = dtype_name(config.checkpoint_dtype);
   facts.weight_format = model.weight_format->name;

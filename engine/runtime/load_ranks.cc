@@ -87,7 +87,9 @@ class RankLoader {
     }
     plan(given_back);
     threads_->run([this](int rank) {
-      if (model_.config.rotary) devices_[static_cast<size_t>(rank)]->add_rope(model_.config.rope);
+      for (const RopeSpec& rope : model_.config.ropes) {
+        devices_[static_cast<size_t>(rank)]->add_rope(rope);
+      }
     });
   }
 

@@ -22,7 +22,9 @@ struct Setup {
   int32_t window = 0;
   float softcap = 0.0F;
   bool norms = false;
-  RopeSpec rope = {};  // rotary_dim 0: none
+  NormKind norm_kind = NormKind::kRms;
+  bool own_norms = false;  // of each head
+  RopeSpec rope = {};      // rotary_dim 0: none
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -90,6 +92,11 @@ std::vector<Setup> setups() {
       {.name = "rope", .rope = make_rope(16)},
       {.name = "rope on a part, interleaved", .head_dim = 40, .rope = make_rope(20, true)},
       {.name = "rope with norms", .norms = true, .rope = make_rope(16)},
+      {.name = "layer norms of each head, part of it rotated",
+       .norms = true,
+       .norm_kind = NormKind::kLayer,
+       .own_norms = true,
+       .rope = make_rope(8)},
       {.name = "dynamic rope", .rope = dynamic_rope()},
       {.name = "rope with norms, bf16 cache",
        .dtype = DType::kBF16,
@@ -153,8 +160,10 @@ class Run {
     Random random(static_cast<uint32_t>(setup.width()));
     input_ = random.values(setup.total_tokens() * setup.width());
     for (float& x : input_) x *= 2.0F;
-    q_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
-    k_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
+    const int32_t q_norms = setup.own_norms ? setup.num_heads : 1;
+    const int32_t k_norms = setup.own_norms ? setup.num_kv_heads : 1;
+    q_norm_.emplace(DeviceTensor::vector(device, random.values(q_norms * setup.head_dim)));
+    k_norm_.emplace(DeviceTensor::vector(device, random.values(k_norms * setup.head_dim)));
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
@@ -263,6 +272,7 @@ class Run {
                                      .num_kv_heads = setup_.num_kv_heads,
                                      .head_dim = setup_.head_dim,
                                      .rope = rope_,
+                                     .norm_kind = setup_.norm_kind,
                                      .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
                                      .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
                                      .norm_eps = 1e-6F,

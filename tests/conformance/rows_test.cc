@@ -83,11 +83,12 @@ TEST_CASE("norms agree with the reference, with and without residual and bias") 
           run_step(device, one_sequence({0}), [&] {
             device.norm({.kind = kind,
                          .eps = 1e-5F,
-                         .weight_offset = extras ? 1.0F : 0.0F,
                          .weight = &weight.view(),
                          .bias = extras ? &bias.view() : nullptr,
                          .x = x.view(),
                          .residual = extras ? residual.view() : Tensor{},
+                         // One that keeps sums exact in every type.
+                         .x_multiplier = kind == NormKind::kLayer ? -1.0F : 1.0F,
                          .out = out.view()});
           });
           return std::vector<Floats>{out.read(), residual.read()};
@@ -143,8 +144,8 @@ TEST_CASE("add adds, also onto its own input") {
       DeviceTensor y(device, 9, cols, random.values(9 * cols));
       DeviceTensor out(device, 9, cols, device.info().activation_dtype);
       run_step(device, one_sequence({0}), [&] {
-        device.add(x.view(), y.view(), out.view());
-        device.add(x.view(), out.view(), x.view());
+        device.add({.x = x.view(), .y = y.view(), .out = out.view()});
+        device.add({.x = x.view(), .y = out.view(), .y_multiplier = 0.25F, .out = x.view()});
       });
       return std::vector<Floats>{out.read(), x.read()};
     });

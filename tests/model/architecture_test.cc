@@ -17,6 +17,15 @@ Json without(Json config, const std::string& key) {
   return config;
 }
 
+// Of each layer, whether it has one.
+std::vector<bool> windows(const Json& config) {
+  std::vector<bool> out;
+  for (const LayerPlan& layer : load_config(config).config.layers) {
+    out.push_back(layer.sliding_window > 0);
+  }
+  return out;
+}
+
 std::string refusal(const Json& config, Code code) {
   INFO(config.dump());
   try {
@@ -38,7 +47,7 @@ TEST_CASE("reads a llama config") {
   CHECK(model.config.max_positions == 2048);
   CHECK(model.config.norm_eps == 1e-6F);
   CHECK(model.config.attention_scale == 0.5F);
-  CHECK(model.config.rope.rotary_dim == 4);
+  CHECK(model.config.ropes.at(0).rotary_dim == 4);
   CHECK(model.config.checkpoint_dtype == DType::kF32);
   CHECK_FALSE(model.config.tied_embeddings);
   CHECK(model.config.bos_token_id == 1);
@@ -56,7 +65,7 @@ TEST_CASE("reads a gpt2 config by its own field names") {
   CHECK(config.norm_kind == NormKind::kLayer);
   CHECK(config.activation == Activation::kGeluTanh);
   CHECK(config.learned_positions);
-  CHECK_FALSE(config.rotary);
+  CHECK(config.ropes.empty());
   CHECK_FALSE(config.gated_mlp);
   CHECK(config.tied_embeddings);
   CHECK(load_config(with(small_gpt2(), "scale_attn_weights", false)).config.attention_scale ==
@@ -186,10 +195,10 @@ TEST_CASE("quantisation settings in a file of their own count where config.json 
 
 TEST_CASE("mistral: no field is a window of 4096, null is none") {
   const Json config = with(small_llama(), "architectures", {"MistralForCausalLM"});
-  CHECK(load_config(config).config.sliding_window == 4096);
-  CHECK(load_config(with(config, "sliding_window", nullptr)).config.sliding_window == 0);
-  CHECK(load_config(with(config, "sliding_window", 8)).config.sliding_window == 8);
-  CHECK(load_config(config).config.layer_uses_window.empty());
+  CHECK(longest_window(load_config(config).config) == 4096);
+  CHECK(longest_window(load_config(with(config, "sliding_window", nullptr)).config) == 0);
+  CHECK(longest_window(load_config(with(config, "sliding_window", 8)).config) == 8);
+  CHECK(windows(config) == std::vector<bool>{true, true});
   refusal(with(config, "sliding_window", 0), Code::kInvalidArgument);
 }
 
@@ -197,12 +206,12 @@ TEST_CASE("qwen: windows only when asked for, by layer") {
   Json config = with(small_llama(), "architectures", {"Qwen2ForCausalLM"});
   config["sliding_window"] = 8;
   config["max_window_layers"] = 1;
-  CHECK(load_config(config).config.sliding_window == 0);
+  CHECK(longest_window(load_config(config).config) == 0);
   config["use_sliding_window"] = true;
-  CHECK(load_config(config).config.sliding_window == 8);
-  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+  CHECK(longest_window(load_config(config).config) == 8);
+  CHECK(windows(config) == std::vector<bool>{false, true});
   config["layer_types"] = {"sliding_attention", "full_attention"};
-  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{true, false});
+  CHECK(windows(config) == std::vector<bool>{true, false});
 
   CHECK_THAT(refusal(with(config, "use_sliding_window", false), Code::kInvalidArgument),
              Catch::Contains("layer_types"));
@@ -213,24 +222,25 @@ TEST_CASE("qwen: windows only when asked for, by layer") {
              Catch::Contains("'linear_attention'"));
   CHECK_THAT(refusal(with(config, "sliding_window", nullptr), Code::kInvalidArgument),
              Catch::Contains("layer_types") && Catch::Contains("sliding_window is null"));
-  CHECK(load_config(without(with(config, "sliding_window", nullptr), "layer_types"))
-            .config.sliding_window == 0);
+  CHECK(longest_window(
+            load_config(without(with(config, "sliding_window", nullptr), "layer_types")).config) ==
+        0);
   config["layer_types"] = {"full_attention", "full_attention"};
-  CHECK(load_config(config).config.sliding_window == 0);
+  CHECK(longest_window(load_config(config).config) == 0);
 }
 
 TEST_CASE("mistral: layers without a window are those of layer_types") {
   Json config = with(small_llama(), "architectures", {"MistralForCausalLM"});
   config["layer_types"] = {"full_attention", "sliding_attention"};
-  CHECK(load_config(config).config.sliding_window == 4096);
-  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+  CHECK(longest_window(load_config(config).config) == 4096);
+  CHECK(windows(config) == std::vector<bool>{false, true});
   refusal(with(config, "sliding_window", nullptr), Code::kInvalidArgument);
   refusal(with(config, "layer_types", {"full_attention"}), Code::kInvalidArgument);
   refusal(with(config, "layer_types", {"full_attention", "chunked_attention"}), Code::kUnsupported);
   refusal(with(config, "use_sliding_window", false), Code::kUnsupported);
   config["architectures"] = {"MinistralForCausalLM"};
   config["model_type"] = "ministral";
-  CHECK(load_config(config).config.layer_uses_window == std::vector<bool>{false, true});
+  CHECK(windows(config) == std::vector<bool>{false, true});
 }
 
 TEST_CASE("llama: what asks for a window is refused, what asks for none is not") {
@@ -242,10 +252,10 @@ TEST_CASE("llama: what asks for a window is refused, what asks for none is not")
   Json none = config;
   none["layer_types"] = {"full_attention", "full_attention"};
   none["sliding_window"] = 2048;
-  CHECK(load_config(none).config.sliding_window == 0);
+  CHECK(longest_window(load_config(none).config) == 0);
   none["sliding_window"] = 8;
   none["use_sliding_window"] = false;
-  CHECK(load_config(none).config.sliding_window == 0);
+  CHECK(longest_window(load_config(none).config) == 0);
 }
 
 TEST_CASE("architectures and model_type have to say the same") {

@@ -118,9 +118,7 @@ class FakeDevice final : public Device {
   void attention(const AttentionArgs& /*args*/) override { no_op<int>(); }
   void activation(const ActivationArgs& /*args*/) override { no_op<int>(); }
   void gather_logit_rows(const Tensor& /*x*/, const Tensor& /*out*/) override { no_op<int>(); }
-  void add(const Tensor& /*x*/, const Tensor& /*y*/, const Tensor& /*out*/) override {
-    no_op<int>();
-  }
+  void add(const AddArgs& /*args*/) override { no_op<int>(); }
   void sample(const SampleArgs& /*args*/) override { no_op<int>(); }
 
   int64_t allocated_bytes = 0;

@@ -1,7 +1,5 @@
-// Every tiny checkpoint in tests/golden/models: config reader and loader, judged by what
-// transformers computes from the same files (scripts/golden/make_model_goldens), and every
-// quantised one, judged by what it computes from the dequantised weights
-// (scripts/golden/make_quantised_checkpoints).
+// Every tiny checkpoint in tests/golden: what the loader makes of it. What comes out of the model
+// is judged in tests/promises.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -11,8 +9,6 @@
 #include "engine/model/model_weights.h"
 #include "tests/catch.h"
 #include "tests/model/fake_device.h"
-#include "tests/model/plain_forward.h"
-#include "tests/shared_data.h"
 
 namespace tgi {
 namespace {
@@ -29,34 +25,7 @@ std::vector<std::string> golden_folders() {
   return out;
 }
 
-void check_case(const ModelConfig& config, const ModelWeights& weights, const Json& golden) {
-  const auto prompt_ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
-  const auto greedy_ids = golden.at("greedy_ids").get<std::vector<int32_t>>();
-  std::vector<int32_t> token_ids = prompt_ids;
-  token_ids.insert(token_ids.end(), greedy_ids.begin(), greedy_ids.end() - 1);
-  const auto logits = plain_logits(config, weights, token_ids);
-  for (size_t i = 0; i < greedy_ids.size(); ++i) {
-    const auto& row = logits[prompt_ids.size() - 1 + i];
-    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
-    REQUIRE(best == greedy_ids[i]);
-  }
-  REQUIRE(golden.at("rows").size() >= 3);
-  for (const Json& row : golden.at("rows")) {
-    const auto position = row.at("position").get<size_t>();
-    const auto expected = row.at("logits").get<std::vector<double>>();
-    INFO("position " << position);
-    REQUIRE(expected.size() == logits[position].size());
-    double difference = 0.0;
-    double largest = 0.0;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      difference = std::max(difference, std::abs(expected[i] - logits[position][i]));
-      largest = std::max(largest, std::abs(expected[i]));
-    }
-    CHECK(difference < 2e-5 * largest);
-  }
-}
-
-TEST_CASE("tiny checkpoints of every family mean what transformers says") {
+TEST_CASE("tiny checkpoints of every family load, in as many bytes as planned") {
   const std::vector<std::string> folders = golden_folders();
   REQUIRE(folders.size() >= 35);
   for (const std::string& folder : folders) {
@@ -69,8 +38,6 @@ TEST_CASE("tiny checkpoints of every family mean what transformers says") {
     const ModelWeights weights = load_weights(model, *checkpoint, device, options);
     CHECK(weights.size_bytes == plan_weight_bytes(model, device, options));
     CHECK(weights.size_bytes == device.allocated_bytes);
-    const Json golden = parse_json(files->require_text("golden.json"));
-    for (const Json& item : golden.at("cases")) check_case(model.config, weights, item);
   }
 }
 
@@ -172,28 +139,6 @@ TEST_CASE("real devices hold as many bytes of the tiny checkpoints as planned") 
         CHECK(weights.size_bytes == plan_weight_bytes(model, *device, options));
         CHECK(weights.layers.size() == static_cast<size_t>(model.config.num_layers));
       }
-    }
-  }
-}
-
-TEST_CASE("the trained stories model writes its known text") {
-  if (!has_shared_data("weights/stories260K/hf")) return;
-  const auto files = open_folder(shared_data_dir() + "/weights/stories260K/hf");
-  const LoadedConfig model = load_model_config(*files);
-  FakeDevice device;
-  const ModelWeights weights =
-      load_weights(model, *open_checkpoint(*files), device, {.dtype = DType::kF32});
-  const auto golden_file = open_folder(shared_data_dir() + "/weights/stories260K");
-  const Json golden = parse_json(golden_file->require_text("golden_greedy.json"));
-  for (const Json& item : golden.at("cases")) {
-    auto token_ids = item.at("prompt_ids").get<std::vector<int32_t>>();
-    const auto greedy_ids = item.at("greedy_ids").get<std::vector<int32_t>>();
-    const size_t num_prompt = token_ids.size();
-    token_ids.insert(token_ids.end(), greedy_ids.begin(), greedy_ids.end() - 1);
-    const auto logits = plain_logits(model.config, weights, token_ids);
-    for (size_t i = 0; i < greedy_ids.size(); ++i) {
-      const auto& row = logits[num_prompt - 1 + i];
-      REQUIRE(std::max_element(row.begin(), row.end()) - row.begin() == greedy_ids[i]);
     }
   }
 }

@@ -36,17 +36,24 @@ const Architecture& architecture_of(const std::string& name) {
 
 // All that a reader can say, to compare.
 Json as_json(const ModelConfig& c) {
+  Json layers = Json::array();
+  for (const LayerPlan& layer : c.layers) layers.push_back({layer.sliding_window, layer.rope});
+  Json ropes = Json::array();
+  for (const RopeSpec& rope : c.ropes) {
+    ropes.push_back({rope.rotary_dim, rope.interleaved, rope.base, rope.inv_freq,
+                     rope.attention_factor, rope.dynamic_factor, rope.dynamic_original_positions});
+  }
   return {{"sizes",
            {c.vocab_size, c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads,
             c.num_kv_heads, c.head_dim, c.max_positions}},
           {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
           {"mlp", {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias}},
           {"attention",
-           {c.attention_bias, c.attention_scale, c.attention_softcap, c.sliding_window,
-            c.layer_uses_window}},
-          {"positions",
-           {c.learned_positions, c.rotary, c.rope.rotary_dim, c.rope.base, c.rope.inv_freq,
-            c.rope.attention_factor, c.rope.dynamic_factor, c.rope.dynamic_original_positions}},
+           {c.attention_bias, c.attention_scale, c.attention_softcap, static_cast<int>(c.qk_norm),
+            static_cast<int>(c.qk_norm_kind)}},
+          {"branches", {c.parallel_branches, c.residual_multiplier, c.norms_have_weights}},
+          {"layers", layers},
+          {"positions", {{"learned", c.learned_positions}, {"ropes", ropes}}},
           {"head", {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings}},
           {"dtype", static_cast<int>(c.checkpoint_dtype)},
           {"tokens", {c.eos_token_ids, c.bos_token_id}}};

@@ -42,7 +42,7 @@ TEST_CASE("frequencies are those of transformers") {
     INFO(item.at("config").dump());
     Json config = item.at("config");
     config["architectures"] = {"LlamaForCausalLM"};
-    const RopeSpec rope = read(config).rope;
+    const RopeSpec rope = read(config).ropes.at(0);
     const auto& expected = item.at("inv_freq");
     REQUIRE(rope.inv_freq.size() == expected.size());
     for (size_t i = 0; i < rope.inv_freq.size(); ++i) {
@@ -59,12 +59,12 @@ TEST_CASE("both spellings mean the same") {
   old_way["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
   Json new_way = small_llama();
   new_way["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 5e5}};
-  CHECK(read(old_way).rope.inv_freq == read(new_way).rope.inv_freq);
-  CHECK(read(old_way).rope.base == 5e5F);
+  CHECK(read(old_way).ropes.at(0).inv_freq == read(new_way).ropes.at(0).inv_freq);
+  CHECK(read(old_way).ropes.at(0).base == 5e5F);
   Json per_layer = small_llama();
   per_layer["rope_parameters"] = {{"full_attention", new_way["rope_parameters"]},
                                   {"sliding_attention", new_way["rope_parameters"]}};
-  CHECK(read(per_layer).rope.inv_freq == read(new_way).rope.inv_freq);
+  CHECK(read(per_layer).ropes.at(0).inv_freq == read(new_way).ropes.at(0).inv_freq);
   per_layer["rope_parameters"]["sliding_attention"]["rope_theta"] = 1e4;
   CHECK_THROWS_WITH(read(per_layer), Catch::Contains("differs between layer types"));
   per_layer["rope_parameters"]["sliding_attention"] = nullptr;
@@ -102,8 +102,8 @@ TEST_CASE("scaling widens the context") {
   const ModelConfig dynamic =
       read(rope_config("rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}));
   CHECK(dynamic.max_positions == 200);
-  CHECK(dynamic.rope.dynamic_original_positions == 100);
-  CHECK(dynamic.rope.dynamic_factor == 2.0F);
+  CHECK(dynamic.ropes.at(0).dynamic_original_positions == 100);
+  CHECK(dynamic.ropes.at(0).dynamic_factor == 2.0F);
 }
 
 TEST_CASE("senseless rope parameters are refused by name") {

@@ -204,7 +204,7 @@ TEST_CASE("numbers of ranks that can't be are refused before anything is made") 
 TEST_CASE("a model is loaded where kernels fail their trial, and says which") {
   static const KernelTable broken = [] {
     KernelTable out = generic_kernels();
-    out.add = [](const float*, const float*, float*, int64_t) {};
+    out.add = [](const float*, const float*, float, float*, int64_t) {};
     return out;
   }();
   const KernelSet sets[] = {

@@ -23,7 +23,8 @@ const float* add_residual(const NormRow& row) {
   if (row.residual == nullptr) return row.x;
   for (int64_t i = 0; i < row.cols; i += 16) {
     const int64_t left = row.cols - i;
-    const V sum = V::load_first(row.residual + i, left) + V::load_first(row.x + i, left);
+    const V sum = V::fma(V::load_first(row.x + i, left), V::set1(row.x_multiplier),
+                         V::load_first(row.residual + i, left));
     sum.store_first(row.residual + i, left);
   }
   return row.residual;
@@ -33,7 +34,7 @@ template <typename V>
 void write_norm(const NormRow& row, const float* x, float mean, float inverse) {
   for (int64_t i = 0; i < row.cols; i += 16) {
     const int64_t left = row.cols - i;
-    const V weight = V::load_first(row.weight + i, left) + V::set1(row.weight_offset);
+    const V weight = V::load_first(row.weight + i, left);
     V y = (V::load_first(x + i, left) - V::set1(mean)) * V::set1(inverse) * weight;
     if (row.bias != nullptr) y = y + V::load_first(row.bias + i, left);
     y.store_first(row.out + i, left);
@@ -90,10 +91,11 @@ void activation_row(const float* in, float* out, int64_t cols) {
 }
 
 template <typename V>
-void add_rows(const float* x, const float* y, float* out, int64_t count) {
+void add_rows(const float* x, const float* y, float y_multiplier, float* out, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const int64_t left = count - i;
-    (V::load_first(x + i, left) + V::load_first(y + i, left)).store_first(out + i, left);
+    V::fma(V::load_first(y + i, left), V::set1(y_multiplier), V::load_first(x + i, left))
+        .store_first(out + i, left);
   }
 }
 

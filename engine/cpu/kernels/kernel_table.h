@@ -77,11 +77,11 @@ constexpr int64_t attention_scratch_bytes(int64_t head_dim) {
 
 struct NormRow {
   float eps = 0.0F;
-  float weight_offset = 0.0F;
   const float* weight = nullptr;
   const float* bias = nullptr;  // (optional)
   const float* x = nullptr;
-  float* residual = nullptr;  // (optional) residual += x first
+  float* residual = nullptr;  // (optional) residual += x_multiplier * x first
+  float x_multiplier = 1.0F;
   float* out = nullptr;
   int64_t cols = 0;
 };
@@ -115,7 +115,8 @@ struct KernelTable {
   // in (2 * cols) or (cols); indexed by Activation.
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> gated_activation;
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> activation;
-  void (*add)(const float* x, const float* y, float* out, int64_t count);
+  // out = x + y_multiplier * y
+  void (*add)(const float* x, const float* y, float y_multiplier, float* out, int64_t count);
   // In place: x * scale, then cap * tanh(x / cap) unless cap is 0.
   void (*scale_and_cap)(float* x, int64_t count, float scale, float cap);
   // In place on one head. cos_sin: (rotary_dim / 2) cosines, then as many sines.

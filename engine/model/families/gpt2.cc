@@ -5,6 +5,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 
 namespace tgi {
@@ -71,7 +72,6 @@ ModelConfig read_config(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, kDecoder);
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
-  model.rotary = false;
   model.learned_positions = true;
   if (!config.boolean_or("scale_attn_weights", true)) model.attention_scale = 1.0F;
   return model;
@@ -85,8 +85,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
     {Role::kPositionEmbedding, "transformer.wpe.weight", Dim::kPositions, Dim::kHidden},
     {Role::kFinalNorm, "transformer.ln_f.weight", Dim::kOne, Dim::kHidden},
     {Role::kFinalNormBias, "transformer.ln_f.bias", Dim::kOne, Dim::kHidden},
-    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, nullptr,
-     &ModelConfig::tied_embeddings},
+    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
     {Role::kAttentionNorm, "transformer.h.{layer}.ln_1.weight", Dim::kOne, Dim::kHidden},
     {Role::kAttentionNormBias, "transformer.h.{layer}.ln_1.bias", Dim::kOne, Dim::kHidden},
     {.role = Role::kQkv,

@@ -5,6 +5,7 @@
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -41,43 +42,13 @@ constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen3"});
 
 constexpr auto kNames = std::to_array<std::string_view>({"Qwen3ForCausalLM"});
 
-constexpr auto kTied = &ModelConfig::tied_embeddings;
-constexpr auto kAttentionBias = &ModelConfig::attention_bias;
-
-constexpr auto kTensors = std::to_array<TensorSpec>({
-    {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
-    {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, nullptr, kTied},
-    {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
-    {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,
-     kAttentionBias},
-    {Role::kKBias, "model.layers.{layer}.self_attn.k_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
-     kAttentionBias},
-    {Role::kVBias, "model.layers.{layer}.self_attn.v_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
-     kAttentionBias},
-    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
-    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim},
-    {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ,
-     Split::kColumns},
-    {Role::kOBias, "model.layers.{layer}.self_attn.o_proj.bias", Dim::kOne, Dim::kHidden,
-     Split::kColumns, kAttentionBias},
-    {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
-     Dim::kHidden},
-    {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows},
-    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows},
-    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
-     Split::kColumns},
-});
-
-// Old checkpoints carry the rotary tables.
-constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq"});
+constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
+                                       kLlamaNormTensors,
+                                       kLlamaAttentionTensors,
+                                       kLlamaQkvBiasTensors,
+                                       kLlamaOBiasTensors,
+                                       kQkNormTensors,
+                                       kLlamaMlpTensors);
 
 }  // namespace
 
@@ -89,7 +60,7 @@ constexpr Architecture kQwen3 = {
     .read_config = read_config,
     .fields = kFields,
     .tensors = kTensors,
-    .ignored = kIgnored,
+    .ignored = kRotaryTables,
 };
 
 }  // namespace tgi

@@ -1,0 +1,98 @@
+// Tables of tensors that many families have under the same names: those of Llama's block, in parts,
+// for a family's table to join with its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+
+namespace tgi {
+
+template <size_t... kSizes>
+constexpr auto join_tensors(const std::array<TensorSpec, kSizes>&... parts) {
+  std::array<TensorSpec, (kSizes + ...)> out{};
+  size_t at = 0;
+  ((std::ranges::copy(parts, out.begin() + static_cast<std::ptrdiff_t>(at)), at += kSizes), ...);
+  return out;
+}
+
+constexpr bool has_own_head(const ModelConfig& config, int32_t /*layer*/) {
+  return !config.tied_embeddings;
+}
+constexpr bool has_attention_bias(const ModelConfig& config, int32_t /*layer*/) {
+  return config.attention_bias;
+}
+constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
+  return config.mlp_bias;
+}
+
+// Embedding, last norm and head.
+inline constexpr auto kLlamaOuterTensors = std::to_array<TensorSpec>({
+    {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
+    {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
+    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
+});
+
+// A norm before each branch.
+inline constexpr auto kLlamaNormTensors = std::to_array<TensorSpec>({
+    {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
+    {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+});
+
+inline constexpr auto kLlamaAttentionTensors = std::to_array<TensorSpec>({
+    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
+    {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden,
+     Split::kRows},
+    {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ,
+     Split::kColumns},
+});
+
+// Biases of q, k and v, where attention_bias says so.
+inline constexpr auto kLlamaQkvBiasTensors = std::to_array<TensorSpec>({
+    {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,
+     has_attention_bias},
+    {Role::kKBias, "model.layers.{layer}.self_attn.k_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     has_attention_bias},
+    {Role::kVBias, "model.layers.{layer}.self_attn.v_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     has_attention_bias},
+});
+inline constexpr auto kLlamaOBiasTensors = std::to_array<TensorSpec>({
+    {Role::kOBias, "model.layers.{layer}.self_attn.o_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_attention_bias},
+});
+
+// A norm of each head of q and k.
+inline constexpr auto kQkNormTensors = std::to_array<TensorSpec>({
+    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
+    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim},
+});
+
+inline constexpr auto kLlamaMlpTensors = std::to_array<TensorSpec>({
+    {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+     Split::kColumns},
+});
+
+// Biases of gate, up and down, where mlp_bias says so.
+inline constexpr auto kLlamaMlpBiasTensors = std::to_array<TensorSpec>({
+    {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_mlp_bias},
+    {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_mlp_bias},
+    {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_mlp_bias},
+});
+
+// Old checkpoints carry the rotary tables.
+inline constexpr auto kRotaryTables = std::to_array<std::string_view>({".rotary_emb.inv_freq"});
+
+}  // namespace tgi
