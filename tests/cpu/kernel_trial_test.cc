@@ -197,7 +197,7 @@ TEST_CASE("faults, hangs and lies of a kernel are told by its name") {
 
 TEST_CASE("a child that sleeps is ended too") {
   KernelTable table = sound_table();
-  table.add = [](const float*, const float*, float*, int64_t) { ::pause(); };
+  table.add = [](const float*, const float*, float, float*, int64_t) { ::pause(); };
   const auto fault = try_kernels(checks(), table, {.time = std::chrono::milliseconds(2000)});
   REQUIRE(fault);
   CHECK(fault->kernel == "add");
@@ -275,8 +275,8 @@ TEST_CASE("the child holds none of the process's files and may leave no core") {
   file = pipe[1];
   KernelTable table = sound_table();
   // Lies when it may write to the file or leave a core.
-  table.add = [](const float* x, const float* y, float* out, int64_t count) {
-    generic_kernels().add(x, y, out, count);
+  table.add = [](const float* x, const float* y, float m, float* out, int64_t count) {
+    generic_kernels().add(x, y, m, out, count);
     rlimit core{};
     ::getrlimit(RLIMIT_CORE, &core);
     const bool holds = ::fcntl(file, F_GETFD) >= 0;

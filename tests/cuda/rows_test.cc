@@ -50,7 +50,7 @@ class Rows {
 TEST_CASE("a step may have more than 65,535 rows") {
   const Stream stream;
   const Rows ones(1.0F), twos(2.0F), out(0.0F);
-  launch_add(stream.get(), ones.tensor(), twos.tensor(), out.tensor());
+  launch_add(stream.get(), {.x = ones.tensor(), .y = twos.tensor(), .out = out.tensor()});
   stream.synchronize();
   CHECK(out.are(3.0F));
   launch_activation(
