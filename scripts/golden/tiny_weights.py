@@ -27,6 +27,8 @@ def random_values(name, value, generator, storage, is_gpt2):
         storage.get("zero_centred_norms") and "linear_attn" not in name) else 0.0
     if (value.dim() == 1 and not name.endswith(SMALL)) or is_norm(name):
         return centre + 0.2 * noise
+    if name.endswith("A_log"):
+        return 0.3 * noise - 1.5  # states that remember some tokens
     if name.endswith(SMALL):
         return 0.3 * noise.abs() if name.endswith("correction_bias") else 0.3 * noise
     if any(part in name for part in EMBEDDINGS):

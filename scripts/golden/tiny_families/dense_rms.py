@@ -88,6 +88,14 @@ MODELS = {
         new_rope(OLMO3 | dict(torch_dtype="float16", num_key_value_heads=1, attention_bias=True,
                               tie_word_embeddings=True, num_hidden_layers=4, intermediate_size=20),
                  rope_type="default"), {}),
+    # Only the layers that see everything have the scaled rope; transformers 5.5 scales it in all.
+    "olmo3-yarn-f16": (
+        OLMO3 | dict(torch_dtype="float16", num_key_value_heads=1,
+                     layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+                     rope_scaling=dict(rope_type="yarn", factor=8.0, attention_factor=1.2079,
+                                       beta_fast=32.0, beta_slow=1.0,
+                                       original_max_position_embeddings=32)),
+        {"needs": [5, 23]}),
     "granite": (GRANITE, SMALL),
     "granite-bias-untied-f16": (
         new_rope(GRANITE | dict(attention_bias=True, mlp_bias=True, tie_word_embeddings=False,
@@ -96,7 +104,7 @@ MODELS = {
     "granite-mqa-f32": (
         GRANITE | dict(num_key_value_heads=1, embedding_multiplier=12.0, logits_scaling=0.8,
                        residual_multiplier=0.22, attention_multiplier=0.0625,
-                       torch_dtype="float32"), SMALL),
+                       torch_dtype="float32"), {"embedding_scale": 0.02, "matrix_scale": 2.5}),
     "glm": (GLM, {}),
     "glm-mqa-no-bias-f16": (
         new_rope(without(GLM, "partial_rotary_factor") | dict(

@@ -83,6 +83,8 @@ LLAMA4 = architecture(
     attn_temperature_tuning=True, floor_scale=8, attn_scale=0.1, rope_theta=500000.0,
     rope_scaling=None, no_rope_layers=[1, 1, 0], attention_bias=False, for_llm_compressor=False,
     output_router_logits=False, router_aux_loss_coef=0.001, router_jitter_noise=0.0)
+# Wrong or broken in transformers 5.5.
+NEWER = {"needs": [5, 23]}
 CORRECTION = {"keep_float32": ["e_score_correction_bias"]}
 SMALL = {"embedding_scale": 0.05}
 
@@ -162,13 +164,13 @@ MODELS = {
         new_rope(HUNYUAN_MOE | dict(moe_topk=3, tie_word_embeddings=False, attention_bias=True,
                                     num_key_value_heads=1, torch_dtype="float16"),
                  rope_type="default"), {}),
-    "dbrx": (DBRX, {}),
+    "dbrx": (DBRX, NEWER),
     "dbrx-top3-f16": (
         new_dtype(DBRX | dict(
             torch_dtype="float16", n_heads=3,
-            attn_config=dict(clip_qkv=None, kv_n_heads=1, rope_theta=10000.0),
+            attn_config=dict(clip_qkv=8, kv_n_heads=1, rope_theta=10000.0),
             ffn_config=DBRX["ffn_config"] | dict(moe_top_k=3, moe_normalize_expert_weights=1.0,
-                                                 ffn_act_fn={"name": "gelu"}))), {}),
+                                                 ffn_act_fn={"name": "gelu"}))), NEWER),
     # As V2-Lite, and as V2.
     "deepseek2-lite": (DEEPSEEK2, {}),
     "deepseek2-groups-f16": (
@@ -176,6 +178,11 @@ MODELS = {
             q_lora_rank=10, n_group=3, topk_group=2, topk_method="group_limited_greedy",
             routed_scaling_factor=3.0, n_shared_experts=1, v_head_dim=6, torch_dtype="float16"),
             rope_type="default"), {}),
+    # The attention's scale takes mscale_all_dim; transformers before 5.23 forgets it.
+    "deepseek2-yarn": (
+        DEEPSEEK2 | dict(rope_scaling=dict(
+            type="yarn", factor=8, beta_fast=32, beta_slow=1, mscale=0.707, mscale_all_dim=0.707,
+            original_max_position_embeddings=32)), NEWER),
     "deepseek3": (DEEPSEEK3, CORRECTION),
     "deepseek3-yarn-f16": (
         DEEPSEEK3 | dict(

@@ -28,6 +28,10 @@ MODELS = {
         new_rope(GEMMA | dict(num_key_value_heads=4, head_dim=8, attention_bias=True,
                               tie_word_embeddings=False,
                               torch_dtype="float16"), rope_type="default"), ZERO),
+    # What the first checkpoints say and do not mean: it is gelu_pytorch_tanh all the same.
+    "gemma-legacy-act-f32": (
+        GEMMA | dict(hidden_act="gelu", num_key_value_heads=2, head_dim=6, torch_dtype="float32"),
+        ZERO | {"needs": [5, 23]}),
     "gemma2": (GEMMA2, ZERO),
     "gemma2-no-softcap-f32": (
         new_rope(GEMMA2 | dict(
