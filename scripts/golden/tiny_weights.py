@@ -1,0 +1,127 @@
+"""Random weights of a tiny checkpoint, and how they lie on disk: names, types and files as published checkpoints of the
+family have them. Used by make_tiny_checkpoints."""
+
+import json
+import math
+
+import mxfp4
+import torch
+from safetensors.torch import save_file
+from transformers.core_model_loading import revert_weight_conversion
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+EMBEDDINGS = ("embed", "wte", "wpe")
+# Neither matrices nor norms, whatever their shape.
+SMALL = ("_bias", ".A_log", ".D", ".e_score_correction_bias", "sinks")
+
+
+def is_norm(name):
+    return name.endswith("weight") and any(
+        part in name for part in ("norm", ".ln_"))
+
+
+def random_values(name, value, generator, storage, is_gpt2):
+    """Larger than a real initialisation: the logits should say something."""
+    noise = torch.randn(value.shape, generator=generator)
+    centre = 1.0 if is_norm(name) and not (
+        storage.get("zero_centred_norms") and "linear_attn" not in name) else 0.0
+    if (value.dim() == 1 and not name.endswith(SMALL)) or is_norm(name):
+        return centre + 0.2 * noise
+    if name.endswith("A_log"):
+        return 0.3 * noise - 1.5  # states that remember some tokens
+    if name.endswith(SMALL):
+        return 0.3 * noise.abs() if name.endswith("correction_bias") else 0.3 * noise
+    if any(part in name for part in EMBEDDINGS):
+        return storage.get("embedding_scale", 0.7) * noise
+    # Conv1D keeps (in, out), Linear (out, in).
+    is_conv = is_gpt2 and any(part in name for part in ("c_attn", "c_proj", "c_fc"))
+    return storage.get("matrix_scale", 1.3) * noise / math.sqrt(value.shape[0 if is_conv else -1])
+
+
+def randomise(model, seed, storage=None):
+    generator = torch.Generator().manual_seed(seed)
+    persistent = model.state_dict().keys()
+    named = list(model.named_parameters())
+    named += [(name, value) for name, value in model.named_buffers() if name in persistent]
+    is_gpt2 = model.config.model_type == "gpt2"
+    for name, value in named:
+        value.data.copy_(random_values(name, value, generator, storage or {}, is_gpt2))
+
+
+def stored_dtype(name, config, storage):
+    if any(part in name for part in storage.get("keep_float32", ())):
+        return torch.float32
+    return DTYPES[storage.get("dtype") or config.get("dtype") or config["torch_dtype"]]
+
+
+def round_to_stored(model, config, storage):
+    """The weights become what will be read back from the files."""
+    for name, value in model.state_dict().items():
+        value.copy_(value.to(stored_dtype(name, config, storage)))
+        if storage.get("extra") == "mxfp4":
+            mxfp4.round_values(name, value)
+
+
+def stored_tensors(model, config, storage):
+    out = {}
+    state = model.state_dict()
+    tied = set(model.all_tied_weights_keys) if model.config.tie_word_embeddings else set()
+    if not storage.get("keep_tied_head"):
+        state = {name: value for name, value in state.items() if name not in tied}
+    state = {name: value.detach().to(stored_dtype(name, config, storage)).clone()
+             for name, value in state.items()}
+    out = {name: value.contiguous().clone()
+           for name, value in revert_weight_conversion(model, state).items()}
+    if storage.get("rotary_tables"):
+        half = config["head_dim"] // 2
+        for layer in range(config["num_hidden_layers"]):
+            out[f"model.layers.{layer}.self_attn.rotary_emb.inv_freq"] = torch.ones(half)
+    if storage.get("causal_masks"):
+        size = config["n_positions"] // 8
+        for layer in range(config["n_layer"]):
+            out[f"transformer.h.{layer}.attn.bias"] = torch.ones(1, 1, size, size).tril().byte()
+            out[f"transformer.h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+    if storage.get("extra"):
+        out = STORE[storage["extra"]](out, config)
+    return {old_name(name, storage): value for name, value in out.items()}
+
+
+def old_name(name, storage):
+    name = storage.get("prefix", "") + name.removeprefix(storage.get("strip", ""))
+    if storage.get("gamma_beta") and "ln_" in name:
+        name = name.replace(".weight", ".gamma").replace(".bias", ".beta")
+    for here, published in storage.get("rename", ()):
+        name = name.replace(here, published)
+    return name
+
+
+def with_neox_tables(tensors, config):
+    """What Pythia's files carry along."""
+    rotary = int(config["hidden_size"] // config["num_attention_heads"] * config["rotary_pct"])
+    for layer in range(config["num_hidden_layers"]):
+        attention = f"gpt_neox.layers.{layer}.attention."
+        tensors[attention + "rotary_emb.inv_freq"] = torch.ones(rotary // 2)
+        tensors[attention + "bias"] = torch.ones(1, 1, 9, 9).tril().bool()
+        tensors[attention + "masked_bias"] = torch.tensor(-1e9)
+    return tensors
+
+
+# storage["extra"] -> what is stored instead, what is read instead.
+STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store}
+LOAD = {"mxfp4": mxfp4.load}
+
+
+def save_weights(tensors, folder, num_shards):
+    if num_shards == 1:
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    names = sorted(tensors)
+    weight_map = {}
+    for shard in range(num_shards):
+        file = f"model-{shard + 1:05d}-of-{num_shards:05d}.safetensors"
+        part = {name: tensors[name] for name in names[shard::num_shards]}
+        save_file(part, folder / file, metadata={"format": "pt"})
+        weight_map |= {name: file for name in part}
+    total = sum(value.numel() * value.element_size() for value in tensors.values())
+    index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
