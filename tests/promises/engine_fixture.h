@@ -195,10 +195,11 @@ class EngineFixture {
   uint64_t last_id_ = 0;
 };
 
-inline std::vector<std::string> golden_model_folders() {
+// Those of `kind`: models, one for each trait of a loader, or families, for each trait of a family.
+inline std::vector<std::string> golden_model_folders(const std::string& kind = "models") {
   std::vector<std::string> out;
   for (const auto& entry :
-       std::filesystem::directory_iterator(TGI_SOURCE_DIR "/tests/golden/models")) {
+       std::filesystem::directory_iterator(TGI_SOURCE_DIR "/tests/golden/" + kind)) {
     if (entry.is_directory()) out.push_back(entry.path().string());
   }
   std::sort(out.begin(), out.end());
