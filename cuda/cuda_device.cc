@@ -194,6 +194,12 @@ int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
 }
 
 int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
+  if (layout.num_experts > 0) {
+    throw Error(Code::kUnsupported,
+                fmt::format("the model has layers of {} experts, for which the cuda backend has no "
+                            "kernels yet; use --backend cpu",
+                            layout.num_experts));
+  }
   const HeadLayout heads = {.num_heads = std::max(layout.num_heads, 1),
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};

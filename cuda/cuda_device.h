@@ -85,6 +85,9 @@ class CudaDevice final : public Device {
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
+  void route(const RouteArgs& args) override;
+  void expert_matmul(const ExpertMatmulArgs& args) override;
+  void combine_experts(const CombineArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:

@@ -171,7 +171,19 @@ void CudaDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 }
 
 void CudaDevice::add(const AddArgs& args) {
+  TGI_CHECK(args.y_gate == nullptr);
   launch_add(stream_.get(), args);
+}
+
+// Refused in slot_bytes, before weights are read.
+void CudaDevice::route(const RouteArgs& /*args*/) {
+  TGI_CHECK(false);
+}
+void CudaDevice::expert_matmul(const ExpertMatmulArgs& /*args*/) {
+  TGI_CHECK(false);
+}
+void CudaDevice::combine_experts(const CombineArgs& /*args*/) {
+  TGI_CHECK(false);
 }
 
 void CudaDevice::sample(const SampleArgs& args) {

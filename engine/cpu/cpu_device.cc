@@ -87,6 +87,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
   total +=
       pool_.num_threads() * (SamplerScratch::bytes(layout.vocab_size) + kAttentionScratchBytes);
   total += static_cast<int64_t>(cos_sin_bytes(layout) + prepared_bytes(layout));
+  if (layout.num_experts > 0) total += ExpertRoutes::bytes(layout);
   return total;
 }
 
@@ -103,6 +104,10 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
       kLogitTileRows * static_cast<size_t>(round_up(slots.vocab_size, 16)) * sizeof(float),
       "logits");
   prepared_ = map_memory(prepared_bytes(slots), "prepared activations");
+  if (slots.num_experts > 0) {
+    routes_ = ExpertRoutes(slots.num_experts, slots.experts_per_token, slots.max_batch_tokens);
+    expert_tasks_.reserve(static_cast<size_t>(slots.num_experts));
+  }
   scratch_.clear();
   for (int thread = 0; thread < pool_.num_threads(); ++thread) {
     Scratch& scratch = scratch_.emplace_back(slots.vocab_size);

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "engine/cpu/cpu_backend.h"
+#include "engine/cpu/expert_routes.h"
 #include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/matmul_tasks.h"
 #include "engine/cpu/panel_kv_cache.h"
 #include "engine/cpu/slot_table.h"
 #include "engine/cpu/step_rows.h"
@@ -61,6 +63,9 @@ class CpuDevice final : public Device {
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
+  void route(const RouteArgs& args) override;
+  void expert_matmul(const ExpertMatmulArgs& args) override;
+  void combine_experts(const CombineArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:
@@ -74,6 +79,14 @@ class CpuDevice final : public Device {
     RopeSpec spec;
     int32_t first_column = 0;  // of cos_sin_: its table follows those of the ropes before it
     uint64_t filled_for = 0;   // step whose positions are in the table
+  };
+
+  // What one expert has to do in the expert_matmul being run.
+  struct ExpertTask {
+    MatmulTasks tasks;
+    int32_t expert = 0;
+    int64_t prepared = 0;    // where its rows begin in prepared_, in bytes
+    int64_t first_task = 0;  // of all
   };
 
   // Workspace of one thread.
@@ -91,8 +104,9 @@ class CpuDevice final : public Device {
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
   void run_matmul(const MatmulArgs& args);
-  // Rows of x in prepared_, as the kernel wants them; returns the bytes between them.
-  int64_t prepare(const Tensor& x, const PanelLayout& w, const MatmulKernel& kernel);
+  void run_expert_tasks(const ExpertMatmulArgs& args);
+  float sigmoid(float x) const;
+  void softmax(float* x, int64_t count) const;  // in place
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
 
   const KernelTable& kernels_;
@@ -110,9 +124,11 @@ class CpuDevice final : public Device {
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
-  const Batch* batch_ = nullptr;  // of the step being run
-  Forward* forward_ = nullptr;    // of the step that was submitted last
-  StepRows rows_;                 // of that step
+  const Batch* batch_ = nullptr;          // of the step being run
+  Forward* forward_ = nullptr;            // of the step that was submitted last
+  StepRows rows_;                         // of that step
+  ExpertRoutes routes_;                   // of the last op `route`
+  std::vector<ExpertTask> expert_tasks_;  // of the expert_matmul being run
   uint64_t step_ = 0;
   StepResult result_;
 };

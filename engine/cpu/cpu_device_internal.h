@@ -53,6 +53,10 @@ inline const float* row_of(const Tensor& tensor, int64_t row) {
   return tensor.as<const float>() + row * tensor.stride;
 }
 
+inline const float* data_or_null(const Tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->as<const float>();
+}
+
 inline float* mutable_row_of(const Tensor& tensor, int64_t row) {
   return tensor.as<float>() + row * tensor.stride;
 }

@@ -5,96 +5,11 @@
 #include "base/error.h"
 #include "engine/cpu/cpu_device.h"
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/cpu_device_rows.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/rope_table.h"
 
 namespace tgi {
-namespace {
-
-// Below this many element operations the calling thread is done before another would have begun.
-constexpr int64_t kMinSharedWork = 16384;
-
-const float* data_or_null(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->as<const float>();
-}
-
-constexpr int64_t kMaxStreamedRows = 8;
-
-// How a matmul is cut: by panels first, by rows too when there are few panels. Tasks of the same
-// panels follow each other.
-struct MatmulCut {
-  int64_t panels_per_task = 4;
-  int64_t num_panel_tasks = 1;
-  int64_t num_row_tasks = 1;
-  int64_t rows_per_task = 0;
-};
-
-MatmulCut cut_matmul(int64_t num_panels, int64_t num_rows, int64_t num_threads) {
-  MatmulCut cut{.rows_per_task = num_rows};
-  if (num_threads == 1) {
-    cut.num_panel_tasks = (num_panels + 3) / 4;
-    return cut;
-  }
-  // With few rows the weights stream from memory: long runs of them, so that what is fetched ahead
-  // is of use, but several per thread, so that one that was held up does not hold up the rest.
-  if (num_rows <= kMaxStreamedRows && num_panels >= 16 * num_threads) {
-    cut.panels_per_task = round_up((num_panels + 4 * num_threads - 1) / (4 * num_threads), 4);
-    cut.num_panel_tasks = (num_panels + cut.panels_per_task - 1) / cut.panels_per_task;
-    return cut;
-  }
-  // At least two tasks per thread, so that the last one to finish is not far behind.
-  const auto tasks = [&](int64_t panels) { return (num_panels + panels - 1) / panels; };
-  const int64_t max_row_tasks = (num_rows + 23) / 24;
-  cut.num_row_tasks = std::clamp(2 * num_threads / tasks(4), int64_t{1}, max_row_tasks);
-  while (cut.panels_per_task > 1 &&
-         tasks(cut.panels_per_task) * cut.num_row_tasks < 2 * num_threads) {
-    cut.panels_per_task /= 2;
-  }
-  cut.num_panel_tasks = tasks(cut.panels_per_task);
-  cut.rows_per_task = (num_rows + cut.num_row_tasks - 1) / cut.num_row_tasks;
-  cut.num_row_tasks = (num_rows + cut.rows_per_task - 1) / cut.rows_per_task;
-  return cut;
-}
-
-// How much of x stays in the second-level cache while all panels pass: processors with a matrix
-// unit have 2 MiB.
-constexpr int64_t kTileRowsBytes = 768 << 10;
-
-// For kernels of tiles: whole tiles of rows, as many as stay in the cache. Tasks of the same rows
-// follow each other; the panels are read once for each.
-MatmulCut cut_tile_matmul(int64_t num_panels,
-                          int64_t num_rows,
-                          int64_t x_stride_bytes,
-                          int64_t num_threads) {
-  MatmulCut cut;
-  const int64_t rows_that_fit = std::max<int64_t>(1, kTileRowsBytes / (32 * x_stride_bytes));
-  const int64_t row_tiles = (num_rows + 31) / 32;
-  const int64_t row_tasks = (row_tiles + rows_that_fit - 1) / rows_that_fit;
-  cut.rows_per_task = (row_tiles + row_tasks - 1) / row_tasks * 32;
-  cut.num_row_tasks = (num_rows + cut.rows_per_task - 1) / cut.rows_per_task;
-  // Long runs of panels, since each is fetched during the one before; but about eight tasks per
-  // thread, so that the last one to finish is not far behind.
-  const int64_t even = num_panels * cut.num_row_tasks / (8 * num_threads);
-  cut.panels_per_task = std::clamp(even - even % 2, int64_t{2}, int64_t{32});
-  cut.num_panel_tasks = (num_panels + cut.panels_per_task - 1) / cut.panels_per_task;
-  return cut;
-}
-
-}  // namespace
-
-template <typename Fn>
-void CpuDevice::for_rows(int64_t num_rows, int64_t work_per_row, Fn fn) {
-  const int64_t num_tasks = std::min(num_rows, int64_t{4} * pool_.num_threads());
-  if (pool_.num_threads() == 1 || num_rows * work_per_row < kMinSharedWork) {
-    for (int64_t row = 0; row < num_rows; ++row) fn(row);
-    return;
-  }
-  pool_.parallel_for(num_tasks, [&](int64_t task, int /*thread*/) {
-    const int64_t end = (task + 1) * num_rows / num_tasks;
-    for (int64_t row = task * num_rows / num_tasks; row < end; ++row) fn(row);
-  });
-}
-
 void CpuDevice::embed(const EmbedArgs& args) {
   const auto& table = static_cast<const PanelMatrix&>(*args.table);
   const auto* positions = static_cast<const PanelMatrix*>(args.position_table);
@@ -122,54 +37,6 @@ void CpuDevice::norm(const NormArgs& args) {
          .x_multiplier = args.x_multiplier,
          .out = mutable_row_of(args.out, row),
          .cols = args.x.cols});
-  });
-}
-
-void CpuDevice::matmul(const MatmulArgs& args) {
-  run_matmul(args);
-}
-
-int64_t CpuDevice::prepare(const Tensor& x, const PanelLayout& w, const MatmulKernel& kernel) {
-  const int64_t stride = prepared_row_bytes(kernel.x_bytes(w.cols, w.group_size));
-  TGI_CHECK(x.rows * stride <= static_cast<int64_t>(prepared_.size_bytes()));
-  auto* const to = static_cast<std::byte*>(prepared_.data());
-  for_rows(x.rows, x.cols, [&](int64_t row) {
-    kernel.prepare(row_of(x, row), w.cols, w.group_size, to + row * stride);
-  });
-  return stride;
-}
-
-void CpuDevice::run_matmul(const MatmulArgs& args) {
-  const auto& w = static_cast<const PanelMatrix&>(*args.w);
-  const auto type = static_cast<size_t>(w.layout.type);
-  const int64_t num_rows = args.x.rows;
-  const bool many = num_rows >= w.min_many_rows;
-  const MatmulKernel& kernel = many ? kernels_.matmul_many[type] : kernels_.matmul[type];
-  const float* bias = data_or_null(args.bias);
-  const int64_t x_stride_bytes = prepare(args.x, w.layout, kernel);
-  const auto* const x = static_cast<const std::byte*>(prepared_.data());
-  const MatmulCut cut =
-      many ? cut_tile_matmul(w.num_panels(), num_rows, x_stride_bytes, pool_.num_threads())
-           : cut_matmul(w.num_panels(), num_rows, pool_.num_threads());
-  pool_.parallel_for(cut.num_panel_tasks * cut.num_row_tasks, [&](int64_t task, int /*thread*/) {
-    const int64_t panel_task = many ? task % cut.num_panel_tasks : task / cut.num_row_tasks;
-    const int64_t row_task = many ? task / cut.num_panel_tasks : task % cut.num_row_tasks;
-    const int64_t panel = panel_task * cut.panels_per_task;
-    const int64_t row = row_task * cut.rows_per_task;
-    const int64_t column = panel * kPanelRows;
-    kernel.block({.x = x + row * x_stride_bytes,
-                  .x_stride_bytes = x_stride_bytes,
-                  .num_rows = std::min(cut.rows_per_task, num_rows - row),
-                  .k = w.cols,
-                  .group_size = w.layout.group_size,
-                  .head = w.layout.head,
-                  .panels = w.panel(panel),
-                  .panel_bytes = w.panel_bytes,
-                  .num_panels = std::min(cut.panels_per_task, w.num_panels() - panel),
-                  .bias = bias == nullptr ? nullptr : bias + column,
-                  .out = mutable_row_of(args.out, row) + column,
-                  .out_stride = args.out.stride,
-                  .num_outputs = std::min(cut.panels_per_task * kPanelRows, w.rows - column)});
   });
 }
 
@@ -289,7 +156,9 @@ void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 
 void CpuDevice::add(const AddArgs& args) {
   for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
-    kernels_.add(row_of(args.x, row), row_of(args.y, row), args.y_multiplier,
+    float multiplier = args.y_multiplier;
+    if (args.y_gate != nullptr) multiplier *= sigmoid(*row_of(*args.y_gate, row));
+    kernels_.add(row_of(args.x, row), row_of(args.y, row), multiplier,
                  mutable_row_of(args.out, row), args.x.cols);
   });
 }

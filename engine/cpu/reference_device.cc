@@ -339,7 +339,8 @@ void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 void ReferenceDevice::add(const AddArgs& args) {
   for (int64_t row = 0; row < args.x.rows; ++row) {
     for (int64_t col = 0; col < args.x.cols; ++col) {
-      const double y = at(args.y, row, col) * static_cast<double>(args.y_multiplier);
+      double y = at(args.y, row, col) * static_cast<double>(args.y_multiplier);
+      if (args.y_gate != nullptr) y /= 1.0 + std::exp(-at(*args.y_gate, row, 0));
       put(args.out, row, col, at(args.x, row, col) + y);
     }
   }

@@ -47,6 +47,9 @@ class ReferenceDevice final : public Device {
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
+  void route(const RouteArgs& args) override;
+  void expert_matmul(const ExpertMatmulArgs& args) override;
+  void combine_experts(const CombineArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:
@@ -63,7 +66,15 @@ class ReferenceDevice final : public Device {
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 
+  // A token's way to an expert.
+  struct Route {
+    int32_t expert = 0;
+    int64_t token = 0;
+    double weight = 0.0;
+  };
+
   DeviceInfo info_;
+  std::vector<Route> routes_;  // by expert, those of an expert by token
   KvLayout kv_;
   std::optional<SlotTable> slots_;
   std::vector<RopeSpec> ropes_;

@@ -104,6 +104,8 @@ struct SlotLayout {
   int32_t num_heads = 0;        // of this rank: what attention will be given at most
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
+  int32_t num_experts = 0;        // of a layer; 0: none
+  int32_t experts_per_token = 0;  // that route chooses at most
 };
 
 struct EmbedArgs {
@@ -183,7 +185,55 @@ struct AddArgs {
   Tensor x;  // (rows, cols)
   Tensor y;  // (rows, cols)
   float y_multiplier = 1.0F;
-  Tensor out;  // (rows, cols) = x + y_multiplier * y; may be x or y
+  const Tensor* y_gate = nullptr;  // (optional) (rows, 1): y is also multiplied by its sigmoid
+  Tensor out;                      // (rows, cols) = x + y_multiplier * y; may be x or y
+};
+
+// What an expert is chosen by.
+enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
+
+// Experts for each row: those of the highest score + choice_bias, of two equal ones the first. With
+// groups, which are equal runs of experts, only those of the `top_groups` best can be chosen; a
+// group is as good as the sum of its `group_best` best experts. An expert's weight is its score
+// (without the bias), divided by the sum of those chosen if `normalises`, times `scale`.
+//
+// Sources: Mixtral (https://arxiv.org/abs/2401.04088), DeepSeek V2 and V3
+// (https://arxiv.org/abs/2405.04434, https://arxiv.org/abs/2412.19437).
+struct RouteRule {
+  RouterScore score = RouterScore::kSoftmax;
+  int32_t top_k = 1;
+  int32_t num_groups = 1;
+  int32_t top_groups = 1;
+  int32_t group_best = 1;
+  bool normalises = false;
+  float scale = 1.0F;
+
+  bool operator==(const RouteRule&) const = default;
+};
+
+struct RouteArgs {
+  RouteRule rule;
+  Tensor logits;                        // (num_tokens, num_experts)
+  const Tensor* choice_bias = nullptr;  // (optional) (1, num_experts), f32
+};
+
+struct ExpertWeight {
+  const Matrix* w = nullptr;     // all of one shape and storage
+  const Tensor* bias = nullptr;  // (optional) (1, w.rows), f32
+};
+
+// Rows after route: one for each token and each of its experts, by expert, those of an expert in
+// the order of their tokens.
+struct ExpertMatmulArgs {
+  std::span<const ExpertWeight> experts;  // (num_experts)
+  bool x_is_routed = false;
+  Tensor x;    // (num_tokens, cols); routed: (num_tokens * top_k, cols), such rows
+  Tensor out;  // (num_tokens * top_k, w.rows): such rows; must not overlap x
+};
+
+struct CombineArgs {
+  Tensor x;    // (num_tokens * top_k, cols): rows after route
+  Tensor out;  // (num_tokens, cols) = sum of weight * row over a token's experts, the first first
 };
 
 struct SampleArgs {
@@ -269,6 +319,10 @@ class Device {
   // cols)
   virtual void gather_logit_rows(const Tensor& x, const Tensor& out) = 0;
   virtual void add(const AddArgs& args) = 0;
+  // The choice holds until the next one.
+  virtual void route(const RouteArgs& args) = 0;
+  virtual void expert_matmul(const ExpertMatmulArgs& args) = 0;
+  virtual void combine_experts(const CombineArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;
 };
 

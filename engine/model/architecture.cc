@@ -13,12 +13,14 @@
 
 namespace tgi {
 
-extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2;
+extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2, kMixtral, kQwen2Moe, kQwen3Moe,
+    kOlmoe, kGlm4Moe;
 
 namespace {
 
 // Adding a family: its file in families/, and its name above and here.
-constexpr std::array kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3, &kGpt2};
+constexpr std::array kArchitectures = {&kLlama,   &kMistral,  &kQwen2,    &kQwen3, &kGpt2,
+                                       &kMixtral, &kQwen2Moe, &kQwen3Moe, &kOlmoe, &kGlm4Moe};
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";

@@ -54,6 +54,18 @@ enum class Role : uint8_t {
   kDown,
   kDownBias,
   kMlpPostNorm,
+  kRouter,
+  kRouterBias,
+  kChoiceBias,
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedOutputGate,
+  // Per layer and expert.
+  kExpertGate,
+  kExpertUp,
+  kExpertGateUp,
+  kExpertDown,
   kCount,
 };
 
@@ -76,7 +88,8 @@ constexpr bool is_norm_weight(Role role) {
 
 // A symbolic size, so that one table row serves every layer of every checkpoint of the family.
 enum class Dim : uint8_t {
-  kOne,
+  kOne,     // the tensor is a vector
+  kOneRow,  // the tensor is a matrix all the same
   kVocab,
   kPositions,
   kHidden,
@@ -87,6 +100,10 @@ enum class Dim : uint8_t {
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kHeadDim,
+  kExperts,
+  kExpertIntermediate,
+  kExpertGateUp,  // gate, then up
+  kSharedIntermediate,
 };
 
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
@@ -102,12 +119,14 @@ using IsPresent = bool (*)(const ModelConfig& config, int32_t layer);
 
 struct TensorSpec {
   Role role;
-  std::string_view name;  // "{layer}" stands for the layer's number
+  std::string_view name;  // "{layer}" and "{expert}" stand for their numbers
   Dim rows;               // output features; kOne for vectors
   Dim cols;               // input features, or the length of a vector
   Split split = Split::kNone;
   IsPresent only_if = nullptr;  // null: always
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
+  // One tensor holds the matrices of all experts of the layer, one after the other.
+  bool stacked = false;
 };
 
 struct Architecture {

@@ -231,6 +231,7 @@ bool has_any(const std::vector<bool>& layers) {
 int64_t window_size(const JsonReader& config, const WindowFields& fields) {
   if (fields.by_switch && !config.boolean_or("use_sliding_window", false)) return 0;
   if (config.json().contains("sliding_window") && !config.has("sliding_window")) return 0;
+  if (!config.has("sliding_window")) return fields.default_window;
   return read_size(config, "sliding_window", fields.default_window, kMaxPositions);
 }
 

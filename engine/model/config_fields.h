@@ -44,7 +44,7 @@ struct DecoderFields {
 
 // Where the config says which layers attend to a sliding window only.
 struct WindowFields {
-  int64_t default_window = 4096;  // tokens, when there is no sliding_window; null is none
+  int64_t default_window = 4096;  // tokens, when there is no sliding_window (0: none); null is none
   // A layer has a window only if use_sliding_window says so, and without layer_types only from
   // max_window_layers on. Else all layers have one, but for those that layer_types makes full.
   bool by_switch = false;

@@ -73,6 +73,24 @@ inline constexpr auto kQkNormTensors = std::to_array<TensorSpec>({
     {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim},
 });
 
+constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
+  return config.has_qk_norm;
+}
+
+// The same, where the config says so.
+inline constexpr auto kOptionalQkNormTensors = std::to_array<TensorSpec>({
+    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim,
+     Split::kNone, has_qk_norm},
+    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim,
+     Split::kNone, has_qk_norm},
+});
+
+// One norm over all heads of q, and one of k.
+inline constexpr auto kQkRowNormTensors = std::to_array<TensorSpec>({
+    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kQ},
+    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kKv},
+});
+
 inline constexpr auto kLlamaMlpTensors = std::to_array<TensorSpec>({
     {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows},
@@ -90,6 +108,79 @@ inline constexpr auto kLlamaMlpBiasTensors = std::to_array<TensorSpec>({
      Split::kRows, has_mlp_bias},
     {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
      Split::kColumns, has_mlp_bias},
+});
+
+constexpr bool has_experts(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts;
+}
+constexpr bool has_dense_mlp(const ModelConfig& config, int32_t layer) {
+  return !has_experts(config, layer);
+}
+constexpr bool has_shared_expert(const ModelConfig& config, int32_t layer) {
+  return has_experts(config, layer) && config.experts.shared_intermediate_size > 0;
+}
+constexpr bool has_choice_bias(const ModelConfig& config, int32_t layer) {
+  return has_experts(config, layer) && config.experts.has_choice_bias;
+}
+constexpr bool has_shared_gate(const ModelConfig& config, int32_t layer) {
+  return has_shared_expert(config, layer) && config.experts.has_shared_gate;
+}
+
+// Experts as Mixtral names them.
+inline constexpr auto kMixtralExpertTensors = std::to_array<TensorSpec>({
+    {Role::kRouter, "model.layers.{layer}.block_sparse_moe.gate.weight", Dim::kExperts,
+     Dim::kHidden, Split::kNone, has_experts},
+    {Role::kExpertGate, "model.layers.{layer}.block_sparse_moe.experts.{expert}.w1.weight",
+     Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+    {Role::kExpertUp, "model.layers.{layer}.block_sparse_moe.experts.{expert}.w3.weight",
+     Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+    {Role::kExpertDown, "model.layers.{layer}.block_sparse_moe.experts.{expert}.w2.weight",
+     Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
+});
+
+// Experts as Qwen and DeepSeek name them, in the layers that have them.
+inline constexpr auto kExpertTensors = std::to_array<TensorSpec>({
+    {Role::kRouter, "model.layers.{layer}.mlp.gate.weight", Dim::kExperts, Dim::kHidden,
+     Split::kNone, has_experts},
+    {Role::kExpertGate, "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight",
+     Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+    {Role::kExpertUp, "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight",
+     Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+    {Role::kExpertDown, "model.layers.{layer}.mlp.experts.{expert}.down_proj.weight", Dim::kHidden,
+     Dim::kExpertIntermediate, Split::kColumns, has_experts},
+});
+
+inline constexpr auto kQwenSharedExpertTensors = std::to_array<TensorSpec>({
+    {Role::kSharedGate, "model.layers.{layer}.mlp.shared_expert.gate_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedUp, "model.layers.{layer}.mlp.shared_expert.up_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedDown, "model.layers.{layer}.mlp.shared_expert.down_proj.weight", Dim::kHidden,
+     Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
+    {Role::kSharedOutputGate, "model.layers.{layer}.mlp.shared_expert_gate.weight", Dim::kOneRow,
+     Dim::kHidden, Split::kNone, has_shared_gate},
+});
+
+// Beside kExpertTensors.
+inline constexpr auto kDeepSeekExpertTensors = std::to_array<TensorSpec>({
+    {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias", Dim::kOne,
+     Dim::kExperts, Split::kNone, has_choice_bias},
+    {Role::kSharedGate, "model.layers.{layer}.mlp.shared_experts.gate_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedUp, "model.layers.{layer}.mlp.shared_experts.up_proj.weight",
+     Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
+    {Role::kSharedDown, "model.layers.{layer}.mlp.shared_experts.down_proj.weight", Dim::kHidden,
+     Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
+});
+
+// Llama's MLP, in the layers without experts.
+inline constexpr auto kSparseLlamaMlpTensors = std::to_array<TensorSpec>({
+    {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows, has_dense_mlp},
+    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows, has_dense_mlp},
+    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+     Split::kColumns, has_dense_mlp},
 });
 
 // Old checkpoints carry the rotary tables.

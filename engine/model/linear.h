@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/device/backend.h"
 
@@ -23,6 +24,12 @@ struct Linear {
   void apply(Device& device, const Tensor& x, const Tensor& out) const {
     device.matmul({.x = x, .w = weight.get(), .bias = bias.get(), .out = out});
   }
+};
+
+// One for each expert of a layer, and as an op takes them; empty where there are none.
+struct ExpertLinears {
+  std::vector<Linear> each;
+  std::vector<ExpertWeight> views;
 };
 
 }  // namespace tgi

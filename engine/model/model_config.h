@@ -15,8 +15,11 @@ namespace tgi {
 
 inline constexpr int32_t kNoRope = -1;
 
+enum class MlpKind : uint8_t { kDense, kExperts };
+
 // In what layers of one model differ.
 struct LayerPlan {
+  MlpKind mlp = MlpKind::kDense;
   int32_t sliding_window = 0;  // tokens; 0: none
   int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
 
@@ -27,6 +30,16 @@ struct LayerPlan {
 enum class QkNorm : uint8_t {
   kHead,  // each head by itself; one weight of head_dim for all, or one for each head
   kRow,   // all heads of a token together
+};
+
+// Of the layers whose MLP consists of experts.
+struct ExpertsConfig {
+  int32_t num_experts = 0;
+  int32_t intermediate_size = 0;         // of each
+  int32_t shared_intermediate_size = 0;  // of the expert that all tokens go to; 0: none
+  bool has_shared_gate = false;          // its output is multiplied by the sigmoid of a logit
+  bool has_choice_bias = false;          // added to the scores by which experts are chosen
+  RouteRule route;
 };
 
 struct ModelConfig {
@@ -54,6 +67,7 @@ struct ModelConfig {
 
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;
+  ExpertsConfig experts;
 
   bool attention_bias = false;  // of q, k, v and o, where the family leaves it to the config
   bool mlp_bias = false;        // of gate, up and down, likewise
@@ -63,6 +77,7 @@ struct ModelConfig {
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
+  bool has_qk_norm = false;  // where the family leaves it to the config
   // Of q and k, where they have such weights.
   QkNorm qk_norm = QkNorm::kHead;
   NormKind qk_norm_kind = NormKind::kRms;
@@ -80,8 +95,8 @@ struct ModelConfig {
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
-  return std::max(
-      {config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim});
+  return std::max({config.hidden_size, config.intermediate_size, config.experts.intermediate_size,
+                   config.experts.shared_intermediate_size, config.num_heads * config.head_dim});
 }
 
 // The longest sliding window of a layer; 0 where none has one.

@@ -68,10 +68,12 @@ class RankView {
   int64_t num_rows(const TensorEntry& entry) const { return total(row_ranges(entry)); }
 
   // Those parts of a stacked matrix that the model has.
-  std::vector<const TensorEntry*> entries(std::span<const LinearPart> parts, int32_t layer) const {
+  std::vector<const TensorEntry*> entries(std::span<const LinearPart> parts,
+                                          int32_t layer,
+                                          int32_t expert = 0) const {
     std::vector<const TensorEntry*> out;
     for (const LinearPart& part : parts) {
-      const TensorEntry* entry = table_.find(part.weight, layer);
+      const TensorEntry* entry = table_.find(part.weight, layer, expert);
       if (entry != nullptr) out.push_back(entry);
     }
     return out;
@@ -84,6 +86,10 @@ class RankView {
       if (entry != nullptr && !vector_ranges(*entry).empty()) return true;
     }
     return false;
+  }
+
+  int32_t num_experts(std::span<const LinearPart> parts, int32_t layer) const {
+    return entries(parts, layer).empty() ? 0 : model_.config.experts.num_experts;
   }
 
   static int64_t total(std::span<const Range> ranges) {
@@ -112,6 +118,7 @@ class Planner {
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
+      for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
     }
     return size_bytes_;
@@ -136,8 +143,13 @@ class Planner {
     size_bytes_ += RankView::total(view_.vector_ranges(*entry)) * int64_t{sizeof(float)};
   }
 
-  void add_linear(std::span<const LinearPart> parts, int32_t layer) {
-    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer);
+  void add_experts(std::span<const LinearPart> parts, int32_t layer) {
+    const int32_t count = view_.num_experts(parts, layer);
+    for (int32_t expert = 0; expert < count; ++expert) add_linear(parts, layer, expert);
+  }
+
+  void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
     int64_t rows = 0;
     for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
     if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight, rows);
@@ -204,6 +216,9 @@ class WeightLoader::Loader {
   LayerWeights load_layer(int32_t layer) {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const ExpertLinear& row : kExpertLinears) {
+      out.*row.target = load_experts(row.parts, layer);
+    }
     for (const LayerVector& row : kLayerVectors) {
       out.*row.target = load_vector(view_.table().find(row.role, layer));
     }
@@ -216,6 +231,9 @@ class WeightLoader::Loader {
   }
 
   void release(const TensorEntry& entry) const {
+    const bool is_needed_again =
+        entry.spec->stacked && entry.expert + 1 < model_.config.experts.num_experts;
+    if (is_needed_again) return;
     for (const StoredTensor* tensor : sources(entry)) checkpoint_.release(*tensor);
   }
 
@@ -276,11 +294,28 @@ class WeightLoader::Loader {
     return to_device(read_vector(*entry), entry->name);
   }
 
-  Linear load_linear(std::span<const LinearPart> parts, int32_t layer) {
-    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer);
+  // A token reads as many of them as it is sent to.
+  ExpertLinears load_experts(std::span<const LinearPart> parts, int32_t layer) {
+    const int64_t streamed_before = streamed_bytes_;
+    ExpertLinears out;
+    const int32_t count = view_.num_experts(parts, layer);
+    for (int32_t expert = 0; expert < count; ++expert) {
+      out.each.push_back(load_linear(parts, layer, expert));
+    }
+    for (const Linear& expert : out.each) {
+      out.views.push_back({.w = expert.weight.get(), .bias = expert.bias.get()});
+    }
+    if (count == 0) return out;
+    const int64_t all = streamed_bytes_ - streamed_before;
+    streamed_bytes_ = streamed_before + all / count * model_.config.experts.route.top_k;
+    return out;
+  }
+
+  Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
     std::vector<float> bias;  // zero where a part of a stack has none
     for (const LinearPart& part : parts) {
-      const TensorEntry* entry = view_.table().find(part.weight, layer);
+      const TensorEntry* entry = view_.table().find(part.weight, layer, expert);
       if (entry == nullptr) continue;
       const TensorEntry* part_bias = view_.table().find(part.bias, layer);
       std::vector<float> values;
@@ -307,6 +342,18 @@ class WeightLoader::Loader {
   int64_t streamed_bytes_ = 0;
 };
 
+namespace {
+
+// Calls use(parts) for every kind of linear of a layer; of the experts, which are alike, the first
+// stands for all.
+template <typename Use>
+void for_linears(Use use) {
+  for (const LayerLinear& row : kLayerLinears) use(row.parts);
+  for (const ExpertLinear& row : kExpertLinears) use(row.parts);
+}
+
+}  // namespace
+
 int32_t effective_group_size(const LoadWeightsOptions& options) {
   if (options.quantization == Quantization::kNone) return 0;
   if (options.group_size != 0) return options.group_size;
@@ -331,8 +378,10 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
     (void)storage.of(one, role, view.col_range(*entry));
   };
   for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
-  for (const LayerLinear& row : kLayerLinears) {
-    for (const LinearPart& part : row.parts) check(part.weight, 0);
+  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+    for_linears([&](std::span<const LinearPart> parts) {
+      for (const LinearPart& part : parts) check(part.weight, layer);
+    });
   }
 }
 
@@ -342,15 +391,18 @@ HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& op
   const StoragePlan storage(model, options, view.table());
   std::vector<std::string_view> types;
   bool any_quantised = false;
-  for (const LayerLinear& row : kLayerLinears) {
-    const std::vector<const TensorEntry*> entries = view.entries(row.parts, 0);
-    if (entries.empty()) continue;
+  const auto look_at = [&](std::span<const LinearPart> parts, int32_t layer) {
+    const std::vector<const TensorEntry*> entries = view.entries(parts, layer);
+    if (entries.empty()) return;
     for (const TensorEntry* entry : entries) any_quantised |= storage.is_quantised(*entry);
     const MatrixStorage held =
-        storage.of(entries, row.parts.front().weight, view.col_range(*entries.front()));
+        storage.of(entries, parts.front().weight, view.col_range(*entries.front()));
     types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
     out.group_size = std::max(out.group_size, held.group_size);
-  }
+  };
+  for_linears([&](std::span<const LinearPart> parts) {
+    for (int32_t layer = 0; layer < model.config.num_layers; ++layer) look_at(parts, layer);
+  });
   if (!any_quantised) return {};
   std::ranges::sort(types, std::greater<>());
   types.erase(std::ranges::unique(types).begin(), types.end());

@@ -29,6 +29,13 @@ struct LayerWeights {
   Linear gate_up;
   Linear down;
   DeviceVector mlp_post_norm;
+  Linear router;  // (num_experts, hidden)
+  DeviceVector choice_bias;
+  ExpertLinears experts_gate_up;  // each as gate_up
+  ExpertLinears experts_down;
+  Linear shared_gate_up;
+  Linear shared_down;
+  Linear shared_output_gate;  // (1, hidden)
 };
 
 struct ModelWeights {

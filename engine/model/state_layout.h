@@ -35,7 +35,9 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .max_matmul_cols = max_matmul_cols(config),
           .num_heads = config.num_heads / size.num_ranks,
           .num_kv_heads = config.num_kv_heads / size.num_ranks,
-          .head_dim = config.head_dim};
+          .head_dim = config.head_dim,
+          .num_experts = config.experts.num_experts,
+          .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0};
 }
 
 inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {

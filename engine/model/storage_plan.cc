@@ -18,9 +18,12 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                               Role role,
                               Range cols) const {
   const TensorEntry& entry = *entries.front();
+  // Rows of an embedding are only looked up; which experts a token goes to hangs on small
+  // differences of the router's few rows.
   const bool is_embedding =
       role == Role::kPositionEmbedding || (role == Role::kTokenEmbedding && untied_);
-  if (options_.quantization == Quantization::kNone || is_embedding) {
+  const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate;
+  if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
     const MatrixStorage first = storage_of(form(entry), cols, options_.dtype);
     const bool all_alike = std::ranges::all_of(entries, [&](const TensorEntry* other) {
       return storage_of(form(*other), cols, options_.dtype) == first;

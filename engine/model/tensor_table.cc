@@ -8,18 +8,29 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kLayerMark = "{layer}";
+constexpr std::string_view kExpertMark = "{expert}";
 
 bool is_per_layer(const TensorSpec& spec) {
   return spec.name.find(kLayerMark) != std::string_view::npos;
+}
+
+bool is_per_expert(const TensorSpec& spec) {
+  return spec.stacked || spec.name.find(kExpertMark) != std::string_view::npos;
 }
 
 bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
   return spec.only_if == nullptr || spec.only_if(config, layer);
 }
 
-std::string tensor_name(std::string_view pattern, int32_t layer) {
+void fill_in(std::string& name, std::string_view mark, int32_t number) {
+  const size_t at = name.find(mark);
+  if (at != std::string::npos) name.replace(at, mark.size(), std::to_string(number));
+}
+
+std::string tensor_name(std::string_view pattern, int32_t layer, int32_t expert) {
   std::string name(pattern);
-  if (layer >= 0) name.replace(name.find(kLayerMark), kLayerMark.size(), std::to_string(layer));
+  fill_in(name, kLayerMark, layer);
+  fill_in(name, kExpertMark, expert);
   return name;
 }
 
@@ -27,6 +38,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
   const int64_t head_dim = config.head_dim;
   switch (dim) {
     case Dim::kOne:
+    case Dim::kOneRow:
       return 1;
     case Dim::kVocab:
       return config.vocab_size;
@@ -47,6 +59,14 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
+    case Dim::kExperts:
+      return config.experts.num_experts;
+    case Dim::kExpertIntermediate:
+      return config.experts.intermediate_size;
+    case Dim::kExpertGateUp:
+      return int64_t{2} * config.experts.intermediate_size;
+    case Dim::kSharedIntermediate:
+      return config.experts.shared_intermediate_size;
   }
   throw Error(Code::kInternal, "unknown dimension");
 }
@@ -105,16 +125,28 @@ void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& 
   if (!is_present(spec, config, layer)) return;
   index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(spec.role)] =
       static_cast<int32_t>(entries_.size());
+  if (!is_per_expert(spec)) return add_entry(spec, layer, -1, config);
+  for (int32_t expert = 0; expert < config.experts.num_experts; ++expert) {
+    add_entry(spec, layer, expert, config);
+  }
+}
+
+void TensorTable::add_entry(const TensorSpec& spec,
+                            int32_t layer,
+                            int32_t expert,
+                            const ModelConfig& config) {
   entries_.push_back({.spec = &spec,
                       .layer = layer,
-                      .name = tensor_name(spec.name, layer),
+                      .expert = expert,
+                      .name = tensor_name(spec.name, layer, expert),
                       .rows = dim_size(spec.rows, config),
                       .cols = dim_size(spec.cols, config)});
 }
 
-const TensorEntry* TensorTable::find(Role role, int32_t layer) const {
+const TensorEntry* TensorTable::find(Role role, int32_t layer, int32_t expert) const {
+  if (role == Role::kCount) return nullptr;
   const int32_t index = index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(role)];
-  return index == kAbsent ? nullptr : &entries_[static_cast<size_t>(index)];
+  return index == kAbsent ? nullptr : &entries_[static_cast<size_t>(index + expert)];
 }
 
 double count_parameters(const LoadedConfig& model) {
@@ -122,7 +154,8 @@ double count_parameters(const LoadedConfig& model) {
   const auto add = [&](const TensorSpec& spec, int32_t layer) {
     if (!is_present(spec, model.config, layer)) return;
     total += static_cast<double>(dim_size(spec.rows, model.config)) *
-             static_cast<double>(dim_size(spec.cols, model.config));
+             static_cast<double>(dim_size(spec.cols, model.config)) *
+             (is_per_expert(spec) ? model.config.experts.num_experts : 1);
   };
   for (const TensorSpec& spec : model.architecture->tensors) {
     if (!is_per_layer(spec)) add(spec, -1);
@@ -146,6 +179,8 @@ void check_world_size(const ModelConfig& config, int world_size) {
   check("num_heads", config.num_heads);
   check("num_kv_heads", config.num_kv_heads);
   check("intermediate_size", config.intermediate_size);
+  check("the experts' intermediate size", config.experts.intermediate_size);
+  check("the shared expert's intermediate size", config.experts.shared_intermediate_size);
   if (config.qk_norm == QkNorm::kRow && world_size > 1) {
     throw Error(Code::kUnsupported,
                 fmt::format("this model's norm of q and k is over all heads, which can't be dealt "
@@ -161,9 +196,10 @@ std::vector<Range> whole_range(int64_t size) {
 std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
   if (dim == Dim::kQkv) return qkv_ranges(config, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, rank, world_size);
-  if (dim == Dim::kGateUp) {
-    const Range gate = rank_range(config.intermediate_size, rank, world_size);
-    return {gate, {.begin = config.intermediate_size + gate.begin, .count = gate.count}};
+  if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp) {
+    const int64_t size = dim_size(dim, config) / 2;
+    const Range gate = rank_range(size, rank, world_size);
+    return {gate, {.begin = size + gate.begin, .count = gate.count}};
   }
   return {rank_range(dim_size(dim, config), rank, world_size)};
 }

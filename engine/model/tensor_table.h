@@ -13,7 +13,8 @@ namespace tgi {
 
 struct TensorEntry {
   const TensorSpec* spec = nullptr;
-  int32_t layer = -1;  // -1: not of a layer
+  int32_t layer = -1;   // -1: not of a layer
+  int32_t expert = -1;  // -1: not of an expert
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
@@ -29,16 +30,18 @@ class TensorTable {
   const std::vector<TensorEntry>& entries() const { return entries_; }
 
   // Null when the model has no such tensor.
-  const TensorEntry* find(Role role, int32_t layer = -1) const;
+  const TensorEntry* find(Role role, int32_t layer = -1, int32_t expert = 0) const;
 
  private:
   static constexpr int32_t kAbsent = -1;
   using Row = std::array<int32_t, static_cast<size_t>(Role::kCount)>;
 
   void add(const TensorSpec& spec, int32_t layer, const ModelConfig& config);
+  void add_entry(const TensorSpec& spec, int32_t layer, int32_t expert, const ModelConfig& config);
 
   std::vector<TensorEntry> entries_;
-  std::vector<Row> index_;  // [layer + 1][role] = index of the entry, or kAbsent
+  std::vector<Row>
+      index_;  // [layer + 1][role] = index of the entry, of the first expert's, or kAbsent
 };
 
 // The parameters of the whole model, in a double, which holds what a config may ask for.

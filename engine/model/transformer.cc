@@ -34,7 +34,8 @@ Transformer::Workspace Transformer::lay_out(
     const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
   const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
   const int64_t kv = int64_t{config.num_kv_heads / world_size} * config.head_dim;
-  const int64_t intermediate = config.intermediate_size / world_size;
+  const int64_t intermediate =
+      std::max(config.intermediate_size, config.experts.shared_intermediate_size) / world_size;
   Workspace out;
   Layout shared(base, dtype, max_batch_tokens);
   out.residual = shared.take(config.hidden_size);
@@ -42,13 +43,24 @@ Transformer::Workspace Transformer::lay_out(
   out.branch = shared.take(config.hidden_size);
   out.last_rows = shared.take(config.hidden_size);
   if (config.parallel_branches) out.second_branch = shared.take(config.hidden_size);
+  if (config.experts.shared_intermediate_size > 0) {
+    out.shared_expert = shared.take(config.hidden_size);
+  }
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
   out.qkv = attention.take(q + 2 * kv);
   out.attended = attention.take(q);
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());
   out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
   out.activated = mlp.take(intermediate);
-  Layout last(base, DType::kF32, 1, std::max(attention.offset(), mlp.offset()));
+  const int64_t top_k = config.experts.num_experts > 0 ? config.experts.route.top_k : 0;
+  const int64_t routed_size = config.experts.intermediate_size / world_size;
+  Layout chosen(base, dtype, max_batch_tokens, shared.offset());
+  out.router_logits = chosen.take(config.experts.num_experts);
+  Layout routed(base, dtype, max_batch_tokens * top_k, chosen.offset());
+  out.routed_gate_up = routed.take(config.gated_mlp ? 2 * routed_size : routed_size);
+  out.routed_activated = routed.take(routed_size);
+  out.routed_down = routed.take(config.hidden_size);
+  Layout last(base, DType::kF32, 1, std::max({attention.offset(), mlp.offset(), routed.offset()}));
   if (!config.norms_have_weights) out.ones = last.take(config.hidden_size);
   out.size_bytes = last.offset();
   return out;
@@ -201,7 +213,7 @@ void Transformer::run_layer_on(int32_t layer, Stream& stream) {
   run_attention(layer, weights, read(stream, weights.attention_norm, weights.attention_norm_bias),
                 stream.branch);
   write(stream, weights.attention_post_norm);
-  run_mlp(weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
+  run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
   write(stream, weights.mlp_post_norm);
 }
 
@@ -211,7 +223,7 @@ void Transformer::run_branches_at_once(const LayerWeights& weights, int32_t laye
   Tensor x = read(stream, weights.attention_norm, weights.attention_norm_bias);
   run_attention(layer, weights, x, stream.branch);
   if (weights.mlp_norm.get() != nullptr) x = read(stream, weights.mlp_norm, weights.mlp_norm_bias);
-  run_mlp(weights, x, mlp_branch);
+  run_mlp(layer, weights, x, mlp_branch);
   device_.add({.x = stream.branch, .y = mlp_branch, .out = stream.branch});
   write(stream, {});
 }
@@ -266,13 +278,60 @@ void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
   if (weights.k_norm.get() != nullptr) norm(weights.k_norm, qkv.columns(q_size, k_size));
 }
 
-void Transformer::run_mlp(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
-  const Tensor gate_up = workspace_.gate_up.first_rows(x.rows);
-  const Tensor activated = workspace_.activated.first_rows(x.rows);
-  weights.gate_up.apply(device_, x, gate_up);
+void Transformer::run_mlp(int32_t layer,
+                          const LayerWeights& weights,
+                          const Tensor& x,
+                          const Tensor& out) {
+  if (config_.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts) {
+    run_experts(weights, x, out);
+  } else {
+    run_dense_mlp(weights.gate_up, weights.down, x, out);
+  }
+}
+
+void Transformer::run_dense_mlp(const Linear& gate_up_linear,
+                                const Linear& down,
+                                const Tensor& x,
+                                const Tensor& out) {
+  const int64_t width = down.weight->cols;
+  const Tensor gate_up =
+      workspace_.gate_up.first_rows(x.rows).columns(0, gate_up_linear.weight->rows);
+  const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
+  gate_up_linear.apply(device_, x, gate_up);
   device_.activation(
       {.kind = config_.activation, .gated = config_.gated_mlp, .in = gate_up, .out = activated});
-  weights.down.apply(device_, activated, out);
+  down.apply(device_, activated, out);
+}
+
+void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
+  const Workspace& w = workspace_;
+  const int64_t num_routed = x.rows * config_.experts.route.top_k;
+  const Tensor logits = w.router_logits.first_rows(x.rows);
+  const Tensor gate_up = w.routed_gate_up.first_rows(num_routed);
+  const Tensor activated = w.routed_activated.first_rows(num_routed);
+  const Tensor down = w.routed_down.first_rows(num_routed);
+
+  weights.router.apply(device_, x, logits);
+  device_.route(
+      {.rule = config_.experts.route, .logits = logits, .choice_bias = weights.choice_bias.get()});
+  device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = x, .out = gate_up});
+  device_.activation(
+      {.kind = config_.activation, .gated = config_.gated_mlp, .in = gate_up, .out = activated});
+  device_.expert_matmul(
+      {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
+  device_.combine_experts({.x = down, .out = out});
+  if (weights.shared_down.weight != nullptr) add_shared_expert(weights, x, out);
+}
+
+void Transformer::add_shared_expert(const LayerWeights& weights,
+                                    const Tensor& x,
+                                    const Tensor& out) {
+  const Tensor shared = workspace_.shared_expert.first_rows(x.rows);
+  run_dense_mlp(weights.shared_gate_up, weights.shared_down, x, shared);
+  const Tensor gate = workspace_.gate_up.first_rows(x.rows).columns(0, 1);
+  const bool has_gate = weights.shared_output_gate.weight != nullptr;
+  if (has_gate) weights.shared_output_gate.apply(device_, x, gate);
+  device_.add({.x = out, .y = shared, .y_gate = has_gate ? &gate : nullptr, .out = out});
 }
 
 }  // namespace tgi

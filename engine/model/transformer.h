@@ -50,16 +50,21 @@ class Transformer final : public Forward {
     Tensor normed;         // (max_batch_tokens, hidden)
     Tensor branch;         // (max_batch_tokens, hidden): what the last branch adds
     Tensor second_branch;  // (max_batch_tokens, hidden), of parallel branches only
+    Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
     Tensor qkv;            // (max_batch_tokens, q + 2 kv)
     Tensor attended;       // (max_batch_tokens, q)
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
-    Tensor activated;  // (max_batch_tokens, intermediate)
+    Tensor activated;         // (max_batch_tokens, intermediate)
+    Tensor router_logits;     // (max_batch_tokens, num_experts)
+    Tensor routed_gate_up;    // (max_batch_tokens * top_k, …) as gate_up, and so on
+    Tensor routed_activated;  // (max_batch_tokens * top_k, intermediate of an expert)
+    Tensor routed_down;       // (max_batch_tokens * top_k, hidden)
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
     Tensor ones;  // (1, hidden), f32: of norms without weights
   };
-  // Lays the tensors out from `base`; qkv/attended and gate_up/activated are never alive together
-  // and share memory.
+  // Lays the tensors out from `base`; qkv/attended, gate_up/activated and those of experts are
+  // never alive together and share memory.
   static Workspace lay_out(
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
@@ -85,7 +90,10 @@ class Transformer final : public Forward {
                      const Tensor& x,
                      const Tensor& out);
   void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
-  void run_mlp(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void run_dense_mlp(const Linear& gate_up, const Linear& down, const Tensor& x, const Tensor& out);
+  void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);
   bool has_norm(const DeviceVector& weight) const;
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;

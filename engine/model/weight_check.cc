@@ -98,12 +98,22 @@ std::vector<std::string> unused_names(const LoadedConfig& model,
 
 }  // namespace
 
+namespace {
+
+StackPlace stack_of(const LoadedConfig& model, const TensorEntry& entry) {
+  if (!entry.spec->stacked) return {};
+  return {.index = entry.expert, .count = model.config.experts.num_experts};
+}
+
+}  // namespace
+
 MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
   return {.name = entry.name,
           .prefix = model.architecture->prefix,
           .rows = entry.rows,
           .cols = entry.cols,
           .transposed = entry.spec->transposed,
+          .stack = stack_of(model, entry),
           .kind = kind_of(entry.spec->role)};
 }
 

@@ -40,14 +40,44 @@ inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
 }};
 inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
 
-inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
+inline constexpr std::array<LinearPart, 1> kRouterParts = {{{Role::kRouter, Role::kRouterBias}}};
+inline constexpr std::array<LinearPart, 2> kSharedGateUpParts = {{
+    {Role::kSharedGate, Role::kCount},
+    {Role::kSharedUp, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 1> kSharedDownParts = {{{Role::kSharedDown, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kSharedOutputGateParts = {
+    {{Role::kSharedOutputGate, Role::kCount}}};
+inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
+    {Role::kExpertGate, Role::kCount},
+    {Role::kExpertUp, Role::kCount},
+    {Role::kExpertGateUp, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 1> kExpertDownParts = {{{Role::kExpertDown, Role::kCount}}};
+
+inline constexpr std::array<LayerLinear, 8> kLayerLinears = {{
     {&LayerWeights::qkv, kQkvParts},
     {&LayerWeights::o, kOParts},
     {&LayerWeights::gate_up, kGateUpParts},
     {&LayerWeights::down, kDownParts},
+    {&LayerWeights::router, kRouterParts},
+    {&LayerWeights::shared_gate_up, kSharedGateUpParts},
+    {&LayerWeights::shared_down, kSharedDownParts},
+    {&LayerWeights::shared_output_gate, kSharedOutputGateParts},
 }};
 
-inline constexpr std::array<LayerVector, 8> kLayerVectors = {{
+// One for each expert.
+struct ExpertLinear {
+  ExpertLinears LayerWeights::*target;
+  std::span<const LinearPart> parts;
+};
+
+inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
+    {&LayerWeights::experts_gate_up, kExpertGateUpParts},
+    {&LayerWeights::experts_down, kExpertDownParts},
+}};
+
+inline constexpr std::array<LayerVector, 9> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -56,6 +86,7 @@ inline constexpr std::array<LayerVector, 8> kLayerVectors = {{
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
+    {&LayerWeights::choice_bias, Role::kChoiceBias},
 }};
 
 struct ModelMatrix {

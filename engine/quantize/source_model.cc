@@ -25,6 +25,10 @@ float load_element(const std::byte* from, DType dtype) {
 }
 
 const LoadedConfig& require_dense(const LoadedConfig& model) {
+  if (model.config.experts.num_experts > 0) {
+    throw Error(Code::kUnsupported,
+                "models with experts can't be quantised to a file yet; load them with --quantize");
+  }
   if (!model.weight_format->is_quantised) return model;
   throw Error(Code::kInvalidArgument,
               fmt::format("the checkpoint is quantised already (as {}); quantize the model that it "

@@ -77,6 +77,18 @@ void TapDevice::add(const AddArgs& args) {
   if (!is_over_) device_.add(args);
 }
 
+void TapDevice::route(const RouteArgs& args) {
+  if (!is_over_) device_.route(args);
+}
+
+void TapDevice::expert_matmul(const ExpertMatmulArgs& args) {
+  if (!is_over_) device_.expert_matmul(args);
+}
+
+void TapDevice::combine_experts(const CombineArgs& args) {
+  if (!is_over_) device_.combine_experts(args);
+}
+
 void TapDevice::sample(const SampleArgs& args) {
   if (is_over_) return;
   if (!see_logits_) return device_.sample(args);

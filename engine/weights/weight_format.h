@@ -24,6 +24,12 @@ namespace tgi {
 // Where a matrix is used: formats leave embeddings alone, and most of them the head.
 enum class MatrixKind : uint8_t { kLayer, kHead, kEmbedding };
 
+// Which of the matrices of a three-dimensional tensor.
+struct StackPlace {
+  int64_t index = 0;
+  int64_t count = 0;  // 0: the tensor holds one matrix
+};
+
 // A matrix that the model needs, whole, under the name it has in a dense checkpoint.
 struct MatrixSpec {
   std::string name;  // "model.layers.0.self_attn.q_proj.weight"
@@ -31,6 +37,7 @@ struct MatrixSpec {
   int64_t rows = 0;         // out_features
   int64_t cols = 0;         // in_features
   bool transposed = false;  // a dense checkpoint stores it as (cols, rows)
+  StackPlace stack{};
   MatrixKind kind = MatrixKind::kLayer;
 };
 

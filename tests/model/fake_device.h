@@ -119,6 +119,9 @@ class FakeDevice final : public Device {
   void activation(const ActivationArgs& /*args*/) override { no_op<int>(); }
   void gather_logit_rows(const Tensor& /*x*/, const Tensor& /*out*/) override { no_op<int>(); }
   void add(const AddArgs& /*args*/) override { no_op<int>(); }
+  void route(const RouteArgs& /*args*/) override { no_op<int>(); }
+  void expert_matmul(const ExpertMatmulArgs& /*args*/) override { no_op<int>(); }
+  void combine_experts(const CombineArgs& /*args*/) override { no_op<int>(); }
   void sample(const SampleArgs& /*args*/) override { no_op<int>(); }
 
   int64_t allocated_bytes = 0;

@@ -1,5 +1,4 @@
 // Matrices stored as one plain array each: f32, f16 or bf16.
-#include <array>
 #include <span>
 #include <vector>
 
@@ -27,8 +26,9 @@ std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
     problems.missing.push_back(spec.name);
     return {};
   }
-  const std::array<int64_t, 2> shape = {spec.transposed ? spec.cols : spec.rows,
-                                        spec.transposed ? spec.rows : spec.cols};
+  std::vector<int64_t> shape = {spec.transposed ? spec.cols : spec.rows,
+                                spec.transposed ? spec.rows : spec.cols};
+  if (spec.stack.count > 0) shape.insert(shape.begin(), spec.stack.count);
   check_stored_tensor(*tensor, shape, problems);
   return {tensor};
 }
@@ -45,7 +45,8 @@ HostWeight slice_dense(const Checkpoint& checkpoint,
                   .cols = cols.count,
                   .row_stride = spec.transposed ? 1 : spec.cols,
                   .col_stride = spec.transposed ? spec.rows : 1};
-  const int64_t first = rows.begin * part.row_stride + cols.begin * part.col_stride;
+  const int64_t first = spec.stack.index * spec.rows * spec.cols + rows.begin * part.row_stride +
+                        cols.begin * part.col_stride;
   if (const auto key = checkpoint.random_key(tensor)) {
     part.random = {.key = *key, .first_element = first};
   } else {

@@ -1,0 +1,125 @@
+// CpuDevice: matrices times rows, and experts' matrices times the rows that are sent to them.
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/cpu/cpu_device.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/cpu_device_rows.h"
+#include "engine/cpu/matmul_tasks.h"
+#include "engine/cpu/panel_matrix.h"
+
+namespace tgi {
+
+void CpuDevice::matmul(const MatmulArgs& args) {
+  run_matmul(args);
+}
+
+void CpuDevice::run_matmul(const MatmulArgs& args) {
+  const auto& w = static_cast<const PanelMatrix&>(*args.w);
+  const MatmulTasks tasks(kernels_, w, args.x.rows, pool_.num_threads());
+  const int64_t stride = tasks.x_stride_bytes();
+  TGI_CHECK(args.x.rows * stride <= static_cast<int64_t>(prepared_.size_bytes()));
+  auto* const prepared = static_cast<std::byte*>(prepared_.data());
+  for_rows(args.x.rows, args.x.cols,
+           [&](int64_t row) { tasks.prepare(row_of(args.x, row), prepared + row * stride); });
+  pool_.parallel_for(tasks.num_tasks(), [&](int64_t task, int /*thread*/) {
+    tasks.run(task, prepared, data_or_null(args.bias), args.out);
+  });
+}
+
+void CpuDevice::route(const RouteArgs& args) {
+  routes_.begin(args.rule, args.logits.rows);
+  const int64_t count = args.logits.cols;
+  for_rows(args.logits.rows, count * 64, [&](int64_t token) {
+    float* const scores = mutable_row_of(args.logits, token);
+    if (args.rule.score == RouterScore::kSigmoid) {
+      for (int64_t e = 0; e < count; ++e) scores[e] = sigmoid(scores[e]);
+    } else {
+      softmax(scores, count);
+    }
+    routes_.choose(token, scores, data_or_null(args.choice_bias));
+  });
+  routes_.finish();
+}
+
+float CpuDevice::sigmoid(float x) const {
+  float power = 0.0F;
+  x = -x;
+  kernels_.math.exp(&x, &power, 1);
+  return 1.0F / (1.0F + power);
+}
+
+void CpuDevice::softmax(float* x, int64_t count) const {
+  const float highest = *std::max_element(x, x + count);
+  for (int64_t i = 0; i < count; ++i) x[i] -= highest;
+  kernels_.math.exp(x, x, count);
+  float sum = 0.0F;
+  for (int64_t i = 0; i < count; ++i) sum += x[i];
+  for (int64_t i = 0; i < count; ++i) x[i] /= sum;
+}
+
+// As many experts at once as the prepared rows have room for.
+void CpuDevice::expert_matmul(const ExpertMatmulArgs& args) {
+  const auto room = static_cast<int64_t>(prepared_.size_bytes());
+  expert_tasks_.clear();
+  int64_t used = 0;
+  for (int32_t expert = 0; expert < routes_.num_experts(); ++expert) {
+    const int64_t num_rows = routes_.first_row(expert + 1) - routes_.first_row(expert);
+    if (num_rows == 0) continue;
+    const auto& w = static_cast<const PanelMatrix&>(*args.experts[static_cast<size_t>(expert)].w);
+    const MatmulTasks tasks(kernels_, w, num_rows, pool_.num_threads());
+    const int64_t size = (num_rows + kExtraPreparedRows) * tasks.x_stride_bytes();
+    if (used + size > room) {
+      run_expert_tasks(args);
+      used = 0;
+    }
+    TGI_CHECK(size <= room);
+    expert_tasks_.push_back({.tasks = tasks, .expert = expert, .prepared = used, .first_task = 0});
+    used += size - kExtraPreparedRows * tasks.x_stride_bytes();
+  }
+  run_expert_tasks(args);
+}
+
+void CpuDevice::run_expert_tasks(const ExpertMatmulArgs& args) {
+  if (expert_tasks_.empty()) return;
+  auto* const prepared = static_cast<std::byte*>(prepared_.data());
+  int64_t num_tasks = 0;
+  for (ExpertTask& each : expert_tasks_) {
+    each.first_task = num_tasks;
+    num_tasks += each.tasks.num_tasks();
+  }
+  const int64_t first = routes_.first_row(expert_tasks_.front().expert);
+  const int64_t end = routes_.first_row(expert_tasks_.back().expert + 1);
+  for_rows(end - first, args.x.cols, [&](int64_t i) {
+    const int64_t row = first + i;
+    const auto after = std::ranges::upper_bound(
+        expert_tasks_, row, {},
+        [&](const ExpertTask& each) { return routes_.first_row(each.expert); });
+    const ExpertTask& task = *(after - 1);
+    const int64_t from = args.x_is_routed ? row : routes_.token_of(row);
+    const int64_t offset = (row - routes_.first_row(task.expert)) * task.tasks.x_stride_bytes();
+    task.tasks.prepare(row_of(args.x, from), prepared + task.prepared + offset);
+  });
+  pool_.parallel_for(num_tasks, [&](int64_t index, int /*thread*/) {
+    const auto after = std::ranges::upper_bound(expert_tasks_, index, {}, &ExpertTask::first_task);
+    const ExpertTask& task = *(after - 1);
+    const Tensor* const bias = args.experts[static_cast<size_t>(task.expert)].bias;
+    Tensor out = args.out;
+    out.data = mutable_row_of(args.out, routes_.first_row(task.expert));
+    task.tasks.run(index - task.first_task, prepared + task.prepared, data_or_null(bias), out);
+  });
+  expert_tasks_.clear();
+}
+
+void CpuDevice::combine_experts(const CombineArgs& args) {
+  for_rows(args.out.rows, args.out.cols * routes_.top_k(), [&](int64_t token) {
+    float* const out = mutable_row_of(args.out, token);
+    std::fill(out, out + args.out.cols, 0.0F);
+    for (int32_t i = 0; i < routes_.top_k(); ++i) {
+      const ExpertRoutes::Chosen chosen = routes_.chosen(token, i);
+      kernels_.add(out, row_of(args.x, chosen.row), chosen.weight, out, args.out.cols);
+    }
+  });
+}
+
+}  // namespace tgi

@@ -1,0 +1,110 @@
+#include "engine/cpu/expert_routes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tgi {
+
+ExpertRoutes::ExpertRoutes(int32_t num_experts,
+                           int32_t max_experts_per_token,
+                           int32_t max_batch_tokens)
+    : num_experts_(num_experts),
+      choice_(static_cast<size_t>(max_batch_tokens) * static_cast<size_t>(num_experts)),
+      expert_(static_cast<size_t>(max_batch_tokens) * static_cast<size_t>(max_experts_per_token)),
+      weight_(expert_.size()),
+      row_of_(expert_.size()),
+      token_of_(expert_.size()),
+      first_row_(static_cast<size_t>(num_experts) + 1) {}
+
+int64_t ExpertRoutes::bytes(const SlotLayout& layout) {
+  const int64_t routed = int64_t{layout.max_batch_tokens} * layout.experts_per_token;
+  return int64_t{layout.max_batch_tokens} * layout.num_experts * int64_t{sizeof(float)} +
+         routed * int64_t{3 * sizeof(int32_t) + sizeof(float)} +
+         (layout.num_experts + int64_t{1}) * int64_t{sizeof(int64_t)};
+}
+
+void ExpertRoutes::begin(const RouteRule& rule, int64_t num_tokens) {
+  rule_ = rule;
+  num_tokens_ = num_tokens;
+}
+
+void ExpertRoutes::keep_best_groups(float* choice) const {
+  const int32_t size = num_experts_ / rule_.num_groups;
+  const auto goodness = [&](int32_t group) {
+    const float* const begin = choice + group * size;
+    float sum = 0.0F;
+    float best = -std::numeric_limits<float>::infinity();
+    float second = best;
+    for (int32_t i = 0; i < size; ++i) {
+      second = std::max(second, std::min(best, begin[i]));
+      best = std::max(best, begin[i]);
+    }
+    sum = rule_.group_best > 1 && size > 1 ? best + second : best;
+    return sum;
+  };
+  // A group stays when fewer than top_groups are better, or as good and before it.
+  const auto is_kept = [&](int32_t group) {
+    int32_t before = 0;
+    const float own = goodness(group);
+    for (int32_t other = 0; other < rule_.num_groups; ++other) {
+      const float theirs = goodness(other);
+      if (theirs > own || (theirs == own && other < group)) ++before;
+    }
+    return before < rule_.top_groups;
+  };
+  uint64_t kept = 0;  // num_groups <= 64
+  for (int32_t group = 0; group < rule_.num_groups; ++group) {
+    if (is_kept(group)) kept |= uint64_t{1} << group;
+  }
+  for (int32_t group = 0; group < rule_.num_groups; ++group) {
+    if ((kept >> group & 1U) != 0) continue;
+    std::fill_n(choice + group * size, size, -std::numeric_limits<float>::infinity());
+  }
+}
+
+void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias) {
+  float* const choice = choice_.data() + token * num_experts_;
+  for (int32_t e = 0; e < num_experts_; ++e) {
+    const float value = scores[e] + (choice_bias == nullptr ? 0.0F : choice_bias[e]);
+    // A score that is not a number loses; the row's result is not a number all the same.
+    choice[e] = std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+  }
+  if (rule_.num_groups > 1) keep_best_groups(choice);
+  int32_t* const experts = expert_.data() + token * rule_.top_k;
+  for (int32_t i = 0; i < rule_.top_k; ++i) {
+    int32_t best = -1;
+    for (int32_t e = 0; e < num_experts_; ++e) {
+      const bool is_taken = std::find(experts, experts + i, e) != experts + i;
+      if (!is_taken && (best < 0 || choice[e] > choice[best])) best = e;
+    }
+    experts[i] = best;
+  }
+  std::sort(experts, experts + rule_.top_k);
+  float* const weights = weight_.data() + token * rule_.top_k;
+  float sum = 0.0F;
+  for (int32_t i = 0; i < rule_.top_k; ++i) {
+    weights[i] = scores[experts[i]];
+    sum += weights[i];
+  }
+  // As DeepSeek's code does: scores of a sigmoid may all be zero.
+  const float factor = rule_.normalises ? rule_.scale / std::max(sum, 1e-20F) : rule_.scale;
+  for (int32_t i = 0; i < rule_.top_k; ++i) weights[i] *= factor;
+}
+
+void ExpertRoutes::finish() {
+  std::fill(first_row_.begin(), first_row_.end(), 0);
+  const auto count = static_cast<size_t>(num_rows());
+  for (size_t i = 0; i < count; ++i) ++first_row_[static_cast<size_t>(expert_[i]) + 1];
+  for (size_t e = 1; e < first_row_.size(); ++e) first_row_[e] += first_row_[e - 1];
+  // first_row_[e] walks to the end of expert e, which is where the next one begins.
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t row = first_row_[static_cast<size_t>(expert_[i])]++;
+    row_of_[i] = static_cast<int32_t>(row);
+    token_of_[static_cast<size_t>(row)] = static_cast<int32_t>(i) / rule_.top_k;
+  }
+  std::copy_backward(first_row_.begin(), first_row_.end() - 1, first_row_.end());
+  first_row_[0] = 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,44 @@
+// One matmul cut into tasks for the threads of a pool: by panels first, by rows too when there are
+// few panels. Bits don't depend on the cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/cpu/kernels/kernel_table.h"
+#include "engine/cpu/panel_matrix.h"
+#include "engine/tensor/tensor.h"
+
+namespace tgi {
+
+class MatmulTasks {
+ public:
+  // For `num_rows` rows of x and that matrix: which kernel runs, and how rows are prepared for it.
+  MatmulTasks(const KernelTable& kernels, const PanelMatrix& w, int64_t num_rows, int num_threads);
+
+  // Of a row of x as the kernel wants it.
+  int64_t x_stride_bytes() const { return x_stride_bytes_; }
+  void prepare(const float* x, std::byte* out) const;
+
+  int64_t num_tasks() const { return num_panel_tasks_ * num_row_tasks_; }
+
+  // x: the prepared rows. `out` has as many.
+  void run(int64_t task, const std::byte* x, const float* bias, const Tensor& out) const;
+
+ private:
+  void cut(int64_t num_panels, int64_t num_threads);
+  void cut_tiles(int64_t num_panels, int64_t num_threads);
+
+  const PanelMatrix& w_;
+  const MatmulKernel& kernel_;
+  const int64_t num_rows_;
+  const bool many_;  // rows, for a kernel of tiles
+  const int64_t x_stride_bytes_;
+  // Tasks of the same panels follow each other; with tiles those of the same rows.
+  int64_t panels_per_task_ = 4;
+  int64_t num_panel_tasks_ = 1;
+  int64_t num_row_tasks_ = 1;
+  int64_t rows_per_task_ = 0;
+};
+
+}  // namespace tgi

@@ -1,0 +1,111 @@
+// ReferenceDevice: experts.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/plain_matrix.h"
+#include "engine/cpu/reference_device.h"
+
+namespace tgi {
+namespace {
+
+std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
+  const auto count = static_cast<size_t>(args.logits.cols);
+  const float* const logits = row_of(args.logits, token);
+  std::vector<double> out(logits, logits + count);
+  const double highest = *std::ranges::max_element(out);
+  double sum = 0.0;
+  for (double& x : out) {
+    x = args.rule.score == RouterScore::kSigmoid ? 1.0 / (1.0 + std::exp(-x))
+                                                 : std::exp(x - highest);
+    sum += x;
+  }
+  if (args.rule.score == RouterScore::kSoftmax) {
+    for (double& x : out) x /= sum;
+  }
+  return out;
+}
+
+// The indices of the `count` largest, of two equal ones the first.
+std::vector<size_t> largest(const std::vector<double>& values, int32_t count) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return values[a] > values[b]; });
+  order.resize(static_cast<size_t>(count));
+  return order;
+}
+
+void leave_best_groups(const RouteRule& rule, std::vector<double>& choice) {
+  const size_t size = choice.size() / static_cast<size_t>(rule.num_groups);
+  std::vector<double> goodness;
+  for (size_t begin = 0; begin < choice.size(); begin += size) {
+    const std::vector<double> group(choice.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    choice.begin() + static_cast<std::ptrdiff_t>(begin + size));
+    double sum = 0.0;
+    const auto best = std::min(rule.group_best, static_cast<int32_t>(size));
+    for (const size_t i : largest(group, best)) sum += group[i];
+    goodness.push_back(sum);
+  }
+  std::vector<bool> is_kept(goodness.size());
+  for (const size_t group : largest(goodness, rule.top_groups)) is_kept[group] = true;
+  for (size_t e = 0; e < choice.size(); ++e) {
+    if (!is_kept[e / size]) choice[e] = -std::numeric_limits<double>::infinity();
+  }
+}
+
+}  // namespace
+
+void ReferenceDevice::route(const RouteArgs& args) {
+  routes_.clear();
+  for (int64_t token = 0; token < args.logits.rows; ++token) {
+    const std::vector<double> scores = router_scores(args, token);
+    std::vector<double> choice = scores;
+    for (size_t e = 0; e < choice.size() && args.choice_bias != nullptr; ++e) {
+      choice[e] += static_cast<double>(args.choice_bias->as<const float>()[e]);
+    }
+    if (args.rule.num_groups > 1) leave_best_groups(args.rule, choice);
+    const std::vector<size_t> chosen = largest(choice, args.rule.top_k);
+    double sum = 0.0;
+    for (const size_t e : chosen) sum += scores[e];
+    for (const size_t e : chosen) {
+      const double weight = args.rule.normalises ? scores[e] / std::max(sum, 1e-20) : scores[e];
+      routes_.push_back({.expert = static_cast<int32_t>(e),
+                         .token = token,
+                         .weight = weight * static_cast<double>(args.rule.scale)});
+    }
+  }
+  std::ranges::stable_sort(routes_, {}, &Route::expert);
+}
+
+void ReferenceDevice::expert_matmul(const ExpertMatmulArgs& args) {
+  for (size_t i = 0; i < routes_.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    const ExpertWeight& expert = args.experts[static_cast<size_t>(routes_[i].expert)];
+    Tensor x = args.x.first_rows(1);
+    x.data = mutable_row_of(args.x, args.x_is_routed ? row : routes_[i].token);
+    Tensor out = args.out.first_rows(1);
+    out.data = mutable_row_of(args.out, row);
+    matmul({.x = x, .w = expert.w, .bias = expert.bias, .out = out});
+  }
+}
+
+void ReferenceDevice::combine_experts(const CombineArgs& args) {
+  for (int64_t token = 0; token < args.out.rows; ++token) {
+    std::vector<double> sum(static_cast<size_t>(args.out.cols));
+    for (size_t i = 0; i < routes_.size(); ++i) {
+      if (routes_[i].token != token) continue;
+      const float* const row = row_of(args.x, static_cast<int64_t>(i));
+      for (size_t col = 0; col < sum.size(); ++col) {
+        sum[col] += routes_[i].weight * static_cast<double>(row[col]);
+      }
+    }
+    for (size_t col = 0; col < sum.size(); ++col) {
+      mutable_row_of(args.out, token)[col] = static_cast<float>(sum[col]);
+    }
+  }
+}
+
+}  // namespace tgi

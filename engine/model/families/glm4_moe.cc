@@ -1,0 +1,69 @@
+// GLM 4.5 and 4.6: Llama's block with a partly rotated head and, behind the first layers,
+// DeepSeek's experts. The layer that predicts a second token is left alone. Source: models/glm4_moe
+// in `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151552,
+                                                   .default_num_layers = 46,
+                                                   .default_num_heads = 96,
+                                                   .default_num_kv_heads = 8,
+                                                   .default_intermediate = 10944,
+                                                   .default_max_positions = 131072,
+                                                   .default_norm_eps = 1e-5,
+                                                   .default_bos = -1,
+                                                   .default_eos = -1});
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.has_qk_norm = config.boolean_or("use_qk_norm", false);
+  read_rope(config, model, {.takes_partial = true, .default_partial = 0.5});
+  read_deepseek_experts(config, {.default_num_experts = 128, .default_intermediate = 1408}, model);
+  read_first_sparse_layer(config, 1, model);
+  return model;
+}
+
+constexpr auto kFields =
+    join_fields(kDecoderFields,
+                kDeepSeekExpertFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    read("use_qk_norm"),
+                    harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
+                }));
+
+constexpr auto kNames = std::to_array<std::string_view>({"Glm4MoeForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"glm4_moe"});
+
+constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
+                                       kLlamaNormTensors,
+                                       kLlamaAttentionTensors,
+                                       kLlamaQkvBiasTensors,
+                                       kOptionalQkNormTensors,
+                                       kSparseLlamaMlpTensors,
+                                       kExpertTensors,
+                                       kDeepSeekExpertTensors);
+
+}  // namespace
+
+extern const Architecture kGlm4Moe;
+constexpr Architecture kGlm4Moe = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi

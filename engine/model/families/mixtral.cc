@@ -1,0 +1,65 @@
+// Mixtral: Mistral's block with experts in place of the MLP.
+// Source: models/mixtral in `transformers`; https://arxiv.org/abs/2401.04088.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, {.default_num_kv_heads = 8,
+                                                   .default_intermediate = 14336,
+                                                   .default_max_positions = 131072,
+                                                   .default_norm_eps = 1e-5});
+  read_windows(config, {.default_window = 0}, model);
+  read_rope(config, model, {.default_theta = 1e6});
+  read_experts(config,
+               {.num_experts = "num_local_experts",
+                .default_num_experts = 8,
+                .default_top_k = 2,
+                .normalises = true},
+               model);
+  use_experts_in_all_layers(model);
+  return model;
+}
+
+constexpr auto kFields =
+    join_fields(kDecoderFields,
+                std::to_array<KnownField>({
+                    read_or_null("sliding_window"),
+                    read("num_local_experts"),
+                    read("num_experts_per_tok"),
+                    harmless("router_jitter_noise", kTrainsRouter),
+                    harmless("router_aux_loss_coef", kTrainsRouter),
+                    harmless("output_router_logits", kTrainsRouter),
+                    harmless_if("attention_bias", "[false]", "there are no biases"),
+                    harmless_if("mlp_bias", "[false]", "there are no biases"),
+                }));
+
+constexpr auto kNames = std::to_array<std::string_view>({"MixtralForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"mixtral"});
+
+constexpr auto kTensors = join_tensors(
+    kLlamaOuterTensors, kLlamaNormTensors, kLlamaAttentionTensors, kMixtralExpertTensors);
+
+}  // namespace
+
+extern const Architecture kMixtral;
+constexpr Architecture kMixtral = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi
