@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string>
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"

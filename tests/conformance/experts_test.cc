@@ -1,0 +1,231 @@
+// route, expert_matmul and combine_experts together, as a layer of experts calls them: the
+// reference is agreed with, and a token's bits depend on nothing but the token.
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+constexpr int32_t kMaxTokens = 96;
+
+struct ExpertsSetup {
+  std::string name;
+  int64_t num_tokens = 7;
+  int64_t hidden = 33;
+  int64_t width = 21;
+  int32_t num_experts = 6;
+  RouteRule rule{.top_k = 2};
+  bool has_choice_bias = false;
+  bool has_biases = false;
+  MatrixStorage storage = DType::kF32;
+  bool uses_one_expert = false;  // all tokens go to the same
+};
+
+std::vector<ExpertsSetup> expert_setups() {
+  return {
+      {.name = "one token", .num_tokens = 1},
+      {.name = "one of six", .rule = {.top_k = 1}},
+      {.name = "all of three", .num_experts = 3, .rule = {.top_k = 3}},
+      {.name = "normalised and scaled, biases",
+       .num_tokens = 40,
+       .rule = {.top_k = 3, .normalises = true, .scale = 2.5F},
+       .has_biases = true},
+      {.name = "sigmoids with a bias, groups by two",
+       .num_tokens = 60,
+       .num_experts = 16,
+       .rule = {.score = RouterScore::kSigmoid,
+                .top_k = 4,
+                .num_groups = 4,
+                .top_groups = 2,
+                .group_best = 2,
+                .normalises = true},
+       .has_choice_bias = true},
+      {.name = "groups by their best",
+       .num_tokens = 30,
+       .num_experts = 12,
+       .rule = {.top_k = 2, .num_groups = 3, .top_groups = 1}},
+      {.name = "bf16, many tokens for one expert",
+       .num_tokens = kMaxTokens,
+       .hidden = 70,
+       .width = 130,
+       .storage = DType::kBF16,
+       .uses_one_expert = true},
+      {.name = "bf16, more rows than fit at once",
+       .num_tokens = kMaxTokens,
+       .hidden = 128,
+       .width = 64,
+       .num_experts = 9,
+       .rule = {.top_k = 6},
+       .storage = DType::kBF16},
+      {.name = "int8",
+       .num_tokens = 50,
+       .hidden = 64,
+       .width = 96,
+       .storage = {Quantization::kInt8, 32}},
+      {.name = "int4",
+       .num_tokens = 50,
+       .hidden = 64,
+       .width = 96,
+       .storage = {Quantization::kInt4, 32}},
+  };
+}
+
+void allocate_experts_state(Device& device, const ExpertsSetup& setup) {
+  device.allocate_state({.num_layers = 1,
+                         .num_kv_heads = 1,
+                         .head_dim = 16,
+                         .block_size = 16,
+                         .num_blocks = 4,
+                         .dtype = device.info().activation_dtype},
+                        {.num_slots = 1,
+                         .max_blocks_per_slot = 8,
+                         .max_batch_tokens = kMaxTokens,
+                         .vocab_size = 64,
+                         .block_size = 16,
+                         .max_matmul_cols = 256,
+                         .num_heads = 1,
+                         .num_kv_heads = 1,
+                         .head_dim = 16,
+                         .num_experts = setup.num_experts,
+                         .experts_per_token = setup.rule.top_k});
+}
+
+// Logits of a token, all different and far apart, so that no rounding changes a choice.
+Floats distinct_logits(Random& random, const ExpertsSetup& setup) {
+  Floats out;
+  for (int64_t token = 0; token < setup.num_tokens; ++token) {
+    std::vector<int32_t> order(static_cast<size_t>(setup.num_experts));
+    std::iota(order.begin(), order.end(), 0);
+    if (!setup.uses_one_expert) random.shuffle(order);
+    for (const int32_t rank : order)
+      out.push_back(static_cast<float>(rank * rank) * 0x1p-6F - 1.0F);
+  }
+  return out;
+}
+
+class ExpertLayer {
+ public:
+  ExpertLayer(Device& device, const ExpertsSetup& setup) : device_(device), setup_(setup) {
+    Random random(static_cast<uint32_t>(setup.num_tokens * 31 + setup.hidden));
+    x_ = random.values(setup.num_tokens * setup.hidden);
+    logits_ = distinct_logits(random, setup);
+    for (int32_t e = 0; e < setup.num_experts; ++e) {
+      add(random, up_, setup.width, setup.hidden);
+      add(random, down_, setup.hidden, setup.width);
+    }
+    Floats bias = random.values(setup.num_experts);
+    for (float& each : bias) each = each * 0.25F + 0.3F;
+    choice_bias_.emplace(DeviceTensor::vector(device, bias));
+  }
+
+  // What tokens [first, first + count) become, and the rows between the two matrices.
+  std::vector<Floats> run(int64_t first, int64_t count) {
+    const DType dtype = device_.info().activation_dtype;
+    const auto part = [&](const Floats& all, int64_t cols) {
+      return Floats(all.begin() + first * cols, all.begin() + (first + count) * cols);
+    };
+    const int64_t routed = count * setup_.rule.top_k;
+    DeviceTensor x(device_, count, setup_.hidden, part(x_, setup_.hidden));
+    DeviceTensor logits(device_, count, setup_.num_experts, part(logits_, setup_.num_experts));
+    DeviceTensor middle(device_, routed, setup_.width, dtype, setup_.width + 3);
+    DeviceTensor rows(device_, routed, setup_.hidden, dtype);
+    DeviceTensor out(device_, count, setup_.hidden, dtype, setup_.hidden + 2);
+    run_step(device_, one_sequence({0}), [&] {
+      device_.route({.rule = setup_.rule,
+                     .logits = logits.view(),
+                     .choice_bias = setup_.has_choice_bias ? &choice_bias_->view() : nullptr});
+      device_.expert_matmul({.experts = up_.views, .x = x.view(), .out = middle.view()});
+      device_.expert_matmul(
+          {.experts = down_.views, .x_is_routed = true, .x = middle.view(), .out = rows.view()});
+      device_.combine_experts({.x = rows.view(), .out = out.view()});
+    });
+    return {middle.read(), out.read()};
+  }
+
+ private:
+  struct Experts {
+    std::vector<std::unique_ptr<Matrix>> matrices;
+    std::vector<std::unique_ptr<DeviceTensor>> biases;
+    std::vector<ExpertWeight> views;
+  };
+
+  void add(Random& random, Experts& to, int64_t rows, int64_t cols) {
+    to.matrices.push_back(
+        make_matrix(device_, random.values(rows * cols), rows, cols, setup_.storage));
+    to.biases.push_back(
+        std::make_unique<DeviceTensor>(DeviceTensor::vector(device_, random.values(rows))));
+    to.views.push_back({.w = to.matrices.back().get(),
+                        .bias = setup_.has_biases ? &to.biases.back()->view() : nullptr});
+  }
+
+  Device& device_;
+  const ExpertsSetup& setup_;
+  Floats x_, logits_;
+  Experts up_, down_;
+  std::optional<DeviceTensor> choice_bias_;
+};
+
+// Of numbers that are sums of products: as a part of the largest there is.
+double error_of(const Floats& got, const Floats& wanted) {
+  double largest = 0.0;
+  double difference = 0.0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    largest = std::max(largest, std::abs(double{wanted[i]}));
+    difference = std::max(difference, std::abs(double{got[i]} - double{wanted[i]}));
+  }
+  return difference / largest;
+}
+
+}  // namespace
+
+TEST_CASE("a layer of experts agrees with the reference") {
+  for (const ExpertsSetup& setup : expert_setups()) {
+    const auto reference = make_reference_device();
+    allocate_experts_state(*reference, setup);
+    const auto wanted = ExpertLayer(*reference, setup).run(0, setup.num_tokens);
+    std::map<std::string, std::vector<Floats>> by_group;
+    for (const DeviceCase& device_case : device_cases()) {
+      if (!device_case.has_experts || !device_case.can_hold(setup.storage)) continue;
+      INFO(device_case.name << ": " << setup.name);
+      const auto device = device_case.make();
+      allocate_experts_state(*device, setup);
+      const auto got = ExpertLayer(*device, setup).run(0, setup.num_tokens);
+      // Integers round what they are multiplied with; a sum on the border falls either way.
+      const bool is_integer = setup.storage.quantization != Quantization::kNone;
+      const double tolerance =
+          is_integer ? 1e-2 : 1e-5 + 8.0 * roundoff(device->info().activation_dtype);
+      for (size_t i = 0; i < wanted.size(); ++i) CHECK(error_of(got[i], wanted[i]) < tolerance);
+      const auto& same = by_group.try_emplace(device_case.bit_group, got).first->second;
+      if (!device_case.bit_group.empty()) CHECK(got == same);
+    }
+  }
+}
+
+TEST_CASE("what experts make of a token does not depend on the others") {
+  for (const ExpertsSetup& setup : expert_setups()) {
+    for (const DeviceCase& device_case : device_cases()) {
+      if (!device_case.has_experts || device_case.bit_group.empty()) continue;
+      if (!device_case.can_hold(setup.storage)) continue;
+      INFO(device_case.name << ": " << setup.name);
+      const auto device = device_case.make();
+      allocate_experts_state(*device, setup);
+      ExpertLayer layer(*device, setup);
+      const Floats all = layer.run(0, setup.num_tokens).back();
+      for (int64_t token = 0; token < setup.num_tokens; token += 5) {
+        const Floats alone = layer.run(token, 1).back();
+        const auto begin = all.begin() + token * setup.hidden;
+        CHECK(alone == Floats(begin, begin + setup.hidden));
+      }
+    }
+  }
+}
+
+}  // namespace tgi
