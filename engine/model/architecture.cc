@@ -14,11 +14,16 @@
 namespace tgi {
 
 extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2;
+extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNeox, kInternlm2,
+    kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
 
 namespace {
 
 // Adding a family: its file in families/, and its name above and here.
-constexpr std::array kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3, &kGpt2};
+constexpr std::array kArchitectures = {&kLlama,    &kMistral,   &kQwen2,     &kQwen3,      &kGpt2,
+                                       &kBaichuan, &kBloom,     &kFalcon,    &kGptBigcode, &kGptJ,
+                                       &kGptNeox,  &kInternlm2, &kMpt,       &kOpt,        &kPhi,
+                                       &kPhi3,     &kStablelm,  &kStarcoder2};
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";

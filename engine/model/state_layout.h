@@ -35,7 +35,8 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .max_matmul_cols = max_matmul_cols(config),
           .num_heads = config.num_heads / size.num_ranks,
           .num_kv_heads = config.num_kv_heads / size.num_ranks,
-          .head_dim = config.head_dim};
+          .head_dim = config.head_dim,
+          .has_alibi = !config.alibi_slopes.empty()};
 }
 
 inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {

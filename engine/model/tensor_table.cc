@@ -8,18 +8,32 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kLayerMark = "{layer}";
+constexpr std::string_view kLayerBeforeMark = "{layer-1}";
+constexpr std::string_view kLastLayerMark = "{last}";
+constexpr std::string_view kHeadMark = "{head}";
+
+bool has_mark(std::string_view name, std::string_view mark) {
+  return name.find(mark) != std::string_view::npos;
+}
 
 bool is_per_layer(const TensorSpec& spec) {
-  return spec.name.find(kLayerMark) != std::string_view::npos;
+  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark);
+}
+
+void fill_in(std::string& name, std::string_view mark, int32_t number) {
+  const size_t at = name.find(mark);
+  if (at != std::string::npos) name.replace(at, mark.size(), std::to_string(number));
 }
 
 bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
   return spec.only_if == nullptr || spec.only_if(config, layer);
 }
 
-std::string tensor_name(std::string_view pattern, int32_t layer) {
+std::string tensor_name(std::string_view pattern, int32_t layer, const ModelConfig& config) {
   std::string name(pattern);
-  if (layer >= 0) name.replace(name.find(kLayerMark), kLayerMark.size(), std::to_string(layer));
+  fill_in(name, kLayerMark, layer);
+  fill_in(name, kLayerBeforeMark, layer - 1);
+  fill_in(name, kLastLayerMark, config.num_layers - 1);
   return name;
 }
 
@@ -31,7 +45,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
     case Dim::kVocab:
       return config.vocab_size;
     case Dim::kPositions:
-      return config.max_positions;
+      return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
       return config.hidden_size;
     case Dim::kIntermediate:
@@ -86,6 +100,14 @@ std::vector<Range> ranges_by_kv_head(const ModelConfig& config, int rank, int wo
 
 }  // namespace
 
+std::vector<std::string> TensorEntry::stored_names() const {
+  std::vector<std::string> names(static_cast<size_t>(num_parts), name);
+  for (int32_t part = 0; part < num_parts; ++part) {
+    fill_in(names[static_cast<size_t>(part)], kHeadMark, part);
+  }
+  return names;
+}
+
 TensorTable::TensorTable(const LoadedConfig& model) {
   const ModelConfig& config = model.config;
   Row none;
@@ -105,11 +127,15 @@ void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& 
   if (!is_present(spec, config, layer)) return;
   index_[static_cast<size_t>(layer + 1)][static_cast<size_t>(spec.role)] =
       static_cast<int32_t>(entries_.size());
-  entries_.push_back({.spec = &spec,
-                      .layer = layer,
-                      .name = tensor_name(spec.name, layer),
-                      .rows = dim_size(spec.rows, config),
-                      .cols = dim_size(spec.cols, config)});
+  TensorEntry entry{.spec = &spec,
+                    .layer = layer,
+                    .name = tensor_name(spec.name, layer, config),
+                    .rows = dim_size(spec.rows, config),
+                    .cols = dim_size(spec.cols, config)};
+  if (has_mark(spec.name, kHeadMark)) {
+    entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
+  }
+  entries_.push_back(std::move(entry));
 }
 
 const TensorEntry* TensorTable::find(Role role, int32_t layer) const {

@@ -47,11 +47,13 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 8> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 10> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
+    {&LayerWeights::q_norm_bias, Role::kQNormBias},
     {&LayerWeights::k_norm, Role::kKNorm},
+    {&LayerWeights::k_norm_bias, Role::kKNormBias},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
