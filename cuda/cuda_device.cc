@@ -216,7 +216,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};
-  check_attention(heads_.padded_dim(), heads_.num_heads, heads_.num_kv_heads);
+  check_attention(heads_.padded_dim(), heads_.num_heads, heads_.num_kv_heads, slots.has_alibi);
   check_cache_dtype(options_.dtype, kv.dtype);
   loader_.reset();
   stream_.synchronize();

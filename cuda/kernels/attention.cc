@@ -22,7 +22,12 @@ ScoreScale score_scale(const AttentionArgs& args) {
 
 }  // namespace
 
-void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads) {
+void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads, bool has_alibi) {
+  if (has_alibi) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend's attention has no ALiBi, which this model's positions are; use "
+                "--backend cpu");
+  }
   if (head_dim <= 0 || head_dim > 256 || head_dim % 16 != 0) {
     throw Error(Code::kUnsupported,
                 "the cuda backend's attention takes a head_dim that is a multiple of 16 up to 256, "
@@ -58,6 +63,7 @@ void launch_attention(cudaStream_t stream,
   TGI_CHECK(launch.block_size > 0 && launch.block_size % 8 == 0);
   TGI_CHECK(args.scale > 0.0F);  // the largest product is the largest score
   TGI_CHECK(args.q.dtype == args.out.dtype);
+  TGI_CHECK(args.alibi_slopes == nullptr);  // check_attention refused them
   const bool cache_is_f8 = launch.cache_dtype == DType::kF8E4M3;
   TGI_CHECK(cache_is_f8 || launch.cache_dtype == args.q.dtype);
   const AttentionParams params = {.q = args.q.data,

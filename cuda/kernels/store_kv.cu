@@ -21,6 +21,7 @@ struct HeadShape {
   int32_t num_kv_heads;
   int32_t head_dim;
   int64_t stride;  // of a token's fused row
+  float clip;      // 0: off
   float norm_eps;
   bool is_layer_norm;  // else RMS
   // Columns from one head's weights to the next; 0 where all heads share them.
@@ -47,6 +48,8 @@ template <typename T, typename C>
 __global__ void norm_rope_store(HeadShape shape,
                                 const float* __restrict__ q_norm,
                                 const float* __restrict__ k_norm,
+                                const float* __restrict__ q_norm_bias,
+                                const float* __restrict__ k_norm_bias,
                                 StoreKvLaunch kv,
                                 T* qkv) {
   __shared__ float heads[kWarps][kMaxHeadDim];
@@ -65,15 +68,21 @@ __global__ void norm_rope_store(HeadShape shape,
   const bool is_query = h < shape.num_heads;
   const bool is_value = h >= num_rotated;
   const float* weight = is_value ? nullptr : is_query ? q_norm : k_norm;
-  if (weight != nullptr) {
-    weight += is_query ? h * shape.q_norm_stride : (h - shape.num_heads) * shape.k_norm_stride;
-  }
+  const float* bias = is_value ? nullptr : is_query ? q_norm_bias : k_norm_bias;
+  const int norm_offset =
+      is_query ? h * shape.q_norm_stride : (h - shape.num_heads) * shape.k_norm_stride;
+  if (weight != nullptr) weight += norm_offset;
+  if (bias != nullptr) bias += norm_offset;
   const bool rotates = !is_value && kv.cos_sin != nullptr;
-  if (is_query && weight == nullptr && !rotates) return;
+  const bool clips = shape.clip != 0.0F;
+  if (is_query && weight == nullptr && !rotates && !clips) return;
 
   float sum = 0.0F;
   for (int d = lane; d < dim; d += 32) {
     head[d] = to_float(in_place[d]);
+    // Written so that NaN stays.
+    if (clips && head[d] > shape.clip) head[d] = shape.clip;
+    if (clips && head[d] < -shape.clip) head[d] = -shape.clip;
     sum += head[d];
   }
   if (weight != nullptr) {
@@ -82,7 +91,10 @@ __global__ void norm_rope_store(HeadShape shape,
     for (int d = lane; d < dim; d += 32) squares += (head[d] - mean) * (head[d] - mean);
     const float inverse =
         1.0F / sqrtf(warp_sum(squares) / static_cast<float>(dim) + shape.norm_eps);
-    for (int d = lane; d < dim; d += 32) head[d] = (head[d] - mean) * inverse * weight[d];
+    for (int d = lane; d < dim; d += 32) {
+      head[d] = (head[d] - mean) * inverse * weight[d];
+      if (bias != nullptr) head[d] += bias[d];
+    }
   }
   __syncwarp();
   if (rotates) {
@@ -98,7 +110,7 @@ __global__ void norm_rope_store(HeadShape shape,
     }
     __syncwarp();
   }
-  if (!is_value && (weight != nullptr || rotates)) {
+  if (!is_value && (weight != nullptr || rotates || clips)) {
     for (int d = lane; d < dim; d += 32) {
       const T rounded = from_float<T>(head[d]);
       in_place[d] = rounded;
@@ -125,6 +137,10 @@ int32_t norm_stride(const Tensor* weight, int32_t head_dim) {
   return weight == nullptr || weight->cols == head_dim ? 0 : head_dim;
 }
 
+const float* data_or_null(const Tensor* vector) {
+  return vector == nullptr ? nullptr : vector->as<const float>();
+}
+
 }  // namespace
 
 void launch_qk_norm_rope_store_kv(cudaStream_t stream,
@@ -136,6 +152,7 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                            .num_kv_heads = args.num_kv_heads,
                            .head_dim = args.head_dim,
                            .stride = args.qkv.stride,
+                           .clip = args.clip,
                            .norm_eps = args.norm_eps,
                            .is_layer_norm = args.norm_kind == NormKind::kLayer,
                            .q_norm_stride = norm_stride(args.q_norm, args.head_dim),
@@ -146,15 +163,19 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                             .block = dim3(32 * kWarps),
                             .shared_bytes = 0,
                             .overlaps_previous = true};
-  const float* const q_norm = args.q_norm == nullptr ? nullptr : args.q_norm->as<const float>();
-  const float* const k_norm = args.k_norm == nullptr ? nullptr : args.k_norm->as<const float>();
+  const float* const q_norm = data_or_null(args.q_norm);
+  const float* const k_norm = data_or_null(args.k_norm);
+  const float* const q_bias = data_or_null(args.q_norm_bias);
+  const float* const k_bias = data_or_null(args.k_norm_bias);
   with_element(args.qkv.dtype, [&](auto element) {
     using T = decltype(element);
     if (kv.cache_dtype == args.qkv.dtype) {
-      launch(stream, grid, norm_rope_store<T, T>, shape, q_norm, k_norm, kv, args.qkv.as<T>());
+      launch(stream, grid, norm_rope_store<T, T>, shape, q_norm, k_norm, q_bias, k_bias, kv,
+             args.qkv.as<T>());
     } else {
       TGI_CHECK(kv.cache_dtype == DType::kF8E4M3);
-      launch(stream, grid, norm_rope_store<T, f8>, shape, q_norm, k_norm, kv, args.qkv.as<T>());
+      launch(stream, grid, norm_rope_store<T, f8>, shape, q_norm, k_norm, q_bias, k_bias, kv,
+             args.qkv.as<T>());
     }
   });
 }

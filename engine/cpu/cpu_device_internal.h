@@ -41,12 +41,21 @@ inline size_t prepared_bytes(const SlotLayout& layout) {
 }
 
 // Of q head h, or of k head h - num_heads; null where there is none.
-inline const float* head_norm_weight(const QkvArgs& args, int32_t h) {
-  const Tensor* weight = h < args.num_heads ? args.q_norm : args.k_norm;
+inline const float* head_norm_part(const QkvArgs& args,
+                                   const Tensor* q_part,
+                                   const Tensor* k_part,
+                                   int32_t h) {
+  const Tensor* weight = h < args.num_heads ? q_part : k_part;
   if (weight == nullptr) return nullptr;
   const int32_t head = h < args.num_heads ? h : h - args.num_heads;
   const bool is_shared = weight->cols == args.head_dim;
   return weight->as<const float>() + (is_shared ? 0 : int64_t{head} * args.head_dim);
+}
+inline const float* head_norm_weight(const QkvArgs& args, int32_t h) {
+  return head_norm_part(args, args.q_norm, args.k_norm, h);
+}
+inline const float* head_norm_bias(const QkvArgs& args, int32_t h) {
+  return head_norm_part(args, args.q_norm_bias, args.k_norm_bias, h);
 }
 
 inline const float* row_of(const Tensor& tensor, int64_t row) {

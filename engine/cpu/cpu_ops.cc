@@ -10,6 +10,15 @@
 #include "engine/cpu/rope_table.h"
 
 namespace tgi {
+namespace {
+
+// What is not a number stays so.
+void clamp_values(float* values, int64_t count, float limit) {
+  for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
+}
+
+}  // namespace
+
 void CpuDevice::embed(const EmbedArgs& args) {
   const auto& table = static_cast<const PanelMatrix&>(*args.table);
   const auto* positions = static_cast<const PanelMatrix*>(args.position_table);
@@ -69,10 +78,16 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   const RopeSpec* rope = args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
   const int32_t num_rotated = args.num_heads + args.num_kv_heads;
   const auto norm = args.norm_kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
+  if (args.clip > 0.0F) clamp_values(row, (num_rotated + args.num_kv_heads) * head_dim, args.clip);
   for (int32_t h = 0; h < num_rotated; ++h) {
     float* const head = row + h * head_dim;
     if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
-      norm({.eps = args.norm_eps, .weight = weight, .x = head, .out = head, .cols = head_dim});
+      norm({.eps = args.norm_eps,
+            .weight = weight,
+            .bias = head_norm_bias(args, h),
+            .x = head,
+            .out = head,
+            .cols = head_dim});
     }
     if (rope != nullptr) {
       const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
@@ -130,6 +145,9 @@ void CpuDevice::attention(const AttentionArgs& args) {
     block.scale = args.scale;
     block.softcap = args.softcap;
     block.sliding_window = args.sliding_window;
+    if (args.alibi_slopes != nullptr) {
+      block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;
+    }
     block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
     kernel(block);
   });

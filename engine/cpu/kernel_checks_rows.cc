@@ -29,9 +29,12 @@ struct AttentionCase {
   int32_t num_queries;  // the last of the context
   float softcap;
   int32_t sliding_window;
+  const float* alibi_slopes;
 };
+constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and as many as there may be.
-constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0}, {3, 20.0F, 0}, {8, 0.0F, 50}};
+constexpr AttentionCase kAttentionCases[] = {
+    {1, 0.0F, 0, nullptr}, {3, 20.0F, 0, nullptr}, {8, 0.0F, 50, nullptr}, {2, 0.0F, 0, kSlopes}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -234,6 +237,7 @@ void add_attention_checks(KernelChecks& checks) {
                                  .scale = 0.22F,
                                  .softcap = one.softcap,
                                  .sliding_window = one.sliding_window,
+                                 .alibi_slopes = one.alibi_slopes,
                                  .scratch = scratch.data()};
             caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
             std::fill(out.begin(), out.end(), 0.0F);

@@ -54,7 +54,8 @@ double cap(double x, double softcap) {
   return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
 }
 
-void norm_head(NormKind kind, float* head, const float* weight, double eps, int64_t count) {
+void norm_head(
+    NormKind kind, float* head, const float* weight, const float* bias, double eps, int64_t count) {
   double mean = 0.0;
   for (int64_t i = 0; i < count && kind == NormKind::kLayer; ++i) {
     mean += static_cast<double>(head[i]) / static_cast<double>(count);
@@ -63,7 +64,8 @@ void norm_head(NormKind kind, float* head, const float* weight, double eps, int6
   for (int64_t i = 0; i < count; ++i) squares += (head[i] - mean) * (head[i] - mean);
   const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(count) + eps);
   for (int64_t i = 0; i < count; ++i) {
-    head[i] = static_cast<float>((head[i] - mean) * inverse * weight[i]);
+    const double shift = bias == nullptr ? 0.0 : bias[i];
+    head[i] = static_cast<float>((head[i] - mean) * inverse * weight[i] + shift);
   }
 }
 
@@ -257,9 +259,15 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       cos_sin.resize(static_cast<size_t>(rope.rotary_dim));
       fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
     }
+    if (args.clip != 0.0F) {
+      for (int64_t i = 0; i < args.qkv.cols; ++i) {
+        heads[i] = std::clamp(heads[i], -args.clip, args.clip);
+      }
+    }
     for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
       if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
-        norm_head(args.norm_kind, heads + h * dim, weight, static_cast<double>(args.norm_eps), dim);
+        norm_head(args.norm_kind, heads + h * dim, weight, head_norm_bias(args, h),
+                  static_cast<double>(args.norm_eps), dim);
       }
       if (args.rope >= 0) {
         rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
@@ -292,6 +300,9 @@ void ReferenceDevice::attend(
       score += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
     }
     score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
+    if (args.alibi_slopes != nullptr) {
+      score += at(*args.alibi_slopes, 0, head) * static_cast<double>(j - position);
+    }
     highest = std::max(highest, score);
     weights.push_back(score);
   }

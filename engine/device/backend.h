@@ -106,6 +106,7 @@ struct SlotLayout {
   int32_t head_dim = 0;
   int32_t num_experts = 0;        // of a layer; 0: none
   int32_t experts_per_token = 0;  // that route chooses at most
+  bool has_alibi = false;         // attention will be given slopes
 };
 
 struct EmbedArgs {
@@ -138,18 +139,21 @@ struct MatmulArgs {
   Tensor out;                    // (rows, w.rows); must not overlap x
 };
 
-// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Norms
-// each q and k head when weights are given, one row of them for all heads or one for each head,
-// rotates q and k, writes k and v of the step's tokens to the cache.
+// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Clips the
+// row, norms each q and k head when weights are given, one row of them for all heads or one for
+// each head, rotates q and k, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
   int32_t layer = 0;
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
   int32_t rope = -1;  // from add_rope; -1: none
+  float clip = 0.0F;  // 0: off; else the row is held between -clip and clip
   NormKind norm_kind = NormKind::kRms;
   const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
   const Tensor* k_norm = nullptr;  // (optional) as q_norm, of num_kv_heads
+  const Tensor* q_norm_bias = nullptr;  // (optional) as q_norm, added to what it gives
+  const Tensor* k_norm_bias = nullptr;  // (optional) as k_norm
   float norm_eps = 0.0F;
   Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
 };
@@ -167,6 +171,9 @@ struct AttentionArgs {
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
   // 0: off; else a query sees itself and the window - 1 tokens before it.
   int32_t sliding_window = 0;
+  // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
+  // to the score, after softcap. Given only where SlotLayout.has_alibi.
+  const Tensor* alibi_slopes = nullptr;
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
   Tensor out;  // (num_tokens, num_heads * head_dim)
@@ -366,7 +373,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 11;
+inline constexpr int kBackendAbi = 12;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

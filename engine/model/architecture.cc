@@ -15,12 +15,16 @@ namespace tgi {
 
 extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2, kMixtral, kQwen2Moe, kQwen3Moe,
     kOlmoe, kGlm4Moe;
+extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNeox, kInternlm2,
+    kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
 
 namespace {
 
 // Adding a family: its file in families/, and its name above and here.
-constexpr std::array kArchitectures = {&kLlama,   &kMistral,  &kQwen2,    &kQwen3, &kGpt2,
-                                       &kMixtral, &kQwen2Moe, &kQwen3Moe, &kOlmoe, &kGlm4Moe};
+constexpr std::array kArchitectures = {
+    &kLlama,     &kMistral, &kQwen2,    &kQwen3, &kGpt2,   &kMixtral,    &kQwen2Moe,  &kQwen3Moe,
+    &kOlmoe,     &kGlm4Moe, &kBaichuan, &kBloom, &kFalcon, &kGptBigcode, &kGptJ,      &kGptNeox,
+    &kInternlm2, &kMpt,     &kOpt,      &kPhi,   &kPhi3,   &kStablelm,   &kStarcoder2};
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";

@@ -39,7 +39,9 @@ enum class Role : uint8_t {
   kVBias,
   kQkvBias,
   kQNorm,
+  kQNormBias,
   kKNorm,
+  kKNormBias,
   kO,
   kOBias,
   kAttentionPostNorm,
@@ -91,7 +93,7 @@ enum class Dim : uint8_t {
   kOne,     // the tensor is a vector
   kOneRow,  // the tensor is a matrix all the same
   kVocab,
-  kPositions,
+  kPositions,  // with the rows before that of position 0
   kHidden,
   kIntermediate,
   kGateUp,  // gate, then up
@@ -119,9 +121,11 @@ using IsPresent = bool (*)(const ModelConfig& config, int32_t layer);
 
 struct TensorSpec {
   Role role;
-  std::string_view name;  // "{layer}" and "{expert}" stand for their numbers
-  Dim rows;               // output features; kOne for vectors
-  Dim cols;               // input features, or the length of a vector
+  // "{layer}" and "{expert}" stand for their numbers, "{layer-1}" for that of the one before,
+  // "{last}" for that of the last; "{head}" for each head's: such a vector is stored head by head.
+  std::string_view name;
+  Dim rows;  // output features; kOne for vectors
+  Dim cols;  // input features, or the length of a vector
   Split split = Split::kNone;
   IsPresent only_if = nullptr;  // null: always
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does

@@ -24,8 +24,8 @@ struct DecoderFields {
   std::string_view head_dim = "head_dim";                 // empty: hidden_size / num_heads, always
   std::string_view intermediate_size = "intermediate_size";
   std::string_view max_positions = "max_position_embeddings";
-  std::string_view norm_eps = "rms_norm_eps";
-  std::string_view activation = "hidden_act";
+  std::string_view norm_eps = "rms_norm_eps";  // empty: the default, always
+  std::string_view activation = "hidden_act";  // empty: the default, always
 
   int64_t default_vocab_size = 32000;
   int64_t default_hidden_size = 4096;
@@ -44,7 +44,8 @@ struct DecoderFields {
 
 // Where the config says which layers attend to a sliding window only.
 struct WindowFields {
-  int64_t default_window = 4096;  // tokens, when there is no sliding_window (0: none); null is none
+  // Tokens, when there is no sliding_window; 0: none, as null means in every family.
+  int64_t default_window = 4096;
   // A layer has a window only if use_sliding_window says so, and without layer_types only from
   // max_window_layers on. Else all layers have one, but for those that layer_types makes full.
   bool by_switch = false;

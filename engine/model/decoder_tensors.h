@@ -25,6 +25,13 @@ constexpr bool has_own_head(const ModelConfig& config, int32_t /*layer*/) {
 constexpr bool has_attention_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.attention_bias;
 }
+constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
+  return config.has_qk_norm;
+}
+// Of models whose parallel branches may read what one norm gives.
+constexpr bool has_mlp_norm(const ModelConfig& config, int32_t /*layer*/) {
+  return !config.shares_branch_norm;
+}
 constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.mlp_bias;
 }
@@ -36,22 +43,38 @@ inline constexpr auto kLlamaOuterTensors = std::to_array<TensorSpec>({
     {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
 });
 
-// A norm before each branch.
+// A norm before each branch, or one for both.
 inline constexpr auto kLlamaNormTensors = std::to_array<TensorSpec>({
     {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
     {Role::kMlpNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
-     Dim::kHidden},
+     Dim::kHidden, Split::kNone, has_mlp_norm},
 });
 
-inline constexpr auto kLlamaAttentionTensors = std::to_array<TensorSpec>({
+// Biases of norms with a mean, where they have the names of Llama's.
+inline constexpr auto kFinalNormBiasTensors = std::to_array<TensorSpec>({
+    {Role::kFinalNormBias, "model.norm.bias", Dim::kOne, Dim::kHidden},
+});
+inline constexpr auto kAttentionNormBiasTensors = std::to_array<TensorSpec>({
+    {Role::kAttentionNormBias, "model.layers.{layer}.input_layernorm.bias", Dim::kOne,
+     Dim::kHidden},
+});
+inline constexpr auto kMlpNormBiasTensors = std::to_array<TensorSpec>({
+    {Role::kMlpNormBias, "model.layers.{layer}.post_attention_layernorm.bias", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_mlp_norm},
+});
+
+inline constexpr auto kLlamaQkvTensors = std::to_array<TensorSpec>({
     {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
     {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden,
      Split::kRows},
     {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden,
      Split::kRows},
+});
+inline constexpr auto kLlamaOTensors = std::to_array<TensorSpec>({
     {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ,
      Split::kColumns},
 });
+inline constexpr auto kLlamaAttentionTensors = join_tensors(kLlamaQkvTensors, kLlamaOTensors);
 
 // Biases of q, k and v, where attention_bias says so.
 inline constexpr auto kLlamaQkvBiasTensors = std::to_array<TensorSpec>({
@@ -72,10 +95,6 @@ inline constexpr auto kQkNormTensors = std::to_array<TensorSpec>({
     {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
     {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim},
 });
-
-constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
-  return config.has_qk_norm;
-}
 
 // The same, where the config says so.
 inline constexpr auto kOptionalQkNormTensors = std::to_array<TensorSpec>({

@@ -95,18 +95,21 @@ class DummyCheckpoint final : public Checkpoint {
     for (const TensorEntry& entry : table.entries()) {
       Record record;
       record.role = entry.spec->role;
-      record.tensor.name = entry.name;
       record.tensor.dtype = dtype;
       record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
       record.tensor.file = "dummy weights";
       if (entry.is_vector()) {
-        record.tensor.shape = {entry.cols};
+        record.tensor.shape = {entry.cols / entry.num_parts};
       } else if (entry.spec->transposed) {
         record.tensor.shape = {entry.cols, entry.rows};
       } else {
         record.tensor.shape = {entry.rows, entry.cols};
       }
-      records_.emplace(entry.name, std::move(record));
+      for (const std::string& name : entry.stored_names()) {
+        Record named{.tensor = record.tensor, .role = record.role, .buffer = {}};
+        named.tensor.name = name;
+        records_.emplace(name, std::move(named));
+      }
     }
   }
 

@@ -64,6 +64,9 @@ struct ModelConfig {
   // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
   // reads what attention has been added to.
   bool parallel_branches = false;
+  bool shares_branch_norm = false;  // parallel branches read what one norm gives
+  // The stream goes on from what a norm before a branch gives, not from what it was given.
+  bool residual_after_norm = false;
 
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;
@@ -73,12 +76,16 @@ struct ModelConfig {
   bool mlp_bias = false;        // of gate, up and down, likewise
 
   bool learned_positions = false;
+  int32_t position_offset = 0;  // rows of that table before the one of position 0
+
+  std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
-  bool has_qk_norm = false;  // where the family leaves it to the config
+  float qkv_clip = 0.0F;  // q, k and v are held between -qkv_clip and qkv_clip; 0: off
   // Of q and k, where they have such weights.
+  bool has_qk_norm = false;  // where the family leaves it to the config
   QkNorm qk_norm = QkNorm::kHead;
   NormKind qk_norm_kind = NormKind::kRms;
 

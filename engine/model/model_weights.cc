@@ -49,6 +49,9 @@ class RankView {
   const TensorTable& table() const { return table_; }
 
   std::vector<Range> row_ranges(const TensorEntry& entry) const {
+    if (entry.spec->rows == Dim::kPositions) {
+      return {{.begin = model_.config.position_offset, .count = model_.config.max_positions}};
+    }
     return entry.spec->split == Split::kRows ? ranges(entry.spec->rows) : whole_range(entry.rows);
   }
 
@@ -269,9 +272,12 @@ class WeightLoader::Loader {
   }
 
   std::vector<float> read_whole_vector(const TensorEntry& entry) const {
-    const StoredTensor& tensor = *sources(entry).front();
-    std::vector<float> all = to_floats(checkpoint_.bytes(tensor), *tensor.dtype);
-    checkpoint_.release(tensor);
+    std::vector<float> all;
+    for (const StoredTensor* tensor : sources(entry)) {
+      const std::vector<float> part = to_floats(checkpoint_.bytes(*tensor), *tensor->dtype);
+      all.insert(all.end(), part.begin(), part.end());
+      checkpoint_.release(*tensor);
+    }
     const float offset = model_.config.norm_weight_offset;
     if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
       for (float& value : all) value += offset;

@@ -20,7 +20,9 @@ struct LayerWeights {
   DeviceVector attention_norm_bias;
   Linear qkv;  // (q + 2 kv, hidden): rows q, k, v
   DeviceVector q_norm;
+  DeviceVector q_norm_bias;
   DeviceVector k_norm;
+  DeviceVector k_norm_bias;
   Linear o;
   DeviceVector attention_post_norm;
   DeviceVector mlp_norm;

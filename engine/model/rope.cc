@@ -24,6 +24,7 @@ struct RopeFields {
   std::optional<JsonReader> object;  // rope_parameters or rope_scaling
   std::string type;
   double theta = 0.0;
+  int64_t default_original_positions = 0;  // 0: those of the model
 
   std::string path_of(std::string_view key) const {
     return object ? object->path_of(key) : config.path_of(key);
@@ -65,7 +66,9 @@ int32_t original_positions(const RopeFields& fields, const ModelConfig& model) {
   if (fields.object && fields.object->has(kKey)) {
     return check_size(*fields.object, kKey, fields.object->integer(kKey), kMaxPositions);
   }
-  return model.max_positions;
+  return fields.default_original_positions > 0
+             ? static_cast<int32_t>(fields.default_original_positions)
+             : model.max_positions;
 }
 
 void widen_context(ModelConfig& model, double positions) {
@@ -196,17 +199,70 @@ void set_yarn(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   widen_context(model, factor * original);
 }
 
+// One factor for each frequency.
+std::vector<float> factor_list(const RopeFields& fields, std::string_view key, size_t count) {
+  const std::string path = fields.path_of(key);
+  if (!fields.object || !fields.object->has(key)) fail(path + ": missing");
+  const Json& list = fields.object->json().at(std::string(key));
+  if (!list.is_array() || list.size() != count) {
+    fail(fmt::format(
+        "{}: expected a list of {} numbers, one for each pair of rotated columns, got {}", path,
+        count, list.is_array() ? fmt::format("{} of them", list.size()) : list.dump()));
+  }
+  std::vector<float> out;
+  for (const Json& item : list) {
+    if (!item.is_number() || !(item.get<double>() > 0.0) || !std::isfinite(item.get<double>())) {
+      fail(fmt::format("{}: expected numbers above 0, got {}", path, item.dump()));
+    }
+    out.push_back(static_cast<float>(item.get<double>()));
+  }
+  return out;
+}
+
+// cos and sin are stretched by what the context was.
+double longrope_attention_factor(const RopeFields& fields,
+                                 std::string_view own_name,
+                                 double factor,
+                                 double original) {
+  for (const std::string_view key : {own_name, std::string_view("attention_factor")}) {
+    if (const auto given = fields.optional_number(key)) return positive(fields, key, *given);
+  }
+  if (factor <= 1.0) return 1.0;
+  if (original <= 1.0) fail("original_max_position_embeddings: longrope needs more than 1, got 1");
+  return std::sqrt(1.0 + std::log(factor) / std::log(original));
+}
+
+// LongRoPE (https://arxiv.org/abs/2402.13753) has two lists of factors, for texts of up to the
+// original length and for longer ones. Which is taken is decided here, by the context that the
+// model is for: keys in the cache may not depend on what comes after them.
+void set_longrope(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
+  const auto original = static_cast<double>(original_positions(fields, model));
+  const bool is_long = model.max_positions > original;
+  const double factor =
+      fields.optional_number("factor") ? scaling_factor(fields) : model.max_positions / original;
+  const std::vector<float> freq = frequencies(fields.theta, rope.rotary_dim);
+  const std::vector<float> short_factors = factor_list(fields, "short_factor", freq.size());
+  const std::vector<float> long_factors = factor_list(fields, "long_factor", freq.size());
+  const std::vector<float>& factors = is_long ? long_factors : short_factors;
+  rope.inv_freq.resize(freq.size());
+  for (size_t i = 0; i < freq.size(); ++i) rope.inv_freq[i] = 1.0F / (factors[i] * freq[i]);
+  rope.attention_factor = static_cast<float>(longrope_attention_factor(
+      fields, is_long ? "long_mscale" : "short_mscale", factor, original));
+}
+
 struct RopeType {
   std::string_view name;
   void (*set)(const RopeFields& fields, ModelConfig& model, RopeSpec& rope);
 };
 
-constexpr std::array<RopeType, 5> kRopeTypes = {{
+constexpr std::array<RopeType, 7> kRopeTypes = {{
     {"default", set_default},
     {"linear", set_linear},
     {"dynamic", set_dynamic},
     {"llama3", set_llama3},
     {"yarn", set_yarn},
+    {"longrope", set_longrope},
+    {"su", set_longrope},  // its first name
 }};
 
 const RopeType& find_rope_type(const RopeFields& fields) {
@@ -219,8 +275,6 @@ const RopeType& find_rope_type(const RopeFields& fields) {
               fmt::format("{}: rope scaling '{}' is not supported; known are {}",
                           fields.path_of("rope_type"), fields.type, known));
 }
-
-constexpr std::string_view kOtherType = "is read by another kind of scaling only";
 
 // What an object of rope parameters can hold; which of them are read depends on its type.
 constexpr auto kRopeFields = std::to_array<KnownField>({
@@ -238,10 +292,10 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
     read_or_null("truncate"),
     read_or_null("low_freq_factor"),
     read_or_null("high_freq_factor"),
-    harmless("short_factor", kOtherType),
-    harmless("long_factor", kOtherType),
-    harmless("short_mscale", kOtherType),
-    harmless("long_mscale", kOtherType),
+    read_or_null("short_factor"),
+    read_or_null("long_factor"),
+    read_or_null("short_mscale"),
+    read_or_null("long_mscale"),
     harmless("mrope_section", "positions are of text alone, alike in every section"),
     harmless("finetuned", "says how the weights were made"),
 });
@@ -276,6 +330,7 @@ bool is_given(const JsonReader& config, std::string_view key) {
 
 RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
   RopeFields fields{.config = config, .object = std::nullopt, .type = "default"};
+  fields.default_original_positions = traits.default_original_positions;
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     if (!is_given(config, key)) continue;
     const JsonReader object = config.object(key);
@@ -290,6 +345,7 @@ RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
   if (fields.object) {
     const std::string old_name = fields.object->string_or("type", "default");
     fields.type = fields.object->string_or("rope_type", old_name);
+    if (fields.type == "yarn") fields.type = traits.type_of_yarn;
     if (const auto own = fields.object->optional_number("rope_theta")) theta = own;
   }
   fields.theta = theta.value_or(traits.default_theta);
@@ -298,8 +354,9 @@ RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
 
 // The columns of a head that are rotated.
 int32_t rotated_columns(const RopeFields& fields, const RopeTraits& traits, int32_t head_dim) {
+  if (traits.columns > 0) return traits.columns;
   const double partial =
-      fields.optional_number(traits.partial_name)
+      fields.optional_number("partial_rotary_factor")
           .value_or(fields.config.number_or(traits.partial_name, traits.default_partial));
   if (!traits.takes_partial && partial != 1.0) {
     throw Error(Code::kUnsupported,

@@ -37,7 +37,8 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .num_kv_heads = config.num_kv_heads / size.num_ranks,
           .head_dim = config.head_dim,
           .num_experts = config.experts.num_experts,
-          .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0};
+          .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0,
+          .has_alibi = !config.alibi_slopes.empty()};
 }
 
 inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {

@@ -9,17 +9,16 @@ namespace {
 
 constexpr std::string_view kLayerMark = "{layer}";
 constexpr std::string_view kExpertMark = "{expert}";
+constexpr std::string_view kLayerBeforeMark = "{layer-1}";
+constexpr std::string_view kLastLayerMark = "{last}";
+constexpr std::string_view kHeadMark = "{head}";
+
+bool has_mark(std::string_view name, std::string_view mark) {
+  return name.find(mark) != std::string_view::npos;
+}
 
 bool is_per_layer(const TensorSpec& spec) {
-  return spec.name.find(kLayerMark) != std::string_view::npos;
-}
-
-bool is_per_expert(const TensorSpec& spec) {
-  return spec.stacked || spec.name.find(kExpertMark) != std::string_view::npos;
-}
-
-bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
-  return spec.only_if == nullptr || spec.only_if(config, layer);
+  return has_mark(spec.name, kLayerMark) || has_mark(spec.name, kLayerBeforeMark);
 }
 
 void fill_in(std::string& name, std::string_view mark, int32_t number) {
@@ -27,9 +26,22 @@ void fill_in(std::string& name, std::string_view mark, int32_t number) {
   if (at != std::string::npos) name.replace(at, mark.size(), std::to_string(number));
 }
 
-std::string tensor_name(std::string_view pattern, int32_t layer, int32_t expert) {
+bool is_per_expert(const TensorSpec& spec) {
+  return spec.stacked || has_mark(spec.name, kExpertMark);
+}
+
+bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
+  return spec.only_if == nullptr || spec.only_if(config, layer);
+}
+
+std::string tensor_name(std::string_view pattern,
+                        int32_t layer,
+                        int32_t expert,
+                        const ModelConfig& config) {
   std::string name(pattern);
   fill_in(name, kLayerMark, layer);
+  fill_in(name, kLayerBeforeMark, layer - 1);
+  fill_in(name, kLastLayerMark, config.num_layers - 1);
   fill_in(name, kExpertMark, expert);
   return name;
 }
@@ -43,7 +55,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
     case Dim::kVocab:
       return config.vocab_size;
     case Dim::kPositions:
-      return config.max_positions;
+      return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
       return config.hidden_size;
     case Dim::kIntermediate:
@@ -106,6 +118,14 @@ std::vector<Range> ranges_by_kv_head(const ModelConfig& config, int rank, int wo
 
 }  // namespace
 
+std::vector<std::string> TensorEntry::stored_names() const {
+  std::vector<std::string> names(static_cast<size_t>(num_parts), name);
+  for (int32_t part = 0; part < num_parts; ++part) {
+    fill_in(names[static_cast<size_t>(part)], kHeadMark, part);
+  }
+  return names;
+}
+
 TensorTable::TensorTable(const LoadedConfig& model) {
   const ModelConfig& config = model.config;
   Row none;
@@ -135,12 +155,16 @@ void TensorTable::add_entry(const TensorSpec& spec,
                             int32_t layer,
                             int32_t expert,
                             const ModelConfig& config) {
-  entries_.push_back({.spec = &spec,
-                      .layer = layer,
-                      .expert = expert,
-                      .name = tensor_name(spec.name, layer, expert),
-                      .rows = dim_size(spec.rows, config),
-                      .cols = dim_size(spec.cols, config)});
+  TensorEntry entry{.spec = &spec,
+                    .layer = layer,
+                    .expert = expert,
+                    .name = tensor_name(spec.name, layer, expert, config),
+                    .rows = dim_size(spec.rows, config),
+                    .cols = dim_size(spec.cols, config)};
+  if (has_mark(spec.name, kHeadMark)) {
+    entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
+  }
+  entries_.push_back(std::move(entry));
 }
 
 const TensorEntry* TensorTable::find(Role role, int32_t layer, int32_t expert) const {

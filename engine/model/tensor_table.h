@@ -18,7 +18,10 @@ struct TensorEntry {
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
+  int32_t num_parts = 1;  // of a vector that is stored head by head
 
+  // What it is called in a checkpoint: one name, or one for each part.
+  std::vector<std::string> stored_names() const;
   bool is_vector() const { return spec->rows == Dim::kOne; }
 };
 

@@ -62,6 +62,7 @@ Transformer::Workspace Transformer::lay_out(
   out.routed_down = routed.take(config.hidden_size);
   Layout last(base, DType::kF32, 1, std::max({attention.offset(), mlp.offset(), routed.offset()}));
   if (!config.norms_have_weights) out.ones = last.take(config.hidden_size);
+  if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();
   return out;
 }
@@ -90,9 +91,18 @@ Transformer::Transformer(const ModelConfig& config,
   memory_ = device.allocate(static_cast<size_t>(size), "activations");
   workspace_ = lay_out(config, dtype, communicator.world_size(), max_batch_tokens, memory_.data());
   for (const RopeSpec& rope : config.ropes) ropes_.push_back(device.add_rope(rope));
-  if (config.norms_have_weights) return;
-  const std::vector<float> ones(static_cast<size_t>(config.hidden_size), 1.0F);
-  device.copy_to_device(workspace_.ones.data, ones.data(), ones.size() * sizeof(float));
+  copy_constants();
+}
+
+void Transformer::copy_constants() {
+  const auto copy = [this](const Tensor& to, const float* from) {
+    const auto size = static_cast<size_t>(to.cols) * sizeof(float);
+    device_.copy_to_device(to.data, from, size);
+  };
+  const std::vector<float> ones(static_cast<size_t>(config_.hidden_size), 1.0F);
+  if (!config_.norms_have_weights) copy(workspace_.ones, ones.data());
+  if (config_.alibi_slopes.empty()) return;
+  copy(workspace_.slopes, config_.alibi_slopes.data() + communicator_.rank() * num_heads_);
 }
 
 bool Transformer::has_norm(const DeviceVector& weight) const {
@@ -174,20 +184,31 @@ Transformer::Stream Transformer::stream_at(const Tensor& sum) const {
   return {.sum = sum, .branch = workspace_.branch.first_rows(sum.rows), .has_branch = false};
 }
 
+void Transformer::add_branch(Stream& stream) {
+  if (stream.has_branch) {
+    device_.add({.x = stream.sum,
+                 .y = stream.branch,
+                 .y_multiplier = config_.residual_multiplier,
+                 .out = stream.sum});
+  }
+  stream.has_branch = false;
+}
+
 Tensor Transformer::read(Stream& stream,
                          const DeviceVector& norm_weight,
                          const DeviceVector& norm_bias) {
   if (!has_norm(norm_weight)) {
-    if (stream.has_branch) {
-      device_.add({.x = stream.sum,
-                   .y = stream.branch,
-                   .y_multiplier = config_.residual_multiplier,
-                   .out = stream.sum});
-    }
-    stream.has_branch = false;
+    add_branch(stream);
     return stream.sum;
   }
   NormArgs norm = norm_args(norm_weight, norm_bias);
+  if (config_.residual_after_norm) {
+    add_branch(stream);
+    norm.x = stream.sum;
+    norm.out = stream.sum;
+    device_.norm(norm);
+    return stream.sum;
+  }
   norm.x = stream.has_branch ? stream.branch : stream.sum;
   if (stream.has_branch) norm.residual = stream.sum;
   norm.x_multiplier = config_.residual_multiplier;
@@ -245,9 +266,12 @@ void Transformer::run_attention(int32_t layer,
       .num_kv_heads = num_kv_heads_,
       .head_dim = config_.head_dim,
       .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
+      .clip = config_.qkv_clip,
       .norm_kind = config_.qk_norm_kind,
       .q_norm = norms_heads ? weights.q_norm.get() : nullptr,
       .k_norm = norms_heads ? weights.k_norm.get() : nullptr,
+      .q_norm_bias = weights.q_norm_bias.get(),
+      .k_norm_bias = weights.k_norm_bias.get(),
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
@@ -258,6 +282,7 @@ void Transformer::run_attention(int32_t layer,
                      .scale = config_.attention_scale,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
+                     .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
                      .q = qkv.columns(0, int64_t{num_heads_} * config_.head_dim),
                      .out = attended});
   weights.o.apply(device_, attended, out);

@@ -61,7 +61,8 @@ class Transformer final : public Forward {
     Tensor routed_down;       // (max_batch_tokens * top_k, hidden)
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
-    Tensor ones;  // (1, hidden), f32: of norms without weights
+    Tensor ones;    // (1, hidden), f32: of norms without weights
+    Tensor slopes;  // (1, num_heads), f32, of ALiBi
   };
   // Lays the tensors out from `base`; qkv/attended, gate_up/activated and those of experts are
   // never alive together and share memory.
@@ -80,6 +81,7 @@ class Transformer final : public Forward {
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
 
+  void add_branch(Stream& stream);
   // The stream as a branch reads it: normed where there is such a norm.
   Tensor read(Stream& stream, const DeviceVector& norm, const DeviceVector& norm_bias);
   // What `branch` holds will be added to the stream, through a norm of its own where there is one.
@@ -95,6 +97,7 @@ class Transformer final : public Forward {
   void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);
+  void copy_constants();
   bool has_norm(const DeviceVector& weight) const;
   NormArgs norm_args(const DeviceVector& weight, const DeviceVector& bias) const;
 

@@ -41,14 +41,18 @@ std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
                                               const TensorEntry& entry,
                                               const Checkpoint& checkpoint,
                                               WeightProblems& problems) {
-  const StoredTensor* tensor = find_by_any_name(checkpoint, entry.name, model.architecture->prefix);
-  if (tensor == nullptr) {
-    problems.missing.push_back(entry.name);
-    return {};
+  std::vector<const StoredTensor*> parts;
+  for (const std::string& name : entry.stored_names()) {
+    const StoredTensor* tensor = find_by_any_name(checkpoint, name, model.architecture->prefix);
+    if (tensor == nullptr) {
+      problems.missing.push_back(name);
+      continue;
+    }
+    const std::array<int64_t, 1> shape = {entry.cols / entry.num_parts};
+    check_stored_tensor(*tensor, shape, problems);
+    parts.push_back(tensor);
   }
-  const std::array<int64_t, 1> shape = {entry.cols};
-  check_stored_tensor(*tensor, shape, problems);
-  return {tensor};
+  return parts;
 }
 
 // Some checkpoints that tie the head to the embedding store it all the same. A copy is skipped; one

@@ -77,11 +77,13 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 9> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 11> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
+    {&LayerWeights::q_norm_bias, Role::kQNormBias},
     {&LayerWeights::k_norm, Role::kKNorm},
+    {&LayerWeights::k_norm_bias, Role::kKNormBias},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},

@@ -24,7 +24,10 @@ struct Setup {
   bool norms = false;
   NormKind norm_kind = NormKind::kRms;
   bool own_norms = false;  // of each head
-  RopeSpec rope = {};      // rotary_dim 0: none
+  bool norm_biases = false;
+  float clip = 0.0F;
+  bool alibi = false;
+  RopeSpec rope = {};  // rotary_dim 0: none
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -97,6 +100,26 @@ std::vector<Setup> setups() {
        .norm_kind = NormKind::kLayer,
        .own_norms = true,
        .rope = make_rope(8)},
+      {.name = "layer norms with biases",
+       .norms = true,
+       .norm_kind = NormKind::kLayer,
+       .norm_biases = true,
+       .rope = make_rope(16)},
+      {.name = "layer norms with biases of each head, clipped",
+       .norms = true,
+       .norm_kind = NormKind::kLayer,
+       .own_norms = true,
+       .norm_biases = true,
+       .clip = 0.9F},
+      {.name = "clipped", .clip = 0.5F, .rope = make_rope(16)},
+      {.name = "alibi", .num_heads = 6, .num_kv_heads = 3, .alibi = true},
+      {.name = "alibi, window, softcap, bf16 cache",
+       .num_heads = 5,
+       .num_kv_heads = 1,
+       .dtype = DType::kBF16,
+       .window = 70,
+       .softcap = 4.0F,
+       .alibi = true},
       {.name = "dynamic rope", .rope = dynamic_rope()},
       {.name = "rope with norms, bf16 cache",
        .dtype = DType::kBF16,
@@ -114,6 +137,7 @@ std::vector<Setup> setups() {
                    .block_size = 16 * random.integer(1, 3),
                    .window = random.integer(0, 1) * random.integer(1, 100),
                    .softcap = random.integer(0, 1) == 0 ? 0.0F : 5.0F,
+                   .alibi = random.integer(0, 1) == 0,
                    .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
   }
   return out;
@@ -164,6 +188,11 @@ class Run {
     const int32_t k_norms = setup.own_norms ? setup.num_kv_heads : 1;
     q_norm_.emplace(DeviceTensor::vector(device, random.values(q_norms * setup.head_dim)));
     k_norm_.emplace(DeviceTensor::vector(device, random.values(k_norms * setup.head_dim)));
+    q_norm_bias_.emplace(DeviceTensor::vector(device, random.values(q_norms * setup.head_dim)));
+    k_norm_bias_.emplace(DeviceTensor::vector(device, random.values(k_norms * setup.head_dim)));
+    Floats slopes = random.values(setup.num_heads);
+    for (float& slope : slopes) slope = std::abs(slope) / 16.0F;
+    slopes_.emplace(DeviceTensor::vector(device, slopes));
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
@@ -181,7 +210,8 @@ class Run {
                            .block_size = setup.block_size,
                            .num_heads = setup.num_heads,
                            .num_kv_heads = setup.num_kv_heads,
-                           .head_dim = setup.head_dim});
+                           .head_dim = setup.head_dim,
+                           .has_alibi = setup.alibi});
     for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
     random.shuffle(free_blocks_);
     output_.resize(static_cast<size_t>(setup.total_tokens() * output_width()));
@@ -267,16 +297,20 @@ class Run {
   void store(const DeviceTensor& qkv) {
     DeviceTensor copy(device_, qkv.view().rows, setup_.width(), qkv.read());
     for (const int32_t layer : {0, 1}) {
-      device_.qk_norm_rope_store_kv({.layer = layer,
-                                     .num_heads = setup_.num_heads,
-                                     .num_kv_heads = setup_.num_kv_heads,
-                                     .head_dim = setup_.head_dim,
-                                     .rope = rope_,
-                                     .norm_kind = setup_.norm_kind,
-                                     .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
-                                     .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
-                                     .norm_eps = 1e-6F,
-                                     .qkv = layer == 0 ? copy.view() : qkv.view()});
+      device_.qk_norm_rope_store_kv(
+          {.layer = layer,
+           .num_heads = setup_.num_heads,
+           .num_kv_heads = setup_.num_kv_heads,
+           .head_dim = setup_.head_dim,
+           .rope = rope_,
+           .clip = setup_.clip,
+           .norm_kind = setup_.norm_kind,
+           .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
+           .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
+           .q_norm_bias = setup_.norm_biases ? &q_norm_bias_->view() : nullptr,
+           .k_norm_bias = setup_.norm_biases ? &k_norm_bias_->view() : nullptr,
+           .norm_eps = 1e-6F,
+           .qkv = layer == 0 ? copy.view() : qkv.view()});
     }
   }
 
@@ -289,6 +323,7 @@ class Run {
                        .scale = 1.0F / std::sqrt(static_cast<float>(setup_.head_dim)),
                        .softcap = setup_.softcap,
                        .sliding_window = setup_.window,
+                       .alibi_slopes = setup_.alibi ? &slopes_->view() : nullptr,
                        .q = qkv.view().columns(0, output_width()),
                        .out = out.view()});
   }
@@ -296,7 +331,7 @@ class Run {
   Device& device_;
   const Setup& setup_;
   Floats input_, output_;
-  std::optional<DeviceTensor> q_norm_, k_norm_;
+  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   std::vector<int32_t> done_;

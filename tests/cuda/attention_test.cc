@@ -228,6 +228,7 @@ TEST_CASE("shapes_without_kernels_are_refused") {
   CHECK_THROWS_AS(check_attention(272, 32, 8), Error);
   CHECK_THROWS_AS(check_attention(64, 33, 1), Error);
   CHECK_THROWS_AS(check_attention(64, 9, 2), Error);
+  CHECK_THROWS_WITH(check_attention(64, 8, 8, true), Catch::Contains("no ALiBi"));
 }
 
 }  // namespace

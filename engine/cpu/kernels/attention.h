@@ -194,6 +194,7 @@ class AttentionRun {
       if (block_.softcap != 0.0F) {
         x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
       }
+      if (block_.alibi_slopes != nullptr) x[c] = biased(x[c], r, begin + c * kChunk);
       const auto seen =
           V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
       x[c] = V::select(seen, x[c], hidden);
@@ -215,6 +216,15 @@ class AttentionRun {
     V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
     rescale.store_first(rescale_ + r, 1);
     max_[r] = new_max;
+  }
+
+  // Scores of 16 keys from position `first` on, with what ALiBi adds for their distance. Positions
+  // are exact in float: contexts are shorter than 2^24 tokens or the bias is beyond any weight.
+  V biased(V x, int64_t r, int64_t first) const {
+    alignas(64) static constexpr float kLanes[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                     8, 9, 10, 11, 12, 13, 14, 15};
+    const V distance = V::set1(static_cast<float>(first - position(r))) + V::load(kLanes);
+    return V::fma(distance, V::set1(block_.alibi_slopes[head(r)]), x);
   }
 
   static V weight_of(V x) {

@@ -62,7 +62,8 @@ struct AttentionBlock {
   float scale = 1.0F;
   float softcap = 0.0F;
   int32_t sliding_window = 0;
-  std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim), 64-byte aligned
+  const float* alibi_slopes = nullptr;  // (optional) (group_size)
+  std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim), 64-byte aligned
 };
 
 inline constexpr int64_t kMaxAttentionRows = 24;

@@ -17,7 +17,6 @@ storage, all optional:
   keep_float32          parts of names of tensors that are published in float32
   prompt_lengths        instead of those of make_model_goldens
   needs                 the first version of transformers that gets this right
-  each_row_alone        a row is what the model says when the text ends there (see make_model_goldens)
 """
 
 import importlib

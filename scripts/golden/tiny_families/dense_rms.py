@@ -63,18 +63,15 @@ MODELS = {
         new_rope(without(PHI3, "rope_scaling") | dict(
             tie_word_embeddings=True, num_attention_heads=2, num_key_value_heads=1, hidden_size=24,
             torch_dtype="float16"), rope_type="default", partial_rotary_factor=0.5), {}),
-    # Never longer than the original length, always longer, and from one to the other.
-    "phi3-longrope-short": (LONGROPE | dict(original_max_position_embeddings=128), {}),
+    # Never longer than the original length, and always longer. What goes from one to the other has no
+    # golden: transformers computes all keys anew at that step, a server decides once.
+    "phi3-longrope-short": (
+        LONGROPE | dict(original_max_position_embeddings=128, max_position_embeddings=128,
+                        rope_scaling=LONGROPE["rope_scaling"] | {"factor": 4.0}), {}),
     "phi3-longrope-long": (
         LONGROPE | dict(original_max_position_embeddings=24, num_key_value_heads=4,
                         tie_word_embeddings=True),
         {"prompt_lengths": (30, 33, 40)}),
-    "phi3-longrope-crossing": (
-        new_rope(without(LONGROPE, "rope_scaling", "partial_rotary_factor") | dict(
-            original_max_position_embeddings=24, hidden_size=24, num_key_value_heads=1,
-            torch_dtype="float32"),
-            rope_type="longrope", short_factor=SHORT, long_factor=LONG),
-        {"each_row_alone": True}),
     "olmo2": (OLMO2, {}),
     "olmo2-gqa-tied-f32": (
         new_rope(OLMO2 | dict(num_attention_heads=6, num_key_value_heads=3, tie_word_embeddings=True,

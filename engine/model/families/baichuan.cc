@@ -1,0 +1,92 @@
+// Baichuan 1: Llama's block with q, k and v in one matrix; rotary embeddings (7B) or ALiBi (13B).
+// Baichuan 2 divides each row of its head by its length, which is not done here: it is refused.
+// Source: modeling_baichuan.py of the published models.
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/model/alibi.h"
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+constexpr std::string_view kPositions = "max_position_embeddings";
+
+// Baichuan 2 alone has this field.
+void refuse_normed_head(const JsonReader& config) {
+  if (!config.has("z_loss_weight")) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: is of Baichuan 2, which divides each row of its head by its length; "
+                          "that is not supported. Divide the rows of lm_head.weight in the "
+                          "checkpoint and take the field out of the file",
+                          config.path_of("z_loss_weight")));
+}
+
+ModelConfig read_config(const JsonReader& config) {
+  refuse_normed_head(config);
+  // Models with rotary embeddings say how many positions they have, those with ALiBi how long a
+  // text may be.
+  const bool has_alibi = config.has("model_max_length") && !config.has(kPositions);
+  ModelConfig model = read_decoder_config(
+      config, {.num_kv_heads = "",
+               .head_dim = "",
+               .max_positions = has_alibi ? std::string_view("model_max_length") : kPositions,
+               .default_vocab_size = 64000,
+               .default_max_positions = 4096});
+  if (has_alibi) {
+    model.alibi_slopes = alibi_slopes_of_lower_power(model.num_heads);
+  } else {
+    read_rope(config, model);
+  }
+  return model;
+}
+
+constexpr auto kFields = std::to_array<KnownField>({
+    read("vocab_size"),
+    read("hidden_size"),
+    read("intermediate_size"),
+    read("num_hidden_layers"),
+    read("num_attention_heads"),
+    read("hidden_act"),
+    read("max_position_embeddings"),
+    read("model_max_length"),
+    read("rms_norm_eps"),
+    read_or_null("tie_word_embeddings"),
+    read_or_null("z_loss_weight"),
+});
+
+constexpr auto kNames =
+    std::to_array<std::string_view>({"BaichuanForCausalLM", "BaiChuanForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"baichuan"});
+
+constexpr auto kTensors =
+    join_tensors(kLlamaOuterTensors,
+                 kLlamaNormTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kQkv, "model.layers.{layer}.self_attn.W_pack.weight", Dim::kQkv,
+                      Dim::kHidden, Split::kRows},
+                 }),
+                 kLlamaOTensors,
+                 kLlamaMlpTensors);
+
+}  // namespace
+
+extern const Architecture kBaichuan;
+constexpr Architecture kBaichuan = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi

@@ -1,0 +1,68 @@
+// Phi 3, 3.5 and 4: Llama's block with q, k and v in one matrix and gate and up in another, and
+// rotary embeddings that LongRoPE stretches.
+// Source: models/phi3 in `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, {.default_vocab_size = 32064,
+                                                   .default_hidden_size = 3072,
+                                                   .default_intermediate = 8192,
+                                                   .default_max_positions = 4096,
+                                                   .default_norm_eps = 1e-5,
+                                                   .default_eos = 32000});
+  read_windows(config, {.default_window = 0}, model);
+  read_rope(
+      config, model,
+      {.takes_partial = true, .default_original_positions = 4096, .type_of_yarn = "longrope"});
+  return model;
+}
+
+constexpr auto kFields = join_fields(
+    kDecoderFields,
+    std::to_array<KnownField>({
+        read_or_null("sliding_window"),
+        read_or_null("layer_types"),
+        harmless_if("attention_bias", "[false]", "there are no biases"),
+        harmless_if("use_sliding_window", "[true]", "sliding_window alone says it, null is none"),
+    }));
+
+constexpr auto kNames = std::to_array<std::string_view>({"Phi3ForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"phi3"});
+
+constexpr auto kTensors =
+    join_tensors(kLlamaOuterTensors,
+                 kLlamaNormTensors,
+                 kLlamaOTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kQkv, "model.layers.{layer}.self_attn.qkv_proj.weight", Dim::kQkv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kGateUp, "model.layers.{layer}.mlp.gate_up_proj.weight", Dim::kGateUp,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden,
+                      Dim::kIntermediate, Split::kColumns},
+                 }));
+
+}  // namespace
+
+extern const Architecture kPhi3;
+constexpr Architecture kPhi3 = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi
