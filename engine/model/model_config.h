@@ -19,6 +19,7 @@ inline constexpr int32_t kNoRope = -1;
 struct LayerPlan {
   int32_t sliding_window = 0;  // tokens; 0: none
   int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
+  PositionScale query_scale{};
 
   bool operator==(const LayerPlan&) const = default;
 };
@@ -55,17 +56,21 @@ struct ModelConfig {
   Activation activation = Activation::kSilu;
   bool gated_mlp = true;
 
-  bool attention_bias = false;  // of q, k, v and o, where the family leaves it to the config
-  bool mlp_bias = false;        // of gate, up and down, likewise
+  bool attention_bias = false;         // of q, k, v and o, where the family leaves it to the config
+  bool attention_output_bias = false;  // of o, where the family has a field for it
+  bool mlp_bias = false;               // of gate, up and down, likewise
 
   bool learned_positions = false;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
+  float qkv_clip = 0.0F;  // q, k and v are clamped to -clip..clip; 0: off
   // Of q and k, where they have such weights.
   QkNorm qk_norm = QkNorm::kHead;
   NormKind qk_norm_kind = NormKind::kRms;
+  bool qk_norm_after_rope = false;  // of kHead
+  bool has_qk_norm = false;         // where the family leaves it to the config
 
   float embedding_multiplier = 1.0F;
   float residual_multiplier = 1.0F;  // of every branch

@@ -109,7 +109,8 @@ void TensorTable::add(const TensorSpec& spec, int32_t layer, const ModelConfig& 
                       .layer = layer,
                       .name = tensor_name(spec.name, layer),
                       .rows = dim_size(spec.rows, config),
-                      .cols = dim_size(spec.cols, config)});
+                      .cols = dim_size(spec.cols, config),
+                      .head_dim = config.head_dim});
 }
 
 const TensorEntry* TensorTable::find(Role role, int32_t layer) const {

@@ -17,8 +17,14 @@ struct TensorEntry {
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
+  int64_t head_dim = 0;  // of the model
 
   bool is_vector() const { return spec->rows == Dim::kOne; }
+  // As it is stored.
+  std::vector<int64_t> vector_shape() const {
+    if (spec->by_head) return {cols / head_dim, head_dim};
+    return {cols};
+  }
 };
 
 // In the order of the family's table, layer by layer. Immutable; entries stay where they are.
