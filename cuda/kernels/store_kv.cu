@@ -24,6 +24,8 @@ struct HeadShape {
   float clip;      // 0: off
   float norm_eps;
   bool is_layer_norm;  // else RMS
+  bool norm_after_rope;
+  PositionScale query_scale;
   // Columns from one head's weights to the next; 0 where all heads share them.
   int32_t q_norm_stride, k_norm_stride;
 };
@@ -34,6 +36,35 @@ __device__ __forceinline__ int first_of_pair(const RopeTable& rope, int i) {
 }
 __device__ __forceinline__ int second_of_pair(const RopeTable& rope, int i) {
   return rope.interleaved ? 2 * i + 1 : i + rope.rotary_dim / 2;
+}
+
+__device__ __forceinline__ void norm_head(const HeadShape& shape,
+                                          float* head,
+                                          const float* __restrict__ weight,
+                                          const float* __restrict__ bias,
+                                          int lane) {
+  const int dim = shape.head_dim;
+  float sum = 0.0F;
+  for (int d = lane; d < dim; d += 32) sum += head[d];
+  const float mean = shape.is_layer_norm ? warp_sum(sum) / static_cast<float>(dim) : 0.0F;
+  float squares = 0.0F;
+  for (int d = lane; d < dim; d += 32) squares += (head[d] - mean) * (head[d] - mean);
+  const float inverse = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(dim) + shape.norm_eps);
+  for (int d = lane; d < dim; d += 32) {
+    head[d] = (head[d] - mean) * inverse * weight[d];
+    if (bias != nullptr) head[d] += bias[d];
+  }
+  __syncwarp();
+}
+
+// What is not a number stays so.
+__device__ __forceinline__ float clamped(float x, float limit) {
+  return x < -limit ? -limit : x > limit ? limit : x;
+}
+
+__device__ __forceinline__ float scale_at(const PositionScale& scale, int32_t position) {
+  const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
+  return 1.0F + scale.beta * logf(1.0F + spans);
 }
 
 template <typename C>
@@ -74,29 +105,17 @@ __global__ void norm_rope_store(HeadShape shape,
   if (weight != nullptr) weight += norm_offset;
   if (bias != nullptr) bias += norm_offset;
   const bool rotates = !is_value && kv.cos_sin != nullptr;
-  const bool clips = shape.clip != 0.0F;
-  if (is_query && weight == nullptr && !rotates && !clips) return;
+  const bool clips = shape.clip > 0.0F;
+  const bool scales_query = is_query && shape.query_scale.beta != 0.0F;
+  const bool changes = weight != nullptr || rotates || clips || scales_query;
+  if (is_query && !changes) return;
 
-  float sum = 0.0F;
   for (int d = lane; d < dim; d += 32) {
-    head[d] = to_float(in_place[d]);
-    // Written so that NaN stays.
-    if (clips && head[d] > shape.clip) head[d] = shape.clip;
-    if (clips && head[d] < -shape.clip) head[d] = -shape.clip;
-    sum += head[d];
-  }
-  if (weight != nullptr) {
-    const float mean = shape.is_layer_norm ? warp_sum(sum) / static_cast<float>(dim) : 0.0F;
-    float squares = 0.0F;
-    for (int d = lane; d < dim; d += 32) squares += (head[d] - mean) * (head[d] - mean);
-    const float inverse =
-        1.0F / sqrtf(warp_sum(squares) / static_cast<float>(dim) + shape.norm_eps);
-    for (int d = lane; d < dim; d += 32) {
-      head[d] = (head[d] - mean) * inverse * weight[d];
-      if (bias != nullptr) head[d] += bias[d];
-    }
+    const float x = to_float(in_place[d]);
+    head[d] = clips ? clamped(x, shape.clip) : x;
   }
   __syncwarp();
+  if (weight != nullptr && !shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
   if (rotates) {
     const float* const table = kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
     const int half = kv.rope.rotary_dim / 2;
@@ -110,7 +129,12 @@ __global__ void norm_rope_store(HeadShape shape,
     }
     __syncwarp();
   }
-  if (!is_value && (weight != nullptr || rotates || clips)) {
+  if (weight != nullptr && shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
+  if (scales_query) {
+    const float scale = scale_at(shape.query_scale, kv.rows[token].position);
+    for (int d = lane; d < dim; d += 32) head[d] *= scale;
+  }
+  if (changes) {
     for (int d = lane; d < dim; d += 32) {
       const T rounded = from_float<T>(head[d]);
       in_place[d] = rounded;
@@ -155,6 +179,8 @@ void launch_qk_norm_rope_store_kv(cudaStream_t stream,
                            .clip = args.clip,
                            .norm_eps = args.norm_eps,
                            .is_layer_norm = args.norm_kind == NormKind::kLayer,
+                           .norm_after_rope = args.norm_after_rope,
+                           .query_scale = args.query_scale,
                            .q_norm_stride = norm_stride(args.q_norm, args.head_dim),
                            .k_norm_stride = norm_stride(args.k_norm, args.head_dim)};
   const int32_t all_heads = args.num_heads + 2 * args.num_kv_heads;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,6 +39,11 @@ inline size_t prepared_bytes(const SlotLayout& layout) {
       std::max<int64_t>(layout.max_batch_tokens, kLogitTileRows) + kExtraPreparedRows;
   const int64_t cols = round_up(layout.max_matmul_cols, 256);
   return static_cast<size_t>(rows * prepared_row_bytes(cols * 4));
+}
+
+inline float scale_at(const PositionScale& scale, int32_t position) {
+  const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
+  return 1.0F + scale.beta * std::log(1.0F + spans);
 }
 
 // Of q head h, or of k head h - num_heads; null where there is none.

@@ -77,22 +77,30 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   const int64_t head_dim = args.head_dim;
   const RopeSpec* rope = args.rope < 0 ? nullptr : &ropes_[static_cast<size_t>(args.rope)].spec;
   const int32_t num_rotated = args.num_heads + args.num_kv_heads;
-  const auto norm = args.norm_kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
+  const auto run = args.norm_kind == NormKind::kRms ? kernels_.rms_norm : kernels_.layer_norm;
+  const auto norm = [&](float* head, const float* weight, const float* bias) {
+    if (weight == nullptr) return;
+    run({.eps = args.norm_eps,
+         .weight = weight,
+         .bias = bias,
+         .x = head,
+         .out = head,
+         .cols = head_dim});
+  };
   if (args.clip > 0.0F) clamp_values(row, (num_rotated + args.num_kv_heads) * head_dim, args.clip);
   for (int32_t h = 0; h < num_rotated; ++h) {
     float* const head = row + h * head_dim;
-    if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
-      norm({.eps = args.norm_eps,
-            .weight = weight,
-            .bias = head_norm_bias(args, h),
-            .x = head,
-            .out = head,
-            .cols = head_dim});
-    }
+    const float* const weight = head_norm_weight(args, h);
+    if (!args.norm_after_rope) norm(head, weight, head_norm_bias(args, h));
     if (rope != nullptr) {
       const auto rotate = rope->interleaved ? kernels_.rotate_interleaved : kernels_.rotate_half;
       rotate(head, table + token * rope->rotary_dim, rope->rotary_dim);
     }
+    if (args.norm_after_rope) norm(head, weight, head_norm_bias(args, h));
+  }
+  if (args.query_scale.beta != 0.0F) {
+    const float scale = scale_at(args.query_scale, batch_->positions[static_cast<size_t>(token)]);
+    for (int64_t i = 0; i < args.num_heads * head_dim; ++i) row[i] *= scale;
   }
   const TokenPlace place = token_places_[static_cast<size_t>(token)];
   const int32_t* blocks = slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)]);

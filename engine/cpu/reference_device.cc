@@ -249,6 +249,16 @@ void ReferenceDevice::matmul(const MatmulArgs& args) {
   }
 }
 
+namespace {
+
+double query_scale(const QkvArgs& args, int32_t position) {
+  const PositionScale& scale = args.query_scale;
+  const double spans = std::floor(static_cast<double>(position + scale.offset) / scale.positions);
+  return 1.0 + static_cast<double>(scale.beta) * std::log(1.0 + spans);
+}
+
+}  // namespace
+
 void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   const int64_t dim = args.head_dim;
   for_tokens([&](size_t sequence, int32_t row, int64_t position) {
@@ -259,19 +269,25 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       cos_sin.resize(static_cast<size_t>(rope.rotary_dim));
       fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
     }
-    if (args.clip != 0.0F) {
-      for (int64_t i = 0; i < args.qkv.cols; ++i) {
-        heads[i] = std::clamp(heads[i], -args.clip, args.clip);
-      }
+    const auto norm = [&](int32_t h) {
+      const float* weight = head_norm_weight(args, h);
+      if (weight == nullptr) return;
+      norm_head(args.norm_kind, heads + h * dim, weight, head_norm_bias(args, h),
+                static_cast<double>(args.norm_eps), dim);
+    };
+    for (int64_t i = 0; args.clip > 0.0F && i < args.qkv.cols; ++i) {
+      heads[i] = std::min(std::max(heads[i], -args.clip), args.clip);
     }
     for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
-      if (const float* weight = head_norm_weight(args, h); weight != nullptr) {
-        norm_head(args.norm_kind, heads + h * dim, weight, head_norm_bias(args, h),
-                  static_cast<double>(args.norm_eps), dim);
-      }
+      if (!args.norm_after_rope) norm(h);
       if (args.rope >= 0) {
         rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
       }
+      if (args.norm_after_rope) norm(h);
+    }
+    const double scale = query_scale(args, batch_->positions[static_cast<size_t>(row)]);
+    for (int64_t i = 0; i < args.num_heads * dim; ++i) {
+      heads[i] = static_cast<float>(static_cast<double>(heads[i]) * scale);
     }
     const float* const k = heads + args.num_heads * dim;
     const float* const v = k + args.num_kv_heads * dim;

@@ -139,16 +139,27 @@ struct MatmulArgs {
   Tensor out;                    // (rows, w.rows); must not overlap x
 };
 
-// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Clips the
-// row, norms each q and k head when weights are given, one row of them for all heads or one for
-// each head, rotates q and k, writes k and v of the step's tokens to the cache.
+// A factor that grows with the position p: 1 + beta * ln(1 + floor((p + offset) / positions)).
+struct PositionScale {
+  float beta = 0.0F;  // 0: off
+  int32_t positions = 1;
+  int32_t offset = 0;
+
+  bool operator==(const PositionScale&) const = default;
+};
+
+// In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Clamps
+// all of them, norms each q and k head when weights are given, one row of them for all heads or one
+// for each head, rotates q and k, scales q, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
   int32_t layer = 0;
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
   int32_t rope = -1;  // from add_rope; -1: none
-  float clip = 0.0F;  // 0: off; else the row is held between -clip and clip
+  float clip = 0.0F;  // 0: off; else q, k and v are clamped to -clip..clip
+  PositionScale query_scale{};
+  bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
   const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
   const Tensor* k_norm = nullptr;  // (optional) as q_norm, of num_kv_heads

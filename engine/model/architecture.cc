@@ -17,14 +17,31 @@ extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2, kMixtral, kQw
     kOlmoe, kGlm4Moe;
 extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNeox, kInternlm2,
     kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
+extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kCohere, kCohere2;
+extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
+extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
+extern const Architecture kMinistral3;
 
 namespace {
 
 // Adding a family: its file in families/, and its name above and here.
 constexpr std::array kArchitectures = {
-    &kLlama,     &kMistral, &kQwen2,    &kQwen3, &kGpt2,   &kMixtral,    &kQwen2Moe,  &kQwen3Moe,
-    &kOlmoe,     &kGlm4Moe, &kBaichuan, &kBloom, &kFalcon, &kGptBigcode, &kGptJ,      &kGptNeox,
-    &kInternlm2, &kMpt,     &kOpt,      &kPhi,   &kPhi3,   &kStablelm,   &kStarcoder2};
+    &kLlama,    &kMistral,      &kQwen2,
+    &kQwen3,    &kGpt2,         &kMixtral,
+    &kQwen2Moe, &kQwen3Moe,     &kOlmoe,
+    &kGlm4Moe,  &kBaichuan,     &kBloom,
+    &kFalcon,   &kGptBigcode,   &kGptJ,
+    &kGptNeox,  &kInternlm2,    &kMpt,
+    &kOpt,      &kPhi,          &kPhi3,
+    &kStablelm, &kStarcoder2,   &kGemma,
+    &kGemma2,   &kGemma3,       &kGemma3Multimodal,
+    &kCohere,   &kCohere2,      &kOlmo,
+    &kOlmo2,    &kOlmo3,        &kGranite,
+    &kGlm,      &kGlm4,         &kSmolLm3,
+    &kSeedOss,  &kExaone4,      &kNemotron,
+    &kErnie45,  &kHunyuanDense, &kHelium,
+    &kArcee,    &kMinistral3,
+};
 
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kGenerationConfigFile = "generation_config.json";

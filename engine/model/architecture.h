@@ -131,6 +131,7 @@ struct TensorSpec {
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
+  bool by_head = false;  // a vector that is stored as (heads, head_dim)
 };
 
 struct Architecture {
@@ -141,7 +142,9 @@ struct Architecture {
   std::span<const KnownField> fields;     // of config.json, beside those of every model
   std::span<const FieldAlias> aliases{};  // (optional)
   std::span<const TensorSpec> tensors;
-  std::span<const std::string_view> ignored;  // endings of tensors that are known and not needed
+  // Tensors that are known and not needed, by the endings of their names, or by how they begin
+  // after an optional "model.": "vision_tower.*".
+  std::span<const std::string_view> ignored;
 };
 
 // All families, in the order they are tried.

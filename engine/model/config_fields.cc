@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,55 @@ int32_t read_size(const JsonReader& config, std::string_view key, int64_t fallba
   return check_size(config, key, config.integer_or(key, fallback), limit);
 }
 
+std::optional<float> read_optional_positive(const JsonReader& config,
+                                            std::string_view key,
+                                            std::optional<double> fallback) {
+  const std::optional<double> value =
+      config.json().contains(key) ? config.optional_number(key) : fallback;
+  if (!value) return std::nullopt;
+  const auto number = static_cast<float>(*value);
+  if (!(number > 0.0F) || !std::isfinite(number)) {
+    fail(fmt::format("{}: expected a number above 0, got {}", config.path_of(key), *value));
+  }
+  return number;
+}
+
+float read_positive(const JsonReader& config, std::string_view key, double fallback) {
+  return *read_optional_positive(config, key, config.number_or(key, fallback));
+}
+
+std::vector<bool> read_layer_switches(const JsonReader& config,
+                                      std::string_view key,
+                                      const ModelConfig& model) {
+  std::vector<bool> out;
+  if (!config.has(key)) return out;
+  const Json& list = config.json().at(std::string(key));
+  if (!list.is_array()) {
+    fail(fmt::format("{}: expected a list of 0 and 1, one per layer, got {}", config.path_of(key),
+                     list.dump()));
+  }
+  if (list.size() != static_cast<size_t>(model.num_layers)) {
+    fail(fmt::format("{}: expected {} entries, one per layer, got {}", config.path_of(key),
+                     model.num_layers, list.size()));
+  }
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] != 0 && list[i] != 1 && !list[i].is_boolean()) {
+      fail(fmt::format("{}[{}]: expected 0 or 1, got {}", config.path_of(key), i, list[i].dump()));
+    }
+    out.push_back(list[i] == 1 || list[i] == true);
+  }
+  return out;
+}
+
+Json read_text_config(const JsonReader& config) {
+  Json text = config.has("text_config") ? config.object("text_config").json() : Json::object();
+  for (const char* key :
+       {"dtype", "torch_dtype", "bos_token_id", "eos_token_id", "tie_word_embeddings"}) {
+    if (config.has(key)) text[key] = config.json().at(key);
+  }
+  return text;
+}
+
 Activation parse_activation(std::string_view name, const std::string& field) {
   std::string known;
   for (const ActivationName& row : kActivations) {
@@ -167,7 +217,9 @@ ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& f
   model.max_positions =
       read_size(config, fields.max_positions, fields.default_max_positions, kMaxPositions);
 
-  const double norm_eps = config.number_or(fields.norm_eps, fields.default_norm_eps);
+  const double norm_eps = fields.norm_eps.empty()
+                              ? fields.default_norm_eps
+                              : config.number_or(fields.norm_eps, fields.default_norm_eps);
   if (!(norm_eps >= 0.0 && norm_eps < 1.0)) {
     fail(fmt::format("{}: expected 0 to 1, got {}", config.path_of(fields.norm_eps), norm_eps));
   }
@@ -227,11 +279,26 @@ bool has_any(const std::vector<bool>& layers) {
   return std::ranges::find(layers, true) != layers.end();
 }
 
+// Empty where the family has no pattern.
+std::vector<bool> layers_by_pattern(const JsonReader& config,
+                                    const WindowFields& fields,
+                                    const ModelConfig& model) {
+  std::vector<bool> out;
+  if (fields.default_pattern == 0) return out;
+  int64_t pattern = fields.default_pattern;
+  if (!fields.pattern_name.empty()) {
+    pattern = read_size(config, fields.pattern_name, pattern, kMaxLayers);
+  }
+  for (int64_t i = 0; i < model.num_layers; ++i) out.push_back(!is_full_by_pattern(i, pattern));
+  return out;
+}
+
 // 0: none.
 int64_t window_size(const JsonReader& config, const WindowFields& fields) {
   if (fields.by_switch && !config.boolean_or("use_sliding_window", false)) return 0;
-  const bool is_null = config.json().contains("sliding_window") && !config.has("sliding_window");
-  if (is_null || (fields.default_window == 0 && !config.has("sliding_window"))) return 0;
+  if (!config.has("sliding_window")) {
+    return config.json().contains("sliding_window") ? 0 : fields.default_window;
+  }
   return read_size(config, "sliding_window", fields.default_window, kMaxPositions);
 }
 
@@ -240,15 +307,19 @@ int64_t window_size(const JsonReader& config, const WindowFields& fields) {
 void read_windows(const JsonReader& config, const WindowFields& fields, ModelConfig& model) {
   std::vector<bool> layers = read_layer_types(config, model);
   const int64_t window = window_size(config, fields);
+  if (layers.empty() && (window != 0 || !fields.null_is_no_window)) {
+    layers = layers_by_pattern(config, fields, model);
+  }
   if (window == 0) {
     if (!has_any(layers)) return;
-    fail(fmt::format("{}: has layers of sliding_attention, but {}", config.path_of("layer_types"),
+    fail(fmt::format("{}: has layers of sliding_attention{}, but {}", config.path_of("layer_types"),
+                     said(config, "layer_types"),
                      fields.by_switch && !config.boolean_or("use_sliding_window", false)
                          ? "use_sliding_window is not set"
                          : "sliding_window is null"));
   }
-  if (layers.empty() && fields.by_switch) {
-    const int64_t first = config.integer_or("max_window_layers", fields.default_first_layer);
+  if (layers.empty() && fields.by_switch && !fields.first_layer_name.empty()) {
+    const int64_t first = config.integer_or(fields.first_layer_name, fields.default_first_layer);
     for (int64_t i = 0; i < model.num_layers; ++i) layers.push_back(i >= first);
   }
   for (size_t i = 0; i < model.layers.size(); ++i) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,13 +45,23 @@ struct DecoderFields {
 
 // Where the config says which layers attend to a sliding window only.
 struct WindowFields {
-  // Tokens, when there is no sliding_window; 0: none, as null means in every family.
+  // Tokens, when there is no sliding_window; null is none. 0: none too.
   int64_t default_window = 4096;
   // A layer has a window only if use_sliding_window says so, and without layer_types only from
   // max_window_layers on. Else all layers have one, but for those that layer_types makes full.
   bool by_switch = false;
-  int64_t default_first_layer = 28;  // max_window_layers
+  int64_t default_first_layer = 28;
+  std::string_view first_layer_name = "max_window_layers";  // empty: from the first layer on
+  // Without layer_types, layer i has no window where i + 1 is a multiple of it; 0: by no pattern.
+  int64_t default_pattern = 0;
+  std::string_view pattern_name{};  // of its field; empty: there is none
+  bool null_is_no_window = true;    // else a pattern's layers need one
 };
+
+// Whether the layer attends to all of the context by WindowFields' pattern.
+constexpr bool is_full_by_pattern(int64_t layer, int64_t pattern) {
+  return (layer + 1) % pattern == 0;
+}
 
 // Everything but rope and what only some families have. Throws kInvalidArgument for sizes that are
 // not positive, absurd, or don't fit each other.
@@ -63,6 +74,23 @@ void read_windows(const JsonReader& config, const WindowFields& fields, ModelCon
 // For a family that has no windows: refuses fields that ask for one. REQUIRES: num_layers and
 // max_positions are set.
 void refuse_windows(const JsonReader& config, const ModelConfig& model);
+
+// A number, such as a multiplier or a cap. Throws kInvalidArgument where it is not finite, or not
+// above 0.
+float read_positive(const JsonReader& config, std::string_view key, double fallback);
+// The same, where null or no field says none.
+std::optional<float> read_optional_positive(const JsonReader& config,
+                                            std::string_view key,
+                                            std::optional<double> fallback);
+
+// The text model's config of a multimodal one: text_config, with the fields that stand beside it.
+Json read_text_config(const JsonReader& config);
+
+// A list of one number per layer, 0 for false and 1 for true; empty when there is none. Throws
+// kInvalidArgument where it has another length or other entries. REQUIRES: num_layers is set.
+std::vector<bool> read_layer_switches(const JsonReader& config,
+                                      std::string_view key,
+                                      const ModelConfig& model);
 
 // Throws kUnsupported listing the known names.
 Activation parse_activation(std::string_view name, const std::string& field);

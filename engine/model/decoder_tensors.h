@@ -25,6 +25,9 @@ constexpr bool has_own_head(const ModelConfig& config, int32_t /*layer*/) {
 constexpr bool has_attention_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.attention_bias;
 }
+constexpr bool has_attention_output_bias(const ModelConfig& config, int32_t /*layer*/) {
+  return config.attention_output_bias;
+}
 constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
   return config.has_qk_norm;
 }
@@ -36,12 +39,17 @@ constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.mlp_bias;
 }
 
-// Embedding, last norm and head.
-inline constexpr auto kLlamaOuterTensors = std::to_array<TensorSpec>({
+inline constexpr auto kLlamaEmbeddingTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
-    {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
     {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
 });
+
+// Embedding, last norm and head.
+inline constexpr auto kLlamaOuterTensors =
+    join_tensors(kLlamaEmbeddingTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
+                 }));
 
 // A norm before each branch, or one for both.
 inline constexpr auto kLlamaNormTensors = std::to_array<TensorSpec>({
@@ -61,6 +69,34 @@ inline constexpr auto kAttentionNormBiasTensors = std::to_array<TensorSpec>({
 inline constexpr auto kMlpNormBiasTensors = std::to_array<TensorSpec>({
     {Role::kMlpNormBias, "model.layers.{layer}.post_attention_layernorm.bias", Dim::kOne,
      Dim::kHidden, Split::kNone, has_mlp_norm},
+});
+
+// Of all three.
+inline constexpr auto kLlamaNormBiasTensors =
+    join_tensors(kFinalNormBiasTensors, kAttentionNormBiasTensors, kMlpNormBiasTensors);
+
+// A norm after each branch too, as Gemma 2 calls them.
+inline constexpr auto kFourNormTensors = std::to_array<TensorSpec>({
+    {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
+    {Role::kAttentionPostNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+    {Role::kMlpNorm, "model.layers.{layer}.pre_feedforward_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+    {Role::kMlpPostNorm, "model.layers.{layer}.post_feedforward_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+});
+
+// A norm after each branch only.
+inline constexpr auto kPostNormTensors = std::to_array<TensorSpec>({
+    {Role::kAttentionPostNorm, "model.layers.{layer}.post_attention_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+    {Role::kMlpPostNorm, "model.layers.{layer}.post_feedforward_layernorm.weight", Dim::kOne,
+     Dim::kHidden},
+});
+
+// One norm, of what both branches read.
+inline constexpr auto kOneNormTensors = std::to_array<TensorSpec>({
+    {Role::kAttentionNorm, "model.layers.{layer}.input_layernorm.weight", Dim::kOne, Dim::kHidden},
 });
 
 inline constexpr auto kLlamaQkvTensors = std::to_array<TensorSpec>({
@@ -114,6 +150,26 @@ inline constexpr auto kLlamaMlpTensors = std::to_array<TensorSpec>({
     {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows},
     {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+     Split::kColumns},
+});
+
+// Without a gate.
+inline constexpr auto kUngatedMlpTensors = std::to_array<TensorSpec>({
+    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+     Split::kRows},
+    {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
+     Split::kRows, has_mlp_bias},
+    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+     Split::kColumns},
+    {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_mlp_bias},
+});
+
+// Gate and up in one matrix.
+inline constexpr auto kFusedMlpTensors = std::to_array<TensorSpec>({
+    {Role::kGateUp, "model.layers.{layer}.mlp.gate_up_proj.weight", Dim::kGateUp, Dim::kHidden,
      Split::kRows},
     {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
      Split::kColumns},

@@ -99,7 +99,7 @@ class DummyCheckpoint final : public Checkpoint {
       record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
       record.tensor.file = "dummy weights";
       if (entry.is_vector()) {
-        record.tensor.shape = {entry.cols / entry.num_parts};
+        record.tensor.shape = entry.vector_shape();
       } else if (entry.spec->transposed) {
         record.tensor.shape = {entry.cols, entry.rows};
       } else {

@@ -22,6 +22,7 @@ struct LayerPlan {
   MlpKind mlp = MlpKind::kDense;
   int32_t sliding_window = 0;  // tokens; 0: none
   int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
+  PositionScale query_scale{};
 
   bool operator==(const LayerPlan&) const = default;
 };
@@ -72,8 +73,9 @@ struct ModelConfig {
   bool gated_mlp = true;
   ExpertsConfig experts;
 
-  bool attention_bias = false;  // of q, k, v and o, where the family leaves it to the config
-  bool mlp_bias = false;        // of gate, up and down, likewise
+  bool attention_bias = false;         // of q, k, v and o, where the family leaves it to the config
+  bool attention_output_bias = false;  // of o, where the family has a field for it
+  bool mlp_bias = false;               // of gate, up and down, likewise
 
   bool learned_positions = false;
   int32_t position_offset = 0;  // rows of that table before the one of position 0
@@ -88,6 +90,7 @@ struct ModelConfig {
   bool has_qk_norm = false;  // where the family leaves it to the config
   QkNorm qk_norm = QkNorm::kHead;
   NormKind qk_norm_kind = NormKind::kRms;
+  bool qk_norm_after_rope = false;  // of kHead
 
   float embedding_multiplier = 1.0F;
   float residual_multiplier = 1.0F;  // of every branch

@@ -103,11 +103,21 @@ void set_linear(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   widen_context(model, factor * model.max_positions);
 }
 
+// With alpha the base is stretched once, whatever the length.
+void set_stretched(const RopeFields& fields, double alpha, RopeSpec& rope) {
+  const double dim = rope.rotary_dim;
+  const double stretch = std::pow(positive(fields, "alpha", alpha), dim / (dim - 2.0));
+  rope.base = static_cast<float>(fields.theta * stretch);
+  rope.inv_freq = inverse_frequencies(fields.theta * stretch, rope.rotary_dim);
+}
+
 void set_dynamic(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
-  const double factor = scaling_factor(fields);
   if (rope.rotary_dim <= 2) {
     fail(fmt::format("{}: dynamic scaling needs a head_dim above 2", fields.path_of("rope_type")));
   }
+  const double alpha = fields.optional_number("alpha").value_or(0.0);
+  if (alpha != 0.0) return set_stretched(fields, alpha, rope);
+  const double factor = scaling_factor(fields);
   set_default(fields, model, rope);
   rope.dynamic_original_positions = model.max_positions;
   rope.dynamic_factor = static_cast<float>(factor);
@@ -292,6 +302,7 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
     read_or_null("truncate"),
     read_or_null("low_freq_factor"),
     read_or_null("high_freq_factor"),
+    harmless("max_position_embeddings", "the model's own field says it"),
     read_or_null("short_factor"),
     read_or_null("long_factor"),
     read_or_null("short_mscale"),
@@ -300,14 +311,19 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
     harmless("finetuned", "says how the weights were made"),
 });
 
+constexpr std::string_view kThetaName = "rope_theta";
+
 constexpr std::string_view kLayerTypes[] = {"full_attention", "sliding_attention"};
+
+bool is_nested(const JsonReader& object) {
+  return std::ranges::any_of(kLayerTypes,
+                             [&](std::string_view type) { return object.json().contains(type); });
+}
 
 // rope_parameters may hold one object per layer type. For one that serves all layers they have to
 // agree.
 JsonReader object_of_layers(const JsonReader& object, std::string_view layer_type) {
-  const bool is_nested = std::ranges::any_of(
-      kLayerTypes, [&](std::string_view type) { return object.json().contains(type); });
-  if (!is_nested) return object;
+  if (!is_nested(object)) return object;
   object.refuse_unknown({std::begin(kLayerTypes), std::end(kLayerTypes)});
   if (!layer_type.empty()) return object.object(layer_type);
   std::optional<JsonReader> only;
@@ -331,6 +347,7 @@ bool is_given(const JsonReader& config, std::string_view key) {
 RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
   RopeFields fields{.config = config, .object = std::nullopt, .type = "default"};
   fields.default_original_positions = traits.default_original_positions;
+  bool is_own = false;
   for (const std::string_view key : {"rope_scaling", "rope_parameters"}) {
     if (!is_given(config, key)) continue;
     const JsonReader object = config.object(key);
@@ -338,15 +355,19 @@ RopeFields find_fields(const JsonReader& config, const RopeTraits& traits) {
       fail(fmt::format("{}: differs from rope_scaling, which is its old name; leave one of them",
                        config.path_of(key)));
     }
+    is_own = is_nested(object) && !traits.layer_type.empty();
     fields.object.emplace(object_of_layers(object, traits.layer_type));
-    refuse_unknown_fields(*fields.object, kRopeFields, {}, "rotary embeddings");
+    refuse_unknown_fields(*fields.object, traits.fields, kRopeFields, "rotary embeddings");
   }
   std::optional<double> theta = config.optional_number(traits.theta_name);
-  if (fields.object) {
+  const bool is_scaled = traits.is_scaled || is_own;
+  if (fields.object && is_scaled) {
     const std::string old_name = fields.object->string_or("type", "default");
     fields.type = fields.object->string_or("rope_type", old_name);
     if (fields.type == "yarn") fields.type = traits.type_of_yarn;
-    if (const auto own = fields.object->optional_number("rope_theta")) theta = own;
+  }
+  if (fields.object && (is_scaled || traits.theta_name == kThetaName)) {
+    if (const auto own = fields.object->optional_number(kThetaName)) theta = own;
   }
   fields.theta = theta.value_or(traits.default_theta);
   return fields;
@@ -385,7 +406,9 @@ int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig
   rope.rotary_dim = rotated_columns(fields, traits, model.head_dim);
   rope.interleaved = traits.interleaved;
   rope.base = static_cast<float>(fields.theta);
+  const int32_t max_positions = model.max_positions;
   find_rope_type(fields).set(fields, model, rope);
+  if (!traits.widens_context) model.max_positions = max_positions;
   model.ropes.push_back(std::move(rope));
   return static_cast<int32_t>(model.ropes.size()) - 1;
 }
@@ -393,6 +416,27 @@ int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig
 void read_rope(const JsonReader& config, ModelConfig& model, const RopeTraits& traits) {
   const int32_t index = add_rope(config, traits, model);
   for (LayerPlan& layer : model.layers) layer.rope = index;
+}
+
+void read_rope_by_window(const JsonReader& config,
+                         ModelConfig& model,
+                         const RopeTraits& with_window,
+                         const RopeTraits& without) {
+  const int32_t windowed = add_rope(config, with_window, model);
+  const int32_t full = add_rope(config, without, model);
+  for (LayerPlan& layer : model.layers) layer.rope = layer.sliding_window > 0 ? windowed : full;
+}
+
+PositionScale read_query_scale(const JsonReader& config,
+                               const ModelConfig& model,
+                               const RopeTraits& traits) {
+  const RopeFields fields = find_fields(config, traits);
+  const double beta = fields.optional_number("llama_4_scaling_beta").value_or(0.0);
+  if (!(beta >= 0.0) || !std::isfinite(beta)) {
+    fail(fmt::format("{}: expected 0 or more, got {}", fields.path_of("llama_4_scaling_beta"),
+                     beta));
+  }
+  return {.beta = static_cast<float>(beta), .positions = original_positions(fields, model)};
 }
 
 }  // namespace tgi

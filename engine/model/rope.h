@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/json.h"
+#include "base/known_fields.h"
 #include "engine/model/model_config.h"
 
 namespace tgi {
@@ -29,6 +31,11 @@ struct RopeTraits {
   // Whose object of rope_parameters is read where each layer type has its own; empty: they have to
   // agree.
   std::string_view layer_type{};
+  // Whether a scaling that stands in no layer type's object is for these layers too.
+  bool is_scaled = true;
+  // Whether max_position_embeddings is the context before the scaling; else it counts it.
+  bool widens_context = true;
+  std::span<const KnownField> fields{};  // of the object, beside those of every family
 };
 
 // Adds one to model.ropes and returns its index. Widens model.max_positions to the context that the
@@ -40,5 +47,17 @@ int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig
 
 // The same, for all layers.
 void read_rope(const JsonReader& config, ModelConfig& model, const RopeTraits& traits = {});
+
+// Two of them, for layers with a window and for those without. REQUIRES: read_windows.
+void read_rope_by_window(const JsonReader& config,
+                         ModelConfig& model,
+                         const RopeTraits& with_window,
+                         const RopeTraits& without);
+
+// How queries are scaled by their position: llama_4_scaling_beta and
+// original_max_position_embeddings; off where there is no such field.
+PositionScale read_query_scale(const JsonReader& config,
+                               const ModelConfig& model,
+                               const RopeTraits& traits);
 
 }  // namespace tgi

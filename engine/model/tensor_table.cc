@@ -160,7 +160,8 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .expert = expert,
                     .name = tensor_name(spec.name, layer, expert, config),
                     .rows = dim_size(spec.rows, config),
-                    .cols = dim_size(spec.cols, config)};
+                    .cols = dim_size(spec.cols, config),
+                    .head_dim = config.head_dim};
   if (has_mark(spec.name, kHeadMark)) {
     entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
   }

@@ -19,10 +19,16 @@ struct TensorEntry {
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
   int32_t num_parts = 1;  // of a vector that is stored head by head
+  int64_t head_dim = 0;   // of the model
 
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
   bool is_vector() const { return spec->rows == Dim::kOne; }
+  // As it is stored.
+  std::vector<int64_t> vector_shape() const {
+    if (spec->by_head) return {cols / head_dim, head_dim};
+    return {cols / num_parts};
+  }
 };
 
 // In the order of the family's table, layer by layer. Immutable; entries stay where they are.

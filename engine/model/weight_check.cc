@@ -33,8 +33,15 @@ MatrixKind kind_of(Role role) {
 }
 
 bool is_ignored(const Architecture& architecture, std::string_view name) {
+  std::string_view inner = name;
+  if (constexpr std::string_view kOuter = "model."; inner.starts_with(kOuter)) {
+    inner.remove_prefix(kOuter.size());
+  }
   return std::any_of(architecture.ignored.begin(), architecture.ignored.end(),
-                     [name](std::string_view ending) { return name.ends_with(ending); });
+                     [&](std::string_view pattern) {
+                       if (!pattern.ends_with('*')) return name.ends_with(pattern);
+                       return inner.starts_with(pattern.substr(0, pattern.size() - 1));
+                     });
 }
 
 std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
@@ -48,8 +55,7 @@ std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
       problems.missing.push_back(name);
       continue;
     }
-    const std::array<int64_t, 1> shape = {entry.cols / entry.num_parts};
-    check_stored_tensor(*tensor, shape, problems);
+    check_stored_tensor(*tensor, entry.vector_shape(), problems);
     parts.push_back(tensor);
   }
   return parts;

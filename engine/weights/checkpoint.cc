@@ -172,6 +172,10 @@ const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,
   if (!prefix.empty()) {
     candidates.push_back(name.starts_with(prefix) ? without_prefix(name, prefix)
                                                   : std::string(prefix).append(name));
+    const size_t dot = name.find('.');
+    if (!name.starts_with(prefix) && dot != std::string_view::npos) {
+      candidates.push_back(std::string(name).insert(dot + 1, prefix));
+    }
   }
   for (const std::string& candidate : candidates) {
     if (const StoredTensor* found = checkpoint.find(candidate)) return found;

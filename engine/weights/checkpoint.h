@@ -60,8 +60,9 @@ class Checkpoint {
 // shard is missing, and kInvalidArgument naming file, tensor and numbers when one is malformed.
 std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files);
 
-// `name` as tables spell it today, or as older checkpoints do: with or without `prefix` ("model."),
-// a norm's weight and bias as gamma and beta. Nothing when there is none of them.
+// `name` as tables spell it today, or as other checkpoints do: with or without `prefix` ("model."),
+// in front or after the first dot ("model.language_model.norm.weight"), a norm's weight and bias as
+// gamma and beta. Nothing when there is none of them.
 const StoredTensor* find_by_any_name(const Checkpoint& checkpoint,
                                      std::string_view name,
                                      std::string_view prefix);

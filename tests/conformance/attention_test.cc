@@ -22,12 +22,14 @@ struct Setup {
   int32_t window = 0;
   float softcap = 0.0F;
   bool norms = false;
+  bool norm_after_rope = false;
   NormKind norm_kind = NormKind::kRms;
   bool own_norms = false;  // of each head
   bool norm_biases = false;
   float clip = 0.0F;
   bool alibi = false;
   RopeSpec rope = {};  // rotary_dim 0: none
+  PositionScale query_scale = {};
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -121,6 +123,18 @@ std::vector<Setup> setups() {
        .softcap = 4.0F,
        .alibi = true},
       {.name = "dynamic rope", .rope = dynamic_rope()},
+      {.name = "norms after the rotation",
+       .norms = true,
+       .norm_after_rope = true,
+       .own_norms = true,
+       .rope = make_rope(16)},
+      {.name = "clamped", .clip = 0.7F},
+      {.name = "clamped, normed and rotated", .norms = true, .clip = 0.7F, .rope = make_rope(16)},
+      {.name = "queries scaled by position",
+       .query_scale = {.beta = 0.3F, .positions = 7, .offset = 1}},
+      {.name = "rotated queries scaled by position",
+       .rope = make_rope(8),
+       .query_scale = {.beta = 0.1F, .positions = 16}},
       {.name = "rope with norms, bf16 cache",
        .dtype = DType::kBF16,
        .norms = true,
@@ -304,6 +318,8 @@ class Run {
            .head_dim = setup_.head_dim,
            .rope = rope_,
            .clip = setup_.clip,
+           .query_scale = setup_.query_scale,
+           .norm_after_rope = setup_.norm_after_rope,
            .norm_kind = setup_.norm_kind,
            .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
            .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
@@ -346,7 +362,7 @@ Floats run_plan(Device& device, const Setup& setup, const Plan& plan) {
 // differ by a rounding, and in a 16-bit cache now and then by a whole step of it.
 double tolerance(const Setup& setup, DType activation) {
   double allowed = 2e-5;
-  const bool changed = setup.norms || setup.rope.rotary_dim > 0;
+  const bool changed = setup.norms || setup.rope.rotary_dim > 0 || setup.query_scale.beta != 0.0F;
   if (changed && setup.dtype != DType::kF32) allowed += 4.0 * roundoff(setup.dtype);
   // The softmax's weights are rounded too, and rotated queries; values are below 2.
   if (changed) allowed += 8.0 * roundoff(activation);

@@ -1,0 +1,237 @@
+// Gemma 1, 2 and 3 (text): Llama's block with weights of norms stored less one, a gated gelu and a
+// multiplied embedding. The second norms the branches too and caps scores and logits; the third
+// norms heads of q and k, and rotates by another base where there is a window.
+// Source: models/gemma, models/gemma2 and models/gemma3 in `transformers`.
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+constexpr DecoderFields kDecoder = {
+    .default_vocab_size = 256000,
+    .default_hidden_size = 3072,
+    .default_num_layers = 28,
+    .default_num_heads = 16,
+    .default_num_kv_heads = 16,
+    .default_head_dim = 256,
+    .default_intermediate = 24576,
+    .default_max_positions = 8192,
+    .default_activation = "gelu_pytorch_tanh",
+    .default_tied = true,
+    .default_bos = 2,
+    .default_eos = 1,
+};
+
+constexpr DecoderFields kDecoder2 = {
+    .activation = "hidden_activation",
+    .default_vocab_size = 256000,
+    .default_hidden_size = 2304,
+    .default_num_layers = 26,
+    .default_num_heads = 8,
+    .default_num_kv_heads = 4,
+    .default_head_dim = 256,
+    .default_intermediate = 9216,
+    .default_max_positions = 8192,
+    .default_activation = "gelu_pytorch_tanh",
+    .default_tied = true,
+    .default_bos = 2,
+    .default_eos = 1,
+};
+
+ModelConfig read_common(const JsonReader& config, const DecoderFields& fields) {
+  ModelConfig model = read_decoder_config(config, fields);
+  model.norm_weight_offset = 1.0F;
+  model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  return model;
+}
+
+// The published files of the first say "gelu" and mean its approximation; hidden_activation came
+// later, to be taken by its word.
+ModelConfig read_config(const JsonReader& config) {
+  DecoderFields fields = kDecoder;
+  if (config.has("hidden_activation")) fields.activation = "hidden_activation";
+  ModelConfig model = read_common(config, fields);
+  const bool is_old = fields.activation == kDecoder.activation;
+  if (is_old && model.activation == Activation::kGelu) model.activation = Activation::kGeluTanh;
+  read_rope(config, model);
+  refuse_windows(config, model);
+  return model;
+}
+
+struct Softcaps {
+  std::optional<double> attention;
+  std::optional<double> logits;
+};
+
+void read_scores(const JsonReader& config, const Softcaps& defaults, ModelConfig& model) {
+  model.attention_scale = 1.0F / std::sqrt(read_positive(config, "query_pre_attn_scalar", 256.0));
+  model.attention_softcap =
+      read_optional_positive(config, "attn_logit_softcapping", defaults.attention).value_or(0.0F);
+  model.logit_softcap =
+      read_optional_positive(config, "final_logit_softcapping", defaults.logits).value_or(0.0F);
+}
+
+ModelConfig read_config_2(const JsonReader& config) {
+  ModelConfig model = read_common(config, kDecoder2);
+  read_scores(config, {.attention = 50.0, .logits = 30.0}, model);
+  read_windows(config, {.default_pattern = 2, .null_is_no_window = false}, model);
+  read_rope(config, model);
+  return model;
+}
+
+ModelConfig read_config_3(const JsonReader& config) {
+  DecoderFields fields = kDecoder2;
+  fields.default_vocab_size = 262208;
+  fields.default_max_positions = 131072;
+  ModelConfig model = read_common(config, fields);
+  read_scores(config, {}, model);
+  read_windows(
+      config,
+      {.default_pattern = 6, .pattern_name = "sliding_window_pattern", .null_is_no_window = false},
+      model);
+  read_rope_by_window(
+      config, model,
+      {.theta_name = "rope_local_base_freq",
+       .layer_type = "sliding_attention",
+       .is_scaled = false,
+       .widens_context = false},
+      {.default_theta = 1e6, .layer_type = "full_attention", .widens_context = false});
+  return model;
+}
+
+constexpr std::string_view kBidirectional = "a token never sees those after it";
+
+constexpr auto kCommonFields =
+    join_fields(kDecoderFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                    harmless_if("use_bidirectional_attention", "[false]", kBidirectional),
+                }));
+
+constexpr auto kFields = join_fields(kCommonFields,
+                                     std::to_array<KnownField>({
+                                         read_or_null("hidden_activation"),
+                                         read_or_null("layer_types"),
+                                         read_or_null("sliding_window"),
+                                         read_or_null("use_sliding_window"),
+                                     }));
+
+constexpr auto kFields2 = join_fields(std::to_array<KnownField>({
+                                          harmless("hidden_act", "hidden_activation says it"),
+                                          read("hidden_activation"),
+                                          read("query_pre_attn_scalar"),
+                                          read_or_null("attn_logit_softcapping"),
+                                          read_or_null("final_logit_softcapping"),
+                                          read_or_null("sliding_window"),
+                                          read_or_null("layer_types"),
+                                      }),
+                                      kCommonFields);
+
+constexpr auto kFields3 =
+    join_fields(kFields2,
+                std::to_array<KnownField>({
+                    read("rope_local_base_freq"),
+                    read_or_null("sliding_window_pattern"),
+                    harmless("_sliding_window_pattern", "layer_types stands beside it"),
+                }));
+
+constexpr std::string_view kImages = "is about images, and only text is read";
+
+constexpr auto kMultimodalFields = std::to_array<KnownField>({
+    read_or_null("text_config"),
+    read_or_null("tie_word_embeddings"),
+    harmless("vision_config", kImages),
+    harmless("boi_token_index", kImages),
+    harmless("eoi_token_index", kImages),
+    harmless("image_token_index", kImages),
+    harmless("image_token_id", kImages),
+    harmless("mm_tokens_per_image", kImages),
+});
+
+ModelConfig read_multimodal_config(const JsonReader& config) {
+  const Json json = read_text_config(config);
+  const JsonReader text(json, "text_config");
+  refuse_unknown_fields(text, kFields3, generic_fields(), "the text model of Gemma 3");
+  return read_config_3(text);
+}
+
+constexpr auto kNames = std::to_array<std::string_view>({"GemmaForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"gemma"});
+constexpr auto kNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
+constexpr auto kModelTypes2 = std::to_array<std::string_view>({"gemma2"});
+constexpr auto kNames3 = std::to_array<std::string_view>({"Gemma3ForCausalLM"});
+constexpr auto kModelTypes3 = std::to_array<std::string_view>({"gemma3_text"});
+constexpr auto kMultimodalNames =
+    std::to_array<std::string_view>({"Gemma3ForConditionalGeneration"});
+constexpr auto kMultimodalTypes = std::to_array<std::string_view>({"gemma3"});
+
+constexpr auto kBlockTensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kLlamaMlpTensors);
+constexpr auto kTensors = join_tensors(kBlockTensors, kLlamaNormTensors);
+constexpr auto kTensors2 = join_tensors(kBlockTensors, kFourNormTensors);
+constexpr auto kTensors3 = join_tensors(kTensors2, kQkNormTensors);
+
+constexpr auto kIgnoredBesideText = std::to_array<std::string_view>(
+    {".rotary_emb.inv_freq", "vision_tower.*", "multi_modal_projector.*"});
+
+}  // namespace
+
+extern const Architecture kGemma;
+constexpr Architecture kGemma = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGemma2;
+constexpr Architecture kGemma2 = {
+    .names = kNames2,
+    .model_types = kModelTypes2,
+    .prefix = "model.",
+    .read_config = read_config_2,
+    .fields = kFields2,
+    .tensors = kTensors2,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGemma3;
+constexpr Architecture kGemma3 = {
+    .names = kNames3,
+    .model_types = kModelTypes3,
+    .prefix = "model.",
+    .read_config = read_config_3,
+    .fields = kFields3,
+    .tensors = kTensors3,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGemma3Multimodal;
+constexpr Architecture kGemma3Multimodal = {
+    .names = kMultimodalNames,
+    .model_types = kMultimodalTypes,
+    .prefix = "language_model.",
+    .read_config = read_multimodal_config,
+    .fields = kMultimodalFields,
+    .tensors = kTensors3,
+    .ignored = kIgnoredBesideText,
+};
+
+}  // namespace tgi

@@ -1,0 +1,129 @@
+// OLMo 1 to 3. The first norms without weights. The others norm what a branch adds instead of what
+// it reads, and all heads of q and of k at once; the third has windows, and stretches the rotation
+// only where there is none.
+// Source: models/olmo, models/olmo2 and models/olmo3 in `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+constexpr DecoderFields kDecoder = {
+    .norm_eps = "",
+    .default_vocab_size = 50304,
+    .default_norm_eps = 1e-5,
+    .default_bos = -1,
+    .default_eos = 50279,
+};
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kDecoder);
+  model.norm_kind = NormKind::kLayer;
+  model.norms_have_weights = false;
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.qkv_clip = read_optional_positive(config, "clip_qkv", {}).value_or(0.0F);
+  read_rope(config, model);
+  refuse_windows(config, model);
+  return model;
+}
+
+ModelConfig read_common(const JsonReader& config) {
+  DecoderFields fields = kDecoder;
+  fields.norm_eps = "rms_norm_eps";
+  ModelConfig model = read_decoder_config(config, fields);
+  model.qk_norm = QkNorm::kRow;
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  return model;
+}
+
+ModelConfig read_config_2(const JsonReader& config) {
+  ModelConfig model = read_common(config);
+  read_rope(config, model);
+  refuse_windows(config, model);
+  return model;
+}
+
+ModelConfig read_config_3(const JsonReader& config) {
+  ModelConfig model = read_common(config);
+  read_windows(config, {.default_pattern = 4, .null_is_no_window = false}, model);
+  read_rope_by_window(config, model, {.layer_type = "sliding_attention", .is_scaled = false},
+                      {.layer_type = "full_attention"});
+  return model;
+}
+
+constexpr auto kFields3 =
+    join_fields(kDecoderFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    read_or_null("layer_types"),
+                    read_or_null("sliding_window"),
+                    harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                }));
+
+constexpr auto kFields2 = join_fields(kFields3,
+                                      std::to_array<KnownField>({
+                                          read_or_null("use_sliding_window"),
+                                      }));
+
+constexpr auto kFields = join_fields(std::to_array<KnownField>({
+                                         read_or_null("clip_qkv"),
+                                         harmless("rms_norm_eps", "it is 1e-5, always"),
+                                         harmless("layer_norm_eps", "it is 1e-5, always"),
+                                     }),
+                                     kFields2);
+
+constexpr auto kNames = std::to_array<std::string_view>({"OlmoForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"olmo"});
+constexpr auto kNames2 = std::to_array<std::string_view>({"Olmo2ForCausalLM"});
+constexpr auto kModelTypes2 = std::to_array<std::string_view>({"olmo2"});
+constexpr auto kNames3 = std::to_array<std::string_view>({"Olmo3ForCausalLM"});
+constexpr auto kModelTypes3 = std::to_array<std::string_view>({"olmo3"});
+
+constexpr auto kBlockTensors = join_tensors(
+    kLlamaAttentionTensors, kLlamaQkvBiasTensors, kLlamaOBiasTensors, kLlamaMlpTensors);
+constexpr auto kTensors = join_tensors(kLlamaEmbeddingTensors, kBlockTensors);
+constexpr auto kTensors2 =
+    join_tensors(kLlamaOuterTensors, kBlockTensors, kPostNormTensors, kQkRowNormTensors);
+
+}  // namespace
+
+extern const Architecture kOlmo;
+constexpr Architecture kOlmo = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kOlmo2;
+constexpr Architecture kOlmo2 = {
+    .names = kNames2,
+    .model_types = kModelTypes2,
+    .prefix = "model.",
+    .read_config = read_config_2,
+    .fields = kFields2,
+    .tensors = kTensors2,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kOlmo3;
+constexpr Architecture kOlmo3 = {
+    .names = kNames3,
+    .model_types = kModelTypes3,
+    .prefix = "model.",
+    .read_config = read_config_3,
+    .fields = kFields3,
+    .tensors = kTensors2,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi
