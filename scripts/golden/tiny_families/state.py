@@ -27,8 +27,8 @@ FALCON_H1 = architecture(
     rope_theta=100000000000.0)
 JAMBA = without(architecture(
     "JambaForCausalLM", "jamba", hidden_act="silu", rms_norm_eps=1e-6, intermediate_size=12,
-    num_hidden_layers=4, attn_layer_period=2, attn_layer_offset=1, expert_layer_period=2,
-    expert_layer_offset=1, num_experts=3, num_experts_per_tok=2, mamba_d_state=5, mamba_d_conv=4,
+    num_hidden_layers=3, attn_layer_period=3, attn_layer_offset=1, expert_layer_period=2,
+    expert_layer_offset=0, num_experts=3, num_experts_per_tok=2, mamba_d_state=5, mamba_d_conv=4,
     mamba_expand=2, mamba_dt_rank=3, mamba_conv_bias=True, mamba_proj_bias=False,
     use_mamba_kernels=False, output_router_logits=False, router_aux_loss_coef=0.001,
     sliding_window=None, num_logits_to_keep=1, pad_token_id=0), "rope_theta")
