@@ -83,7 +83,8 @@ MODELS = {
     "lfm2-moe": (LFM2_MOE, {"keep_float32": ["expert_bias"]}),
     "dots1": (DOTS1, CORRECTION),
     "exaone-moe": (EXAONE_MOE, CORRECTION),
-    "minimax-m2": (MINIMAX_M2, CORRECTION),
+    # transformers 5.5 rotates the whole head.
+    "minimax-m2": (MINIMAX_M2, NEWER | CORRECTION),
     "flex-olmo": (FLEX_OLMO, {}),
     "granitemoe-shared": (
         GRANITE_MOE | dict(architectures=["GraniteMoeSharedForCausalLM"],
