@@ -95,7 +95,7 @@ MODELS = {
                     block_ff_dim=24), FILES),
     "qwen3-next-three-layers": (
         QWEN3_NEXT | dict(num_hidden_layers=3, full_attention_interval=3, linear_num_key_heads=1,
-                          linear_num_value_heads=3, num_experts=3, num_experts_per_tok=1,
+                          linear_num_value_heads=2, num_experts=3, num_experts_per_tok=1,
                           linear_conv_kernel_dim=3, decoder_sparse_step=2, intermediate_size=12),
         ZERO | FILES),
     "granite-hybrid-attention-first": (
