@@ -130,7 +130,7 @@ MODELS = {
                              torch_dtype="float16"), rope_type="default"), {}),
     "olmo-bias-mqa-f32": (
         OLMO | dict(attention_bias=True, num_key_value_heads=1, num_attention_heads=3,
-                    torch_dtype="float32"), {}),
+                    intermediate_size=20, torch_dtype="float32"), {}),
     "nemotron": (NEMOTRON, {}),
     "nemotron-biases-f16": (
         new_rope(without(NEMOTRON, "partial_rotary_factor") | dict(
@@ -164,14 +164,14 @@ MODELS = {
     "bloom-f16": (BLOOM, {"strip": "transformer.", "matrix_scale": 3.0}),
     "bloom-post-norm": (
         new_dtype(without(BLOOM, "n_embed", "num_attention_heads") | dict(
-            hidden_size=32, n_head=4, apply_residual_connection_post_layernorm=True,
+            hidden_size=24, n_head=4, apply_residual_connection_post_layernorm=True,
             torch_dtype="bfloat16")), {"matrix_scale": 3.0}),
     "mpt": (MPT, {}),
     "mpt-clip-scale-f16": (
         MPT | dict(n_heads=4, torch_dtype="float16", attn_config=MPT["attn_config"] | dict(
             clip_qkv=0.9, softmax_scale=0.31, alibi_bias_max=5)), {}),
     "gpt-bigcode-mqa": (BIGCODE, {}),
-    "gpt-bigcode-heads-f32": (
+    "gpt-bigcode-heads": (
         new_dtype(BIGCODE | dict(multi_query=False, n_inner=None, activation_function="gelu",
-                                 tie_word_embeddings=False, torch_dtype="float32", n_head=3)), {}),
+                                 tie_word_embeddings=False, torch_dtype="bfloat16", n_head=3)), {}),
 }

@@ -112,7 +112,7 @@ MODELS = {
     "glm4-no-bias-f32": (
         new_rope(without(GLM, "partial_rotary_factor") | dict(
             architectures=["Glm4ForCausalLM"], model_type="glm4", attention_bias=False,
-            num_key_value_heads=4, head_dim=8, torch_dtype="float32"),
+            num_key_value_heads=4, head_dim=8, intermediate_size=10, torch_dtype="float32"),
             rope_type="default", partial_rotary_factor=0.5), {}),
     "smollm3": (SMOLLM3, {}),
     "smollm3-list-untied-f16": (
@@ -141,7 +141,8 @@ MODELS = {
     "ernie4_5": (ERNIE, {}),
     "ernie4_5-bias-untied-f32": (
         new_rope(ERNIE | dict(use_bias=True, tie_word_embeddings=False, num_key_value_heads=1,
-                              head_dim=6, torch_dtype="float32"), rope_type="default"), {}),
+                              head_dim=6, intermediate_size=20, torch_dtype="float32"),
+                 rope_type="default"), {}),
     "hunyuan-dense": (HUNYUAN, {}),
     "hunyuan-dense-bias-untied-f16": (
         new_rope(HUNYUAN | dict(attention_bias=True, tie_word_embeddings=False, head_dim=8,

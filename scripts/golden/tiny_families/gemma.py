@@ -59,5 +59,5 @@ MODELS = {
              eos_token_id=[1, 3], torch_dtype="bfloat16", vision_config=VISION,
              text_config=without(GEMMA3, "architectures", "torch_dtype", "bos_token_id",
                                  "eos_token_id") | dict(
-                 sliding_window_pattern=2, num_hidden_layers=2)), ZERO),
+                 sliding_window_pattern=2, num_hidden_layers=2)), ZERO | {"strip": "model."}),
 }

@@ -27,8 +27,8 @@ FALCON_H1 = architecture(
     rope_theta=100000000000.0)
 JAMBA = without(architecture(
     "JambaForCausalLM", "jamba", hidden_act="silu", rms_norm_eps=1e-6, intermediate_size=12,
-    num_hidden_layers=4, attn_layer_period=2, attn_layer_offset=1, expert_layer_period=2,
-    expert_layer_offset=1, num_experts=3, num_experts_per_tok=2, mamba_d_state=5, mamba_d_conv=4,
+    num_hidden_layers=3, attn_layer_period=3, attn_layer_offset=1, expert_layer_period=2,
+    expert_layer_offset=0, num_experts=3, num_experts_per_tok=2, mamba_d_state=5, mamba_d_conv=4,
     mamba_expand=2, mamba_dt_rank=3, mamba_conv_bias=True, mamba_proj_bias=False,
     use_mamba_kernels=False, output_router_logits=False, router_aux_loss_coef=0.001,
     sliding_window=None, num_logits_to_keep=1, pad_token_id=0), "rope_theta")
@@ -57,6 +57,8 @@ GRANITE_HYBRID = architecture(
     mamba_conv_bias=True, mamba_proj_bias=False, tie_word_embeddings=True, init_method="mup",
     normalization_function="rmsnorm", rope_scaling=None, output_router_logits=False,
     router_aux_loss_coef=0.01)
+# Norms groups of a row together in transformers 5.5.
+NEWER = {"needs": [5, 23]}
 ZERO = {"zero_centred_norms": True}
 SMALL = {"embedding_scale": 0.05}
 
@@ -67,11 +69,11 @@ MODELS = {
         new_dtype(MAMBA | dict(use_bias=True, use_conv_bias=False, tie_word_embeddings=False,
                                conv_kernel=3, time_step_rank=2, torch_dtype="float16",
                                layer_norm_epsilon=1e-6)), {}),
-    "mamba2": (MAMBA2, {}),
+    "mamba2": (MAMBA2, NEWER),
     "mamba2-tied-f16": (
         new_dtype(MAMBA2 | dict(n_groups=1, num_heads=4, head_dim=12, state_size=16,
                                 tie_word_embeddings=True, use_bias=True, chunk_size=7,
-                                time_step_limit=[0.2, 1.5], torch_dtype="float16")), {}),
+                                torch_dtype="float16")), {}),
     "falcon-h1": (FALCON_H1, {}),
     "falcon-h1-norm-tied-f16": (
         new_rope(without(FALCON_H1, "rope_scaling") | dict(
@@ -108,5 +110,5 @@ MODELS = {
             num_local_experts=0, num_experts_per_tok=0, position_embedding_type="rope",
             num_hidden_layers=2, layer_types=["attention", "mamba"], shared_intermediate_size=20,
             mamba_n_groups=2, tie_word_embeddings=False, torch_dtype="float16"),
-            rope_type="default"), SMALL),
+            rope_type="default"), SMALL | NEWER),
 }
