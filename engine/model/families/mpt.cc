@@ -27,7 +27,7 @@ constexpr auto kFields = std::to_array<KnownField>({
     read("layer_norm_epsilon"),
     read_or_null("tie_word_embeddings"),
     read_or_null("attn_config"),
-    harmless("expansion_ratio", "is 4 whatever it says, as in transformers; tensors have to fit"),
+    harmless_if("expansion_ratio", "[4]", "the MLP is four times as wide as the stream"),
     harmless("learned_pos_emb", "positions are ALiBi, and then there are no such embeddings"),
     harmless("embedding_fraction", "is used in training only"),
     harmless("emb_pdrop", "is used in training only"),
@@ -45,10 +45,12 @@ constexpr auto kFields = std::to_array<KnownField>({
 constexpr auto kAttentionFields = std::to_array<KnownField>({
     read_or_null("clip_qkv"),
     read_or_null("softmax_scale"),
-    read("alibi_bias_max"),
     harmless("attn_impl", "chooses how the same sums are computed"),
     harmless("attn_pdrop", "is used in training only"),
     harmless_if("alibi", "[true]", "positions are ALiBi"),
+    harmless_if("alibi_bias_max",
+                "[8]",
+                "the original code takes it, transformers takes 8 whatever it says"),
     harmless_if("attn_type", R"(["multihead_attention"])", "every head has its own key and value"),
     harmless_if("attn_uses_sequence_id", "[false]", "a row of tokens is one text"),
     harmless_if("prefix_lm", "[false]", "attention is causal"),
@@ -69,10 +71,7 @@ void read_attention(const JsonReader& config, ModelConfig& model) {
   refuse_unknown_fields(config, kAttentionFields, generic_fields(), "MPT's attention");
   model.qkv_clip = read_limit(config, "clip_qkv");
   if (config.has("softmax_scale")) model.attention_scale = read_limit(config, "softmax_scale");
-  const double max_bias = config.has("alibi_bias_max")
-                              ? static_cast<double>(read_limit(config, "alibi_bias_max"))
-                              : 8.0;
-  model.alibi_slopes = alibi_slopes_of_upper_power(model.num_heads, max_bias);
+  model.alibi_slopes = alibi_slopes_of_upper_power(model.num_heads);
 }
 
 ModelConfig read_config(const JsonReader& config) {

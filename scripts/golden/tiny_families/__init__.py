@@ -16,6 +16,7 @@ storage, all optional:
   matrix_scale          of the random numbers of the other matrices
   keep_float32          parts of names of tensors that are published in float32
   prompt_lengths        instead of those of make_model_goldens
+  attention             of transformers, where its eager one is wrong
   needs                 the first version of transformers that gets this right
 """
 

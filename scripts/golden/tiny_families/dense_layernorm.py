@@ -55,6 +55,9 @@ BLOOM = dict(
     masked_softmax_fusion=True, bias_dropout_fusion=True, offset_alibi=100, pretraining_tp=1,
     skip_bias_add=True, skip_bias_add_qkv=False, seq_length=128, slow_but_exact=False,
     bos_token_id=1, eos_token_id=2, pad_token_id=3, unk_token_id=0, torch_dtype="float16")
+# Eager attention of transformers 5.5 adds ALiBi twice: to the scores and in the mask.
+FALCON_ALIBI = FALCON | dict(alibi=True, bias=True)
+ADDED_ONCE = {"attention": "sdpa"}
 MPT = dict(
     model_type="mpt", architectures=["MPTForCausalLM"], vocab_size=61, d_model=24, n_heads=3,
     n_layers=2, expansion_ratio=4, max_seq_len=128, learned_pos_emb=True, no_bias=True,
@@ -158,9 +161,9 @@ MODELS = {
                                 tie_word_embeddings=False, torch_dtype="float16",
                                 rope_theta=500042.0)), {}),
     "falcon-rw-style": (
-        FALCON | dict(alibi=True, bias=True, multi_query=False, parallel_attn=False,
-                      num_attention_heads=6), {}),
-    "falcon-alibi-parallel": (FALCON | dict(alibi=True, num_attention_heads=4, bias=True), {}),
+        FALCON_ALIBI | dict(multi_query=False, parallel_attn=False, num_attention_heads=6),
+        ADDED_ONCE),
+    "falcon-alibi-parallel": (FALCON_ALIBI | dict(num_attention_heads=4), ADDED_ONCE),
     "bloom-f16": (BLOOM, {"strip": "transformer.", "matrix_scale": 3.0}),
     "bloom-post-norm": (
         new_dtype(without(BLOOM, "n_embed", "num_attention_heads") | dict(
@@ -169,7 +172,7 @@ MODELS = {
     "mpt": (MPT, {}),
     "mpt-clip-scale-f16": (
         MPT | dict(n_heads=4, torch_dtype="float16", attn_config=MPT["attn_config"] | dict(
-            clip_qkv=0.9, softmax_scale=0.31, alibi_bias_max=5)), {}),
+            clip_qkv=0.9, softmax_scale=0.31)), {}),
     "gpt-bigcode-mqa": (BIGCODE, {}),
     "gpt-bigcode-heads": (
         new_dtype(BIGCODE | dict(multi_query=False, n_inner=None, activation_function="gelu",
