@@ -289,7 +289,7 @@ std::vector<bool> layers_by_pattern(const JsonReader& config,
   if (!fields.pattern_name.empty()) {
     pattern = read_size(config, fields.pattern_name, pattern, kMaxLayers);
   }
-  for (int64_t i = 0; i < model.num_layers; ++i) out.push_back(!is_full_by_pattern(i, pattern));
+  for (int64_t i = 0; i < model.num_layers; ++i) out.push_back(!ends_pattern(i, pattern));
   return out;
 }
 

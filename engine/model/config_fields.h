@@ -58,8 +58,8 @@ struct WindowFields {
   bool null_is_no_window = true;    // else a pattern's layers need one
 };
 
-// Whether the layer attends to all of the context by WindowFields' pattern.
-constexpr bool is_full_by_pattern(int64_t layer, int64_t pattern) {
+// Whether the layer is the last of a run of `pattern`.
+constexpr bool ends_pattern(int64_t layer, int64_t pattern) {
   return (layer + 1) % pattern == 0;
 }
 

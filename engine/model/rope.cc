@@ -325,7 +325,11 @@ bool is_nested(const JsonReader& object) {
 JsonReader object_of_layers(const JsonReader& object, std::string_view layer_type) {
   if (!is_nested(object)) return object;
   object.refuse_unknown({std::begin(kLayerTypes), std::end(kLayerTypes)});
-  if (!layer_type.empty()) return object.object(layer_type);
+  if (!layer_type.empty()) {
+    static const Json kNothing = Json::object();
+    return object.has(layer_type) ? object.object(layer_type)
+                                  : JsonReader(kNothing, object.path_of(layer_type));
+  }
   std::optional<JsonReader> only;
   for (const std::string_view type : kLayerTypes) {
     if (!object.json().contains(type)) continue;

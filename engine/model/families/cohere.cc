@@ -64,6 +64,8 @@ constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
   return config.has_qk_norm;
 }
 
+constexpr std::string_view kOneBlock = "there is one kind of block";
+
 constexpr auto kCommonFields =
     join_fields(std::to_array<KnownField>({
                     read("layer_norm_eps"),
@@ -75,6 +77,11 @@ constexpr auto kCommonFields =
                     harmless_if("rope_interleaved", "[true]", "neighbours of a head are rotated"),
                     harmless_if("rope_traditional", "[true]", "neighbours of a head are rotated"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                    harmless("use_embedding_sharing", "tie_word_embeddings says it"),
+                    harmless_if("use_gated_activation", "[true]", kOneBlock),
+                    harmless_if("use_parallel_block", "[true]", kOneBlock),
+                    harmless("use_parallel_embedding", "is about how the training was spread"),
+                    harmless_if("position_embedding_type", R"(["rope_gptj"])", kOneBlock),
                 }),
                 kDecoderFields);
 
@@ -84,19 +91,12 @@ constexpr auto kFields = join_fields(kCommonFields,
                                          read_or_null("use_sliding_window"),
                                      }));
 
-constexpr std::string_view kOneBlock = "there is one kind of block";
-
 constexpr auto kFields2 =
     join_fields(std::to_array<KnownField>({
                     read_or_null("sliding_window_pattern"),
                     harmless("head_dim", "it is hidden_size / num_attention_heads, always"),
                     harmless_if("use_qk_norm", "[false]", "there are no norms of q and k"),
                     harmless_if("rotary_pct", "[1.0, 1]", "whole heads are rotated"),
-                    harmless("use_embedding_sharing", "tie_word_embeddings says it"),
-                    harmless_if("use_gated_activation", "[true]", kOneBlock),
-                    harmless_if("use_parallel_block", "[true]", kOneBlock),
-                    harmless("use_parallel_embedding", "is about how the training was spread"),
-                    harmless_if("position_embedding_type", R"(["rope_gptj"])", kOneBlock),
                     harmless("order_of_interleaved_layers", "layer_types and its pattern say it"),
                     harmless_if("layer_switch", "[4]", "layer_types and its pattern say it"),
                 }),

@@ -68,22 +68,23 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-struct Softcaps {
-  std::optional<double> attention;
-  std::optional<double> logits;
-};
-
-void read_scores(const JsonReader& config, const Softcaps& defaults, ModelConfig& model) {
+void read_scale(const JsonReader& config, ModelConfig& model) {
   model.attention_scale = 1.0F / std::sqrt(read_positive(config, "query_pre_attn_scalar", 256.0));
-  model.attention_softcap =
-      read_optional_positive(config, "attn_logit_softcapping", defaults.attention).value_or(0.0F);
+}
+
+void read_logit_softcap(const JsonReader& config,
+                        std::optional<double> fallback,
+                        ModelConfig& model) {
   model.logit_softcap =
-      read_optional_positive(config, "final_logit_softcapping", defaults.logits).value_or(0.0F);
+      read_optional_positive(config, "final_logit_softcapping", fallback).value_or(0.0F);
 }
 
 ModelConfig read_config_2(const JsonReader& config) {
   ModelConfig model = read_common(config, kDecoder2);
-  read_scores(config, {.attention = 50.0, .logits = 30.0}, model);
+  read_scale(config, model);
+  model.attention_softcap =
+      read_optional_positive(config, "attn_logit_softcapping", 50.0).value_or(0.0F);
+  read_logit_softcap(config, 30.0, model);
   read_windows(config, {.default_pattern = 2, .null_is_no_window = false}, model);
   read_rope(config, model);
   return model;
@@ -94,7 +95,8 @@ ModelConfig read_config_3(const JsonReader& config) {
   fields.default_vocab_size = 262208;
   fields.default_max_positions = 131072;
   ModelConfig model = read_common(config, fields);
-  read_scores(config, {}, model);
+  read_scale(config, model);
+  read_logit_softcap(config, {}, model);
   read_windows(
       config,
       {.default_pattern = 6, .pattern_name = "sliding_window_pattern", .null_is_no_window = false},
@@ -139,12 +141,13 @@ constexpr auto kFields2 = join_fields(std::to_array<KnownField>({
                                       kCommonFields);
 
 constexpr auto kFields3 =
-    join_fields(kFields2,
-                std::to_array<KnownField>({
+    join_fields(std::to_array<KnownField>({
                     read("rope_local_base_freq"),
                     read_or_null("sliding_window_pattern"),
                     harmless("_sliding_window_pattern", "layer_types stands beside it"),
-                }));
+                    harmless("attn_logit_softcapping", "the model has no cap of scores"),
+                }),
+                kFields2);
 
 constexpr std::string_view kImages = "is about images, and only text is read";
 

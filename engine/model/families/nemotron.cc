@@ -38,16 +38,18 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(std::to_array<KnownField>({
-                                         read("norm_eps"),
-                                         harmless_if("rms_norm_eps", "[]", "norm_eps says it"),
-                                         read_or_null("attention_bias"),
-                                         read_or_null("mlp_bias"),
-                                         read_or_null("layer_types"),
-                                         read_or_null("sliding_window"),
-                                         read_or_null("use_sliding_window"),
-                                     }),
-                                     kDecoderFields);
+constexpr auto kFields =
+    join_fields(std::to_array<KnownField>({
+                    read("norm_eps"),
+                    harmless_if("rms_norm_eps", "[]", "norm_eps says it"),
+                    harmless_if("rope_percent", "[0.5]", "partial_rotary_factor says it"),
+                    read_or_null("attention_bias"),
+                    read_or_null("mlp_bias"),
+                    read_or_null("layer_types"),
+                    read_or_null("sliding_window"),
+                    read_or_null("use_sliding_window"),
+                }),
+                kDecoderFields);
 
 constexpr auto kNames = std::to_array<std::string_view>({"NemotronForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"nemotron"});

@@ -30,7 +30,7 @@ std::vector<bool> read_rotations(const JsonReader& config, const ModelConfig& mo
   std::vector<bool> out = read_layer_switches(config, "no_rope_layers", model);
   if (!out.empty()) return out;
   const int64_t interval = read_size(config, "no_rope_layer_interval", 4, kMaxLayers);
-  for (int64_t i = 0; i < model.num_layers; ++i) out.push_back(!is_full_by_pattern(i, interval));
+  for (int64_t i = 0; i < model.num_layers; ++i) out.push_back(!ends_pattern(i, interval));
   return out;
 }
 
