@@ -61,7 +61,11 @@ enum class Role : uint8_t {
   kChoiceBias,
   kSharedGate,
   kSharedUp,
+  kSharedGateUp,
   kSharedDown,
+  kSharedGateBias,
+  kSharedUpBias,
+  kSharedDownBias,
   kSharedOutputGate,
   // Per layer and expert.
   kExpertGate,
@@ -106,6 +110,7 @@ enum class Dim : uint8_t {
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
   kSharedIntermediate,
+  kSharedGateUp,  // gate, then up
 };
 
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
@@ -132,6 +137,7 @@ struct TensorSpec {
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
   bool by_head = false;  // a vector that is stored as (heads, head_dim)
+  bool as_row = false;   // a vector that is stored as (1, length)
 };
 
 struct Architecture {

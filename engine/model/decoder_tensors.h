@@ -236,10 +236,8 @@ inline constexpr auto kQwenSharedExpertTensors = std::to_array<TensorSpec>({
      Dim::kHidden, Split::kNone, has_shared_gate},
 });
 
-// Beside kExpertTensors.
-inline constexpr auto kDeepSeekExpertTensors = std::to_array<TensorSpec>({
-    {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias", Dim::kOne,
-     Dim::kExperts, Split::kNone, has_choice_bias},
+// DeepSeek's, which other families have taken over, beside kExpertTensors.
+inline constexpr auto kSharedExpertsTensors = std::to_array<TensorSpec>({
     {Role::kSharedGate, "model.layers.{layer}.mlp.shared_experts.gate_proj.weight",
      Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
     {Role::kSharedUp, "model.layers.{layer}.mlp.shared_experts.up_proj.weight",
@@ -247,6 +245,12 @@ inline constexpr auto kDeepSeekExpertTensors = std::to_array<TensorSpec>({
     {Role::kSharedDown, "model.layers.{layer}.mlp.shared_experts.down_proj.weight", Dim::kHidden,
      Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
 });
+inline constexpr auto kDeepSeekExpertTensors =
+    join_tensors(kSharedExpertsTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias",
+                      Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
+                 }));
 
 // Llama's MLP, in the layers without experts.
 inline constexpr auto kSparseLlamaMlpTensors = std::to_array<TensorSpec>({

@@ -79,6 +79,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return int64_t{2} * config.experts.intermediate_size;
     case Dim::kSharedIntermediate:
       return config.experts.shared_intermediate_size;
+    case Dim::kSharedGateUp:
+      return int64_t{2} * config.experts.shared_intermediate_size;
   }
   throw Error(Code::kInternal, "unknown dimension");
 }
@@ -221,7 +223,7 @@ std::vector<Range> whole_range(int64_t size) {
 std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
   if (dim == Dim::kQkv) return qkv_ranges(config, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, rank, world_size);
-  if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp) {
+  if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp || dim == Dim::kSharedGateUp) {
     const int64_t size = dim_size(dim, config) / 2;
     const Range gate = rank_range(size, rank, world_size);
     return {gate, {.begin = size + gate.begin, .count = gate.count}};

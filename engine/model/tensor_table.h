@@ -26,6 +26,7 @@ struct TensorEntry {
   bool is_vector() const { return spec->rows == Dim::kOne; }
   // As it is stored.
   std::vector<int64_t> vector_shape() const {
+    if (spec->as_row) return {1, cols};
     if (spec->by_head) return {cols / head_dim, head_dim};
     return {cols / num_parts};
   }

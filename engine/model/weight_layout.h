@@ -41,11 +41,13 @@ inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
 inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
 
 inline constexpr std::array<LinearPart, 1> kRouterParts = {{{Role::kRouter, Role::kRouterBias}}};
-inline constexpr std::array<LinearPart, 2> kSharedGateUpParts = {{
-    {Role::kSharedGate, Role::kCount},
-    {Role::kSharedUp, Role::kCount},
+inline constexpr std::array<LinearPart, 3> kSharedGateUpParts = {{
+    {Role::kSharedGate, Role::kSharedGateBias},
+    {Role::kSharedUp, Role::kSharedUpBias},
+    {Role::kSharedGateUp, Role::kCount},
 }};
-inline constexpr std::array<LinearPart, 1> kSharedDownParts = {{{Role::kSharedDown, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kSharedDownParts = {
+    {{Role::kSharedDown, Role::kSharedDownBias}}};
 inline constexpr std::array<LinearPart, 1> kSharedOutputGateParts = {
     {{Role::kSharedOutputGate, Role::kCount}}};
 inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{

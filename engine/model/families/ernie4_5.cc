@@ -1,11 +1,13 @@
-// ERNIE 4.5, dense: Llama's block with neighbours of a head rotated.
-// Source: models/ernie4_5 in `transformers`.
+// ERNIE 4.5: Llama's block with neighbours of a head rotated; dense, or with experts in a run of
+// layers.
+// Source: models/ernie4_5 and models/ernie4_5_moe in `transformers`.
 #include <array>
 #include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -34,6 +36,54 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
+constexpr DecoderFields kDecoderMoe = {
+    .default_vocab_size = 103424,
+    .default_hidden_size = 2560,
+    .default_num_layers = 28,
+    .default_num_heads = 20,
+    .default_num_kv_heads = 4,
+    .default_intermediate = 12288,
+    .default_max_positions = 131072,
+    .default_norm_eps = 1e-5,
+    .default_tied = true,
+};
+
+void read_sparse_run(const JsonReader& config, ModelConfig& model) {
+  const int64_t first = config.integer_or("moe_layer_start_index", 1);
+  int64_t last = config.integer_or("moe_layer_end_index", -1);
+  if (last == -1) last = model.num_layers - 1;
+  const int32_t interval = read_size(config, "moe_layer_interval", 1, kMaxLayers);
+  for (int64_t i = 0; i < model.num_layers; ++i) {
+    const bool is_sparse = (i + 1) % interval == 0 && i >= first && i <= last;
+    if (is_sparse) model.layers[static_cast<size_t>(i)].mlp = MlpKind::kExperts;
+  }
+}
+
+ModelConfig read_config_moe(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kDecoderMoe);
+  model.attention_bias = config.boolean_or("use_bias", false);
+  model.mlp_bias = model.attention_bias;
+  read_rope(config, model, {.default_theta = 500000.0, .interleaved = true});
+  read_experts(config,
+               {.num_experts = "moe_num_experts",
+                .top_k = "moe_k",
+                .intermediate_size = "moe_intermediate_size",
+                .default_num_experts = 64,
+                .default_top_k = 6,
+                .default_intermediate = 1536,
+                .normalises = true},
+               model);
+  model.experts.has_choice_bias = true;
+  const int64_t shared =
+      config.integer_or("moe_num_shared_experts", 2) * model.experts.intermediate_size;
+  if (shared != 0) {
+    model.experts.shared_intermediate_size =
+        check_size(config, "moe_num_shared_experts", shared, kMaxIntermediateSize);
+  }
+  read_sparse_run(config, model);
+  return model;
+}
+
 constexpr auto kFields = join_fields(
     std::to_array<KnownField>({
         read_or_null("use_bias"),
@@ -47,6 +97,27 @@ constexpr auto kFields = join_fields(
     }),
     kDecoderFields);
 
+constexpr auto kFieldsMoe =
+    join_fields(std::to_array<KnownField>({
+                    read("moe_num_experts"),
+                    read("moe_k"),
+                    read("moe_intermediate_size"),
+                    read("moe_num_shared_experts"),
+                    read("moe_layer_start_index"),
+                    read("moe_layer_end_index"),
+                    read("moe_layer_interval"),
+                    harmless("moe_capacity", kTrainsRouter),
+                    harmless_if("moe_gate", R"(["topk"])", "the experts of the best scores"),
+                    harmless_if("moe_use_aux_free", "[true]", "experts are chosen with a bias"),
+                    harmless("moe_norm_min", "a sum of scores is far above it"),
+                    harmless("router_aux_loss_coef", kTrainsRouter),
+                    harmless("output_router_logits", kTrainsRouter),
+                }),
+                kFields);
+
+constexpr auto kNamesMoe =
+    std::to_array<std::string_view>({"Ernie4_5_MoeForCausalLM", "Ernie4_5_MoEForCausalLM"});
+constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"ernie4_5_moe"});
 constexpr auto kNames =
     std::to_array<std::string_view>({"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"ernie4_5"});
@@ -59,6 +130,44 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaMlpTensors,
                                        kLlamaMlpBiasTensors);
 
+constexpr bool has_shared_bias(const ModelConfig& config, int32_t layer) {
+  return config.mlp_bias && has_shared_expert(config, layer);
+}
+constexpr bool has_dense_bias(const ModelConfig& config, int32_t layer) {
+  return config.mlp_bias && has_dense_mlp(config, layer);
+}
+
+constexpr auto kTensorsMoe = join_tensors(
+    kLlamaOuterTensors,
+    kLlamaNormTensors,
+    kLlamaAttentionTensors,
+    kLlamaQkvBiasTensors,
+    kLlamaOBiasTensors,
+    kSparseLlamaMlpTensors,
+    kExpertTensors,
+    kSharedExpertsTensors,
+    std::to_array<TensorSpec>({
+        {Role::kLmHeadBias, "lm_head.bias", Dim::kOne, Dim::kVocab, Split::kNone, has_mlp_bias},
+        {.role = Role::kChoiceBias,
+         .name = "model.layers.{layer}.mlp.moe_statics.e_score_correction_bias",
+         .rows = Dim::kOne,
+         .cols = Dim::kExperts,
+         .only_if = has_choice_bias,
+         .as_row = true},
+        {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
+         Split::kRows, has_dense_bias},
+        {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
+         Split::kRows, has_dense_bias},
+        {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
+         Split::kColumns, has_dense_bias},
+        {Role::kSharedGateBias, "model.layers.{layer}.mlp.shared_experts.gate_proj.bias", Dim::kOne,
+         Dim::kSharedIntermediate, Split::kRows, has_shared_bias},
+        {Role::kSharedUpBias, "model.layers.{layer}.mlp.shared_experts.up_proj.bias", Dim::kOne,
+         Dim::kSharedIntermediate, Split::kRows, has_shared_bias},
+        {Role::kSharedDownBias, "model.layers.{layer}.mlp.shared_experts.down_proj.bias", Dim::kOne,
+         Dim::kHidden, Split::kColumns, has_shared_bias},
+    }));
+
 }  // namespace
 
 extern const Architecture kErnie45;
@@ -69,6 +178,17 @@ constexpr Architecture kErnie45 = {
     .read_config = read_config,
     .fields = kFields,
     .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kErnie45Moe;
+constexpr Architecture kErnie45Moe = {
+    .names = kNamesMoe,
+    .model_types = kModelTypesMoe,
+    .prefix = "model.",
+    .read_config = read_config_moe,
+    .fields = kFieldsMoe,
+    .tensors = kTensorsMoe,
     .ignored = kRotaryTables,
 };
 

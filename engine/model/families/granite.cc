@@ -1,11 +1,13 @@
-// Granite 3, dense: Llama's block with multipliers of embedding, branches, scores and logits.
-// Source: models/granite in `transformers`.
+// Granite 3: Llama's block with multipliers of embedding, branches, scores and logits; dense, or
+// with experts in place of the MLP, the last kind beside one that all tokens go to. Source:
+// models/granite, models/granitemoe and models/granitemoeshared in `transformers`.
 #include <array>
 #include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -25,6 +27,28 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
+// Its router takes the softmax over the chosen: the same as all of it, divided by their sum.
+ModelConfig read_config_moe(const JsonReader& config) {
+  ModelConfig model = read_config(config);
+  read_experts(config,
+               {.num_experts = "num_local_experts",
+                .default_num_experts = 8,
+                .default_top_k = 2,
+                .normalises = true},
+               model);
+  use_experts_in_all_layers(model);
+  return model;
+}
+
+ModelConfig read_config_shared(const JsonReader& config) {
+  ModelConfig model = read_config_moe(config);
+  const int64_t shared = config.integer_or("shared_intermediate_size", 1024);
+  if (shared == 0) return model;
+  model.experts.shared_intermediate_size =
+      check_size(config, "shared_intermediate_size", shared, kMaxIntermediateSize);
+  return model;
+}
+
 constexpr auto kFields = join_fields(kDecoderFields,
                                      std::to_array<KnownField>({
                                          read_or_null("attention_bias"),
@@ -38,6 +62,25 @@ constexpr auto kFields = join_fields(kDecoderFields,
                                          read_or_null("use_sliding_window"),
                                      }));
 
+constexpr auto kFieldsMoe = join_fields(std::to_array<KnownField>({
+                                            read("num_local_experts"),
+                                            read("num_experts_per_tok"),
+                                            harmless("router_aux_loss_coef", kTrainsRouter),
+                                            harmless("output_router_logits", kTrainsRouter),
+                                            harmless_if("mlp_bias", "[false]", "experts have none"),
+                                        }),
+                                        kFields);
+
+constexpr auto kFieldsShared = join_fields(std::to_array<KnownField>({
+                                               read("shared_intermediate_size"),
+                                           }),
+                                           kFieldsMoe);
+
+constexpr auto kNamesMoe = std::to_array<std::string_view>({"GraniteMoeForCausalLM"});
+constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"granitemoe"});
+constexpr auto kNamesShared = std::to_array<std::string_view>({"GraniteMoeSharedForCausalLM"});
+constexpr auto kModelTypesShared = std::to_array<std::string_view>({"granitemoeshared"});
+
 constexpr auto kNames = std::to_array<std::string_view>({"GraniteForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"granite"});
 
@@ -49,6 +92,37 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaMlpTensors,
                                        kLlamaMlpBiasTensors);
 
+constexpr auto kTensorsMoe =
+    join_tensors(kLlamaOuterTensors,
+                 kLlamaNormTensors,
+                 kLlamaAttentionTensors,
+                 kLlamaQkvBiasTensors,
+                 kLlamaOBiasTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kRouter, "model.layers.{layer}.block_sparse_moe.router.layer.weight",
+                      Dim::kExperts, Dim::kHidden},
+                     {.role = Role::kExpertGateUp,
+                      .name = "model.layers.{layer}.block_sparse_moe.input_linear.weight",
+                      .rows = Dim::kExpertGateUp,
+                      .cols = Dim::kHidden,
+                      .split = Split::kRows,
+                      .stacked = true},
+                     {.role = Role::kExpertDown,
+                      .name = "model.layers.{layer}.block_sparse_moe.output_linear.weight",
+                      .rows = Dim::kHidden,
+                      .cols = Dim::kExpertIntermediate,
+                      .split = Split::kColumns,
+                      .stacked = true},
+                 }));
+constexpr auto kTensorsShared =
+    join_tensors(kTensorsMoe,
+                 std::to_array<TensorSpec>({
+                     {Role::kSharedGateUp, "model.layers.{layer}.shared_mlp.input_linear.weight",
+                      Dim::kSharedGateUp, Dim::kHidden, Split::kRows, has_shared_expert},
+                     {Role::kSharedDown, "model.layers.{layer}.shared_mlp.output_linear.weight",
+                      Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
+                 }));
+
 }  // namespace
 
 extern const Architecture kGranite;
@@ -59,6 +133,28 @@ constexpr Architecture kGranite = {
     .read_config = read_config,
     .fields = kFields,
     .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGraniteMoe;
+constexpr Architecture kGraniteMoe = {
+    .names = kNamesMoe,
+    .model_types = kModelTypesMoe,
+    .prefix = "model.",
+    .read_config = read_config_moe,
+    .fields = kFieldsMoe,
+    .tensors = kTensorsMoe,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kGraniteMoeShared;
+constexpr Architecture kGraniteMoeShared = {
+    .names = kNamesShared,
+    .model_types = kModelTypesShared,
+    .prefix = "model.",
+    .read_config = read_config_shared,
+    .fields = kFieldsShared,
+    .tensors = kTensorsShared,
     .ignored = kRotaryTables,
 };
 

@@ -1,13 +1,14 @@
 // OLMo 1 to 3. The first norms without weights. The others norm what a branch adds instead of what
 // it reads, and all heads of q and of k at once; the third has windows, and stretches the rotation
-// only where there is none.
-// Source: models/olmo, models/olmo2 and models/olmo3 in `transformers`.
+// only where there is none. FlexOlmo is the second with experts.
+// Source: models/olmo, models/olmo2, models/olmo3 and models/flex_olmo in `transformers`.
 #include <array>
 #include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -57,6 +58,24 @@ ModelConfig read_config_3(const JsonReader& config) {
   return model;
 }
 
+ModelConfig read_config_flex(const JsonReader& config) {
+  DecoderFields fields = kDecoder;
+  fields.norm_eps = "rms_norm_eps";
+  fields.default_norm_eps = 1e-6;
+  fields.default_vocab_size = 100352;
+  fields.default_max_positions = 4096;
+  fields.default_eos = 100257;
+  ModelConfig model = read_decoder_config(config, fields);
+  model.qk_norm = QkNorm::kRow;
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  read_rope(config, model, {.default_theta = 500000.0});
+  read_experts(config,
+               {.normalises_name = "norm_topk_prob", .default_num_experts = 7, .default_top_k = 5},
+               model);
+  use_experts_in_all_layers(model);
+  return model;
+}
+
 constexpr auto kFields3 =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
@@ -78,6 +97,16 @@ constexpr auto kFields = join_fields(std::to_array<KnownField>({
                                      }),
                                      kFields2);
 
+constexpr auto kFieldsFlex =
+    join_fields(kDecoderFields,
+                kExpertFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
+                }));
+
+constexpr auto kNamesFlex = std::to_array<std::string_view>({"FlexOlmoForCausalLM"});
+constexpr auto kModelTypesFlex = std::to_array<std::string_view>({"flex_olmo"});
 constexpr auto kNames = std::to_array<std::string_view>({"OlmoForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"olmo"});
 constexpr auto kNames2 = std::to_array<std::string_view>({"Olmo2ForCausalLM"});
@@ -90,6 +119,14 @@ constexpr auto kBlockTensors = join_tensors(
 constexpr auto kTensors = join_tensors(kLlamaEmbeddingTensors, kBlockTensors);
 constexpr auto kTensors2 =
     join_tensors(kLlamaOuterTensors, kBlockTensors, kPostNormTensors, kQkRowNormTensors);
+
+constexpr auto kTensorsFlex = join_tensors(kLlamaOuterTensors,
+                                           kLlamaAttentionTensors,
+                                           kLlamaQkvBiasTensors,
+                                           kLlamaOBiasTensors,
+                                           kPostNormTensors,
+                                           kQkRowNormTensors,
+                                           kExpertTensors);
 
 }  // namespace
 
@@ -123,6 +160,17 @@ constexpr Architecture kOlmo3 = {
     .read_config = read_config_3,
     .fields = kFields3,
     .tensors = kTensors2,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kFlexOlmo;
+constexpr Architecture kFlexOlmo = {
+    .names = kNamesFlex,
+    .model_types = kModelTypesFlex,
+    .prefix = "model.",
+    .read_config = read_config_flex,
+    .fields = kFieldsFlex,
+    .tensors = kTensorsFlex,
     .ignored = kRotaryTables,
 };
 

@@ -25,6 +25,7 @@ ModelConfig read_config(const JsonReader& config) {
                                                    .default_eos = 50279});
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.qk_norm = QkNorm::kRow;
+  model.qkv_clip = read_optional_positive(config, "clip_qkv", {}).value_or(0.0F);
   read_rope(config, model);
   read_experts(config,
                {.normalises_name = "norm_topk_prob", .default_num_experts = 64, .default_top_k = 8},
@@ -38,7 +39,7 @@ constexpr auto kFields =
                 kExpertFields,
                 std::to_array<KnownField>({
                     read_or_null("attention_bias"),
-                    harmless_if("clip_qkv", "[null]", "q, k and v are taken as they are"),
+                    read_or_null("clip_qkv"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }));
 
