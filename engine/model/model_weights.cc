@@ -121,6 +121,7 @@ class Planner {
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
+      for (const LayerLinear& row : kRoutedLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
     }
@@ -219,6 +220,7 @@ class WeightLoader::Loader {
   LayerWeights load_layer(int32_t layer) {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const LayerLinear& row : kRoutedLinears) out.*row.target = load_linear(row.parts, layer);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }
@@ -355,6 +357,7 @@ namespace {
 template <typename Use>
 void for_linears(Use use) {
   for (const LayerLinear& row : kLayerLinears) use(row.parts);
+  for (const LayerLinear& row : kRoutedLinears) use(row.parts);
   for (const ExpertLinear& row : kExpertLinears) use(row.parts);
 }
 

@@ -57,11 +57,15 @@ inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
 }};
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {{{Role::kExpertDown, Role::kCount}}};
 
-inline constexpr std::array<LayerLinear, 8> kLayerLinears = {{
+inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::qkv, kQkvParts},
     {&LayerWeights::o, kOParts},
     {&LayerWeights::gate_up, kGateUpParts},
     {&LayerWeights::down, kDownParts},
+}};
+
+// Of layers with experts, beside them.
+inline constexpr std::array<LayerLinear, 4> kRoutedLinears = {{
     {&LayerWeights::router, kRouterParts},
     {&LayerWeights::shared_gate_up, kSharedGateUpParts},
     {&LayerWeights::shared_down, kSharedDownParts},

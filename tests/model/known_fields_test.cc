@@ -109,8 +109,10 @@ TEST_CASE("a field that is not there means what the config class takes for it") 
     for (const auto& [name, defaults] : file.json.at("classes").items()) {
       INFO(file.name << " " << name);
       Json nothing = {{"architectures", {name}}};
-      // One class has tokens past the end of its vocabulary, which are no default here.
-      if (name == "ArceeForCausalLM") nothing["vocab_size"] = 128256;
+      // Some classes have tokens past the end of their vocabulary, which are no default here.
+      if (name == "ArceeForCausalLM" || name == "Starcoder2ForCausalLM") {
+        nothing["vocab_size"] = 128256;
+      }
       Json all = with_all(defaults, nothing);
       all["architectures"] = {name};
       const ModelConfig config = load_config(nothing).config;
@@ -154,7 +156,11 @@ struct Change {
 
 std::map<std::string, Change> changes() {
   const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 10000.0}};
-  const Json yarn = {{"rope_type", "yarn"}, {"factor", 4.0}};
+  // With what it needs where it means longrope.
+  const Json yarn = {{"rope_type", "yarn"},
+                     {"factor", 4.0},
+                     {"short_factor", Json(48, 1.0)},
+                     {"long_factor", Json(48, 2.0)}};
   Json types(32, "full_attention");
   types[0] = "sliding_attention";
   const Json window = {{"use_sliding_window", true}, {"sliding_window", 64}};
@@ -207,7 +213,37 @@ std::map<std::string, Change> changes() {
       {"n_inner", {100}},
       {"n_positions", {77}},
       {"layer_norm_epsilon", {1e-3}},
-      {"activation_function", {"relu"}},
+      {"norm_epsilon", {1e-3}},
+      {"rotary_pct", {0.5}},
+      {"rotary_emb_base", {20000}},
+      {"rotary_dim", {32}},
+      {"use_parallel_residual", {true}},
+      {"qk_layernorm", {true}},
+      {"use_qkv_bias", {true}},
+      {"multi_query", {true}},
+      {"ffn_hidden_size", {100}},
+      {"ffn_dim", {100}},
+      {"num_kv_heads", {3}},
+      {"activation", {"relu"}},
+      {"bias", {true}},
+      {"alibi", {true}},
+      {"parallel_attn", {true}},
+      {"new_decoder_architecture", {true}},
+      {"num_ln_in_parallel_attn", {1, {{"new_decoder_architecture", true}}}},
+      {"seq_length", {77}},
+      {"apply_residual_connection_post_layernorm", {true}},
+      {"d_model", {1024}},
+      {"n_heads", {8}},
+      {"n_layers", {3}},
+      {"max_seq_len", {77}},
+      {"attn_config", {{{"clip_qkv", 2.0}}}},
+      {"word_embed_proj_dim", {512}},
+      {"do_layer_norm_before", {true}},
+      {"enable_bias", {true}},
+      {"layer_norm_elementwise_affine", {true}},
+      {"model_max_length", {77}},
+      {"z_loss_weight", {0}},
+      {"activation_function", {"silu"}},
       {"scale_attn_weights", {false}},
       {"dtype", {"float16"}},
       {"torch_dtype", {"bfloat16"}},

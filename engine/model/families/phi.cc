@@ -32,8 +32,13 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
-    kDecoderFields, std::to_array<KnownField>({read("layer_norm_eps"), read("qk_layernorm")}));
+constexpr auto kFields =
+    join_fields(std::to_array<KnownField>({
+                    harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
+                    read("layer_norm_eps"),
+                    read("qk_layernorm"),
+                }),
+                kDecoderFields);
 
 constexpr auto kNames = std::to_array<std::string_view>({"PhiForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"phi"});

@@ -33,13 +33,15 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(kDecoderFields,
-                                     std::to_array<KnownField>({
-                                         read("layer_norm_eps"),
-                                         read("use_qkv_bias"),
-                                         read("use_parallel_residual"),
-                                         read("qk_layernorm"),
-                                     }));
+constexpr auto kFields =
+    join_fields(std::to_array<KnownField>({
+                    harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
+                    read("layer_norm_eps"),
+                    read("use_qkv_bias"),
+                    read("use_parallel_residual"),
+                    read("qk_layernorm"),
+                }),
+                kDecoderFields);
 
 constexpr auto kNames = std::to_array<std::string_view>({"StableLmForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"stablelm"});

@@ -36,15 +36,16 @@ ModelConfig read_config(const JsonReader& config) {
 }
 
 constexpr auto kFields =
-    join_fields(kDecoderFields,
-                std::to_array<KnownField>({
+    join_fields(std::to_array<KnownField>({
+                    harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
                     read("norm_epsilon"),
                     read("use_bias"),
                     read_or_null("sliding_window"),
                     read_or_null("layer_types"),
                     harmless_if("norm_type", R"(["layer_norm"])", "norms are LayerNorms"),
                     harmless_if("mlp_type", R"(["default"])", "the MLP has no gate"),
-                }));
+                }),
+                kDecoderFields);
 
 constexpr auto kNames = std::to_array<std::string_view>({"Starcoder2ForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"starcoder2"});
