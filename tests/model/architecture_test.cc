@@ -1,5 +1,7 @@
 #include "engine/model/architecture.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "tests/catch.h"
 #include "tests/model/model_files.h"
@@ -295,6 +297,75 @@ TEST_CASE("qwen3: heads are 128 wide unless the config says otherwise") {
   const Json config = with(small_llama(), "architectures", {"Qwen3ForCausalLM"});
   CHECK(load_config(without(config, "head_dim")).config.head_dim == 128);
   CHECK(load_config(config).config.head_dim == 4);
+}
+
+// BLOOM's published slopes of 6 heads: those of 4, then the first and third of 8.
+TEST_CASE("alibi slopes are those of the family") {
+  const auto slopes = [](const Json& config) { return load_config(config).config.alibi_slopes; };
+  CHECK(slopes({{"architectures", {"BloomForCausalLM"}}, {"n_head", 6}, {"hidden_size", 24}}) ==
+        std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F});
+  CHECK(slopes({{"architectures", {"MPTForCausalLM"}}, {"n_heads", 3}, {"d_model", 24}}) ==
+        std::vector<float>{0.0625F, 0.00390625F, 0.25F});
+  // Added before the scores are divided by the root of head_dim.
+  CHECK(slopes({{"architectures", {"FalconForCausalLM"}},
+                {"num_attention_heads", 2},
+                {"hidden_size", 32},
+                {"alibi", true}}) == std::vector<float>{0.0625F / 4, 0.00390625F / 4});
+  CHECK(slopes({{"architectures", {"FalconForCausalLM"}}}).empty());
+}
+
+TEST_CASE("longrope takes the long factors where the context is longer than the original one") {
+  Json config = {{"architectures", {"Phi3ForCausalLM"}},
+                 {"hidden_size", 16},
+                 {"num_attention_heads", 4},
+                 {"num_key_value_heads", 4},
+                 {"max_position_embeddings", 4096},
+                 {"original_max_position_embeddings", 4096},
+                 {"rope_scaling",
+                  {{"type", "su"}, {"short_factor", {1.0, 2.0}}, {"long_factor", {4.0, 8.0}}}}};
+  const RopeSpec shorter = load_config(config).config.ropes.at(0);
+  CHECK(shorter.inv_freq.at(0) == 1.0F);
+  CHECK(shorter.attention_factor == 1.0F);
+  config["max_position_embeddings"] = 131072;
+  const RopeSpec longer = load_config(config).config.ropes.at(0);
+  CHECK(longer.inv_freq.at(0) == 0.25F);
+  CHECK(longer.attention_factor == Approx(std::sqrt(1.0 + std::log(32.0) / std::log(4096.0))));
+  config["rope_scaling"]["long_factor"] = {4.0};
+  CHECK_THAT(refusal(config, Code::kInvalidArgument),
+             Catch::Contains("long_factor: expected a list of 2 numbers"));
+  config["rope_scaling"]["long_factor"] = {4.0, 0.0};
+  CHECK_THAT(refusal(config, Code::kInvalidArgument), Catch::Contains("expected numbers above 0"));
+}
+
+TEST_CASE("what is not computed of these families is refused by name") {
+  const auto refused = [](const char* name, const Json& fields, const char* message) {
+    Json config = fields;
+    config["architectures"] = {name};
+    CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(message));
+  };
+  refused("OPTForCausalLM", {{"word_embed_proj_dim", 512}}, "word_embed_proj_dim: ");
+  refused("BaichuanForCausalLM", {{"z_loss_weight", 0}}, "Baichuan 2");
+  refused("MPTForCausalLM", {{"attn_config", {{"alibi", false}}}}, "attn_config.alibi: ");
+  refused("MPTForCausalLM", {{"attn_config", {{"twist", 1}}}}, "attn_config.twist");
+  refused("FalconForCausalLM", {{"new_decoder_architecture", true}, {"parallel_attn", false}},
+          "parallel_attn: ");
+  refused("FalconForCausalLM", {{"num_ln_in_parallel_attn", 2}}, "num_ln_in_parallel_attn: ");
+}
+
+TEST_CASE("baichuan with positions has rotary embeddings, with a length alone alibi") {
+  const ModelConfig small = load_config({{"architectures", {"BaiChuanForCausalLM"}},
+                                         {"max_position_embeddings", 4096},
+                                         {"model_max_length", 4096}})
+                                .config;
+  CHECK(small.alibi_slopes.empty());
+  CHECK(small.ropes.size() == 1);
+  const ModelConfig large = load_config({{"architectures", {"BaichuanForCausalLM"}},
+                                         {"model_max_length", 4096},
+                                         {"hidden_size", 5120},
+                                         {"num_attention_heads", 40}})
+                                .config;
+  CHECK(large.alibi_slopes.size() == 40);
+  CHECK(large.ropes.empty());
 }
 
 }  // namespace
