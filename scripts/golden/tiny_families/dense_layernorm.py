@@ -142,8 +142,8 @@ MODELS = {
             rope_type="default", partial_rotary_factor=0.5), {}),
     "opt-f16": (OPT, {}),
     # As OPT-350M: norms after the residual, embeddings of their own width.
-    "opt-post-norm-projected": (
-        OPT | dict(do_layer_norm_before=False, word_embed_proj_dim=14, torch_dtype="bfloat16"),
+    "opt-post-norm": (
+        OPT | dict(do_layer_norm_before=False, torch_dtype="bfloat16"),
         {"strip": "model."}),
     # As Galactica.
     "opt-gelu-no-bias-f32": (
