@@ -1,4 +1,5 @@
-// Every tiny checkpoint of tests/golden/models, computed on an emulated GPU in 16 bits: the
+// Every tiny checkpoint of tests/golden/models, and some with experts of tests/golden/families,
+// computed on an emulated GPU in 16 bits: the
 // log-probabilities of transformers' greedy tokens, prompt in one chunk and answer token by token
 // (captured steps), against the CPU in f32.
 #include <algorithm>
@@ -26,6 +27,26 @@ constexpr int32_t kMaxTokens = 64;
 std::string golden_models() {
   const char* const elsewhere = std::getenv("TGI_GOLDEN_MODELS");
   return elsewhere == nullptr ? TGI_SOURCE_DIR "/tests/golden/models" : elsewhere;
+}
+
+// Of tests/golden/families: experts chosen by a softmax or a sigmoid, in groups, beside a shared one.
+constexpr const char* kWithExperts[] = {"mixtral",
+                                        "mixtral-top1-sharded",
+                                        "qwen2-moe",
+                                        "qwen2-moe-sparse-step-f16",
+                                        "qwen3-moe",
+                                        "olmoe",
+                                        "glm4-moe",
+                                        "glm4-moe-groups-qk-norm-f16"};
+
+std::vector<std::filesystem::path> model_folders() {
+  std::vector<std::filesystem::path> out;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models())) {
+    if (entry.is_directory()) out.push_back(entry.path());
+  }
+  const std::filesystem::path families = TGI_SOURCE_DIR "/tests/golden/families";
+  for (const char* name : kWithExperts) out.push_back(families / name);
+  return out;
 }
 
 std::unique_ptr<Worker> load_worker(Backend& backend,
@@ -90,11 +111,9 @@ std::vector<float> score(Worker& worker, const std::vector<int32_t>& ids, size_t
 TEST_CASE(
     "tiny checkpoints of every family on the CUDA device say what they say on the CPU, but for 16 "
     "bits") {
-  int num_models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(golden_models())) {
-    if (!entry.is_directory()) continue;
-    ++num_models;
-    const auto files = open_folder(entry.path().string());
+  const std::vector<std::filesystem::path> folders = model_folders();
+  for (const std::filesystem::path& folder : folders) {
+    const auto files = open_folder(folder.string());
     const LoadedConfig model = load_model_config(*files);
     const Json golden = parse_json(files->require_text("golden.json"), 16).at("cases").at(0);
     auto ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
@@ -106,7 +125,7 @@ TEST_CASE(
     const std::vector<float> wanted =
         score(*load_worker(cpu_backend(), model, *files, DType::kF32), ids, num_prompt);
     for (const DType dtype : {DType::kBF16, DType::kF16}) {
-      INFO(entry.path().filename().string() << " in " << dtype_name(dtype));
+      INFO(folder.filename().string() << " in " << dtype_name(dtype));
       const std::vector<float> got =
           score(*load_worker(cuda::emulated_backend(), model, *files, dtype), ids, num_prompt);
       REQUIRE(got.size() == wanted.size());
@@ -119,7 +138,7 @@ TEST_CASE(
       CHECK(worst < (dtype == DType::kBF16 ? 0.1 : 0.02));
     }
   }
-  CHECK(num_models >= 19);
+  CHECK(folders.size() >= 19 + std::size(kWithExperts));
 }
 
 }  // namespace tgi
