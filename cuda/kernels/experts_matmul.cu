@@ -25,7 +25,9 @@ struct ExpertProduct {
 };
 
 template <typename T>
-__device__ __forceinline__ const T* row_of_x(const ExpertProduct& product, const T* x, int32_t row) {
+__device__ __forceinline__ const T* row_of_x(const ExpertProduct& product,
+                                             const T* x,
+                                             int32_t row) {
   return x + int64_t{product.tokens == nullptr ? row : product.tokens[row]} * product.x_stride;
 }
 

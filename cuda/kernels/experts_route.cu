@@ -61,7 +61,10 @@ __device__ float goodness_of(const float* group, int32_t size, int32_t group_bes
 
 // Leaves nothing to be chosen outside the best groups. A group stays when fewer than top_groups are
 // better, or as good and before it. Lane i judges groups i and i + 32.
-__device__ void keep_best_groups(const RouteRule& rule, float* scores, int32_t num_experts, int lane) {
+__device__ void keep_best_groups(const RouteRule& rule,
+                                 float* scores,
+                                 int32_t num_experts,
+                                 int lane) {
   const int32_t size = num_experts / rule.num_groups;
   float own[2];
   int32_t before[2] = {0, 0};
@@ -106,9 +109,8 @@ __device__ int32_t best_expert(const float* scores, int32_t num_experts, int lan
   for (int distance = 16; distance > 0; distance /= 2) {
     const float theirs = __shfl_xor_sync(kAllLanes, best, distance);
     const int32_t other = __shfl_xor_sync(kAllLanes, expert, distance);
-    const bool is_theirs =
-        other != num_experts &&
-        (expert == num_experts || theirs > best || (theirs == best && other < expert));
+    const bool is_theirs = other != num_experts && (expert == num_experts || theirs > best ||
+                                                    (theirs == best && other < expert));
     best = is_theirs ? theirs : best;
     expert = is_theirs ? other : expert;
   }
@@ -170,8 +172,8 @@ __global__ void choose_experts(RouteRule rule,
 
 // One CUDA block an expert: counts the choices of those before it, which is where its rows begin,
 // and gives its own their rows in order. Each warp has a run of choices of its own.
-__global__ void __launch_bounds__(32 * kSortWarps) sort_by_expert(ExpertRoutes routes,
-                                                                  bool tile_for_each_row) {
+__global__ void __launch_bounds__(32 * kSortWarps)
+    sort_by_expert(ExpertRoutes routes, bool tile_for_each_row) {
   __shared__ int32_t counts[kSortWarps][2];
   wait_for_previous_kernel();
   launch_next_kernel();
@@ -272,9 +274,8 @@ ExpertRoutes plan_routes(const ExpertMemory& memory,
                       .tile_rows = 8};
   while (out.tile_rows < 64 && int64_t{out.tile_rows} * num_experts < out.num_rows())
     out.tile_rows *= 2;
-  out.num_tiles = has_tile_for_each_row(out)
-                      ? out.num_rows()
-                      : out.num_rows() / out.tile_rows + out.num_experts;
+  out.num_tiles = has_tile_for_each_row(out) ? out.num_rows()
+                                             : out.num_rows() / out.tile_rows + out.num_experts;
   return out;
 }
 
@@ -285,14 +286,14 @@ void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes
   TGI_CHECK(routes.num_tokens == args.logits.rows && routes.top_k == rule.top_k);
   with_element(args.logits.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(stream,
-           {.grid = dim3(static_cast<unsigned>((routes.num_tokens + kChoiceWarps - 1) /
-                                               kChoiceWarps)),
-            .block = dim3(kThreadsOfWarp * kChoiceWarps),
-            .shared_bytes = 0,
-            .overlaps_previous = true},
-           choose_experts<T>, rule, args.logits.as<const T>(), args.logits.stride,
-           args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(), routes);
+    launch(
+        stream,
+        {.grid = dim3(static_cast<unsigned>((routes.num_tokens + kChoiceWarps - 1) / kChoiceWarps)),
+         .block = dim3(kThreadsOfWarp * kChoiceWarps),
+         .shared_bytes = 0,
+         .overlaps_previous = true},
+        choose_experts<T>, rule, args.logits.as<const T>(), args.logits.stride,
+        args.choice_bias == nullptr ? nullptr : args.choice_bias->as<const float>(), routes);
   });
   launch(stream,
          {.grid = dim3(static_cast<unsigned>(routes.num_experts)),

@@ -13,16 +13,16 @@ namespace tgi::cuda {
 namespace {
 
 template <typename T, typename Out, int kTiles>
-__global__ void __launch_bounds__(32 * kWarps) matmul_stream(const T* __restrict__ w,
-                                                             int64_t w_stride,
-                                                             int32_t outputs,
-                                                             int32_t cols,
-                                                             const T* x,
-                                                             int64_t x_stride,
-                                                             int32_t rows,
-                                                             const float* __restrict__ bias,
-                                                             Out* out,
-                                                             int64_t out_stride) {
+__global__ void __launch_bounds__(32 * kStreamWarps) matmul_stream(const T* __restrict__ w,
+                                                                   int64_t w_stride,
+                                                                   int32_t outputs,
+                                                                   int32_t cols,
+                                                                   const T* x,
+                                                                   int64_t x_stride,
+                                                                   int32_t rows,
+                                                                   const float* __restrict__ bias,
+                                                                   Out* out,
+                                                                   int64_t out_stride) {
   __shared__ StreamPartials<kTiles> partial;
   const auto group = static_cast<int32_t>(threadIdx.x % 32 / 4);
   const int32_t first_output = static_cast<int32_t>(blockIdx.x) * kStreamRowsOfW;

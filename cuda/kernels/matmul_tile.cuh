@@ -1,6 +1,7 @@
 // What a CUDA block of the kernels that stream weights does: 16 rows of w times up to 64 rows of x.
 // Its warps take turns along k; each multiplies on tensor cores with w as the (16, k) operand and
-// the rows of x as the (k, 8) ones, so that a row of x costs no more than the loads of its elements.
+// the rows of x as the (k, 8) ones, so that a row of x costs no more than the loads of its
+// elements.
 //
 // The order of k within an mma is free as long as both operands agree: lane t of a quad loads 16
 // contiguous bytes (k = 8t .. 8t + 7 of 32) of a row, of w as of x, and feeds them to two mma as

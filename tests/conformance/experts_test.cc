@@ -26,8 +26,8 @@ struct ExpertsSetup {
   bool has_choice_bias = false;
   bool has_biases = false;
   std::optional<MatrixStorage> storage{};  // none: what the device computes in
-  bool uses_one_expert = false;  // all tokens go to the same
-  bool has_ties = false;         // of two equal logits the first expert's counts
+  bool uses_one_expert = false;            // all tokens go to the same
+  bool has_ties = false;                   // of two equal logits the first expert's counts
 
   MatrixStorage storage_on(const Device& device) const {
     return storage ? *storage : MatrixStorage(device.info().activation_dtype);

@@ -14,6 +14,7 @@
 #include "engine/weights/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/cuda/golden_models.h"
 #include "tests/damaged_model.h"
 #include "tests/runtime/fake_workers.h"
 #include "tests/runtime/parity_guidance.h"
@@ -182,14 +183,12 @@ TEST_CASE("captured steps send rows to their experts as steps by themselves do",
           TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model : {"mixtral", "qwen2-moe", "glm4-moe"}) {
     INFO(model);
-    const std::string folder = TGI_SOURCE_DIR "/tests/golden/families/" + std::string(model);
-    const auto one_by_one =
-        answers({.deterministic = true, .folder = folder, .max_id = 60}, false);
+    const std::string folder = golden_family(model);
+    const auto one_by_one = answers({.deterministic = true, .folder = folder, .max_id = 60}, false);
     CHECK(answers({.deterministic = true, .folder = folder, .max_id = 60}, true) == one_by_one);
     const auto captured = answers({.folder = folder, .max_id = 60}, true);
     int num_same = 0;
-    for (size_t i = 0; i < captured.size(); ++i)
-      num_same += captured[i] == one_by_one[i] ? 1 : 0;
+    for (size_t i = 0; i < captured.size(); ++i) num_same += captured[i] == one_by_one[i] ? 1 : 0;
     CHECK(num_same >= kRequests - 2);
   }
 }

@@ -4,8 +4,8 @@
 // (captured steps), against the CPU in f32.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "base/files/file_source.h"
 #include "base/json.h"
@@ -17,36 +17,20 @@
 #include "engine/weights/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/cuda/golden_models.h"
 
 namespace tgi {
 namespace {
 
 constexpr int32_t kMaxTokens = 64;
 
-// The golden models of the sources, or where scripts/gpu_check has them.
-std::string golden_models() {
-  const char* const elsewhere = std::getenv("TGI_GOLDEN_MODELS");
-  return elsewhere == nullptr ? TGI_SOURCE_DIR "/tests/golden/models" : elsewhere;
-}
-
-// Of tests/golden/families: experts chosen by a softmax or a sigmoid, in groups, beside a shared one.
-constexpr const char* kWithExperts[] = {"mixtral",
-                                        "mixtral-top1-sharded",
-                                        "qwen2-moe",
-                                        "qwen2-moe-sparse-step-f16",
-                                        "qwen3-moe",
-                                        "olmoe",
-                                        "glm4-moe",
-                                        "glm4-moe-groups-qk-norm-f16"};
-
 std::vector<std::filesystem::path> model_folders() {
-  std::vector<std::filesystem::path> out;
+  std::set<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(golden_models())) {
-    if (entry.is_directory()) out.push_back(entry.path());
+    if (entry.is_directory()) out.insert(entry.path());
   }
-  const std::filesystem::path families = TGI_SOURCE_DIR "/tests/golden/families";
-  for (const char* name : kWithExperts) out.push_back(families / name);
-  return out;
+  for (const char* name : kModelsWithExperts) out.insert(golden_family(name));
+  return {out.begin(), out.end()};
 }
 
 std::unique_ptr<Worker> load_worker(Backend& backend,
@@ -138,7 +122,7 @@ TEST_CASE(
       CHECK(worst < (dtype == DType::kBF16 ? 0.1 : 0.02));
     }
   }
-  CHECK(folders.size() >= 19 + std::size(kWithExperts));
+  CHECK(folders.size() >= 19 + std::size(kModelsWithExperts));
 }
 
 }  // namespace tgi
