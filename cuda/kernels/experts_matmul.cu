@@ -34,29 +34,24 @@ __device__ __forceinline__ const T* row_of_x(const ExpertProduct& product,
 template <typename T, int kTiles>
 __global__ void __launch_bounds__(32 * kStreamWarps)
     expert_matmul(ExpertProduct product, const T* x, T* out) {
-  __shared__ StreamPartials<kTiles> partial;
   // Where the weights are depends on the kernels before.
   wait_for_previous_kernel();
   launch_next_kernel();
   const ExpertTile tile = product.tiles[blockIdx.x];
   if (tile.num_rows == 0) return;
   const ExpertPointers expert = product.experts[tile.expert];
-  const int32_t first_output = static_cast<int32_t>(blockIdx.y) * kStreamRowsOfW;
-  const WeightRows<T> w(static_cast<const T*>(expert.w), product.w_stride, product.outputs,
-                        product.cols, first_output);
-  const typename WeightRows<T>::Loaded first = w.load(WeightRows<T>::first_k());
-  const auto group = static_cast<int32_t>(threadIdx.x % 32 / 4);
-  // Rows past the end are computed from the last one and not written.
-  const T* x_rows[kTiles];
-#pragma unroll
-  for (int each = 0; each < kTiles; ++each) {
-    const int32_t row = min(each * kStreamTileRows + group, tile.num_rows - 1);
-    x_rows[each] = row_of_x(product, x, tile.first_row + row);
-  }
-  stream_products<T, kTiles>(w, first, x_rows, product.cols, partial);
-  __syncthreads();
-  write_products<T, kTiles>(partial, expert.bias, first_output, product.outputs, tile.num_rows,
-                            out + tile.first_row * product.out_stride, product.out_stride);
+  const StreamProduct<T, T> streamed = {
+      .w = static_cast<const T*>(expert.w),
+      .w_stride = product.w_stride,
+      .outputs = product.outputs,
+      .first_output = static_cast<int32_t>(blockIdx.y) * kStreamRowsOfW,
+      .cols = product.cols,
+      .bias = expert.bias,
+      .num_rows = tile.num_rows,
+      .out = out + tile.first_row * product.out_stride,
+      .out_stride = product.out_stride};
+  multiply_streamed<kTiles>(
+      streamed, [&](int32_t row) { return row_of_x(product, x, tile.first_row + row); }, [] {});
 }
 
 // Any shape, one thread an output of a tile; slow.

@@ -23,25 +23,24 @@ __global__ void __launch_bounds__(32 * kStreamWarps) matmul_stream(const T* __re
                                                                    const float* __restrict__ bias,
                                                                    Out* out,
                                                                    int64_t out_stride) {
-  __shared__ StreamPartials<kTiles> partial;
-  const auto group = static_cast<int32_t>(threadIdx.x % 32 / 4);
-  const int32_t first_output = static_cast<int32_t>(blockIdx.x) * kStreamRowsOfW;
   const int32_t first_row = static_cast<int32_t>(blockIdx.y) * kTiles * kStreamTileRows;
-  // Rows past the end are computed from the last one and not written.
-  const T* x_rows[kTiles];
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-    x_rows[tile] = x + min(first_row + tile * kStreamTileRows + group, rows - 1) * x_stride;
-  }
+  const StreamProduct<T, Out> product = {
+      .w = w,
+      .w_stride = w_stride,
+      .outputs = outputs,
+      .first_output = static_cast<int32_t>(blockIdx.x) * kStreamRowsOfW,
+      .cols = cols,
+      .bias = bias,
+      .num_rows = rows - first_row,
+      .out = out + first_row * out_stride,
+      .out_stride = out_stride};
   // Weights don't depend on the kernel before: the first are on their way while it ends.
-  const WeightRows<T> rows_of_w(w, w_stride, outputs, cols, first_output);
-  const typename WeightRows<T>::Loaded first = rows_of_w.load(WeightRows<T>::first_k());
-  wait_for_previous_kernel();
-  launch_next_kernel();
-  stream_products<T, kTiles>(rows_of_w, first, x_rows, cols, partial);
-  __syncthreads();
-  write_products<Out, kTiles>(partial, bias, first_output, outputs, rows - first_row,
-                              out + first_row * out_stride, out_stride);
+  multiply_streamed<kTiles>(
+      product, [=](int32_t row) { return x + (first_row + row) * x_stride; },
+      [] {
+        wait_for_previous_kernel();
+        launch_next_kernel();
+      });
 }
 
 template <typename T, typename Out, int kTiles>

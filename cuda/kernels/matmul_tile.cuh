@@ -18,71 +18,70 @@ inline constexpr int kStreamColumns = 64;  // of k, a warp at a time: 2 loads fo
 inline constexpr int kStreamLoads = kStreamColumns / 32;
 inline constexpr int kStreamTileRows = 8;  // of x in one mma
 
-// A lane's part of w: two rows, 8 elements each, for each load.
+// Two rows of w, 8 elements each, for each load.
+struct StreamWeights {
+  uint4 at[kStreamLoads][2];
+};
+
 template <typename T>
-class WeightRows {
- public:
-  struct Loaded {
-    uint4 at[kStreamLoads][2];
-  };
-
-  // Rows past the end are computed from the last one and not written.
-  __device__ __forceinline__
-  WeightRows(const T* w, int64_t w_stride, int32_t outputs, int32_t cols, int32_t first_output)
-      : cols_(cols) {
-    const auto group = static_cast<int32_t>(threadIdx.x % 32 / 4);
-    row_ = w + min(first_output + group, outputs - 1) * w_stride;
-    row_8_ = w + min(first_output + group + 8, outputs - 1) * w_stride;
-  }
-
-  __device__ __forceinline__ Loaded load(int64_t k) const {
-    Loaded out;
+__device__ __forceinline__ StreamWeights
+load_weights(const T* row, const T* row_8, int64_t k, int64_t cols) {
+  StreamWeights out;
 #pragma unroll
-    for (int i = 0; i < kStreamLoads; ++i) {
-      const int64_t at = k + 32 * i;
-      const bool inside = at < cols_;
-      out.at[i][0] = inside ? load_streaming(row_ + at) : make_uint4(0, 0, 0, 0);
-      out.at[i][1] = inside ? load_streaming(row_8_ + at) : make_uint4(0, 0, 0, 0);
-    }
-    return out;
+  for (int i = 0; i < kStreamLoads; ++i) {
+    const int64_t at = k + 32 * i;
+    const bool inside = at < cols;
+    out.at[i][0] = inside ? load_streaming(row + at) : make_uint4(0, 0, 0, 0);
+    out.at[i][1] = inside ? load_streaming(row_8 + at) : make_uint4(0, 0, 0, 0);
   }
+  return out;
+}
 
-  // Where this lane begins along k.
-  static __device__ __forceinline__ int64_t first_k() {
-    return static_cast<int64_t>(threadIdx.x / 32) * kStreamColumns + threadIdx.x % 4 * 8;
-  }
-
- private:
-  const T* row_;
-  const T* row_8_;
-  int32_t cols_;
+// What a CUDA block multiplies.
+template <typename T, typename Out>
+struct StreamProduct {
+  const T* w;
+  int64_t w_stride;
+  int32_t outputs;
+  int32_t first_output;
+  int32_t cols;
+  const float* bias;  // (optional)
+  int32_t num_rows;   // of x and out; those past them are computed from the last one, not written
+  Out* out;           // the first of them
+  int64_t out_stride;
 };
 
-// Where the sums of the warps meet.
-template <int kTiles>
-struct StreamPartials {
-  float at[kStreamWarps][kTiles * kStreamTileRows][kStreamRowsOfW + 1];
-};
-
-// The sums of this warp. `next` are the weights at first_k(); x_rows are the rows of x of this
-// lane's group of four, one of each tile.
-template <typename T, int kTiles>
-__device__ __forceinline__ void stream_products(const WeightRows<T>& w,
-                                                typename WeightRows<T>::Loaded next,
-                                                const T* const (&x_rows)[kTiles],
-                                                int32_t cols,
-                                                StreamPartials<kTiles>& partial) {
+// row_of_x(i) is where row i of x is. begin() is called when the first weights are on their way,
+// and before x is read.
+template <int kTiles, typename T, typename Out, typename RowOfX, typename Begin>
+__device__ __forceinline__ void multiply_streamed(const StreamProduct<T, Out>& product,
+                                                  RowOfX row_of_x,
+                                                  Begin begin) {
+  __shared__ float partial[kStreamWarps][kTiles * kStreamTileRows][kStreamRowsOfW + 1];
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int warp = static_cast<int>(threadIdx.x / 32);
   const int group = lane / 4;
   const int quad = lane % 4;
+  const int32_t cols = product.cols;
+  const T* const w_row =
+      product.w + min(product.first_output + group, product.outputs - 1) * product.w_stride;
+  const T* const w_row_8 =
+      product.w + min(product.first_output + group + 8, product.outputs - 1) * product.w_stride;
+  const T* x_rows[kTiles];
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    x_rows[tile] = row_of_x(min(tile * kStreamTileRows + group, product.num_rows - 1));
+  }
   float sums[kTiles][4] = {};
-  int64_t k = WeightRows<T>::first_k();
+
+  int64_t k = static_cast<int64_t>(warp) * kStreamColumns + quad * 8;
+  StreamWeights next = load_weights(w_row, w_row_8, k, cols);
+  begin();
   while (k - quad * 8 < cols) {
-    const typename WeightRows<T>::Loaded now = next;
+    const StreamWeights now = next;
     const int64_t at = k;
     k += int64_t{kStreamWarps} * kStreamColumns;
-    next = w.load(k);
+    next = load_weights(w_row, w_row_8, k, cols);
 #pragma unroll
     for (int i = 0; i < kStreamLoads; ++i) {
       const uint4& low = now.at[i][0];
@@ -101,36 +100,26 @@ __device__ __forceinline__ void stream_products(const WeightRows<T>& w,
       }
     }
   }
+
 #pragma unroll
   for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      partial.at[warp][tile * kStreamTileRows + 2 * quad + i % 2][group + 8 * (i / 2)] =
-          sums[tile][i];
+      partial[warp][tile * kStreamTileRows + 2 * quad + i % 2][group + 8 * (i / 2)] = sums[tile][i];
     }
   }
-}
-
-// After a barrier: out (num_rows, outputs) from its first row, the warps' sums added in order.
-template <typename Out, int kTiles>
-__device__ __forceinline__ void write_products(const StreamPartials<kTiles>& partial,
-                                               const float* bias,
-                                               int32_t first_output,
-                                               int32_t outputs,
-                                               int32_t num_rows,
-                                               Out* out,
-                                               int64_t out_stride) {
+  __syncthreads();
   for (auto i = static_cast<int32_t>(threadIdx.x); i < kTiles * kStreamTileRows * kStreamRowsOfW;
        i += 32 * kStreamWarps) {
     const int32_t row = i / kStreamRowsOfW;
-    const int32_t output = first_output + i % kStreamRowsOfW;
-    if (row >= num_rows || output >= outputs) continue;
-    float sum = bias == nullptr ? 0.0F : bias[output];
+    const int32_t output = product.first_output + i % kStreamRowsOfW;
+    if (row >= product.num_rows || output >= product.outputs) continue;
+    float sum = product.bias == nullptr ? 0.0F : product.bias[output];
 #pragma unroll
     for (int each = 0; each < kStreamWarps; ++each) {
-      sum += partial.at[each][row][i % kStreamRowsOfW];
+      sum += partial[each][row][i % kStreamRowsOfW];
     }
-    out[row * out_stride + output] = from_float<Out>(sum);
+    product.out[row * product.out_stride + output] = from_float<Out>(sum);
   }
 }
 
