@@ -22,6 +22,7 @@ struct ExpertProduct {
   int64_t out_stride;
   int32_t outputs;
   int32_t cols;
+  unsigned num_tiles;
 };
 
 template <typename T>
@@ -37,14 +38,14 @@ __global__ void __launch_bounds__(32 * kStreamWarps)
   // Where the weights are depends on the kernels before.
   wait_for_previous_kernel();
   launch_next_kernel();
-  const ExpertTile tile = product.tiles[blockIdx.x];
+  const ExpertTile tile = product.tiles[blockIdx.x % product.num_tiles];
   if (tile.num_rows == 0) return;
   const ExpertPointers expert = product.experts[tile.expert];
   const StreamProduct<T, T> streamed = {
       .w = static_cast<const T*>(expert.w),
       .w_stride = product.w_stride,
       .outputs = product.outputs,
-      .first_output = static_cast<int32_t>(blockIdx.y) * kStreamRowsOfW,
+      .first_output = static_cast<int32_t>(blockIdx.x / product.num_tiles) * kStreamRowsOfW,
       .cols = product.cols,
       .bias = expert.bias,
       .num_rows = tile.num_rows,
@@ -59,8 +60,9 @@ template <typename T>
 __global__ void expert_matmul_plain(ExpertProduct product, const T* x, T* out) {
   wait_for_previous_kernel();
   launch_next_kernel();
-  const ExpertTile tile = product.tiles[blockIdx.x];
-  const auto output = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x);
+  const ExpertTile tile = product.tiles[blockIdx.x % product.num_tiles];
+  const auto output =
+      static_cast<int32_t>(blockIdx.x / product.num_tiles * blockDim.x + threadIdx.x);
   if (tile.num_rows == 0 || output >= product.outputs) return;
   const ExpertPointers expert = product.experts[tile.expert];
   const T* const w_row = static_cast<const T*>(expert.w) + output * product.w_stride;
@@ -79,9 +81,11 @@ bool has_aligned_rows(const ExpertMatmulLaunch& args) {
          reinterpret_cast<uintptr_t>(args.x.data) % 16 == 0;
 }
 
+// All tiles of some outputs, then those of the next ones: both may be more than the second number
+// of a grid.
 LaunchShape shape_for(const ExpertRoutes& routes, int64_t outputs, int64_t per_block, int threads) {
-  return {.grid = dim3(static_cast<unsigned>(routes.num_tiles),
-                       static_cast<unsigned>((outputs + per_block - 1) / per_block)),
+  const int64_t num_blocks = routes.num_tiles * ((outputs + per_block - 1) / per_block);
+  return {.grid = dim3(static_cast<unsigned>(num_blocks)),
           .block = dim3(static_cast<unsigned>(threads)),
           .shared_bytes = 0,
           .overlaps_previous = true};
@@ -112,7 +116,8 @@ void launch_expert_matmul(cudaStream_t stream,
                                  .x_stride = args.x.stride,
                                  .out_stride = args.out.stride,
                                  .outputs = static_cast<int32_t>(args.outputs),
-                                 .cols = static_cast<int32_t>(args.x.cols)};
+                                 .cols = static_cast<int32_t>(args.x.cols),
+                                 .num_tiles = static_cast<unsigned>(routes.num_tiles)};
   with_element(args.x.dtype, [&](auto element) {
     using T = decltype(element);
     if (!has_aligned_rows(args)) {
