@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 // Room for the prompts with penalties and the biases that a step tells the GPU; more wait for it.
 constexpr size_t kListBytes = size_t{1} << 20;
+// Of each matrix, as it may be an expert's.
+constexpr int64_t kTableBytes = sizeof(ExpertPointers);
 
 cudaDeviceProp properties_of(int index) {
   int num_devices = 0;
@@ -140,7 +142,7 @@ int64_t CudaDevice::matrix_bytes(std::string_view format,
                                  const MatrixStorage& storage,
                                  int64_t rows,
                                  int64_t cols) const {
-  return cuda_matrix_bytes(format, storage, rows, cols);
+  return cuda_matrix_bytes(format, storage, rows, cols) + kTableBytes;
 }
 
 std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> pieces,
@@ -148,6 +150,7 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
   use_device(index_);
   if (!loader_) loader_.emplace(stream_.get());
   std::unique_ptr<CudaMatrix> matrix = loader_->load(pieces, storage);
+  matrix->size_bytes += kTableBytes;
   matrix->alive = std::make_shared<int>(0);
   matrices_.push_back({.alive = matrix->alive,
                        .launch = {.x = {},
@@ -194,12 +197,6 @@ int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
 }
 
 int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
-  if (layout.num_experts > 0) {
-    throw Error(Code::kUnsupported,
-                fmt::format("the model has layers of {} experts, for which the cuda backend has no "
-                            "kernels yet; use --backend cpu",
-                            layout.num_experts));
-  }
   const HeadLayout heads = {.num_heads = std::max(layout.num_heads, 1),
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
@@ -262,6 +259,13 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   sample_workspace_ = part(StatePart::kSampleWorkspace);
   masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));
   sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
+  expert_memory_ = {.scores = static_cast<float*>(part(StatePart::kExpertScores)),
+                    .experts = static_cast<int32_t*>(part(StatePart::kChosenExperts)),
+                    .weights = static_cast<float*>(part(StatePart::kChosenWeights)),
+                    .rows = static_cast<int32_t*>(part(StatePart::kChosenRows)),
+                    .tokens = static_cast<int32_t*>(part(StatePart::kRoutedTokens)),
+                    .tiles = static_cast<ExpertTile*>(part(StatePart::kExpertTiles))};
+  expert_tables_.reset(slots.num_experts > 0 ? matrices_.size() : 0);
 
   for (InFlight& each : in_flight_) {
     each.staging = allocate_pinned(step_.size_bytes, "what a step tells the GPU");

@@ -21,6 +21,8 @@
 #include "cuda/cuda_matrix.h"
 #include "cuda/device_memory.h"
 #include "cuda/device_state.h"
+#include "cuda/expert_tables.h"
+#include "cuda/kernels/experts.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/matmul_tuner.h"
 #include "cuda/pinned_staging.h"
@@ -175,6 +177,9 @@ class CudaDevice final : public Device {
   void* sample_workspace_ = nullptr;
   uint32_t* masks_ = nullptr;
   SampledRow* sampled_ = nullptr;
+  ExpertMemory expert_memory_;
+  ExpertRoutes routes_;  // of the last call of route
+  ExpertTables expert_tables_;
   std::vector<Rope> ropes_;
 
   std::array<InFlight, 3> in_flight_;

@@ -7,6 +7,7 @@
 #include "cuda/cuda_device.h"
 #include "cuda/device_state.h"
 #include "cuda/kernels/attention.h"
+#include "cuda/kernels/experts.h"
 #include "cuda/kernels/rows.h"
 #include "cuda/launch.h"
 
@@ -171,19 +172,32 @@ void CudaDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 }
 
 void CudaDevice::add(const AddArgs& args) {
-  TGI_CHECK(args.y_gate == nullptr);
   launch_add(stream_.get(), args);
 }
 
-// Refused in slot_bytes, before weights are read.
-void CudaDevice::route(const RouteArgs& /*args*/) {
-  TGI_CHECK(false);
+void CudaDevice::route(const RouteArgs& args) {
+  TGI_CHECK(args.logits.rows <= slot_layout_->max_batch_tokens &&
+            args.logits.cols <= slot_layout_->num_experts &&
+            args.rule.top_k <= slot_layout_->experts_per_token);
+  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule.top_k);
+  launch_route(stream_.get(), args, routes_);
 }
-void CudaDevice::expert_matmul(const ExpertMatmulArgs& /*args*/) {
-  TGI_CHECK(false);
+
+void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
+  TGI_CHECK(static_cast<int32_t>(args.experts.size()) == routes_.num_experts);
+  const CudaMatrix& first = matrix(*args.experts.front().w);
+  launch_expert_matmul(stream_.get(),
+                       {.experts = expert_tables_.table_of(stream_.get(), args.experts),
+                        .w_stride = first.stride,
+                        .outputs = first.rows,
+                        .x_is_routed = args.x_is_routed,
+                        .x = args.x,
+                        .out = args.out},
+                       routes_);
 }
-void CudaDevice::combine_experts(const CombineArgs& /*args*/) {
-  TGI_CHECK(false);
+
+void CudaDevice::combine_experts(const CombineArgs& args) {
+  launch_combine_experts(stream_.get(), args, routes_);
 }
 
 void CudaDevice::sample(const SampleArgs& args) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cuda/kernels/experts.h"
+
 namespace tgi::cuda {
 
 StateSizes state_sizes(const SlotLayout& layout,
@@ -37,6 +39,13 @@ StateSizes state_sizes(const SlotLayout& layout,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);
   set(StatePart::kMasks, slots * ((vocab + 31) / 32), sizeof(uint32_t));
   set(StatePart::kSampled, tokens, sizeof(SampledRow));
+  const int64_t routed = tokens * layout.experts_per_token;
+  set(StatePart::kExpertScores, tokens * layout.num_experts, sizeof(float));
+  set(StatePart::kChosenExperts, routed, sizeof(int32_t));
+  set(StatePart::kChosenWeights, routed, sizeof(float));
+  set(StatePart::kChosenRows, routed, sizeof(int32_t));
+  set(StatePart::kRoutedTokens, routed, sizeof(int32_t));
+  set(StatePart::kExpertTiles, routed, sizeof(ExpertTile));
   return out;
 }
 

@@ -32,6 +32,12 @@ enum class StatePart : uint8_t {
   kSampleWorkspace,
   kMasks,
   kSampled,
+  kExpertScores,
+  kChosenExperts,
+  kChosenWeights,
+  kChosenRows,
+  kRoutedTokens,
+  kExpertTiles,
   kCount,
 };
 

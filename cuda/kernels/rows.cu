@@ -6,19 +6,12 @@
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/ptx.cuh"
 #include "cuda/kernels/reduce.cuh"
+#include "cuda/kernels/row_launch.h"
 #include "cuda/kernels/rows.h"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
 namespace {
-
-// Eight elements are moved at once where the width and all strides allow it, else one.
-constexpr int kWide = 8;
-
-bool is_wide(const Tensor& tensor) {
-  return tensor.data == nullptr || (tensor.cols % kWide == 0 && tensor.stride % kWide == 0 &&
-                                    reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0);
-}
 
 unsigned threads_for(int64_t count) {
   const int64_t warps = std::min<int64_t>((count + 31) / 32, 16);
@@ -178,6 +171,8 @@ __global__ void add(const T* x,
                     const T* y,
                     int64_t y_stride,
                     float y_multiplier,
+                    const T* y_gate,
+                    int64_t y_gate_stride,
                     T* out,
                     int64_t out_stride,
                     int32_t cols) {
@@ -186,6 +181,7 @@ __global__ void add(const T* x,
   const int64_t row = blockIdx.x;
   const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= cols) return;
+  if (y_gate != nullptr) y_multiplier /= 1.0F + expf(-to_float(y_gate[row * y_gate_stride]));
   const Vector<T, N> a = load<T, N>(x + row * x_stride + col);
   const Vector<T, N> b = load<T, N>(y + row * y_stride + col);
   Vector<T, N> sum;
@@ -253,35 +249,11 @@ __global__ void transform_logits(LogitTransform transform,
   logit = x;
 }
 
-// (rows, columns in `threads` threads of `width`): the first number of a grid may be any, the
-// second not above 65,535.
-LaunchShape elementwise(int64_t rows, int64_t cols, int width) {
-  constexpr unsigned kThreads = 128;
-  const int64_t per_block = int64_t{kThreads} * width;
-  return {.grid = dim3(static_cast<unsigned>(rows),
-                       static_cast<unsigned>((cols + per_block - 1) / per_block)),
-          .block = dim3(kThreads),
-          .shared_bytes = 0,
-          .overlaps_previous = true};
-}
-
 LaunchShape block_per_row(int64_t rows, int64_t cols, int width) {
   return {.grid = dim3(static_cast<unsigned>(rows)),
           .block = dim3(threads_for((cols + width - 1) / width)),
           .shared_bytes = 0,
           .overlaps_previous = true};
-}
-
-// Calls use(T{}, std::integral_constant<int, 8 or 1>{}).
-template <typename Use>
-void with_width(DType dtype, bool wide, Use use) {
-  with_element(dtype, [&](auto element) {
-    if (wide) {
-      use(element, std::integral_constant<int, kWide>{});
-    } else {
-      use(element, std::integral_constant<int, 1>{});
-    }
-  });
 }
 
 }  // namespace
@@ -337,7 +309,9 @@ void launch_add(cudaStream_t stream, const AddArgs& args) {
     using T = decltype(element);
     launch(stream, elementwise(args.x.rows, args.x.cols, width()), add<T, width()>,
            args.x.as<const T>(), args.x.stride, args.y.as<const T>(), args.y.stride,
-           args.y_multiplier, args.out.as<T>(), args.out.stride, static_cast<int32_t>(args.x.cols));
+           args.y_multiplier, args.y_gate == nullptr ? nullptr : args.y_gate->as<const T>(),
+           args.y_gate == nullptr ? 0 : args.y_gate->stride, args.out.as<T>(), args.out.stride,
+           static_cast<int32_t>(args.x.cols));
   });
 }
 

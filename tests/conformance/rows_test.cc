@@ -152,6 +152,29 @@ TEST_CASE("add adds, also onto its own input") {
   }
 }
 
+TEST_CASE("add opens what it adds as far as the sigmoid of the row's gate says") {
+  for (const int64_t cols : kWidths) {
+    conform("add with a gate", 3e-6, 2e-6, [&](Device& device) {
+      Random random(static_cast<uint32_t>(cols) + 2);
+      DeviceTensor x(device, 9, cols, random.values(9 * cols));
+      DeviceTensor y(device, 9, cols, random.values(9 * cols));
+      Floats opening = random.values(9);
+      for (float& each : opening) each *= 32.0F;
+      DeviceTensor gate(device, 9, 1, device.info().activation_dtype, 5);
+      gate.write(opening);
+      DeviceTensor out(device, 9, cols, device.info().activation_dtype);
+      run_step(device, one_sequence({0}), [&] {
+        device.add({.x = x.view(),
+                    .y = y.view(),
+                    .y_multiplier = 0.5F,
+                    .y_gate = &gate.view(),
+                    .out = out.view()});
+      });
+      return std::vector<Floats>{out.read()};
+    });
+  }
+}
+
 TEST_CASE("gather_logit_rows takes sample rows, then score rows") {
   conform("gather", 0.0, 0.0, [&](Device& device) {
     Random random(21);

@@ -1,10 +1,11 @@
-// Every tiny checkpoint of tests/golden/models, computed on an emulated GPU in 16 bits: the
+// Every tiny checkpoint of tests/golden/models, and some with experts of tests/golden/families,
+// computed on an emulated GPU in 16 bits: the
 // log-probabilities of transformers' greedy tokens, prompt in one chunk and answer token by token
 // (captured steps), against the CPU in f32.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "base/files/file_source.h"
 #include "base/json.h"
@@ -16,16 +17,20 @@
 #include "engine/weights/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/cuda/golden_models.h"
 
 namespace tgi {
 namespace {
 
 constexpr int32_t kMaxTokens = 64;
 
-// The golden models of the sources, or where scripts/gpu_check has them.
-std::string golden_models() {
-  const char* const elsewhere = std::getenv("TGI_GOLDEN_MODELS");
-  return elsewhere == nullptr ? TGI_SOURCE_DIR "/tests/golden/models" : elsewhere;
+std::vector<std::filesystem::path> model_folders() {
+  std::set<std::filesystem::path> out;
+  for (const auto& entry : std::filesystem::directory_iterator(golden_models())) {
+    if (entry.is_directory()) out.insert(entry.path());
+  }
+  for (const char* name : kModelsWithExperts) out.insert(golden_family(name));
+  return {out.begin(), out.end()};
 }
 
 std::unique_ptr<Worker> load_worker(Backend& backend,
@@ -90,11 +95,9 @@ std::vector<float> score(Worker& worker, const std::vector<int32_t>& ids, size_t
 TEST_CASE(
     "tiny checkpoints of every family on the CUDA device say what they say on the CPU, but for 16 "
     "bits") {
-  int num_models = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(golden_models())) {
-    if (!entry.is_directory()) continue;
-    ++num_models;
-    const auto files = open_folder(entry.path().string());
+  const std::vector<std::filesystem::path> folders = model_folders();
+  for (const std::filesystem::path& folder : folders) {
+    const auto files = open_folder(folder.string());
     const LoadedConfig model = load_model_config(*files);
     const Json golden = parse_json(files->require_text("golden.json"), 16).at("cases").at(0);
     auto ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
@@ -106,7 +109,7 @@ TEST_CASE(
     const std::vector<float> wanted =
         score(*load_worker(cpu_backend(), model, *files, DType::kF32), ids, num_prompt);
     for (const DType dtype : {DType::kBF16, DType::kF16}) {
-      INFO(entry.path().filename().string() << " in " << dtype_name(dtype));
+      INFO(folder.filename().string() << " in " << dtype_name(dtype));
       const std::vector<float> got =
           score(*load_worker(cuda::emulated_backend(), model, *files, dtype), ids, num_prompt);
       REQUIRE(got.size() == wanted.size());
@@ -119,7 +122,7 @@ TEST_CASE(
       CHECK(worst < (dtype == DType::kBF16 ? 0.1 : 0.02));
     }
   }
-  CHECK(num_models >= 19);
+  CHECK(folders.size() >= 19 + std::size(kModelsWithExperts));
 }
 
 }  // namespace tgi
