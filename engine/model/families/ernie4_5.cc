@@ -81,6 +81,7 @@ ModelConfig read_config_moe(const JsonReader& config) {
         check_size(config, "moe_num_shared_experts", shared, kMaxIntermediateSize);
   }
   read_sparse_run(config, model);
+  refuse_windows(config, model);
   return model;
 }
 

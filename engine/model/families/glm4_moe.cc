@@ -27,7 +27,9 @@ ModelConfig read_config(const JsonReader& config) {
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.has_qk_norm = config.boolean_or("use_qk_norm", false);
   read_rope(config, model, {.takes_partial = true, .default_partial = 0.5});
-  read_deepseek_experts(config, {.default_num_experts = 128, .default_intermediate = 1408}, model);
+  read_deepseek_experts(
+      config, {.default_num_experts = 128, .default_top_k = 8, .default_intermediate = 1408},
+      model);
   read_first_sparse_layer(config, 1, model);
   return model;
 }

@@ -42,7 +42,7 @@ ModelConfig read_config_moe(const JsonReader& config) {
 
 ModelConfig read_config_shared(const JsonReader& config) {
   ModelConfig model = read_config_moe(config);
-  const int64_t shared = config.integer_or("shared_intermediate_size", 1024);
+  const int64_t shared = config.integer_or("shared_intermediate_size", 0);
   if (shared == 0) return model;
   model.experts.shared_intermediate_size =
       check_size(config, "shared_intermediate_size", shared, kMaxIntermediateSize);
