@@ -33,15 +33,13 @@ void ExpertRoutes::keep_best_groups(float* choice) const {
   const int32_t size = num_experts_ / rule_.num_groups;
   const auto goodness = [&](int32_t group) {
     const float* const begin = choice + group * size;
-    float sum = 0.0F;
     float best = -std::numeric_limits<float>::infinity();
     float second = best;
     for (int32_t i = 0; i < size; ++i) {
       second = std::max(second, std::min(best, begin[i]));
       best = std::max(best, begin[i]);
     }
-    sum = rule_.group_best > 1 && size > 1 ? best + second : best;
-    return sum;
+    return rule_.group_best > 1 && size > 1 ? best + second : best;
   };
   // A group stays when fewer than top_groups are better, or as good and before it.
   const auto is_kept = [&](int32_t group) {
