@@ -21,7 +21,7 @@ extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kCohere, 
 extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
-    kDots1;
+    kDots1, kMinimaxM2;
 
 namespace {
 
@@ -76,6 +76,7 @@ constexpr std::array kArchitectures = {
     &kFlexOlmo,
     &kErnie45Moe,
     &kDots1,
+    &kMinimaxM2,
 };
 
 constexpr const char* kConfigFile = "config.json";

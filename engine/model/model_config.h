@@ -23,6 +23,7 @@ struct LayerPlan {
   int32_t sliding_window = 0;  // tokens; 0: none
   int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
   PositionScale query_scale{};
+  float score_multiplier = 1.0F;  // beside attention_scale
 
   bool operator==(const LayerPlan&) const = default;
 };

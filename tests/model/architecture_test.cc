@@ -72,7 +72,6 @@ TEST_CASE("reads a gpt2 config by its own field names") {
   CHECK(config.tied_embeddings);
   CHECK(load_config(with(small_gpt2(), "scale_attn_weights", false)).config.attention_scale ==
         1.0F);
-  refusal(with(small_gpt2(), "scale_attn_by_inverse_layer_idx", true), Code::kUnsupported);
   refusal(with(small_gpt2(), "add_cross_attention", true), Code::kUnsupported);
 }
 

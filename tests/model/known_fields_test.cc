@@ -59,7 +59,7 @@ Json as_json(const ModelConfig& c) {
   for (const LayerPlan& layer : c.layers) {
     const PositionScale& scale = layer.query_scale;
     layers.push_back({static_cast<int>(layer.mlp), layer.sliding_window, layer.rope, scale.beta,
-                      scale.positions, scale.offset});
+                      scale.positions, scale.offset, layer.score_multiplier});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -292,6 +292,7 @@ std::map<std::string, Change> changes() {
       {"z_loss_weight", {0}},
       {"activation_function", {"silu"}},
       {"scale_attn_weights", {false}},
+      {"scale_attn_by_inverse_layer_idx", {true}},
       {"dtype", {"float16"}},
       {"torch_dtype", {"bfloat16"}},
       {"bos_token_id", {7}},
@@ -430,7 +431,6 @@ TEST_CASE("known fields with values that ask for something else are refused by n
   refused("MistralForCausalLM", "attention_bias", true);
   refused("Qwen2ForCausalLM", "attention_bias", false);
   refused("Qwen3ForCausalLM", "mlp_bias", true);
-  refused("GPT2LMHeadModel", "scale_attn_by_inverse_layer_idx", true);
   refused("LlamaForCausalLM", "rope_interleaved", true);
   // Null where the class has no meaning for it.
   CHECK_THAT(refusal({{"architectures", {"LlamaForCausalLM"}}, {"rms_norm_eps", nullptr}},

@@ -16,9 +16,7 @@ constexpr auto kFields = join_fields(
     kGpt2Fields,
     std::to_array<KnownField>({
         read("scale_attn_weights"),
-        harmless_if("scale_attn_by_inverse_layer_idx",
-                    "[false]",
-                    "the scores of every layer are scaled alike"),
+        read("scale_attn_by_inverse_layer_idx"),
         harmless("reorder_and_upcast_attn", "computes the same sums in float32, as is done here"),
     }));
 
@@ -28,6 +26,11 @@ ModelConfig read_config(const JsonReader& config) {
   model.gated_mlp = false;
   model.learned_positions = true;
   if (!config.boolean_or("scale_attn_weights", true)) model.attention_scale = 1.0F;
+  if (config.boolean_or("scale_attn_by_inverse_layer_idx", false)) {
+    for (size_t i = 0; i < model.layers.size(); ++i) {
+      model.layers[i].score_multiplier = 1.0F / static_cast<float>(i + 1);
+    }
+  }
   return model;
 }
 
