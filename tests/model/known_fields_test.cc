@@ -26,7 +26,7 @@ bool is_known(const std::string& name) {
   });
 }
 
-// The file of all families has classes of some that are not read here too: those are left out.
+// Files have classes of families that are not read here too: those are left out.
 ClassFile read_class_file(const FileSource& folder, const std::string& name) {
   ClassFile out{name, parse_json(folder.require_text(name))};
   Json known = Json::object();
@@ -39,12 +39,11 @@ ClassFile read_class_file(const FileSource& folder, const std::string& name) {
 
 std::vector<ClassFile> class_files() {
   std::vector<ClassFile> out;
-  const std::string golden = std::string(TGI_SOURCE_DIR) + "/tests/golden";
-  const auto folder = open_folder(golden + "/config_classes");
-  for (const auto& entry : std::filesystem::directory_iterator(golden + "/config_classes")) {
+  const std::string root = std::string(TGI_SOURCE_DIR) + "/tests/golden/config_classes";
+  const auto folder = open_folder(root);
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
     out.push_back(read_class_file(*folder, entry.path().filename().string()));
   }
-  out.push_back(read_class_file(*open_folder(golden), "families_config_classes.json"));
   return out;
 }
 
