@@ -200,6 +200,8 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
   const HeadLayout heads = {.num_heads = std::max(layout.num_heads, 1),
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
+  // Here, so that what can't be computed is refused before weights are read.
+  check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
   int64_t total = 0;

@@ -370,12 +370,27 @@ double tolerance(const Setup& setup, DType activation) {
   return allowed + 8.0 * roundoff(activation);
 }
 
+bool can_run(const DeviceCase& device_case, const Setup& setup) {
+  return device_case.can_cache(setup.dtype, setup.head_dim) &&
+         (device_case.has_alibi || !setup.alibi);
+}
+
 }  // namespace
+
+TEST_CASE("a device without ALiBi refuses it by name, before a step") {
+  for (const DeviceCase& device_case : device_cases()) {
+    if (device_case.has_alibi) continue;
+    INFO(device_case.name);
+    const Setup setup{.name = "alibi", .dtype = DType::kBF16, .alibi = true};
+    const auto device = device_case.make();
+    CHECK_THROWS_WITH(Run(*device, setup), Catch::Contains("no ALiBi"));
+  }
+}
 
 TEST_CASE("what lies in a block from before never shows", TGI_NOT_UNDER_SANITIZERS) {
   for (const Setup& setup : setups()) {
     for (const DeviceCase& device_case : device_cases()) {
-      if (!device_case.can_cache(setup.dtype, setup.head_dim)) continue;
+      if (!can_run(device_case, setup)) continue;
       INFO(device_case.name << ": " << setup.name);
       const Plan plan = random_chunks(setup, 3);
       const Floats clean = run_plan(*device_case.make(), setup, plan);
@@ -392,7 +407,7 @@ TEST_CASE("attention over a paged cache agrees with the reference") {
     const Plan plan = random_chunks(setup, 5);
     const Floats wanted = run_plan(*make_reference_device(), setup, plan);
     for (const DeviceCase& device_case : device_cases()) {
-      if (!device_case.can_cache(setup.dtype, setup.head_dim)) continue;
+      if (!can_run(device_case, setup)) continue;
       INFO(device_case.name << ": " << setup.name);
       const auto device = device_case.make();
       const Floats got = run_plan(*device, setup, plan);
@@ -408,8 +423,7 @@ TEST_CASE(
   for (const Setup& setup : setups()) {
     std::map<std::string, Floats> by_group;
     for (const DeviceCase& device_case : device_cases()) {
-      if (device_case.bit_group.empty() || !device_case.can_cache(setup.dtype, setup.head_dim))
-        continue;
+      if (device_case.bit_group.empty() || !can_run(device_case, setup)) continue;
       std::vector<Plan> plans = {whole(setup)};
       if (!kUnderSanitizers) {  // the test above runs chunks of all sizes
         for (const Plan& more :

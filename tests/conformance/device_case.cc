@@ -29,7 +29,8 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
                  return storage.quantization == Quantization::kNone && storage.dtype == dtype;
                },
            .holds_cache = [dtype](DType cache,
-                                  int32_t head_dim) { return cache == dtype && head_dim <= 256; }});
+                                  int32_t head_dim) { return cache == dtype && head_dim <= 256; },
+           .has_alibi = false});
     }
   }
 }

@@ -19,6 +19,7 @@ struct DeviceCase {
   // What it can hold; the tests leave the rest out. Empty: everything.
   std::function<bool(const MatrixStorage&)> holds_matrix{};
   std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
+  bool has_alibi = true;
 
   bool can_hold(const MatrixStorage& storage) const {
     return !holds_matrix || holds_matrix(storage);
