@@ -183,7 +183,7 @@ TEST_CASE("captured steps send rows to their experts as steps by themselves do",
           TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model : {"mixtral", "qwen2-moe", "glm4-moe"}) {
     INFO(model);
-    const std::string folder = golden_family(model);
+    const std::string folder = golden_models("families") + "/" + model;
     const auto one_by_one = answers({.deterministic = true, .folder = folder, .max_id = 60}, false);
     CHECK(answers({.deterministic = true, .folder = folder, .max_id = 60}, true) == one_by_one);
     const auto captured = answers({.folder = folder, .max_id = 60}, true);
