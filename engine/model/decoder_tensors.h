@@ -35,6 +35,12 @@ constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
 constexpr bool has_mlp_norm(const ModelConfig& config, int32_t /*layer*/) {
   return !config.shares_branch_norm;
 }
+constexpr bool has_experts(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts;
+}
+constexpr bool has_dense_mlp(const ModelConfig& config, int32_t layer) {
+  return !has_experts(config, layer);
+}
 constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.mlp_bias;
 }
@@ -146,13 +152,14 @@ inline constexpr auto kQkRowNormTensors = std::to_array<TensorSpec>({
     {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kKv},
 });
 
+// In the layers without experts: in most families, all.
 inline constexpr auto kLlamaMlpTensors = std::to_array<TensorSpec>({
     {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows},
+     Split::kRows, has_dense_mlp},
     {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows},
+     Split::kRows, has_dense_mlp},
     {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
-     Split::kColumns},
+     Split::kColumns, has_dense_mlp},
 });
 
 // Without a gate.
@@ -185,12 +192,6 @@ inline constexpr auto kLlamaMlpBiasTensors = std::to_array<TensorSpec>({
      Split::kColumns, has_mlp_bias},
 });
 
-constexpr bool has_experts(const ModelConfig& config, int32_t layer) {
-  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts;
-}
-constexpr bool has_dense_mlp(const ModelConfig& config, int32_t layer) {
-  return !has_experts(config, layer);
-}
 constexpr bool has_shared_expert(const ModelConfig& config, int32_t layer) {
   return has_experts(config, layer) && config.experts.shared_intermediate_size > 0;
 }
@@ -251,16 +252,6 @@ inline constexpr auto kDeepSeekExpertTensors =
                      {Role::kChoiceBias, "model.layers.{layer}.mlp.gate.e_score_correction_bias",
                       Dim::kOne, Dim::kExperts, Split::kNone, has_choice_bias},
                  }));
-
-// Llama's MLP, in the layers without experts.
-inline constexpr auto kSparseLlamaMlpTensors = std::to_array<TensorSpec>({
-    {Role::kGate, "model.layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows, has_dense_mlp},
-    {Role::kUp, "model.layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows, has_dense_mlp},
-    {Role::kDown, "model.layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
-     Split::kColumns, has_dense_mlp},
-});
 
 // Old checkpoints carry the rotary tables.
 inline constexpr auto kRotaryTables = std::to_array<std::string_view>({".rotary_emb.inv_freq"});

@@ -19,6 +19,31 @@ constexpr int32_t kMaxGroups = 64;
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", config.path_of(key), message));
 }
 
+// Only experts of the best groups can be chosen; and what the weights are multiplied by. REQUIRES:
+// read_experts.
+void read_expert_groups(const JsonReader& config, ModelConfig& model) {
+  RouteRule& route = model.experts.route;
+  route.num_groups = read_size(config, "n_group", 1, kMaxGroups);
+  route.top_groups = read_size(config, "topk_group", 1, kMaxGroups);
+  route.group_best = 2;
+  if (model.experts.num_experts % route.num_groups != 0) {
+    refuse_value(config, "n_group",
+                 fmt::format("{} experts can't be cut into {} groups evenly",
+                             model.experts.num_experts, route.num_groups));
+  }
+  if (route.top_groups > route.num_groups) {
+    refuse_value(config, "topk_group",
+                 fmt::format("{} groups of {}", route.top_groups, route.num_groups));
+  }
+  const int32_t eligible = model.experts.num_experts / route.num_groups * route.top_groups;
+  if (route.top_k > eligible) {
+    refuse_value(config, "topk_group",
+                 fmt::format("the {} best groups have {} experts, but a token goes to {}",
+                             route.top_groups, eligible, route.top_k));
+  }
+  route.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
+}
+
 }  // namespace
 
 void read_experts(const JsonReader& config, const ExpertFields& fields, ModelConfig& model) {
@@ -46,29 +71,6 @@ void read_experts(const JsonReader& config, const ExpertFields& fields, ModelCon
                                  : config.boolean_or(fields.normalises_name, fields.normalises);
 }
 
-void read_expert_groups(const JsonReader& config, const GroupFields& fields, ModelConfig& model) {
-  RouteRule& route = model.experts.route;
-  route.num_groups = read_size(config, "n_group", fields.default_num_groups, kMaxGroups);
-  route.top_groups = read_size(config, "topk_group", fields.default_top_groups, kMaxGroups);
-  route.group_best = fields.group_best;
-  if (model.experts.num_experts % route.num_groups != 0) {
-    refuse_value(config, "n_group",
-                 fmt::format("{} experts can't be cut into {} groups evenly",
-                             model.experts.num_experts, route.num_groups));
-  }
-  if (route.top_groups > route.num_groups) {
-    refuse_value(config, "topk_group",
-                 fmt::format("{} groups of {}", route.top_groups, route.num_groups));
-  }
-  const int32_t eligible = model.experts.num_experts / route.num_groups * route.top_groups;
-  if (route.top_k > eligible) {
-    refuse_value(config, "topk_group",
-                 fmt::format("the {} best groups have {} experts, but a token goes to {}",
-                             route.top_groups, eligible, route.top_k));
-  }
-  route.scale = static_cast<float>(config.number_or("routed_scaling_factor", fields.default_scale));
-}
-
 void read_deepseek_experts(const JsonReader& config,
                            const ExpertFields& defaults,
                            ModelConfig& model) {
@@ -79,7 +81,7 @@ void read_deepseek_experts(const JsonReader& config,
   fields.score = RouterScore::kSigmoid;
   fields.normalises = true;
   read_experts(config, fields, model);
-  read_expert_groups(config, {.group_best = 2}, model);
+  read_expert_groups(config, model);
   model.experts.has_choice_bias = true;
   const int64_t num_shared = config.has("n_shared_experts") ? config.integer("n_shared_experts")
                              : config.json().contains("n_shared_experts") ? 0

@@ -63,18 +63,8 @@ inline constexpr int64_t kMaxExperts = 1 << 14;
 // Sets model.experts. Throws kInvalidArgument for more experts per token than there are.
 void read_experts(const JsonReader& config, const ExpertFields& fields, ModelConfig& model);
 
-// Groups of experts of which only the best can be chosen, as DeepSeek has them; and what the
-// weights are multiplied by. REQUIRES: read_experts. Throws kInvalidArgument for counts that don't
-// fit.
-struct GroupFields {
-  int64_t default_num_groups = 1;
-  int64_t default_top_groups = 1;
-  int32_t group_best = 1;
-  double default_scale = 1.0;
-};
-void read_expert_groups(const JsonReader& config, const GroupFields& fields, ModelConfig& model);
-
-// DeepSeek V3's: chosen by sigmoids with a bias, in groups, beside shared experts.
+// DeepSeek V3's: chosen by sigmoids with a bias, in groups, beside shared experts. Throws
+// kInvalidArgument for counts that don't fit.
 void read_deepseek_experts(const JsonReader& config,
                            const ExpertFields& defaults,
                            ModelConfig& model);

@@ -157,10 +157,7 @@ void Transformer::run_embedding(const Tensor& hidden) {
 void Transformer::run_layer(int32_t layer, const Tensor& hidden) {
   Stream stream = stream_at(hidden);
   run_layer_on(layer, stream);
-  device_.add({.x = stream.sum,
-               .y = stream.branch,
-               .y_multiplier = config_.residual_multiplier,
-               .out = stream.sum});
+  add_branch(stream);
 }
 
 void Transformer::run_head(const Tensor& hidden) {

@@ -63,7 +63,7 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaQkvBiasTensors,
                                        kLlamaOBiasTensors,
                                        kQkNormTensors,
-                                       kSparseLlamaMlpTensors,
+                                       kLlamaMlpTensors,
                                        kExpertTensors,
                                        kDeepSeekExpertTensors);
 

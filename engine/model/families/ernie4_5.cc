@@ -144,7 +144,7 @@ constexpr auto kTensorsMoe = join_tensors(
     kLlamaAttentionTensors,
     kLlamaQkvBiasTensors,
     kLlamaOBiasTensors,
-    kSparseLlamaMlpTensors,
+    kLlamaMlpTensors,
     kExpertTensors,
     kSharedExpertsTensors,
     std::to_array<TensorSpec>({

@@ -51,7 +51,7 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaAttentionTensors,
                                        kLlamaQkvBiasTensors,
                                        kOptionalQkNormTensors,
-                                       kSparseLlamaMlpTensors,
+                                       kLlamaMlpTensors,
                                        kExpertTensors,
                                        kDeepSeekExpertTensors);
 

@@ -74,7 +74,7 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaNormTensors,
                                        kLlamaAttentionTensors,
                                        kLlamaQkvBiasTensors,
-                                       kSparseLlamaMlpTensors,
+                                       kLlamaMlpTensors,
                                        kExpertTensors,
                                        kQwenSharedExpertTensors);
 

@@ -65,7 +65,7 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLlamaQkvBiasTensors,
                                        kLlamaOBiasTensors,
                                        kQkNormTensors,
-                                       kSparseLlamaMlpTensors,
+                                       kLlamaMlpTensors,
                                        kExpertTensors);
 
 }  // namespace
