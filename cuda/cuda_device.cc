@@ -104,6 +104,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .activation_dtype = options.dtype,
            .makes_random_matrices = true,
            .num_steps_in_flight = 2,
+           .max_running = 256,
+           .max_batch_tokens = 2048,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens};
   plan_options_.num_blocks = decode_grid_blocks(

@@ -45,6 +45,9 @@ struct DeviceInfo {
   bool makes_random_matrices = false;  // takes WeightPart.random
   bool keeps_stored_integers = false;  // of quantised checkpoints: has kernels for them
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
+  // Of a step, when nobody says: enough to keep the device busy.
+  int32_t max_running = 64;                                      // sequences
+  int32_t max_batch_tokens = 512;                                // token rows
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   // Reported alternatives, ties included.
   int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
