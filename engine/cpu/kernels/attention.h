@@ -132,7 +132,7 @@ class AttentionRun {
                                           int64_t num_positions,
                                           std::byte* values) const {
     const std::byte* const from = keys + kKeyLayout.offset(0, d);
-    std::byte* const to = values + d / 16 * kValuePanelBytes + d % 16 * (kValueLayout.offset(1, 0));
+    std::byte* const to = values + d / 16 * kValuePanelBytes + d % 16 * kRowStep;
     unrolled<kChunk>(TGI_UNROLLED(i) {
       constexpr int64_t kPosition = i.value;
       if (kPosition < num_positions) {
@@ -349,7 +349,9 @@ class AttentionRun {
   static constexpr int64_t kElementBytes = kValueLayout.bits() / 8;
   // Of the panels of keys, for places in them, which don't hang on the columns.
   static constexpr PanelLayout kKeyLayout{.type = panel_type(kDType), .pair_order = kOrder};
-  static constexpr int64_t kKeyStep = kKeyLayout.offset(1, 0);  // to the next position
+  // To the next position, and to the next of 16 columns in a panel of values.
+  static constexpr int64_t kKeyStep = kKeyLayout.offset(1, 0) - kKeyLayout.offset(0, 0);
+  static constexpr int64_t kRowStep = kValueLayout.offset(1, 0) - kValueLayout.offset(0, 0);
 
   const AttentionBlock& block_;
   const int64_t width_;       // value_dim rounded up to 16

@@ -50,10 +50,7 @@ ModelConfig read_config(const JsonReader& given) {
                            .fields = kRopeFields};
   const PositionScale query_scale = read_query_scale(config, model, rope);
   read_latent_attention(config,
-                        {.default_rank = 256,
-                         .default_query_rank = 1024,
-                         .default_kept_dim = 64,
-                         .scales_scores = false},
+                        {.default_rank = 256, .default_query_rank = 1024, .default_kept_dim = 64},
                         rope, model);
   for (LayerPlan& layer : model.layers) layer.query_scale = query_scale;
   read_deepseek_experts(
