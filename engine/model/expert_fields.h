@@ -63,6 +63,10 @@ struct ExpertFields {
   bool normalises = false;
 };
 
+// What their config classes also call them.
+inline constexpr auto kDeepSeekExpertAliases =
+    std::to_array<FieldAlias>({{"num_local_experts", "n_routed_experts"}});
+
 inline constexpr int64_t kMaxExperts = 1 << 14;
 
 // Sets model.experts. Throws kInvalidArgument for more experts per token than there are.

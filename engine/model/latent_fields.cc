@@ -67,6 +67,11 @@ void read_latent_attention(const JsonReader& config,
   check_heads_agree(config, model);
   LatentConfig& latent = model.latent;
   latent.rotary_dim = model.head_dim;
+  if (latent.rotary_dim % 2 != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: rotary embeddings need an even number, got {}",
+                            config.path_of("qk_rope_head_dim"), latent.rotary_dim));
+  }
   latent.rank = read_size(config, "kv_lora_rank", fields.default_rank, kMaxRank);
   latent.query_rank = read_rank_or_none(config, "q_lora_rank", fields.default_query_rank);
   latent.kept_dim = read_size(config, "qk_nope_head_dim", fields.default_kept_dim, kMaxHeadDim);

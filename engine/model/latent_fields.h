@@ -22,7 +22,6 @@ inline constexpr auto kLatentFields = std::to_array<KnownField>({
     read_or_null("attention_bias"),
     harmless("head_dim", "the head is qk_nope_head_dim and qk_rope_head_dim"),
     harmless("qk_head_dim", "the head is qk_nope_head_dim and qk_rope_head_dim"),
-    harmless("num_local_experts", "is another name of n_routed_experts"),
 });
 
 // What an absent field means: DeepSeek V3's, where a family does not say otherwise.

@@ -106,7 +106,9 @@ class LatentRun {
     keys_ = random.values(setup.total_tokens() * setup.key_width());
     // What head_matmul would have made of the kept columns, with room for the others.
     latent_q_ = random.values(setup.total_tokens() * latent_q_width());
-    RopeSpec rope{.rotary_dim = setup.rotary_dim, .interleaved = setup.interleaved};
+    RopeSpec rope;
+    rope.rotary_dim = setup.rotary_dim;
+    rope.interleaved = setup.interleaved;
     for (int32_t i = 0; i < setup.rotary_dim / 2; ++i) {
       rope.inv_freq.push_back(1.0F / static_cast<float>(1 + 3 * i));
     }

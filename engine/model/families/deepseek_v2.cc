@@ -2,9 +2,13 @@
 // layers experts that are chosen by a softmax, in the big ones from the groups with the best
 // expert. Source: models/deepseek_v2 in `transformers`; the factor of the scores with yarn as the
 // model's own code has it.
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
@@ -22,8 +26,16 @@ void read_choice(const JsonReader& config, ModelConfig& model) {
   route.score = RouterScore::kSoftmax;
   route.group_best = 1;
   model.experts.has_choice_bias = false;
-  if (config.string_or("topk_method", "greedy") == "greedy") route.num_groups = 1;
-  if (route.num_groups == 1) route.top_groups = 1;
+  const std::string method = config.string_or("topk_method", "greedy");
+  if (method == "group_limited_greedy") return;
+  if (method == "greedy") {
+    route.num_groups = 1;
+    route.top_groups = 1;
+    return;
+  }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported; known are greedy, group_limited_greedy",
+                          config.path_of("topk_method"), method));
 }
 
 ModelConfig read_config(const JsonReader& config) {

@@ -68,6 +68,7 @@ constexpr Architecture kDeepSeekV3 = {
     .prefix = "model.",
     .read_config = read_config,
     .fields = kFields,
+    .aliases = kDeepSeekExpertAliases,
     .tensors = kTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,

@@ -48,6 +48,9 @@ constexpr auto kFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
+constexpr auto kAliases =
+    std::to_array<FieldAlias>({kDeepSeekExpertAliases[0], {"head_dim", "qk_rope_head_dim"}});
+
 constexpr auto kNames = std::to_array<std::string_view>({"Glm4MoeLiteForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"glm4_moe_lite"});
 
@@ -67,6 +70,7 @@ constexpr Architecture kGlm4MoeLite = {
     .prefix = "model.",
     .read_config = read_config,
     .fields = kFields,
+    .aliases = kAliases,
     .tensors = kTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,

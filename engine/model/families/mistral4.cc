@@ -105,6 +105,7 @@ constexpr Architecture kMistral4 = {
     .prefix = "model.",
     .read_config = read_config,
     .fields = kFields,
+    .aliases = kDeepSeekExpertAliases,
     .tensors = kTensors,
     .ignored = kRotaryTables,
 };
