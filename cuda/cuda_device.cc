@@ -205,6 +205,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
+  check_no_latents(layout.latent_dim);
   check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
@@ -216,6 +217,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
+  check_no_latents(kv.latent_dim);
   heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};

@@ -110,8 +110,8 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.hidden_size = config.hidden_size;
   facts.intermediate_size = config.intermediate_size;
   facts.num_heads = config.num_heads;
-  facts.num_kv_heads = config.num_kv_heads;
-  facts.head_dim = config.head_dim;
+  facts.num_kv_heads = cached_heads(config, 1);
+  facts.head_dim = cached_head_dim(config);
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);
