@@ -62,12 +62,14 @@ ModelConfig read_config(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kFields = join_fields(std::to_array<KnownField>({
-                                         read_or_null("rope_interleave"),
-                                     }),
-                                     kLatentFields,
-                                     kDecoderFields,
-                                     kDeepSeekExpertFields);
+constexpr auto kFields =
+    join_fields(std::to_array<KnownField>({
+                    read_or_null("rope_interleave"),
+                    harmless("partial_rotary_factor", "qk_rope_head_dim counts what is rotated"),
+                }),
+                kLatentFields,
+                kDecoderFields,
+                kDeepSeekExpertFields);
 
 constexpr auto kNames = std::to_array<std::string_view>({"Mistral4ForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"mistral4"});
