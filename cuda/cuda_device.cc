@@ -12,6 +12,7 @@
 #include "cuda/architectures.h"
 #include "cuda/device_state.h"
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/latent.h"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -74,6 +75,14 @@ void check_dtype(DType dtype) {
 
 }  // namespace
 
+static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
+  if (slots.latent_dim > 0) {
+    check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
+  } else {
+    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, slots.has_alibi);
+  }
+}
+
 void check_cache_dtype(DType dtype, DType kv_cache) {
   if (kv_cache == dtype || kv_cache == DType::kF8E4M3) return;
   throw Error(
@@ -113,6 +122,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
   plan_options_.deterministic = options.deterministic;
   prepare_attention_kernels();
   prepare_expert_kernels();
+  prepare_latent_attention();
+  prepare_head_matmul();
 }
 
 CudaDevice::~CudaDevice() {
@@ -196,8 +207,15 @@ int32_t CudaDevice::add_rope(const RopeSpec& rope) {
 int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
   const HeadLayout heads = {
       .num_heads = 0, .num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim};
-  return int64_t{2} * layout.num_layers * layout.num_blocks * layout.num_kv_heads *
-         layout.block_size * heads.padded_dim() * static_cast<int64_t>(dtype_size(layout.dtype));
+  const bool has_latents = layout.latent_dim > 0;
+  if (has_latents && layout.dtype == DType::kF8E4M3) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend holds a cache of latents in the weights' type, not in f8e4m3; "
+                "leave --kv-cache-dtype out");
+  }
+  return int64_t{has_latents ? 1 : 2} * layout.num_layers * layout.num_blocks *
+         layout.num_kv_heads * layout.block_size * heads.padded_dim() *
+         static_cast<int64_t>(dtype_size(layout.dtype));
 }
 
 int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
@@ -205,8 +223,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
-  check_no_latents(layout.latent_dim);
-  check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
+  check_heads(heads, layout);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
   int64_t total = 0;
@@ -217,11 +234,10 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
-  check_no_latents(kv.latent_dim);
   heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};
-  check_attention(heads_.padded_dim(), heads_.num_heads, heads_.num_kv_heads, slots.has_alibi);
+  check_heads(heads_, slots);
   check_cache_dtype(options_.dtype, kv.dtype);
   loader_.reset();
   stream_.synchronize();
@@ -238,12 +254,13 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   // One block more than there are: padding rows write to it.
   KvLayout with_spare = kv;
   ++with_spare.num_blocks;
-  const int64_t half_layer = kv_bytes(with_spare) / kv.num_layers / 2;
+  const int64_t layer_bytes = kv_bytes(with_spare) / kv.num_layers;
   cache_memory_ = allocate_device(static_cast<size_t>(kv_bytes(with_spare)), "KV cache");
   caches_.clear();
   for (int32_t layer = 0; layer < kv.num_layers; ++layer) {
-    auto* const keys = static_cast<std::byte*>(cache_memory_.data()) + 2 * layer * half_layer;
-    caches_.push_back({.keys = keys, .values = keys + half_layer});
+    auto* const keys = static_cast<std::byte*>(cache_memory_.data()) + layer * layer_bytes;
+    auto* const values = kv.latent_dim > 0 ? nullptr : keys + layer_bytes / 2;
+    caches_.push_back({.keys = keys, .values = values});
   }
 
   const StateSizes sizes = state_sizes(slots, plan_options_, heads_);

@@ -140,7 +140,9 @@ class CudaDevice final : public Device {
   }
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
+  StoreKvLaunch store_launch(int32_t layer, int32_t rope) const;
   void attend(const AttentionArgs& args);
+  void attend_latents(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
   void multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact);
   // False: cuBLASLt does not take this algorithm for this shape; nothing was launched.

@@ -8,6 +8,7 @@
 #include "cuda/device_state.h"
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/latent.h"
 #include "cuda/kernels/rows.h"
 #include "cuda/launch.h"
 
@@ -104,8 +105,8 @@ void CudaDevice::matmul(const MatmulArgs& args) {
   multiply(matmul_launch(args.x, matrix(*args.w), args.bias, args.out));
 }
 
-void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
-  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(args.layer)],
+StoreKvLaunch CudaDevice::store_launch(int32_t layer, int32_t rope) const {
+  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(layer)],
                           .cache_head_dim = heads_.padded_dim(),
                           .cache_dtype = kv_.dtype,
                           .key_scales = nullptr,
@@ -117,14 +118,19 @@ void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
                           .cos_sin = nullptr,
                           .cos_sin_stride = kMaxRotaryColumns,
                           .rope = {}};
-  if (args.rope >= 0) {
+  if (rope >= 0) {
     launch.cos_sin = cos_sin_;
-    launch.rope = ropes_[static_cast<size_t>(args.rope)].table;
+    launch.rope = ropes_[static_cast<size_t>(rope)].table;
   }
-  launch_qk_norm_rope_store_kv(stream_.get(), args, launch);
+  return launch;
+}
+
+void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
+  launch_qk_norm_rope_store_kv(stream_.get(), args, store_launch(args.layer, args.rope));
 }
 
 void CudaDevice::attention(const AttentionArgs& args) {
+  if (args.latent_dim > 0) return attend_latents(args);
   if (!heads_.is_padded()) return attend(args);
   // Zeros past a head's end change neither a product nor a sum.
   TGI_CHECK(args.num_heads <= heads_.num_heads);
@@ -175,13 +181,42 @@ void CudaDevice::add(const AddArgs& args) {
   launch_add(stream_.get(), args);
 }
 
-// check_no_latents refused the model.
-void CudaDevice::rotate_and_store_latent(const LatentArgs& /*args*/) {
-  TGI_CHECK(false);
+void CudaDevice::rotate_and_store_latent(const LatentArgs& args) {
+  launch_rotate_and_store_latent(stream_.get(), args, store_launch(args.layer, args.rope));
 }
 
-void CudaDevice::head_matmul(const HeadMatmulArgs& /*args*/) {
-  TGI_CHECK(false);
+void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
+  const CudaMatrix& first = matrix(*args.heads.front());
+  HeadMatmulLaunch launch;
+  launch.num_heads = static_cast<int32_t>(args.heads.size());
+  TGI_CHECK(args.heads.size() <= launch.heads.size());
+  for (size_t h = 0; h < args.heads.size(); ++h) {
+    launch.heads[h] = matrix(*args.heads[h]).memory.data();
+  }
+  launch.w_stride = first.stride;
+  launch.outputs = first.rows;
+  launch.cols = first.cols;
+  launch.x_step = args.x_step;
+  launch.out_step = args.out_step;
+  launch.x = args.x;
+  launch.out = args.out;
+  launch.one_kernel = plan_options_.deterministic;
+  launch_head_matmul(stream_.get(), launch);
+}
+
+void CudaDevice::attend_latents(const AttentionArgs& args) {
+  LatentAttentionLaunch launch = {.keys = caches_[static_cast<size_t>(args.layer)].keys,
+                                  .cache_dim = heads_.padded_dim(),
+                                  .block_size = kv_.block_size,
+                                  .block_tables = slots_.block_tables,
+                                  .max_blocks = slots_.max_blocks,
+                                  .rows = step_.tokens,
+                                  .num_splits = 1,
+                                  .partials = partials_};
+  if (!plan_options_.deterministic) {
+    launch.num_splits = latent_splits(args.q.rows, args.num_heads, plan_options_.num_blocks);
+  }
+  launch_latent_attention(stream_.get(), args, launch);
 }
 
 void CudaDevice::route(const RouteArgs& args) {

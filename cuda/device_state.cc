@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/latent.h"
 
 namespace tgi::cuda {
 
@@ -30,9 +31,12 @@ StateSizes state_sizes(const SlotLayout& layout,
   set(StatePart::kStartIds, kStartIds, sizeof(int32_t));
   set(StatePart::kCosSin, tokens * kMaxRotaryColumns, sizeof(float));
   // Queries and results of heads that are not held as they come.
+  const bool has_latents = layout.latent_dim > 0;
   set(StatePart::kPaddedHeads,
-      heads.is_padded() ? 2 * tokens * heads.num_heads * heads.padded_dim() : 0, 2);
-  set(StatePart::kPartials, max_decode_partials(layout.num_slots, plan) * partial_floats,
+      heads.is_padded() && !has_latents ? 2 * tokens * heads.num_heads * heads.padded_dim() : 0, 2);
+  set(StatePart::kPartials,
+      has_latents ? latent_partial_floats(plan.num_blocks, layout.latent_dim)
+                  : max_decode_partials(layout.num_slots, plan) * partial_floats,
       sizeof(float));
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,

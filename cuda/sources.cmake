@@ -9,7 +9,8 @@ set(tgi_cuda_host_sources
   pinned_staging.cc plugin.cc step_buffer.cc step_clock.cc step_graphs.cc)
 set(tgi_cuda_kernels
   kernels/attention_decode.cu kernels/attention_merge.cu kernels/attention_prefill.cu kernels/experts_matmul.cu
-  kernels/experts_route.cu kernels/matmul_stream.cu kernels/random_weights.cu
+  kernels/experts_route.cu kernels/head_matmul.cu kernels/latent_attention.cu kernels/latent_store.cu
+  kernels/matmul_stream.cu kernels/random_weights.cu
   kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
   kernels/slot_start.cu kernels/step_begin.cu kernels/store_kv.cu)
 # Where NVIDIA's libraries come from; the emulation has stand-ins for them.

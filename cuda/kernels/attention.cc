@@ -11,6 +11,8 @@ namespace {
 
 constexpr float kLog2E = 1.44269504F;
 
+}  // namespace
+
 ScoreScale score_scale(const AttentionArgs& args) {
   // cap * tanh(y) = cap * (1 - 2 / (2^(2 * y * log2(e)) + 1))
   if (args.softcap > 0.0F) {
@@ -18,14 +20,6 @@ ScoreScale score_scale(const AttentionArgs& args) {
             .cap_log2 = args.softcap * kLog2E};
   }
   return {.multiplier = args.scale * kLog2E, .cap_log2 = 0.0F};
-}
-
-}  // namespace
-
-void check_no_latents(int32_t latent_dim) {
-  if (latent_dim == 0) return;
-  throw Error(Code::kUnsupported,
-              "the cuda backend has no latent attention, which this model's is; use --backend cpu");
 }
 
 void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads, bool has_alibi) {

@@ -18,6 +18,8 @@ struct ScoreScale {
   float cap_log2 = 0.0F;  // 0: no softcap
 };
 
+ScoreScale score_scale(const AttentionArgs& args);
+
 struct AttentionParams {
   const void* q = nullptr;  // (num_tokens, num_heads * head_dim)
   int64_t q_stride = 0;     // elements, of a token

@@ -20,11 +20,12 @@ struct DeviceCase {
   std::function<bool(const MatrixStorage&)> holds_matrix{};
   std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
   bool has_alibi = true;
-  bool has_latents = true;
+  std::function<bool(DType cache)> holds_latents{};  // of latent attention
 
   bool can_hold(const MatrixStorage& storage) const {
     return !holds_matrix || holds_matrix(storage);
   }
+  bool can_cache_latents(DType cache) const { return !holds_latents || holds_latents(cache); }
   bool can_cache(DType cache, int32_t head_dim) const {
     return !holds_cache || holds_cache(cache, head_dim);
   }
