@@ -1,8 +1,7 @@
-// 16 columns of a panel of 16-bit keys become the rows of a panel of values (panel_layout.h): where
-// latents are values too. Sixteen lanes of two elements by eight lines, as a transposition of
-// 64-bit lanes between two permutations within the lines. Copies only, so that bits are those of
-// any other way. Templates over the kernel's vector type, as all that is compiled for one
-// instruction set.
+// 16 columns of a panel of 16-bit keys become the rows of a panel of values, as
+// engine/cpu/panel_layout.h has both: where latents are values too. A transposition of 64-bit lanes
+// between two permutations within the lines. Copies only, so that bits are those of any other way.
+// Templates over the kernel's vector type, as all that is compiled for one instruction set.
 #pragma once
 
 #include <cstddef>
