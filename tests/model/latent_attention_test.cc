@@ -82,6 +82,40 @@ TEST_CASE("kimi k2 is DeepSeek V3 under a type of its own") {
   CHECK(load_config(by_type).config.architecture == "DeepseekV3ForCausalLM");
 }
 
+// As published, with fp8 and the layer that predicts a second token.
+TEST_CASE("the config of DeepSeek V3 is taken as it is published") {
+  const Json config = parse_json(R"({
+    "architectures": ["DeepseekV3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV3Config"},
+    "aux_loss_alpha": 0.001, "bos_token_id": 0, "eos_token_id": 1, "ep_size": 1,
+    "first_k_dense_replace": 3, "hidden_act": "silu", "hidden_size": 7168,
+    "initializer_range": 0.02, "intermediate_size": 18432, "kv_lora_rank": 512,
+    "max_position_embeddings": 163840, "model_type": "deepseek_v3", "moe_intermediate_size": 2048,
+    "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1,
+    "norm_topk_prob": true, "num_attention_heads": 128, "num_experts_per_tok": 8,
+    "num_hidden_layers": 61, "num_key_value_heads": 128, "num_nextn_predict_layers": 1,
+    "pretraining_tp": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "quantization_config": {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
+                            "weight_block_size": [128, 128]},
+    "rms_norm_eps": 1e-06,
+    "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0,
+                     "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096,
+                     "type": "yarn"},
+    "rope_theta": 10000, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid", "seq_aux": true,
+    "tie_word_embeddings": false, "topk_group": 4, "topk_method": "noaux_tc",
+    "torch_dtype": "bfloat16", "transformers_version": "4.33.1", "use_cache": true,
+    "v_head_dim": 128, "vocab_size": 129280})");
+  const LoadedConfig model = load_config(config);
+  CHECK(model.config.max_positions == 163840);
+  CHECK(model.config.layers[2].mlp == MlpKind::kDense);
+  CHECK(model.config.layers[3].mlp == MlpKind::kExperts);
+  int64_t num_params = 0;
+  const TensorTable table(model);
+  for (const TensorEntry& entry : table.entries()) num_params += entry.rows * entry.cols;
+  CHECK(num_params == 671026419200);  // "671B"
+  CHECK(kv_layout(model.config, {.num_ranks = 8}).head_dim == 576);
+}
+
 TEST_CASE("yarn's mscale_all_dim multiplies the scores of latent attention") {
   const Json yarn = {{"type", "yarn"},
                      {"factor", 40},

@@ -38,9 +38,12 @@ std::vector<Asked> mixed_requests(int32_t vocab_size, bool sampled) {
   return out;
 }
 
-void check_invariance(DType dtype, bool sampled, Quantization quantization = Quantization::kNone) {
-  const auto files = open_demo_model();
-  const auto asked = mixed_requests(2048, sampled);
+void check_invariance(const FileSource& model_files,
+                      DType dtype,
+                      bool sampled,
+                      Quantization quantization = Quantization::kNone) {
+  const FileSource* const files = &model_files;
+  const auto asked = mixed_requests(load_model_config(model_files).config.vocab_size, sampled);
   std::vector<Generated> expected;
   {
     EngineFixture alone(*files, {.dtype = dtype, .quantization = quantization, .num_threads = 1});
@@ -83,20 +86,26 @@ void check_invariance(DType dtype, bool sampled, Quantization quantization = Qua
 }  // namespace
 
 TEST_CASE("greedy answers of 32 mixed requests are bit-identical however they are run, in bf16") {
-  check_invariance(DType::kBF16, false);
+  check_invariance(*open_demo_model(), DType::kBF16, false);
 }
 
 TEST_CASE("greedy answers of 32 mixed requests are bit-identical however they are run, in f32") {
-  check_invariance(DType::kF32, false);
+  check_invariance(*open_demo_model(), DType::kF32, false);
 }
 
 TEST_CASE("seeded answers of 32 mixed requests are bit-identical however they are run") {
-  check_invariance(DType::kBF16, true);
+  check_invariance(*open_demo_model(), DType::kBF16, true);
 }
 
 TEST_CASE("answers of a model quantised while loading are bit-identical however they are run") {
-  check_invariance(DType::kBF16, false, Quantization::kInt8);
-  check_invariance(DType::kBF16, true, Quantization::kInt4);
+  check_invariance(*open_demo_model(), DType::kBF16, false, Quantization::kInt8);
+  check_invariance(*open_demo_model(), DType::kBF16, true, Quantization::kInt4);
+}
+
+TEST_CASE("answers of latent attention and experts are bit-identical however they are run") {
+  const auto files = open_folder(TGI_SOURCE_DIR "/tests/golden/families/deepseek3-odd-sizes");
+  check_invariance(*files, DType::kBF16, false);
+  check_invariance(*files, DType::kF32, true, Quantization::kInt8);
 }
 
 }  // namespace tgi

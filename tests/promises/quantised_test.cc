@@ -116,7 +116,7 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
 
 TEST_CASE(
     "a quantised checkpoint's answers have the same bits in any batch, alone and everywhere") {
-  for (const char* name : {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8"}) {
+  for (const char* name : {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8", "youtu-awq"}) {
     const auto files = open_folder(std::string(TGI_SOURCE_DIR "/tests/golden/quantised/") + name);
     const Json golden = parse_json(files->require_text("golden.json"), 16);
     std::vector<Asked> asked;

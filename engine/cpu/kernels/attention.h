@@ -10,6 +10,7 @@
 
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/kernels/tile.h"
+#include "engine/cpu/kernels/turn_block.h"
 #include "engine/cpu/kernels/vector_math.h"
 #include "engine/cpu/panel_layout.h"
 
@@ -118,12 +119,21 @@ class AttentionRun {
       if (left < kChunk || width_ != block_.value_dim) {
         __builtin_memset(values, 0, static_cast<size_t>(chunk_bytes));
       }
-      if (left < kChunk) {
-        for (int64_t d = 0; d < block_.value_dim; ++d) turn_column(keys, d, left, values);
-      } else {
-        for (int64_t d = 0; d < block_.value_dim; ++d) turn_column(keys, d, kChunk, values);
+      int64_t d = 0;
+      if constexpr (kDType != DType::kF32) {
+        for (; left >= kChunk && d + 16 <= block_.value_dim; d += 16) turn_block(keys, d, values);
       }
+      for (; d < block_.value_dim; ++d) turn_column(keys, d, left, values);
     }
+  }
+
+  // 16 columns from d on, of a chunk that is full.
+  [[gnu::always_inline]] void turn_block(const std::byte* keys,
+                                         int64_t d,
+                                         std::byte* values) const {
+    constexpr int64_t kColumns = kOrder == PairOrder::kEvenOdd ? kPairBlock : 16;
+    BlockTurn<V, kDType, kOrder>::run(keys + d / kColumns * kColumns * kChunk * kElementBytes,
+                                      d % kColumns != 0, values + d / 16 * kValuePanelBytes);
   }
 
   // Column d of a panel of keys becomes row d of the panels of values.
