@@ -22,6 +22,7 @@ extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
+extern const Architecture kGptOss;
 
 namespace {
 
@@ -64,6 +65,7 @@ constexpr std::array kArchitectures = {
     &kGlm4,
     &kSmolLm3,
     &kSeedOss,
+    &kGptOss,
     &kExaone4,
     &kNemotron,
     &kErnie45,

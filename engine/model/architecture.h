@@ -42,6 +42,7 @@ enum class Role : uint8_t {
   kQNormBias,
   kKNorm,
   kKNormBias,
+  kSinks,
   kO,
   kOBias,
   kAttentionPostNorm,
@@ -72,6 +73,9 @@ enum class Role : uint8_t {
   kExpertUp,
   kExpertGateUp,
   kExpertDown,
+  kExpertGateBias,
+  kExpertUpBias,
+  kExpertDownBias,
   kCount,
 };
 
@@ -106,6 +110,7 @@ enum class Dim : uint8_t {
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kHeadDim,
+  kHeads,
   kExperts,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
@@ -136,6 +141,7 @@ struct TensorSpec {
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
+  Turns turns{};         // rows of gate and up that alternate in one tensor
   bool by_head = false;  // a vector that is stored as (heads, head_dim)
   bool as_row = false;   // a vector that is stored as (1, length)
 };

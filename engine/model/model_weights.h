@@ -23,6 +23,7 @@ struct LayerWeights {
   DeviceVector q_norm_bias;
   DeviceVector k_norm;
   DeviceVector k_norm_bias;
+  DeviceVector sinks;
   Linear o;
   DeviceVector attention_post_norm;
   DeviceVector mlp_norm;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,12 @@ struct StackPlace {
   int64_t count = 0;  // 0: the tensor holds one matrix
 };
 
+// Matrices whose rows alternate in one tensor: row r of this one is row r * count + index of all.
+struct Turns {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+
 // A matrix that the model needs, whole, under the name it has in a dense checkpoint.
 struct MatrixSpec {
   std::string name;  // "model.layers.0.self_attn.q_proj.weight"
@@ -38,6 +45,7 @@ struct MatrixSpec {
   int64_t cols = 0;         // in_features
   bool transposed = false;  // a dense checkpoint stores it as (cols, rows)
   StackPlace stack{};
+  Turns turns{};
   MatrixKind kind = MatrixKind::kLayer;
 };
 
@@ -47,6 +55,7 @@ struct StoredForm {
   int32_t bits = 0;            // 4 or 8: integers that a device can take over; 0: to be decoded
   int64_t group_size = 0;      // columns; 0: one scale per row
   bool zero_points = false;
+  bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
 };
 
 // [begin, begin + count)
@@ -62,6 +71,13 @@ struct WeightProblems {
   std::vector<std::string> unsupported;  // "name: element type I64"
 
   bool empty() const { return missing.empty() && misshapen.empty() && unsupported.empty(); }
+};
+
+// An array of bytes in a checkpoint of random numbers.
+struct RandomArray {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::optional<uint8_t> all{};  // of the bytes; else they are random
 };
 
 struct WeightFormat {
@@ -96,6 +112,9 @@ struct WeightFormat {
 
   // (optional) Whether a tensor that the model has no use for is harmless all the same.
   bool (*may_ignore)(const Checkpoint& checkpoint, const StoredTensor& tensor) = nullptr;
+
+  // (optional) What stores the matrix in a checkpoint of random numbers; nothing where it is plain.
+  std::vector<RandomArray> (*random_arrays)(const Json& config, const MatrixSpec& spec) = nullptr;
 };
 
 // How a device holds columns `cols` of a matrix of this form: integers in groups of a size that
