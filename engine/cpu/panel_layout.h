@@ -39,8 +39,8 @@ inline constexpr int64_t kPanelRows = 16;
 
 enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4 };
 inline constexpr int kNumPanelTypes = 6;
-inline constexpr int kNumRoundedTypes =
-    5;  // nothing is rounded to mxfp4: it is packed as it is stored
+// Matrices are rounded to all but mxfp4, which is packed as it is stored.
+inline constexpr int kNumRoundedTypes = 5;
 
 [[gnu::always_inline]] constexpr PanelType panel_type(DType dtype) {
   return static_cast<PanelType>(dtype);
