@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cuda/architectures.h"
 #include "cuda/device_state.h"
+#include "cuda/kernels/experts.h"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -109,6 +110,7 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
       properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
   prepare_attention_kernels();
+  prepare_expert_kernels();
 }
 
 CudaDevice::~CudaDevice() {
@@ -225,6 +227,10 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   plan_options_.num_kv_heads = kv.num_kv_heads;
   capacity_ = StepCapacity::of(slots, plan_options_);
 
+  // Before the cache takes what is left: what is measured on is given back.
+  if (!options_.cache_dir.empty() && !options_.deterministic)
+    measure_matmuls(slots.max_batch_tokens);
+
   // One block more than there are: padding rows write to it.
   KvLayout with_spare = kv;
   ++with_spare.num_blocks;
@@ -281,8 +287,6 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     each.ticket = 0;
   }
   start_nobody();
-  if (!options_.cache_dir.empty() && !options_.deterministic)
-    measure_matmuls(slots.max_batch_tokens);
   stream_.synchronize();
 }
 

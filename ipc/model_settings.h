@@ -120,8 +120,9 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .in_status = true}),
     setting<&ModelSettings::kv_cache_bytes>(
         {.name = "kv-cache-memory",
-         .help = "of the KV cache of all ranks, such as 4GiB; auto: room for 16 whole contexts, at "
-                 "most half of what the weights leave",
+         .help = "of the KV cache of all ranks, such as 4GiB; auto: on a GPU all that the weights "
+                 "leave, "
+                 "else room for 16 whole contexts, at most half of that",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_serve = true}),

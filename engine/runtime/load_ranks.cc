@@ -134,10 +134,14 @@ class RankLoader {
     devices_[static_cast<size_t>(rank)] = backend_.make_device(device);
   }
 
+  // Else each rank has a device with memory of its own.
+  bool ranks_share_memory() const {
+    return backend_.num_devices() == std::numeric_limits<int>::max();
+  }
+
   // A backend whose ranks share a device divides what comes free there.
   int64_t given_back_to(size_t rank, const GivenBack& given_back) const {
-    const bool is_shared = backend_.num_devices() == std::numeric_limits<int>::max();
-    if (is_shared) return given_back.bytes / options_.num_ranks;
+    if (ranks_share_memory()) return given_back.bytes / options_.num_ranks;
     const auto had = static_cast<size_t>(given_back.num_ranks);
     return rank < had ? given_back.bytes / given_back.num_ranks : 0;
   }
@@ -151,6 +155,7 @@ class RankLoader {
     wanted.block_size = options_.block_size;
     wanted.max_positions = model_.config.max_positions;
     wanted.max_total_tokens = options_.max_total_tokens;
+    wanted.memory_is_shared = ranks_share_memory();
     if (options_.kv_cache_bytes)
       wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
     const int32_t context =

@@ -32,6 +32,14 @@ TEST_CASE("memory plan gives sixteen contexts by default and no more than half o
   CHECK(plan_memory(tight).max_total_tokens == 300 * 16);
 }
 
+TEST_CASE("memory plan gives all that is left of memory that is not shared") {
+  MemoryRequest request = machine();
+  request.memory_is_shared = false;
+  CHECK(plan_memory(request).num_blocks == 500);
+  request.kv_cache_bytes = 4 * kMiB;
+  CHECK(plan_memory(request).num_blocks == 4);
+}
+
 TEST_CASE("memory plan refuses what does not fit, with the numbers") {
   MemoryRequest request = machine();
   request.weight_bytes = 950 * kMiB;
