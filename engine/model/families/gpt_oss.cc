@@ -1,10 +1,10 @@
 // gpt-oss: experts with biases and a bent gate in every layer, sliding windows in every other one,
 // and attention with a sink for each head. The matrices of a layer's experts are one tensor, with
 // gate and up by turns. Source: models/gpt_oss in `transformers`.
+#include <fmt/format.h>
+
 #include <array>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/error.h"
 #include "engine/model/architecture.h"

@@ -167,6 +167,11 @@ MODELS = {
         new_rope(HUNYUAN_MOE | dict(moe_topk=3, tie_word_embeddings=False, attention_bias=True,
                                     num_key_value_heads=1, torch_dtype="float16"),
                  rope_type="default"), {}),
+    "hunyuan-moe-lists-alpha": (
+        HUNYUAN_MOE | dict(
+            moe_topk=[3, 3], num_shared_expert=[1, 1], moe_intermediate_size=[12, 12],
+            num_attention_heads=6, num_key_value_heads=3, head_dim=6, num_experts=4,
+            rope_scaling={"type": "dynamic", "alpha": 20.0, "factor": 1.0}), {}),
     "dbrx": (DBRX, NEWER),
     "dbrx-top3-f16": (
         new_dtype(DBRX | dict(
