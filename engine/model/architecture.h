@@ -141,6 +141,7 @@ struct TensorSpec {
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
+  bool flat = false;     // and that as rows of one matrix, not as a tensor of three dimensions
   Turns turns{};         // rows of gate and up that alternate in one tensor
   bool by_head = false;  // a vector that is stored as (heads, head_dim)
   bool as_row = false;   // a vector that is stored as (1, length)

@@ -88,12 +88,11 @@ void fill_parallel(Key key, Fill fill, uint32_t* words, size_t num_words) {
 }
 
 // As it is stored.
-std::vector<int64_t> matrix_shape(const TensorEntry& entry) {
+std::vector<int64_t> matrix_shape(const LoadedConfig& model, const TensorEntry& entry) {
   const int64_t rows = entry.rows * entry.spec->turns.count;
   std::vector<int64_t> shape = {rows, entry.cols};
   if (entry.spec->transposed) std::swap(shape[0], shape[1]);
-  if (entry.num_stacked > 0) shape.insert(shape.begin(), entry.num_stacked);
-  return shape;
+  return matrix_spec(model, entry).stack.shape_of_all(shape);
 }
 
 struct WordBuffer {
@@ -120,7 +119,7 @@ class DummyCheckpoint final : public Checkpoint {
       if (entry.is_vector()) {
         record.tensor.shape = entry.vector_shape();
       } else {
-        record.tensor.shape = matrix_shape(entry);
+        record.tensor.shape = matrix_shape(model, entry);
       }
       for (const std::string& name : entry.stored_names()) {
         Record named{.tensor = record.tensor, .role = record.role, .all = {}, .buffer = {}};

@@ -119,7 +119,9 @@ namespace {
 
 StackPlace stack_of(const LoadedConfig& model, const TensorEntry& entry) {
   if (!entry.spec->stacked) return {};
-  return {.index = entry.expert, .count = model.config.experts.num_experts};
+  return {.index = entry.expert,
+          .count = model.config.experts.num_experts,
+          .is_flat = entry.spec->flat};
 }
 
 }  // namespace

@@ -25,10 +25,18 @@ namespace tgi {
 // Where a matrix is used: formats leave embeddings alone, and most of them the head.
 enum class MatrixKind : uint8_t { kLayer, kHead, kEmbedding };
 
-// Which of the matrices of a three-dimensional tensor.
+// Which of the matrices of a tensor, of three dimensions or with their rows one below the other.
 struct StackPlace {
   int64_t index = 0;
   int64_t count = 0;  // 0: the tensor holds one matrix
+  bool is_flat = false;
+
+  // Of the tensor, from that of one matrix.
+  std::vector<int64_t> shape_of_all(std::vector<int64_t> shape) const {
+    if (count > 0 && is_flat) shape[0] *= count;
+    if (count > 0 && !is_flat) shape.insert(shape.begin(), count);
+    return shape;
+  }
 };
 
 // Matrices whose rows alternate in one tensor: row r of this one is row r * count + index of all.

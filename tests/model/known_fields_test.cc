@@ -251,6 +251,7 @@ std::map<std::string, Change> changes() {
       {"clip_qkv", {2.0}},
       {"swiglu_limit", {3.0}},
       {"moe_topk", {2}},
+      {"ffn_config", {{{"moe_top_k", 2}}}},
       {"num_shared_expert", {2}},
       {"mlp_layer_types", {Json::array({"sparse"})}},
       {"embedding_multiplier", {2.0}},

@@ -29,8 +29,7 @@ std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
   const int64_t all_rows = spec.rows * spec.turns.count;
   std::vector<int64_t> shape = {spec.transposed ? spec.cols : all_rows,
                                 spec.transposed ? all_rows : spec.cols};
-  if (spec.stack.count > 0) shape.insert(shape.begin(), spec.stack.count);
-  check_stored_tensor(*tensor, shape, problems);
+  check_stored_tensor(*tensor, spec.stack.shape_of_all(shape), problems);
   return {tensor};
 }
 

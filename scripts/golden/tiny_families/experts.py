@@ -179,6 +179,13 @@ MODELS = {
             attn_config=dict(clip_qkv=8, kv_n_heads=1, rope_theta=10000.0),
             ffn_config=DBRX["ffn_config"] | dict(moe_top_k=3, moe_normalize_expert_weights=1.0,
                                                  ffn_act_fn={"name": "gelu"}))), NEWER),
+    "dbrx-unnormed-sharded": (
+        DBRX | dict(
+            n_heads=6, n_layers=3, torch_dtype="float32",
+            attn_config=dict(clip_qkv=0.4, kv_n_heads=6, rope_theta=9000.0),
+            ffn_config=DBRX["ffn_config"] | dict(
+                moe_num_experts=4, moe_top_k=1, ffn_hidden_size=10,
+                moe_normalize_expert_weights=None)), NEWER | {"shards": 2}),
     # As V2-Lite, and as V2.
     "deepseek2-lite": (DEEPSEEK2, {}),
     "deepseek2-groups-f16": (
