@@ -104,6 +104,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .activation_dtype = options.dtype,
            .makes_random_matrices = true,
            .num_steps_in_flight = 2,
+           .max_running = 256,
+           .max_batch_tokens = 2048,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens};
   plan_options_.num_blocks = decode_grid_blocks(
@@ -203,6 +205,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
+  check_no_latents(layout.latent_dim);
   check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
@@ -214,6 +217,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
+  check_no_latents(kv.latent_dim);
   heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 
 namespace tgi {
@@ -23,6 +24,7 @@ extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium,
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
+extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 
 namespace {
 
@@ -84,6 +86,12 @@ constexpr std::array kArchitectures = {
     &kErnie45Moe,
     &kDots1,
     &kMinimaxM2,
+    &kDeepSeekV2,
+    &kDeepSeekV3,
+    &kGlm4MoeLite,
+    &kMiniCpm3,
+    &kMistral4,
+    &kYoutu,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -174,12 +182,13 @@ void check_total_size(const LoadedConfig& model) {
                             "heads of {}, {} tokens in the vocabulary and {} positions make {:.3g} "
                             "{}; expected at most {:.3g}",
                             config.num_layers, config.hidden_size, config.intermediate_size,
-                            config.num_kv_heads, config.head_dim, config.vocab_size,
+                            cached_heads(config, 1), cached_head_dim(config), config.vocab_size,
                             config.max_positions, count, what, limit));
   };
   const double num_parameters = count_parameters(model);
   if (num_parameters > kMaxParameters) refuse(num_parameters, "parameters", kMaxParameters);
-  const double num_cached = 2.0 * config.num_layers * config.num_kv_heads * config.head_dim *
+  const double num_cached = (has_latents(config) ? 1.0 : 2.0) * config.num_layers *
+                            cached_heads(config, 1) * cached_head_dim(config) *
                             static_cast<double>(config.max_positions);
   if (num_cached > kMaxCachedNumbers) {
     refuse(num_cached, "numbers in the KV cache of one sequence", kMaxCachedNumbers);

@@ -43,6 +43,15 @@ enum class Role : uint8_t {
   kKNorm,
   kKNormBias,
   kSinks,
+  // Of latent attention. Down makes a short row of the stream, up all heads of such a row: q of
+  // that of queries is kQ, keys and values of the other are kLatentUp.
+  kQueryDown,
+  kQueryDownBias,
+  kQueryDownNorm,
+  kLatentDown,
+  kLatentDownBias,
+  kLatentNorm,
+  kLatentUp,
   kO,
   kOBias,
   kAttentionPostNorm,
@@ -90,6 +99,8 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kMlpPostNorm:
     case Role::kQNorm:
     case Role::kKNorm:
+    case Role::kQueryDownNorm:
+    case Role::kLatentNorm:
       return true;
     default:
       return false;
@@ -111,6 +122,11 @@ enum class Dim : uint8_t {
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kHeadDim,
   kHeads,
+  kQueryRank,
+  kLatent,      // the latent alone
+  kLatentKey,   // with the rotated columns
+  kLatentUp,    // for each head: the columns of its key that are not rotated, its value
+  kHeadValues,  // of latent attention: the values of all heads
   kExperts,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
@@ -158,6 +174,8 @@ struct Architecture {
   // Tensors that are known and not needed, by the endings of their names, or by how they begin
   // after an optional "model.": "vision_tower.*".
   std::span<const std::string_view> ignored;
+  // One more layer than config.json counts may be stored, which predicts a second token.
+  bool ignores_layer_after_last = false;
 };
 
 // All families, in the order they are tried.

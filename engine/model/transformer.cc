@@ -47,8 +47,17 @@ Transformer::Workspace Transformer::lay_out(
     out.shared_expert = shared.take(config.hidden_size);
   }
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
-  out.qkv = attention.take(q + 2 * kv);
-  out.attended = attention.take(q);
+  if (has_latents(config)) {
+    const int64_t num_heads = config.num_heads / world_size;
+    out.qkv = attention.take(q);
+    out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim());
+    out.latent_q = attention.take(num_heads * config.latent.key_dim());
+    out.latents = attention.take(num_heads * config.latent.rank);
+    out.attended = attention.take(num_heads * config.latent.value_dim);
+  } else {
+    out.qkv = attention.take(q + 2 * kv);
+    out.attended = attention.take(q);
+  }
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());
   out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
   out.activated = mlp.take(intermediate);
@@ -250,6 +259,7 @@ void Transformer::run_attention(int32_t layer,
                                 const LayerWeights& weights,
                                 const Tensor& x,
                                 const Tensor& out) {
+  if (has_latents(config_)) return run_latent_attention(layer, weights, x, out);
   const Tensor qkv = workspace_.qkv.first_rows(x.rows);
   const Tensor attended = workspace_.attended.first_rows(x.rows);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];

@@ -32,6 +32,10 @@ inline constexpr std::array<LinearPart, 4> kQkvParts = {{
     {Role::kV, Role::kVBias},
     {Role::kQkv, Role::kQkvBias},
 }};
+inline constexpr std::array<LinearPart, 2> kLatentDownParts = {{
+    {Role::kQueryDown, Role::kQueryDownBias},
+    {Role::kLatentDown, Role::kLatentDownBias},
+}};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGate, Role::kGateBias},
@@ -65,6 +69,11 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
+// Of latent attention, beside them.
+inline constexpr std::array<LayerLinear, 1> kLatentLinears = {{
+    {&LayerWeights::latent_down, kLatentDownParts},
+}};
+
 // Of layers with experts, beside them.
 inline constexpr std::array<LayerLinear, 4> kRoutedLinears = {{
     {&LayerWeights::router, kRouterParts},
@@ -84,7 +93,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 12> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 14> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -92,6 +101,8 @@ inline constexpr std::array<LayerVector, 12> kLayerVectors = {{
     {&LayerWeights::k_norm, Role::kKNorm},
     {&LayerWeights::k_norm_bias, Role::kKNormBias},
     {&LayerWeights::sinks, Role::kSinks},
+    {&LayerWeights::query_norm, Role::kQueryDownNorm},
+    {&LayerWeights::latent_norm, Role::kLatentNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},

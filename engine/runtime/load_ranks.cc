@@ -119,9 +119,9 @@ class RankLoader {
         .num_blocks = num_blocks,
         .block_size = options_.block_size,
         .kv_dtype = options_.kv_dtype,
-        .num_slots = options_.max_running,
+        .num_slots = out_.max_running,
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
-        .max_batch_tokens = options_.max_batch_tokens};
+        .max_batch_tokens = out_.max_batch_tokens};
   }
 
   void make_device(int rank) {
@@ -149,6 +149,9 @@ class RankLoader {
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(const GivenBack& given_back) {
+    const DeviceInfo& first = devices_.front()->info();
+    out_.max_running = options_.max_running.value_or(first.max_running);
+    out_.max_batch_tokens = options_.max_batch_tokens.value_or(first.max_batch_tokens);
     MemoryRequest wanted;
     wanted.num_ranks = options_.num_ranks;
     wanted.available_bytes = INT64_MAX;
@@ -167,7 +170,7 @@ class RankLoader {
       const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, one_block));
       const int64_t workspace_bytes =
           Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
-                                       options_.max_batch_tokens) +
+                                       out_.max_batch_tokens) +
           device.slot_bytes(slot_layout(model_.config, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
       const int64_t available = info.memory_bytes + given_back_to(rank, given_back);
@@ -229,7 +232,7 @@ class RankLoader {
         const auto index = static_cast<size_t>(rank);
         workers[index] = std::make_unique<Worker>(
             model_.config, std::move(devices_[index]), std::move(weights_[index]),
-            std::move(communicators[index]), options_.max_batch_tokens);
+            std::move(communicators[index]), out_.max_batch_tokens);
       });
     } catch (...) {
       threads_->run([&](int rank) { workers[static_cast<size_t>(rank)].reset(); });
