@@ -41,7 +41,8 @@ inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
 inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
-inline constexpr auto kWeightFormatNames = names("compressed-tensors", "gptq", "awq", "fp8");
+inline constexpr auto kWeightFormatNames =
+    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4");
 
 // What `tgi quantize` writes. Each is one constant in engine/weights/formats/*_encode.cc.
 inline constexpr auto kEncoderNames = names("int8", "int4", "gptq", "awq", "fp8");

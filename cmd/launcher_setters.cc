@@ -51,9 +51,8 @@ struct Quantization {
 };
 
 constexpr std::string_view kOtherCheckpoint =
-    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq or fp8, "
-    "or "
-    "the unquantised one with --quantize int8 or int4";
+    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq, fp8 or "
+    "mxfp4, or the unquantised one with --quantize int8 or int4";
 constexpr std::string_view kRoundToInt8 =
     "its kernels are for CUDA; --quantize int8 rounds the weights to 8 bits while loading";
 constexpr std::string_view kRoundToInt4 =

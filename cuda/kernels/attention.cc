@@ -7,11 +7,6 @@
 #include "cuda/kernels/attention_kernels.h"
 
 namespace tgi::cuda {
-namespace {
-
-constexpr float kLog2E = 1.44269504F;
-
-}  // namespace
 
 ScoreScale score_scale(const AttentionArgs& args) {
   // cap * tanh(y) = cap * (1 - 2 / (2^(2 * y * log2(e)) + 1))
@@ -66,23 +61,25 @@ void launch_attention(cudaStream_t stream,
   TGI_CHECK(args.alibi_slopes == nullptr);  // check_attention refused them
   const bool cache_is_f8 = launch.cache_dtype == DType::kF8E4M3;
   TGI_CHECK(cache_is_f8 || launch.cache_dtype == args.q.dtype);
-  const AttentionParams params = {.q = args.q.data,
-                                  .q_stride = args.q.stride,
-                                  .out = args.out.data,
-                                  .out_stride = args.out.stride,
-                                  .cache = launch.cache,
-                                  .key_scales = launch.key_scales,
-                                  .value_scales = launch.value_scales,
-                                  .block_tables = launch.block_tables,
-                                  .max_blocks = launch.max_blocks,
-                                  .block_size = launch.block_size,
-                                  .num_kv_heads = args.num_kv_heads,
-                                  .group = args.num_heads / args.num_kv_heads,
-                                  .head_dim = args.head_dim,
-                                  .sliding_window = args.sliding_window,
-                                  .score = score_scale(args),
-                                  .plan = launch.plan,
-                                  .partials = launch.partials};
+  const AttentionParams params = {
+      .q = args.q.data,
+      .q_stride = args.q.stride,
+      .out = args.out.data,
+      .out_stride = args.out.stride,
+      .cache = launch.cache,
+      .key_scales = launch.key_scales,
+      .value_scales = launch.value_scales,
+      .block_tables = launch.block_tables,
+      .max_blocks = launch.max_blocks,
+      .block_size = launch.block_size,
+      .num_kv_heads = args.num_kv_heads,
+      .group = args.num_heads / args.num_kv_heads,
+      .head_dim = args.head_dim,
+      .sliding_window = args.sliding_window,
+      .sinks = args.sinks == nullptr ? nullptr : args.sinks->as<const float>(),
+      .score = score_scale(args),
+      .plan = launch.plan,
+      .partials = launch.partials};
   if (launch.num_tiles > 0) {
     launch_attention_prefill(stream, args.q.dtype, cache_is_f8, launch.num_tiles, params);
   }

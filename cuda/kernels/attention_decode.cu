@@ -111,10 +111,11 @@ __device__ __forceinline__ void merge_warps(
     const int column = i % (kDim / 4) * 4;
     const int head = first_head + row;
     if (head >= params.group || column >= params.head_dim) continue;
-    float largest = kMinusInfinity;
+    const float sink = item.partial < 0 ? sink_of(params, item.kv_head, head) : kMinusInfinity;
+    float largest = sink;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) largest = fmaxf(largest, states[w][row].largest);
-    float sum = 0.0F;
+    float sum = weight_of(sink, largest);
     Vector<float, 4> out = {};
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {

@@ -18,6 +18,8 @@ struct ScoreScale {
   float cap_log2 = 0.0F;  // 0: no softcap
 };
 
+inline constexpr float kLog2E = 1.44269504F;
+
 ScoreScale score_scale(const AttentionArgs& args);
 
 struct AttentionParams {
@@ -34,7 +36,8 @@ struct AttentionParams {
   int32_t num_kv_heads = 0;
   int32_t group = 0;  // query heads of a kv head
   int32_t head_dim = 0;
-  int32_t sliding_window = 0;  // 0: off
+  int32_t sliding_window = 0;    // 0: off
+  const float* sinks = nullptr;  // (optional) (num_kv_heads * group)
   ScoreScale score;
   DeviceAttentionPlan plan;
   float* partials = nullptr;

@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(kMergeThreads)
   const float* const first = params.partials + merge.first_partial * stride;
   const float* const states = first + params.group * params.head_dim + 2 * head;
 
-  float largest = kMinusInfinity;
+  const float sink = sink_of(params, merge.kv_head, head);
+  float largest = sink;
   for (int i = thread; i < merge.num_partials; i += kMergeThreads) {
     largest = fmaxf(largest, states[i * stride]);
   }
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kMergeThreads)
   const int split = thread / num_columns;
   const int column = thread % num_columns * 4;
   Vector<float, 4> out = {};
-  float sum = 0.0F;
+  float sum = split == 0 ? weight_of(sink, largest) : 0.0F;
   if (split < num_splits) {
 #pragma unroll 4
     for (int i = split; i < merge.num_partials; i += num_splits) {

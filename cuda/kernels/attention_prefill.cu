@@ -278,14 +278,24 @@ class PrefillBlock {
   // are written.
   __device__ __forceinline__ void write() const {
     const float scale = value_scale<C>(params_, context_.kv_head);
+    const float to_log2 = remaining_multiplier(with_key_scale<C>(params_, context_.kv_head));
     T* const out = static_cast<T*>(params_.out) + tile_.first_row * params_.out_stride +
                    static_cast<int64_t>(first_head_) * params_.head_dim;
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
+      const float sink = sink_of(params_, context_.kv_head, first_head_ % params_.group + h);
       const int row_at = Rows::offset(h * kPrefillQueryTile + first_query() + lane() / 4, 0);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float factor = __fdividef(scale, row_sum(softmax_[h].sum[half]));
+        float factor = scale;
+        float sum = row_sum(softmax_[h].sum[half]);
+        if (sink != kMinusInfinity) {
+          const float own = softmax_[h].largest[half] * to_log2;
+          const float largest = fmaxf(own, sink);
+          factor *= weight_of(own, largest);
+          sum = fmaf(sum, weight_of(own, largest), weight_of(sink, largest));
+        }
+        factor = __fdividef(factor, sum);
 #pragma unroll
         for (int n = 0; n < kDim / 8; ++n) {
           const uint32_t pair =

@@ -222,4 +222,11 @@ __device__ __forceinline__ float weight_of(float largest, float all_largest) {
   return largest == kMinusInfinity ? 0.0F : fast_exp2(largest - all_largest);
 }
 
+// The sink of a head of the kv head in units of log2; none is a score that weighs nothing. Whoever
+// writes the output counts it, so that it is in the sum once, whatever the pieces.
+__device__ __forceinline__ float sink_of(const AttentionParams& params, int32_t kv_head, int head) {
+  if (params.sinks == nullptr) return kMinusInfinity;
+  return params.sinks[static_cast<int64_t>(kv_head) * params.group + head] * kLog2E;
+}
+
 }  // namespace tgi::cuda

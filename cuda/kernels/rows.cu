@@ -140,9 +140,18 @@ __device__ __forceinline__ float activate(Activation kind, float x) {
   return x;
 }
 
+// What is not a number stays so.
+__device__ __forceinline__ float limited_silu(const GateLimits& limits, float gate, float up) {
+  if (gate > limits.limit) gate = limits.limit;
+  if (up > limits.limit) up = limits.limit;
+  if (up < -limits.limit) up = -limits.limit;
+  return gate / (1.0F + expf(-limits.slope * gate)) * (up + limits.up_offset);
+}
+
 template <typename T, int N>
 __global__ void activation(Activation kind,
                            bool gated,
+                           const __grid_constant__ GateLimits limits,
                            const T* in,
                            int64_t in_stride,
                            T* out,
@@ -159,6 +168,10 @@ __global__ void activation(Activation kind,
   Vector<T, N> y;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
+    if (limits.limit > 0.0F) {
+      y.at[i] = from_float<T>(limited_silu(limits, to_float(x.at[i]), to_float(up.at[i])));
+      continue;
+    }
     const float value = activate(kind, to_float(x.at[i]));
     y.at[i] = from_float<T>(gated ? value * to_float(up.at[i]) : value);
   }
@@ -297,8 +310,8 @@ void launch_activation(cudaStream_t stream, const ActivationArgs& args) {
   with_width(args.out.dtype, wide, [&](auto element, auto width) {
     using T = decltype(element);
     launch(stream, elementwise(args.out.rows, args.out.cols, width()), activation<T, width()>,
-           args.kind, args.gated, args.in.as<const T>(), args.in.stride, args.out.as<T>(),
-           args.out.stride, static_cast<int32_t>(args.out.cols));
+           args.kind, args.gated, args.limits, args.in.as<const T>(), args.in.stride,
+           args.out.as<T>(), args.out.stride, static_cast<int32_t>(args.out.cols));
   });
 }
 

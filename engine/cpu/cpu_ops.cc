@@ -168,6 +168,9 @@ void CpuDevice::attention(const AttentionArgs& args) {
     if (args.alibi_slopes != nullptr) {
       block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;
     }
+    if (args.sinks != nullptr) {
+      block.sinks = args.sinks->as<const float>() + int64_t{kv_head} * group_size;
+    }
     block.scratch = static_cast<std::byte*>(scratch_[static_cast<size_t>(thread)].attention.data());
     kernel(block);
   });
@@ -177,7 +180,13 @@ void CpuDevice::activation(const ActivationArgs& args) {
   const auto kind = static_cast<size_t>(args.kind);
   const auto run = args.gated ? kernels_.gated_activation[kind] : kernels_.activation[kind];
   for_rows(args.out.rows, args.out.cols * 4, [&](int64_t row) {
-    run(row_of(args.in, row), mutable_row_of(args.out, row), args.out.cols);
+    const float* const in = row_of(args.in, row);
+    float* const out = mutable_row_of(args.out, row);
+    if (args.limits.limit > 0.0F) {
+      kernels_.limited_silu(in, out, args.out.cols, args.limits);
+    } else {
+      run(in, out, args.out.cols);
+    }
   });
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -17,13 +19,28 @@ namespace {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", piece.name, what));
 }
 
+constexpr uint8_t stored_mxfp4(int8_t code) {
+  uint8_t out = 0;
+  while (out < 15 && kMxfp4Codes[out] != code) ++out;
+  return out;
+}
+
+// Twice a value of e2m1, + 12, to its code.
+constexpr auto kStoredMxfp4 = [] {
+  std::array<uint8_t, 25> out{};
+  for (size_t i = 0; i < out.size(); ++i) out[i] = stored_mxfp4(static_cast<int8_t>(i) - 12);
+  return out;
+}();
+
 // 4 or 8 columns of one row, each + 128 or + 8, where lanes of the panel want them.
 template <PanelType kType>
 void put_codes(const int8_t* codes, int64_t count, std::byte* to) {
   constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
   uint8_t stored[8];
   for (int64_t i = 0; i < 8; ++i) {
-    stored[i] = static_cast<uint8_t>((i < count ? codes[i] : 0) + kOffset);
+    const int code = i < count ? codes[i] : 0;
+    stored[i] = kType == PanelType::kMxfp4 ? kStoredMxfp4[static_cast<size_t>(code + 12)]
+                                           : static_cast<uint8_t>(code + kOffset);
   }
   uint8_t bytes[4];
   for (size_t i = 0; i < 4; ++i) {
@@ -46,6 +63,12 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
                        row.codes == nullptr ? 0 : std::min(left, kLineCols), lines);
     }
     const float scale = row.codes == nullptr ? 0.0F : row.scales[group];
+    if constexpr (kType == PanelType::kMxfp4) {
+      // Ones below the smallest normal number become 0, as products with them do everywhere.
+      panel[layout.scale_offset(lane, group)] =
+          static_cast<std::byte>(std::bit_cast<uint32_t>(scale) >> 23);
+      continue;
+    }
     std::memcpy(panel + layout.scale_offset(lane, group), &scale, sizeof scale);
     if (!layout.head.zero_points) continue;
     const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / offset;
@@ -103,6 +126,8 @@ void pack_grouped_panel(std::span<const GroupedRow> rows,
     const GroupedRow row = is_there ? rows[static_cast<size_t>(lane)] : GroupedRow{};
     if (layout.type == PanelType::kInt8) {
       put_row<PanelType::kInt8>(row, lane, layout, out);
+    } else if (layout.type == PanelType::kMxfp4) {
+      put_row<PanelType::kMxfp4>(row, lane, layout, out);
     } else {
       put_row<PanelType::kInt4>(row, lane, layout, out);
     }

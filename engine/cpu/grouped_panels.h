@@ -1,5 +1,5 @@
-// A checkpoint's own integers put into int8 and int4 panels as they are: nothing is rounded. Done
-// once, at load; shared with the reference device, which wants their values.
+// A checkpoint's own integers put into int8, int4 and mxfp4 panels as they are: nothing is rounded.
+// Done once, at load; shared with the reference device, which wants their values.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -99,11 +100,16 @@ std::shared_ptr<Problem> make_problem(KernelChecks& checks,
 void fill_stored(KernelChecks& checks, Problem& problem) {
   const int64_t num_groups = problem.layout.num_groups();
   const int64_t rows = problem.shape.num_outputs;
+  const bool is_mxfp4 = problem.layout.type == PanelType::kMxfp4;
   const float highest = problem.layout.type == PanelType::kInt8 ? 127.0F : 7.0F;
   for (const float x : checks.random_floats(rows * problem.shape.cols)) {
-    problem.codes.push_back(static_cast<int8_t>(x * highest));
+    problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[static_cast<int>(x * 7.9F) + 8]
+                                     : static_cast<int8_t>(x * highest));
   }
-  for (const float x : checks.random_floats(rows * num_groups)) problem.scales.push_back(x * 0.01F);
+  for (const float x : checks.random_floats(rows * num_groups)) {
+    problem.scales.push_back(is_mxfp4 ? std::ldexp(1.0F, static_cast<int>(x * 9.0F) - 9)
+                                      : x * 0.01F);
+  }
   for (const float x : checks.random_floats(rows * num_groups)) {
     problem.zeros.push_back(static_cast<int8_t>(x * highest));
   }
@@ -239,6 +245,8 @@ void add_matmul_checks(KernelChecks& checks) {
     add_problem(checks, stored(kind, 128, false), {.num_rows = 33, .num_outputs = 40, .cols = 138});
     add_problem(checks, stored(kind, 96, true), {.num_rows = 17, .num_outputs = 24, .cols = 106});
   }
+  add_problem(checks, stored(Quantization::kMxfp4, kMxfp4GroupSize, false),
+              {.num_rows = 33, .num_outputs = 40, .cols = 170});
 }
 
 }  // namespace tgi

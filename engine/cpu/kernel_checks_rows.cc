@@ -31,11 +31,15 @@ struct AttentionCase {
   float softcap;
   int32_t sliding_window;
   const float* alibi_slopes;
+  const float* sinks;
 };
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and as many as there may be.
-constexpr AttentionCase kAttentionCases[] = {
-    {1, 0.0F, 0, nullptr}, {3, 20.0F, 0, nullptr}, {8, 0.0F, 50, nullptr}, {2, 0.0F, 0, kSlopes}};
+constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
+constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
+                                             {3, 20.0F, 0, nullptr, nullptr},
+                                             {8, 0.0F, 50, nullptr, kSinks},
+                                             {2, 0.0F, 0, kSlopes, nullptr}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -102,6 +106,10 @@ void add_activation_checks(KernelChecks& checks) {
       return std::span<const float>(out);
     });
   }
+  checks.add("limited_silu", [=](const KernelTable& k) {
+    k.limited_silu(in.data(), out.data(), kCols, {.limit = 7.0F, .slope = 1.702F, .up_offset = 1});
+    return std::span<const float>(out);
+  });
 }
 
 void add_elementwise_checks(KernelChecks& checks) {

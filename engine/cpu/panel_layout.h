@@ -11,12 +11,14 @@
 //   int8  line i: 16 quadruples of columns 4i to 4i + 3, each value + 128
 //   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
 //         ones 8i + 4 to 8i + 7, each value + 8
+//   mxfp4 as int4, but halves are codes of e2m1, whose values are looked up
 //
 // The lines of each two groups of columns of an int8 or int4 panel follow a head with their scales:
 // 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 where the
 // integers came from a checkpoint; with zero points another line follows, of bf16, each divided by
-// what is added to the integers (128 or 8). Columns are padded with zeros, as are missing rows of
-// the last panel.
+// what is added to the integers (128 or 8). In an mxfp4 panel one line of bytes is the head of four
+// groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns are
+// padded with zeros, as are missing rows of the last panel.
 #pragma once
 
 #include <cstdint>
@@ -35,20 +37,24 @@ inline constexpr int64_t kPanelRows = 16;
   return (value + multiple - 1) / multiple * multiple;
 }
 
-enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4 };
-inline constexpr int kNumPanelTypes = 5;
+enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4 };
+inline constexpr int kNumPanelTypes = 6;
+// Matrices are rounded to all but mxfp4, which is packed as it is stored.
+inline constexpr int kNumRoundedTypes = 5;
 
 [[gnu::always_inline]] constexpr PanelType panel_type(DType dtype) {
   return static_cast<PanelType>(dtype);
 }
 
-// What is before the lines of each two groups of an int8 or int4 panel.
+// What is before the lines of some groups of an int8, int4 or mxfp4 panel.
 struct GroupHead {
   bool wide_scales = false;  // f32, else bf16
   bool zero_points = false;
+  bool exponents = false;  // scales are bytes
 
-  TGI_INLINE int64_t scale_bytes() const { return wide_scales ? 4 : 2; }
-  TGI_INLINE int64_t zeros_at() const { return 2 * kPanelRows * scale_bytes(); }
+  TGI_INLINE int64_t num_groups() const { return exponents ? 4 : 2; }
+  TGI_INLINE int64_t scale_bytes() const { return exponents ? 1 : wide_scales ? 4 : 2; }
+  TGI_INLINE int64_t zeros_at() const { return num_groups() * kPanelRows * scale_bytes(); }
   TGI_INLINE int64_t bytes() const { return zeros_at() + (zero_points ? 64 : 0); }
 };
 
@@ -62,8 +68,8 @@ inline constexpr int64_t kValuePairBlock = 16;
 struct PanelLayout {
   PanelType type = PanelType::kF32;
   int64_t cols = 0;
-  int64_t group_size = 0;                       // columns that share a scale: int8 and int4
-  GroupHead head{};                             // int8 and int4
+  int64_t group_size = 0;                       // columns that share a scale: of integers
+  GroupHead head{};                             // of integers
   PairOrder pair_order = PairOrder::kAdjacent;  // bf16
   int64_t pair_block = kPairBlock;              // bf16
 
@@ -73,22 +79,26 @@ struct PanelLayout {
         return round_up(cols, pair_block);
       case PanelType::kInt8:
       case PanelType::kInt4:
+      case PanelType::kMxfp4:
         return round_up(cols, group_size);
       default:
         return round_up(cols, 2);
     }
   }
   TGI_INLINE int64_t bits() const {
-    constexpr int64_t kBits[] = {32, 16, 16, 8, 4};
+    constexpr int64_t kBits[] = {32, 16, 16, 8, 4, 4};
     return kBits[static_cast<int>(type)];
   }
   TGI_INLINE bool quantised() const { return type >= PanelType::kInt8; }
   TGI_INLINE int64_t line_bytes() const { return type == PanelType::kF32 ? 128 : 64; }
   TGI_INLINE int64_t data_bytes() const { return padded_cols() * kPanelRows * bits() / 8; }
   TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
-  TGI_INLINE int64_t bytes() const { return data_bytes() + (num_groups() + 1) / 2 * head.bytes(); }
+  TGI_INLINE int64_t bytes() const {
+    return data_bytes() +
+           round_up(num_groups(), head.num_groups()) / head.num_groups() * head.bytes();
+  }
 
-  // Where one element lies, from the start of its panel; for int4, the byte that holds it.
+  // Where one element lies, from the start of its panel; of 4 bits, the byte that holds it.
   TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
     switch (type) {
       case PanelType::kF32:
@@ -101,12 +111,13 @@ struct PanelLayout {
       case PanelType::kInt8:
         return heads_before(col) + col / 4 * 64 + row * 4 + col % 4;
       case PanelType::kInt4:
+      case PanelType::kMxfp4:
         return heads_before(col) + col / 8 * 64 + row * 4 + col % 4;
     }
     return 0;
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + (group % 2 * kPanelRows + row) * head.scale_bytes();
+    return head_offset(group) + (group % head.num_groups() * kPanelRows + row) * head.scale_bytes();
   }
   TGI_INLINE int64_t zero_offset(int64_t row, int64_t group) const {
     return head_offset(group) + head.zeros_at() + (group % 2 * kPanelRows + row) * 2;
@@ -114,10 +125,11 @@ struct PanelLayout {
 
  private:
   TGI_INLINE int64_t head_offset(int64_t group) const {
-    return group / 2 * (2 * group_size * kPanelRows * bits() / 8 + head.bytes());
+    const int64_t groups = head.num_groups();
+    return group / groups * (groups * group_size * kPanelRows * bits() / 8 + head.bytes());
   }
   TGI_INLINE int64_t heads_before(int64_t col) const {
-    return (col / group_size / 2 + 1) * head.bytes();
+    return (col / group_size / head.num_groups() + 1) * head.bytes();
   }
   TGI_INLINE int64_t even_odd_offset(int64_t row, int64_t col) const {
     const int64_t in_block = col % pair_block;

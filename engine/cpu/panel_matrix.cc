@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
   };
   const auto scale = [&] {
     const std::byte* at = panel + layout.scale_offset(row, col / layout.group_size);
+    if (layout.head.exponents) {
+      return std::bit_cast<float>(std::to_integer<uint32_t>(*at) << 23);
+    }
     if (!layout.head.wide_scales) return bf16_to_f32(half(at));
     float value = 0;
     std::memcpy(&value, at, sizeof value);
@@ -69,6 +73,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     case PanelType::kInt4: {
       const int both = std::to_integer<int>(*from);
       return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale();
+    }
+    case PanelType::kMxfp4: {
+      const int both = std::to_integer<int>(*from);
+      return static_cast<float>(kMxfp4Codes[col % 8 < 4 ? both & 15 : both >> 4]) * scale();
     }
   }
   return 0.0F;
@@ -114,9 +122,14 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
                                     int64_t cols) {
   PanelLayout layout{.type = panel_type(storage.dtype), .cols = cols, .pair_order = pair_order};
   if (storage.quantization == Quantization::kNone) return layout;
-  layout.type = storage.quantization == Quantization::kInt8 ? PanelType::kInt8 : PanelType::kInt4;
+  const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
+  layout.type = is_mxfp4                                      ? PanelType::kMxfp4
+                : storage.quantization == Quantization::kInt8 ? PanelType::kInt8
+                                                              : PanelType::kInt4;
   layout.group_size = storage.group_size;
-  layout.head = {.wide_scales = storage.stored, .zero_points = storage.zero_points};
+  layout.head = {.wide_scales = storage.stored && !is_mxfp4,
+                 .zero_points = storage.zero_points,
+                 .exponents = is_mxfp4};
   if (layout.group_size <= 0 || layout.group_size % 32 != 0 || layout.group_size > 256) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256",

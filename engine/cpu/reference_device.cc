@@ -50,6 +50,15 @@ double activate(Activation kind, double x) {
   return x;
 }
 
+// What is not a number stays so.
+double limited_silu(const GateLimits& limits, double gate, double up) {
+  const auto limit = static_cast<double>(limits.limit);
+  if (gate > limit) gate = limit;
+  up = std::clamp(up, -limit, limit);
+  const double sigmoid = 1.0 / (1.0 + std::exp(-static_cast<double>(limits.slope) * gate));
+  return gate * sigmoid * (up + static_cast<double>(limits.up_offset));
+}
+
 double cap(double x, double softcap) {
   return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
 }
@@ -337,7 +346,9 @@ void ReferenceDevice::attend(
   const int64_t first =
       args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
   std::vector<double> weights;
-  double highest = -std::numeric_limits<double>::infinity();
+  const double sink =
+      args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);
+  double highest = sink;
   for (int64_t j = first; j <= position; ++j) {
     const float* k = cached(keys_, args.layer, kv_head, sequence, j);
     double score = 0.0;
@@ -353,7 +364,7 @@ void ReferenceDevice::attend(
     highest = std::max(highest, score);
     weights.push_back(score);
   }
-  double total = 0.0;
+  double total = std::exp(sink - highest);
   for (double& weight : weights) {
     weight = std::exp(weight - highest);
     total += weight;
@@ -380,8 +391,11 @@ void ReferenceDevice::attention(const AttentionArgs& args) {
 void ReferenceDevice::activation(const ActivationArgs& args) {
   for (int64_t row = 0; row < args.out.rows; ++row) {
     for (int64_t col = 0; col < args.out.cols; ++col) {
+      const double gate = at(args.in, row, col);
       const double up = args.gated ? at(args.in, row, args.out.cols + col) : 1.0;
-      put(args.out, row, col, activate(args.kind, at(args.in, row, col)) * up);
+      put(args.out, row, col,
+          args.limits.limit > 0.0F ? limited_silu(args.limits, gate, up)
+                                   : activate(args.kind, gate) * up);
     }
   }
 }

@@ -216,6 +216,9 @@ struct AttentionArgs {
   // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
   // to the score, after softcap. Given only where SlotLayout.has_alibi.
   const Tensor* alibi_slopes = nullptr;
+  // (optional) (1, num_heads), f32: one more score of each head, after scale and softcap, that
+  // takes its share of the softmax and has no value.
+  const Tensor* sinks = nullptr;
   int32_t latent_dim = 0;  // of the KvLayout: the columns of a value; 0: head_dim
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
@@ -224,13 +227,24 @@ struct AttentionArgs {
   int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
+// How gpt-oss bends the gated form of kSilu: with gate = min(gate, limit) and up held between
+// -limit and limit, out = gate * sigmoid(slope * gate) * (up + up_offset).
+struct GateLimits {
+  float limit = 0.0F;  // 0: none of it
+  float slope = 1.0F;
+  float up_offset = 0.0F;
+
+  bool operator==(const GateLimits&) const = default;
+};
+
 // gated: in is [gate | up], out = activation(gate) * up. Else out = activation(in); out may then be
 // in.
 struct ActivationArgs {
   Activation kind = Activation::kSilu;
   bool gated = true;
-  Tensor in;   // (rows, 2 * cols) or (rows, cols)
-  Tensor out;  // (rows, cols)
+  GateLimits limits{};  // REQUIRES: none, or gated and kSilu
+  Tensor in;            // (rows, 2 * cols) or (rows, cols)
+  Tensor out;           // (rows, cols)
 };
 
 struct AddArgs {
@@ -420,7 +434,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 13;
+inline constexpr int kBackendAbi = 14;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -23,6 +23,7 @@ extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
+extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 
 namespace {
@@ -66,6 +67,12 @@ constexpr std::array kArchitectures = {
     &kGlm4,
     &kSmolLm3,
     &kSeedOss,
+    &kGptOss,
+    &kInternlm3,
+    &kCwm,
+    &kExaoneMoe,
+    &kHunyuanMoe,
+    &kDbrx,
     &kExaone4,
     &kNemotron,
     &kErnie45,

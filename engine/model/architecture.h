@@ -42,6 +42,7 @@ enum class Role : uint8_t {
   kQNormBias,
   kKNorm,
   kKNormBias,
+  kSinks,
   // Of latent attention. Down makes a short row of the stream, up all heads of such a row: q of
   // that of queries is kQ, keys and values of the other are kLatentUp.
   kQueryDown,
@@ -81,6 +82,9 @@ enum class Role : uint8_t {
   kExpertUp,
   kExpertGateUp,
   kExpertDown,
+  kExpertGateBias,
+  kExpertUpBias,
+  kExpertDownBias,
   kCount,
 };
 
@@ -117,6 +121,7 @@ enum class Dim : uint8_t {
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kHeadDim,
+  kHeads,
   kQueryRank,
   kLatent,      // the latent alone
   kLatentKey,   // with the rotated columns
@@ -152,6 +157,8 @@ struct TensorSpec {
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
+  bool flat = false;     // and that as rows of one matrix, not as a tensor of three dimensions
+  Turns turns{};         // rows of gate and up that alternate in one tensor
   bool by_head = false;  // a vector that is stored as (heads, head_dim)
   bool as_row = false;   // a vector that is stored as (1, length)
 };

@@ -17,11 +17,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/tensor_table.h"
+#include "engine/model/weight_check.h"
 #include "engine/tensor/random_weights.h"
 
 namespace tgi {
@@ -33,6 +35,8 @@ constexpr size_t kMaxKeptBytes = size_t{64} << 20;
 constexpr size_t kBytesPerThread = size_t{1} << 20;
 
 using Key = RandomKey;
+
+constexpr const char* kDummyFile = "dummy weights";
 
 // FNV-1a, widened by the seed.
 Key make_key(uint64_t seed, std::string_view name) {
@@ -65,8 +69,13 @@ void fill_f32(Key key, uint32_t* words, size_t begin, size_t end) {
   }
 }
 
-void fill_parallel(Key key, DType dtype, uint32_t* words, size_t num_words) {
-  const auto fill = dtype == DType::kF32 ? fill_f32 : fill_bf16;
+void fill_bytes(Key key, uint32_t* words, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) words[i] = hash_counter(key, static_cast<uint32_t>(i));
+}
+
+using Fill = void (*)(Key key, uint32_t* words, size_t begin, size_t end);
+
+void fill_parallel(Key key, Fill fill, uint32_t* words, size_t num_words) {
   const size_t wanted = num_words * sizeof(uint32_t) / kBytesPerThread;
   const size_t available = std::max(1U, std::thread::hardware_concurrency());
   const size_t num_threads = std::clamp(wanted, size_t{1}, available);
@@ -76,6 +85,14 @@ void fill_parallel(Key key, DType dtype, uint32_t* words, size_t num_words) {
                          num_words * (t + 1) / num_threads);
   }
   fill(key, words, 0, num_words / num_threads);
+}
+
+// As it is stored.
+std::vector<int64_t> matrix_shape(const LoadedConfig& model, const TensorEntry& entry) {
+  const int64_t rows = entry.rows * entry.spec->turns.count;
+  std::vector<int64_t> shape = {rows, entry.cols};
+  if (entry.spec->transposed) std::swap(shape[0], shape[1]);
+  return matrix_spec(model, entry).stack.shape_of_all(shape);
 }
 
 struct WordBuffer {
@@ -93,20 +110,19 @@ class DummyCheckpoint final : public Checkpoint {
     const DType dtype = model.config.checkpoint_dtype == DType::kF32 ? DType::kF32 : DType::kBF16;
     const TensorTable table(model);
     for (const TensorEntry& entry : table.entries()) {
+      if (add_arrays(model, entry)) continue;
       Record record;
       record.role = entry.spec->role;
       record.tensor.dtype = dtype;
       record.tensor.dtype_name = dtype == DType::kF32 ? "F32" : "BF16";
-      record.tensor.file = "dummy weights";
+      record.tensor.file = kDummyFile;
       if (entry.is_vector()) {
         record.tensor.shape = entry.vector_shape();
-      } else if (entry.spec->transposed) {
-        record.tensor.shape = {entry.cols, entry.rows};
       } else {
-        record.tensor.shape = {entry.rows, entry.cols};
+        record.tensor.shape = matrix_shape(model, entry);
       }
       for (const std::string& name : entry.stored_names()) {
-        Record named{.tensor = record.tensor, .role = record.role, .buffer = {}};
+        Record named{.tensor = record.tensor, .role = record.role, .all = {}, .buffer = {}};
         named.tensor.name = name;
         records_.emplace(name, std::move(named));
       }
@@ -128,7 +144,7 @@ class DummyCheckpoint final : public Checkpoint {
     const std::lock_guard lock(mutex_);
     Record& record = records_.find(tensor.name)->second;
     const size_t size_bytes =
-        static_cast<size_t>(tensor.num_elements()) * dtype_size(*tensor.dtype);
+        static_cast<size_t>(tensor.num_elements()) * (tensor.dtype ? dtype_size(*tensor.dtype) : 1);
     if (!record.buffer.words) {
       record.buffer = take_buffer((size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
       fill(record, (size_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
@@ -137,7 +153,7 @@ class DummyCheckpoint final : public Checkpoint {
   }
 
   std::optional<RandomKey> random_key(const StoredTensor& tensor) const override {
-    if (!device_makes_matrices_ || tensor.shape.size() < 2) return std::nullopt;
+    if (!device_makes_matrices_ || !tensor.dtype || tensor.shape.size() < 2) return std::nullopt;
     return make_key(seed_, tensor.name);
   }
 
@@ -154,8 +170,25 @@ class DummyCheckpoint final : public Checkpoint {
   struct Record {
     StoredTensor tensor;
     Role role = Role::kCount;
-    WordBuffer buffer;  // guarded by mutex_
+    std::optional<uint8_t> all;  // of an array of bytes
+    WordBuffer buffer;           // guarded by mutex_
   };
+
+  // The bytes of a quantised matrix; false where it is plain.
+  bool add_arrays(const LoadedConfig& model, const TensorEntry& entry) {
+    if (entry.is_vector() || model.weight_format->random_arrays == nullptr) return false;
+    const std::vector<RandomArray> arrays =
+        model.weight_format->random_arrays(model.json, matrix_spec(model, entry));
+    for (const RandomArray& array : arrays) {
+      Record record{.tensor = {}, .role = entry.spec->role, .all = array.all, .buffer = {}};
+      record.tensor.name = array.name;
+      record.tensor.dtype_name = "U8";
+      record.tensor.shape = array.shape;
+      record.tensor.file = kDummyFile;
+      records_.emplace(array.name, std::move(record));
+    }
+    return !arrays.empty();
+  }
 
   // The smallest kept buffer that is large enough. None: the largest is given up for a new one.
   WordBuffer take_buffer(size_t num_words) const {
@@ -175,10 +208,20 @@ class DummyCheckpoint final : public Checkpoint {
   }
 
   void fill(Record& record, size_t num_words) const {
+    if (record.all) {
+      std::fill_n(record.buffer.words.get(), num_words, *record.all * 0x01010101U);
+      return;
+    }
+    if (!record.tensor.dtype) {
+      fill_parallel(make_key(seed_, record.tensor.name), fill_bytes, record.buffer.words.get(),
+                    num_words);
+      return;
+    }
     const DType dtype = *record.tensor.dtype;
     // Norm weights leave what they scale as it is.
     if (!is_norm_weight(record.role)) {
-      fill_parallel(make_key(seed_, record.tensor.name), dtype, record.buffer.words.get(),
+      fill_parallel(make_key(seed_, record.tensor.name),
+                    dtype == DType::kF32 ? fill_f32 : fill_bf16, record.buffer.words.get(),
                     num_words);
       return;
     }
@@ -200,7 +243,7 @@ class DummyCheckpoint final : public Checkpoint {
 std::unique_ptr<Checkpoint> make_dummy_checkpoint(const LoadedConfig& model,
                                                   uint64_t seed,
                                                   bool device_makes_matrices) {
-  if (model.weight_format->name != "dense") {
+  if (model.weight_format->is_quantised && model.weight_format->random_arrays == nullptr) {
     throw Error(Code::kUnsupported,
                 fmt::format("random weights are plain numbers, but config.json says {}; take "
                             "quantization_config out of it",

@@ -84,6 +84,7 @@ struct ModelConfig {
   bool residual_after_norm = false;
 
   Activation activation = Activation::kSilu;
+  GateLimits gate_limits{};
   bool gated_mlp = true;
   ExpertsConfig experts;
 

@@ -304,13 +304,25 @@ class WeightLoader::Loader {
     return out;
   }
 
+  // Of a tensor that holds the vectors of all experts, this one's.
+  std::span<const std::byte> own_bytes(const TensorEntry& entry, const StoredTensor& tensor) const {
+    const std::span<const std::byte> all = checkpoint_.bytes(tensor);
+    if (entry.num_stacked == 0) return all;
+    const size_t size = all.size() / static_cast<size_t>(entry.num_stacked);
+    return all.subspan(static_cast<size_t>(entry.expert) * size, size);
+  }
+
   std::vector<float> read_whole_vector(const TensorEntry& entry) const {
     std::vector<float> all;
     for (const StoredTensor* tensor : sources(entry)) {
-      const std::vector<float> part = to_floats(checkpoint_.bytes(*tensor), *tensor->dtype);
-      all.insert(all.end(), part.begin(), part.end());
-      checkpoint_.release(*tensor);
+      const std::vector<float> part = to_floats(own_bytes(entry, *tensor), *tensor->dtype);
+      const Turns turns = entry.spec->turns;
+      for (auto i = static_cast<size_t>(turns.index); i < part.size();
+           i += static_cast<size_t>(turns.count)) {
+        all.push_back(part[i]);
+      }
     }
+    release(entry);
     const float offset = model_.config.norm_weight_offset;
     if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
       for (float& value : all) value += offset;
@@ -378,7 +390,7 @@ class WeightLoader::Loader {
     for (const LinearPart& part : parts) {
       const TensorEntry* entry = view_.table().find(part.weight, layer, expert);
       if (entry == nullptr) continue;
-      const TensorEntry* part_bias = view_.table().find(part.bias, layer);
+      const TensorEntry* part_bias = view_.table().find(part.bias, layer, expert);
       std::vector<float> values;
       if (part_bias != nullptr) values = read_vector(*part_bias);
       values.resize(static_cast<size_t>(view_.num_rows(*entry)), 0.0F);

@@ -23,6 +23,7 @@ struct LayerWeights {
   DeviceVector q_norm_bias;
   DeviceVector k_norm;
   DeviceVector k_norm_bias;
+  DeviceVector sinks;
   // Of latent attention; qkv is then q alone, of the stream or of the queries' short row.
   Linear latent_down;  // (query_rank + key_dim, hidden): the queries' short row, latent, rotated
   DeviceVector query_norm;

@@ -71,6 +71,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
+    case Dim::kHeads:
+      return config.num_heads;
     case Dim::kQueryRank:
       return config.latent.query_rank;
     case Dim::kLatent:
@@ -173,7 +175,8 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .name = tensor_name(spec.name, layer, expert, config),
                     .rows = dim_size(spec.rows, config),
                     .cols = dim_size(spec.cols, config),
-                    .head_dim = config.head_dim};
+                    .head_dim = config.head_dim,
+                    .num_stacked = spec.stacked ? config.experts.num_experts : 0};
   if (has_mark(spec.name, kHeadMark)) {
     entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
   }

@@ -18,8 +18,9 @@ struct TensorEntry {
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
-  int32_t num_parts = 1;  // of a vector that is stored head by head
-  int64_t head_dim = 0;   // of the model
+  int32_t num_parts = 1;    // of a vector that is stored head by head
+  int64_t head_dim = 0;     // of the model
+  int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
 
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
@@ -28,6 +29,7 @@ struct TensorEntry {
   std::vector<int64_t> vector_shape() const {
     if (spec->as_row) return {1, cols};
     if (spec->by_head) return {cols / head_dim, head_dim};
+    if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
     return {cols / num_parts};
   }
 };

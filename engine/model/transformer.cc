@@ -292,6 +292,7 @@ void Transformer::run_attention(int32_t layer,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
+                     .sinks = weights.sinks.get(),
                      .q = qkv.columns(0, int64_t{num_heads_} * config_.head_dim),
                      .out = attended});
   weights.o.apply(device_, attended, out);
@@ -332,8 +333,11 @@ void Transformer::run_dense_mlp(const Linear& gate_up_linear,
       workspace_.gate_up.first_rows(x.rows).columns(0, gate_up_linear.weight->rows);
   const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
   gate_up_linear.apply(device_, x, gate_up);
-  device_.activation(
-      {.kind = config_.activation, .gated = config_.gated_mlp, .in = gate_up, .out = activated});
+  device_.activation({.kind = config_.activation,
+                      .gated = config_.gated_mlp,
+                      .limits = config_.gate_limits,
+                      .in = gate_up,
+                      .out = activated});
   down.apply(device_, activated, out);
 }
 
@@ -349,8 +353,11 @@ void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, cons
   device_.route(
       {.rule = config_.experts.route, .logits = logits, .choice_bias = weights.choice_bias.get()});
   device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = x, .out = gate_up});
-  device_.activation(
-      {.kind = config_.activation, .gated = config_.gated_mlp, .in = gate_up, .out = activated});
+  device_.activation({.kind = config_.activation,
+                      .gated = config_.gated_mlp,
+                      .limits = config_.gate_limits,
+                      .in = gate_up,
+                      .out = activated});
   device_.expert_matmul(
       {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
   device_.combine_experts({.x = down, .out = out});

@@ -26,6 +26,13 @@ std::string list_problem(const std::vector<std::string>& items, std::string_view
   return out;
 }
 
+// What stands there again goes: of a tensor that holds the matrices of all experts each says the
+// same.
+void leave_first(std::vector<std::string>& items) {
+  std::set<std::string> seen;
+  std::erase_if(items, [&](const std::string& item) { return !seen.insert(item).second; });
+}
+
 MatrixKind kind_of(Role role) {
   if (role == Role::kLmHead) return MatrixKind::kHead;
   const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding;
@@ -117,7 +124,9 @@ namespace {
 
 StackPlace stack_of(const LoadedConfig& model, const TensorEntry& entry) {
   if (!entry.spec->stacked) return {};
-  return {.index = entry.expert, .count = model.config.experts.num_experts};
+  return {.index = entry.expert,
+          .count = model.config.experts.num_experts,
+          .is_flat = entry.spec->flat};
 }
 
 }  // namespace
@@ -129,6 +138,7 @@ MatrixSpec matrix_spec(const LoadedConfig& model, const TensorEntry& entry) {
           .cols = entry.cols,
           .transposed = entry.spec->transposed,
           .stack = stack_of(model, entry),
+          .turns = entry.spec->turns,
           .kind = kind_of(entry.spec->role)};
 }
 
@@ -146,6 +156,8 @@ TensorSources match_checkpoint(const LoadedConfig& model,
     used.insert(sources.back().begin(), sources.back().end());
   }
   used.insert(find_tied_head(model, table, sources, checkpoint));
+  for (auto* list : {&problems.missing, &problems.misshapen, &problems.unsupported})
+    leave_first(*list);
   const std::vector<std::string> unused = unused_names(model, checkpoint, used);
 
   const std::string text =

@@ -55,11 +55,12 @@ inline constexpr std::array<LinearPart, 1> kSharedDownParts = {
 inline constexpr std::array<LinearPart, 1> kSharedOutputGateParts = {
     {{Role::kSharedOutputGate, Role::kCount}}};
 inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
-    {Role::kExpertGate, Role::kCount},
-    {Role::kExpertUp, Role::kCount},
+    {Role::kExpertGate, Role::kExpertGateBias},
+    {Role::kExpertUp, Role::kExpertUpBias},
     {Role::kExpertGateUp, Role::kCount},
 }};
-inline constexpr std::array<LinearPart, 1> kExpertDownParts = {{{Role::kExpertDown, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
+    {{Role::kExpertDown, Role::kExpertDownBias}}};
 
 inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::qkv, kQkvParts},
@@ -92,13 +93,14 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 13> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 14> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
     {&LayerWeights::q_norm_bias, Role::kQNormBias},
     {&LayerWeights::k_norm, Role::kKNorm},
     {&LayerWeights::k_norm_bias, Role::kKNormBias},
+    {&LayerWeights::sinks, Role::kSinks},
     {&LayerWeights::query_norm, Role::kQueryDownNorm},
     {&LayerWeights::latent_norm, Role::kLatentNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},

@@ -31,11 +31,11 @@ struct WeightPart {
   std::optional<RandomPart> random{};  // (optional) no data: the device makes the numbers itself
 };
 
-// Integers of 4 or 8 bits in groups of columns. Does not own.
+// Integers of 4 or 8 bits, or the codes of mxfp4, in groups of columns. Does not own.
 //   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]),   g = c / group_size
 struct GroupedPart {
-  const int8_t* codes = nullptr;  // (rows, cols); of 4 bits -8 to 7
-  const float* scales = nullptr;  // (rows, num_groups), finite
+  const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7
+  const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two
   const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
   int64_t group_size = 0;         // the last group may have fewer columns
   int64_t num_groups = 0;
@@ -55,9 +55,16 @@ struct HostWeight {
 // How a device is to hold a dense matrix: rounded to a float type, or to integers of a few bits
 // with a scale for each group of columns of a row. With integers the device also rounds the
 // activations that it multiplies with, to int8 with a scale per row and group.
-enum class Quantization : uint8_t { kNone, kInt8, kInt4 };
+//
+// kMxfp4 only comes out of checkpoints: 4 bits of e2m1 in groups of 32, whose scales are powers of
+// two of one byte. Its codes are twice the values: -12, -8, -6, -4 to 4, 6, 8, 12.
+enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4 };
 
-inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4"};
+// All but the last can be asked for.
+inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4", "mxfp4"};
+
+inline constexpr int32_t kMxfp4GroupSize = 32;
+inline constexpr int8_t kMxfp4Codes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 constexpr std::string_view quantization_name(Quantization quantization) {
   return kQuantizationNames[static_cast<int>(quantization)];

@@ -52,7 +52,9 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   int64_t group_size = kLargest;
   while (group_size > 0 && shared % group_size != 0) group_size -= 32;
   if (group_size == 0) return out;
-  out.quantization = form.bits == 4 ? Quantization::kInt4 : Quantization::kInt8;
+  out.quantization = form.is_mxfp4    ? Quantization::kMxfp4
+                     : form.bits == 4 ? Quantization::kInt4
+                                      : Quantization::kInt8;
   out.group_size = static_cast<int32_t>(group_size);
   out.stored = true;
   out.zero_points = form.zero_points;

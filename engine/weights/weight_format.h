@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,10 +25,24 @@ namespace tgi {
 // Where a matrix is used: formats leave embeddings alone, and most of them the head.
 enum class MatrixKind : uint8_t { kLayer, kHead, kEmbedding };
 
-// Which of the matrices of a three-dimensional tensor.
+// Which of the matrices of a tensor, of three dimensions or with their rows one below the other.
 struct StackPlace {
   int64_t index = 0;
   int64_t count = 0;  // 0: the tensor holds one matrix
+  bool is_flat = false;
+
+  // Of the tensor, from that of one matrix.
+  std::vector<int64_t> shape_of_all(std::vector<int64_t> shape) const {
+    if (count > 0 && is_flat) shape[0] *= count;
+    if (count > 0 && !is_flat) shape.insert(shape.begin(), count);
+    return shape;
+  }
+};
+
+// Matrices whose rows alternate in one tensor: row r of this one is row r * count + index of all.
+struct Turns {
+  int64_t index = 0;
+  int64_t count = 1;
 };
 
 // A matrix that the model needs, whole, under the name it has in a dense checkpoint.
@@ -38,6 +53,7 @@ struct MatrixSpec {
   int64_t cols = 0;         // in_features
   bool transposed = false;  // a dense checkpoint stores it as (cols, rows)
   StackPlace stack{};
+  Turns turns{};
   MatrixKind kind = MatrixKind::kLayer;
 };
 
@@ -47,6 +63,7 @@ struct StoredForm {
   int32_t bits = 0;            // 4 or 8: integers that a device can take over; 0: to be decoded
   int64_t group_size = 0;      // columns; 0: one scale per row
   bool zero_points = false;
+  bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
 };
 
 // [begin, begin + count)
@@ -62,6 +79,13 @@ struct WeightProblems {
   std::vector<std::string> unsupported;  // "name: element type I64"
 
   bool empty() const { return missing.empty() && misshapen.empty() && unsupported.empty(); }
+};
+
+// An array of bytes in a checkpoint of random numbers.
+struct RandomArray {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::optional<uint8_t> all{};  // of the bytes; else they are random
 };
 
 struct WeightFormat {
@@ -96,6 +120,9 @@ struct WeightFormat {
 
   // (optional) Whether a tensor that the model has no use for is harmless all the same.
   bool (*may_ignore)(const Checkpoint& checkpoint, const StoredTensor& tensor) = nullptr;
+
+  // (optional) What stores the matrix in a checkpoint of random numbers; nothing where it is plain.
+  std::vector<RandomArray> (*random_arrays)(const Json& config, const MatrixSpec& spec) = nullptr;
 };
 
 // How a device holds columns `cols` of a matrix of this form: integers in groups of a size that

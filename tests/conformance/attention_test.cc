@@ -30,6 +30,7 @@ struct Setup {
   bool alibi = false;
   RopeSpec rope = {};  // rotary_dim 0: none
   PositionScale query_scale = {};
+  bool sinks = false;
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -122,6 +123,28 @@ std::vector<Setup> setups() {
        .window = 70,
        .softcap = 4.0F,
        .alibi = true},
+      {.name = "sinks", .num_heads = 6, .num_kv_heads = 2, .sinks = true},
+      {.name = "sinks, f16 cache, a head for each",
+       .num_heads = 3,
+       .num_kv_heads = 3,
+       .dtype = DType::kF16,
+       .sinks = true},
+      {.name = "sinks, window, bf16 cache",
+       .num_heads = 16,
+       .num_kv_heads = 2,
+       .head_dim = 64,
+       .dtype = DType::kBF16,
+       .window = 20,
+       .rope = make_rope(64),
+       .sinks = true},
+      {.name = "sinks, a window of one, softcap",
+       .num_heads = 20,
+       .num_kv_heads = 1,
+       .head_dim = 24,
+       .dtype = DType::kBF16,
+       .window = 1,
+       .softcap = 3.0F,
+       .sinks = true},
       {.name = "dynamic rope", .rope = dynamic_rope()},
       {.name = "norms after the rotation",
        .norms = true,
@@ -152,6 +175,7 @@ std::vector<Setup> setups() {
                    .window = random.integer(0, 1) * random.integer(1, 100),
                    .softcap = random.integer(0, 1) == 0 ? 0.0F : 5.0F,
                    .alibi = random.integer(0, 1) == 0,
+                   .sinks = i % 2 == 0,
                    .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
   }
   return out;
@@ -207,6 +231,10 @@ class Run {
     Floats slopes = random.values(setup.num_heads);
     for (float& slope : slopes) slope = std::abs(slope) / 16.0F;
     slopes_.emplace(DeviceTensor::vector(device, slopes));
+    // From ones that take all of the softmax to ones that take nothing.
+    Floats sinks = random.values(setup.num_heads);
+    for (size_t i = 0; i < sinks.size(); ++i) sinks[i] *= i % 4 == 3 ? 120.0F : 4.0F;
+    sinks_.emplace(DeviceTensor::vector(device, sinks));
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
@@ -340,6 +368,7 @@ class Run {
                        .softcap = setup_.softcap,
                        .sliding_window = setup_.window,
                        .alibi_slopes = setup_.alibi ? &slopes_->view() : nullptr,
+                       .sinks = setup_.sinks ? &sinks_->view() : nullptr,
                        .q = qkv.view().columns(0, output_width()),
                        .out = out.view()});
   }
@@ -347,7 +376,7 @@ class Run {
   Device& device_;
   const Setup& setup_;
   Floats input_, output_;
-  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_;
+  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_, sinks_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   std::vector<int32_t> done_;

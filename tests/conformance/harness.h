@@ -174,13 +174,16 @@ struct GroupedWeight {
       Random& random, int64_t rows, int64_t cols, const MatrixStorage& storage, bool exact) {
     const int64_t num_groups = (cols + storage.group_size - 1) / storage.group_size;
     const int32_t top = storage.quantization == Quantization::kInt4 ? 7 : 127;
+    const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
     for (int64_t i = 0; i < rows * cols; ++i) {
-      codes.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
+      codes.push_back(is_mxfp4 ? kMxfp4Codes[random.integer(0, 15)]
+                               : static_cast<int8_t>(random.integer(-top - 1, top)));
     }
     for (int64_t i = 0; i < rows * num_groups; ++i) {
       const float part =
           exact ? 1.0F : 1.0F + static_cast<float>(random.integer(0, 1 << 20)) * 0x1p-21F;
-      scales.push_back(part / static_cast<float>(top + 1) / 4.0F);
+      scales.push_back(is_mxfp4 ? std::ldexp(1.0F, random.integer(-8, -4))
+                                : part / static_cast<float>(top + 1) / 4.0F);
       zeros.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
     }
     weight.name = "test.weight";

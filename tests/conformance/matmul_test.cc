@@ -244,6 +244,18 @@ MatrixStorage stored_integers(Quantization kind, int32_t group_size, bool zero_p
   return out;
 }
 
+std::vector<MatrixStorage> stored_storages() {
+  std::vector<MatrixStorage> out = {stored_integers(Quantization::kMxfp4, kMxfp4GroupSize, false)};
+  for (const Quantization kind : {Quantization::kInt4, Quantization::kInt8}) {
+    for (const int32_t group_size : {32, 64, 96, 128}) {
+      for (const bool zero_points : {false, true}) {
+        out.push_back(stored_integers(kind, group_size, zero_points));
+      }
+    }
+  }
+  return out;
+}
+
 TEST_CASE("integers of a checkpoint are multiplied with as they are, on every instruction set") {
   const auto reference = make_reference_device();
   allocate_small_state(*reference);
@@ -256,36 +268,48 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
     for (const Shape& shape : shapes()) {
       Problem problem(shape);
       problem.x = exact_in_int8(shape);
-      for (const Quantization kind : {Quantization::kInt4, Quantization::kInt8}) {
-        for (const int32_t group_size : {32, 64, 96, 128}) {
-          for (const bool zero_points : {false, true}) {
-            MatrixStorage storage = stored_integers(kind, group_size, zero_points);
-            if (!holds_integers)
-              storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
-            INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {}", device_case.name,
-                             shape.rows, shape.k, shape.outputs, shape.k, storage_name(storage),
-                             zero_points));
-            Random random(static_cast<uint32_t>(shape.k + group_size));
-            GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
-            const std::span<const HostWeight> pieces(&stored.weight, 1);
-            const auto w = device->make_matrix(pieces, storage);
-            const auto wanted_w = reference->make_matrix(pieces, storage);
-            CHECK(w->size_bytes ==
-                  device->matrix_bytes("grouped", storage, shape.outputs, shape.k));
-            const Floats got = run(*device, problem, *w, 0, shape.rows);
-            const Floats wanted = run(*reference, problem, *wanted_w, 0, shape.rows);
-            CHECK(worst_error(got, wanted, tolerance(shape, device->info().activation_dtype),
-                              0.0) <= 1.0);
-            if (device_case.bit_group.empty() || !holds_integers) continue;
-            auto& seen = by_group[device_case.bit_group];
-            if (index == seen.size()) seen.push_back(got);
-            CHECK(same_bits(got, seen[index++]));
-            const Floats last = run(*device, problem, *w, shape.rows - 1, 1);
-            CHECK(same_bits(last, Floats(got.end() - shape.outputs, got.end())));
-          }
+      for (MatrixStorage storage : stored_storages()) {
+        if (!holds_integers) {
+          storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
         }
+        INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {}", device_case.name,
+                         shape.rows, shape.k, shape.outputs, shape.k, storage_name(storage),
+                         storage.zero_points));
+        Random random(static_cast<uint32_t>(shape.k + storage.group_size));
+        GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
+        const std::span<const HostWeight> pieces(&stored.weight, 1);
+        const auto w = device->make_matrix(pieces, storage);
+        const auto wanted_w = reference->make_matrix(pieces, storage);
+        CHECK(w->size_bytes == device->matrix_bytes("grouped", storage, shape.outputs, shape.k));
+        const Floats got = run(*device, problem, *w, 0, shape.rows);
+        const Floats wanted = run(*reference, problem, *wanted_w, 0, shape.rows);
+        CHECK(worst_error(got, wanted, tolerance(shape, device->info().activation_dtype), 0.0) <=
+              1.0);
+        if (device_case.bit_group.empty() || !holds_integers) continue;
+        auto& seen = by_group[device_case.bit_group];
+        if (index == seen.size()) seen.push_back(got);
+        CHECK(same_bits(got, seen[index++]));
+        const Floats last = run(*device, problem, *w, shape.rows - 1, 1);
+        CHECK(same_bits(last, Floats(got.end() - shape.outputs, got.end())));
       }
     }
+  }
+}
+
+TEST_CASE("mxfp4 takes 4.25 bits a weight where integers are held, and zeros stay zeros") {
+  const MatrixStorage storage = stored_integers(Quantization::kMxfp4, kMxfp4GroupSize, false);
+  Random random(7);
+  GroupedWeight stored(random, 32, 256, storage, false);
+  for (const std::string_view isa : available_isas()) {
+    INFO(isa);
+    const auto device = make_cpu_device({.isa = std::string(isa), .num_threads = 1});
+    CHECK(device->matrix_bytes("grouped", storage, 32, 256) == 32 * 256 * 17 / 32);
+    // A scale that is too small for a float is zero, as what it multiplies would be.
+    for (float& scale : stored.scales) scale = 0x1p-128F;
+    allocate_small_state(*device);
+    const auto w = device->make_matrix(std::span<const HostWeight>(&stored.weight, 1), storage);
+    Problem problem({.rows = 3, .outputs = 32, .k = 256, .bias = false});
+    for (const float x : run(*device, problem, *w, 0, 3)) CHECK(x == 0.0F);
   }
 }
 

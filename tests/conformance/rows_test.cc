@@ -1,4 +1,6 @@
 // The ops that work on rows by themselves: embed, norm, activation, add, gather_logit_rows.
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -133,6 +135,35 @@ TEST_CASE("activations agree with the reference over a wide range") {
         return std::vector<Floats>{out.read()};
       });
     }
+  }
+}
+
+TEST_CASE("a gate with limits agrees with the reference, and what is not a number stays") {
+  for (const GateLimits& limits :
+       {GateLimits{.limit = 7.0F, .slope = 1.702F, .up_offset = 1.0F}, GateLimits{.limit = 2.5F}}) {
+    conform("limited silu", 3e-6, 3e-6, [&](Device& device) {
+      Random random(17);
+      const int64_t rows = 30;
+      const int64_t cols = 53;
+      Floats values = random.values(rows * cols * 2);
+      for (float& x : values) x *= 16.0F;
+      values[3] = std::nanf("");
+      values[cols + 5] = std::nanf("");
+      values[7] = -std::numeric_limits<float>::infinity();
+      values[8] = std::numeric_limits<float>::infinity();
+      values[cols + 9] = -std::numeric_limits<float>::infinity();
+      DeviceTensor in(device, rows, cols * 2, values);
+      DeviceTensor out(device, rows, cols, device.info().activation_dtype, cols + 4);
+      run_step(device, one_sequence({0}),
+               [&] { device.activation({.limits = limits, .in = in.view(), .out = out.view()}); });
+      Floats got = out.read();
+      // gate * sigmoid(gate) of minus infinity is 0 * infinity, as everywhere else.
+      for (const size_t i : {3, 5, 7}) {
+        CHECK(std::isnan(got[i]));
+        got[i] = 0.0F;
+      }
+      return std::vector<Floats>{got};
+    });
   }
 }
 

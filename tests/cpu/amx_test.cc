@@ -91,10 +91,15 @@ void check(PanelType type, const MatmulKernel& amx) {
 void check_stored(PanelType type, const MatmulKernel& amx) {
   ThreadPool pool(1);
   Random random(29);
-  const Quantization kind = type == PanelType::kInt8 ? Quantization::kInt8 : Quantization::kInt4;
+  const bool is_mxfp4 = type == PanelType::kMxfp4;
+  const Quantization kind = type == PanelType::kInt8 ? Quantization::kInt8
+                            : is_mxfp4               ? Quantization::kMxfp4
+                                                     : Quantization::kInt4;
   for (const bool zero_points : {false, true}) {
-    for (const auto& [rows, outputs, k, group_size] :
-         {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 256, 128}}) {
+    if (is_mxfp4 && zero_points) continue;
+    for (const auto& [rows, outputs, k, any_group_size] :
+         {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 1250, 128}}) {
+      const int group_size = is_mxfp4 ? kMxfp4GroupSize : any_group_size;
       MatrixStorage storage(kind, group_size);
       storage.stored = true;
       storage.zero_points = zero_points;
@@ -119,7 +124,7 @@ TEST_CASE("the matrix unit's bf16 matmul has the bits of the plain one") {
                            .block = AmxBf16<F32x16Generic, EmulatedAmxUnit>::run});
 }
 
-TEST_CASE("the matrix unit's int8 and int4 matmuls have the bits of the plain ones") {
+TEST_CASE("the matrix unit's int8, int4 and mxfp4 matmuls have the bits of the plain ones") {
   MatmulKernel int8 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt8)];
   int8.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt8>::run;
   check(PanelType::kInt8, int8);
@@ -128,6 +133,9 @@ TEST_CASE("the matrix unit's int8 and int4 matmuls have the bits of the plain on
   int4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt4>::run;
   check(PanelType::kInt4, int4);
   check_stored(PanelType::kInt4, int4);
+  MatmulKernel mxfp4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kMxfp4)];
+  mxfp4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kMxfp4>::run;
+  check_stored(PanelType::kMxfp4, mxfp4);
 }
 
 }  // namespace tgi

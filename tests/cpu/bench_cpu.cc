@@ -115,7 +115,7 @@ struct NamedStorage {
 };
 
 MatrixStorage stored_integers(Quantization kind, bool zero_points) {
-  MatrixStorage out(kind, 128);
+  MatrixStorage out(kind, kind == Quantization::kMxfp4 ? kMxfp4GroupSize : 128);
   out.stored = true;
   out.zero_points = zero_points;
   return out;
@@ -126,6 +126,7 @@ const NamedStorage kStorages[] = {{"bf16", DType::kBF16, true},
                                   {"int4", {Quantization::kInt4, 32}, true},
                                   {"gptq", stored_integers(Quantization::kInt4, false), false},
                                   {"awq", stored_integers(Quantization::kInt4, true), false},
+                                  {"mxfp4", stored_integers(Quantization::kMxfp4, false), false},
                                   {"f16", DType::kF16, false},
                                   {"f32", DType::kF32, false}};
 

@@ -52,6 +52,34 @@ std::vector<float> block(const Matrix& matrix, Range rows, Range cols) {
   return out;
 }
 
+// Of two ranks.
+void check_columns(const Linear& whole, const Linear& part, int rank) {
+  if (whole.weight == nullptr) return;
+  const int64_t cols = part.weight->cols;
+  CHECK(block(*whole.weight, {0, part.weight->rows}, {rank * cols, cols}) ==
+        fake(*part.weight).values);
+}
+
+void check_gate_up(const Linear& whole, const Linear& part, int rank) {
+  if (whole.weight == nullptr) return;
+  const Matrix& gate_up = *part.weight;
+  const int64_t half = gate_up.rows / 2;
+  for (int64_t which = 0; which < 2; ++which) {
+    CHECK(block(*whole.weight, {(2 * which + rank) * half, half}, {0, gate_up.cols}) ==
+          block(gate_up, {which * half, half}, {0, gate_up.cols}));
+  }
+}
+
+void check_part(const LayerWeights& whole, const LayerWeights& part, int rank) {
+  check_columns(whole.o, part.o, rank);
+  check_columns(whole.down, part.down, rank);
+  check_gate_up(whole.gate_up, part.gate_up, rank);
+  for (size_t i = 0; i < whole.experts_down.each.size(); ++i) {
+    check_columns(whole.experts_down.each[i], part.experts_down.each[i], rank);
+    check_gate_up(whole.experts_gate_up.each[i], part.experts_gate_up.each[i], rank);
+  }
+}
+
 TEST_CASE("each of two ranks has its part of a quantised matrix, and as many bytes as planned") {
   for (const std::string& folder : golden_folders()) {
     const auto files = open_folder(folder);
@@ -66,20 +94,7 @@ TEST_CASE("each of two ranks has its part of a quantised matrix, and as many byt
       const ModelWeights part = load_weights(model, *checkpoint, device, options);
       CHECK(part.size_bytes == plan_weight_bytes(model, device, options));
       for (size_t layer = 0; layer < whole.layers.size(); ++layer) {
-        const Matrix& down = *part.layers[layer].down.weight;
-        const Range down_cols = {rank * down.cols, down.cols};
-        CHECK(block(*whole.layers[layer].down.weight, {0, down.rows}, down_cols) ==
-              fake(down).values);
-        const Matrix& o = *part.layers[layer].o.weight;
-        CHECK(block(*whole.layers[layer].o.weight, {0, o.rows}, {rank * o.cols, o.cols}) ==
-              fake(o).values);
-        const Matrix& gate_up = *part.layers[layer].gate_up.weight;
-        const int64_t half = gate_up.rows / 2;
-        for (int64_t which = 0; which < 2; ++which) {
-          CHECK(block(*whole.layers[layer].gate_up.weight, {(2 * which + rank) * half, half},
-                      {0, gate_up.cols}) ==
-                block(gate_up, {which * half, half}, {0, gate_up.cols}));
-        }
+        check_part(whole.layers[layer], part.layers[layer], rank);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Matmul of many rows with int8 and int4 panels on the matrix unit: the same bits as DotInt.
+// Matmul of many rows with int8, int4 and mxfp4 panels on the matrix unit: the same bits as DotInt.
 //
 // 32 rows times two panels at a time. The products of a group of columns are summed in four tiles
 // of int32, stored to memory, and added to sums of f32 with the group's scales; all of that stays
@@ -24,6 +24,8 @@ class AmxInt {
   using V = typename Ints::V;
   static_assert(Ints::kXBytes == 1);
   static constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
+  static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
+  static constexpr int64_t kHeadGroups = kIsMxfp4 ? 4 : 2;
 
  public:
   static void run(const MatmulBlock& block) {
@@ -47,9 +49,11 @@ class AmxInt {
         unit_(TileConfig(static_cast<int>(step_))) {}
 
   // See engine/cpu/panel_layout.h.
-  int64_t head_at(int64_t group) const { return group / 2 * (2 * group_bytes_ + head_bytes_); }
+  int64_t head_at(int64_t group) const {
+    return group / kHeadGroups * (kHeadGroups * group_bytes_ + head_bytes_);
+  }
   int64_t lines_at(int64_t group) const {
-    return head_at(group) + head_bytes_ + group % 2 * group_bytes_;
+    return head_at(group) + head_bytes_ + group % kHeadGroups * group_bytes_;
   }
 
   void two_panels(int64_t panel) {
@@ -84,13 +88,18 @@ class AmxInt {
             to += 64;
           } else {
             const auto both = Ints::Lines::load(lines + i);
-            both.lower().minus(8).store(to);
-            both.upper().minus(8).store(to + 64);
+            integers(both.lower()).store(to);
+            integers(both.upper()).store(to + 64);
             to += 128;
           }
         }
       }
     }
+  }
+
+  static typename Ints::Lines integers(const typename Ints::Lines& halves) {
+    if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes).minus(12);
+    return halves.minus(8);
   }
 
   // Sums of rows [row, row + 32) += their products with groups [begin, end) of both panels.
@@ -152,7 +161,7 @@ class AmxInt {
   template <bool kZeroPoints>
   void scale(const std::byte* x, int64_t count, int64_t group, float* sums) const {
     const std::byte* const heads[2] = {panels_[0] + head_at(group), panels_[1] + head_at(group)};
-    const int64_t place = group % 2 * kPanelRows;
+    const int64_t place = group % kHeadGroups * kPanelRows;
     const int64_t stride = block_.x_stride_bytes;
     const std::byte* x_scale = x + num_groups_ * group_size_ + group * 4;
     const std::byte* x_start = x_scale + num_groups_ * 4;
@@ -185,6 +194,7 @@ class AmxInt {
   }
 
   V scales(const std::byte* head, int64_t place) const {
+    if constexpr (kIsMxfp4) return V::load_exponents(head + place);
     return block_.head.wide_scales ? V::load(reinterpret_cast<const float*>(head) + place)
                                    : V::load_bf16(head + place * 2);
   }

@@ -159,6 +159,11 @@ class AttentionRun {
       for (int64_t d = 0; d < width_; d += 16) V::zero().store(sums_ + r * width_ + d);
       V::zero().store(totals_ + r * 16);
       max_[r] = -std::numeric_limits<float>::infinity();
+      if (block_.sinks != nullptr) {
+        // As if a position without a value had been seen already: its weight is exp(0).
+        max_[r] = block_.sinks[head(r)];
+        totals_[r * 16] = 1.0F;
+      }
     }
   }
 

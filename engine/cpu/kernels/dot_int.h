@@ -1,7 +1,7 @@
-// int8 and int4 panels, x rounded to int8. Within a group of columns the sum is one of integers and
-// exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x, sum). With zero
-// points the integer sum is less zero * (sum of x), which is exact in f32 too: all stays below
-// 2^24.
+// int8, int4 and mxfp4 panels, x rounded to int8. Within a group of columns the sum is one of
+// integers and exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x,
+// sum). With zero points the integer sum is less zero * (sum of x), which is exact in f32 too: all
+// stays below 2^24.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +38,15 @@ float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* 
   return largest / 127.0F + rest.sum();
 }
 
+// Twice the values of e2m1 by their code, + 12.
+alignas(16) inline constexpr uint8_t kMxfp4Bytes[16] = {12, 13, 14, 15, 16, 18, 20, 24,
+                                                        12, 11, 10, 9,  8,  6,  4,  0};
+
 // `Ints` computes with sixteen lanes of int32:
 //   V
 //   kXBytes                        bytes of x per column
-//   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of int4 its halves
+//   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of 4 bits its halves
+//          looked_up(table)                each byte, below 16, as table[byte]
 //   set1(int), add_dot(lines, x), to_float()
 //   spread(quantised, count, out)  x as add_dot wants it; may be in place at the end of its room
 template <typename Ints, PanelType kType>
@@ -51,8 +56,10 @@ class DotInt {
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
   static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
-  // Panels hold values + kOffset.
-  static constexpr int32_t kOffset = kType == PanelType::kInt8 ? 128 : 8;
+  static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
+  static constexpr int64_t kHeadGroups = kIsMxfp4 ? 4 : 2;
+  // Panels hold values + kOffset, or what is looked up is that.
+  static constexpr int32_t kOffset = kType == PanelType::kInt8 ? 128 : kIsMxfp4 ? 12 : 8;
 
   // [quantised columns][a scale per group, f32][-kOffset * sum of the group, int32]
   static int64_t x_bytes(int64_t k, int64_t group_size) {
@@ -98,8 +105,9 @@ class DotInt {
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(starts[group]); });
       });
       const std::byte* from = x + i * Ints::kXBytes;
-      const int64_t scales_at = group / 2 * (2 * group_bytes_ + head_.bytes());
-      int64_t offset = scales_at + head_.bytes() + group % 2 * group_bytes_;
+      const int64_t in_head = group % kHeadGroups;
+      const int64_t scales_at = group / kHeadGroups * (kHeadGroups * group_bytes_ + head_.bytes());
+      int64_t offset = scales_at + head_.bytes() + in_head * group_bytes_;
       for (int64_t line = scales_at; line < scales_at + head_.bytes(); line += 64) {
         unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
       }
@@ -109,28 +117,32 @@ class DotInt {
           prefetch.fetch(j.value, panels[j.value] + offset, offset);
           lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
         });
-        if constexpr (kType == PanelType::kInt4) {
+        if constexpr (kLineCols == 8) {
           typename Ints::Lines lower[NP];
-          unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = lines[j.value].lower(); });
+          unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower()); });
           add(from, x_stride_bytes, lower, totals);
           from += 4 * Ints::kXBytes;
-          unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = lines[j.value].upper(); });
+          unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper()); });
         }
         add(from, x_stride_bytes, lines, totals);
         from += 4 * Ints::kXBytes;
       }
       V scales[NP];
-      if (head_.wide_scales) {
+      if constexpr (kIsMxfp4) {
         unrolled<NP>(TGI_UNROLLED(j) {
-          const std::byte* from = panels[j.value] + scales_at + group % 2 * 64;
+          scales[j.value] = V::load_exponents(panels[j.value] + scales_at + in_head * kPanelRows);
+        });
+      } else if (head_.wide_scales) {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          const std::byte* from = panels[j.value] + scales_at + in_head * 64;
           scales[j.value] = V::load(reinterpret_cast<const float*>(from));
         });
       } else {
         unrolled<NP>(TGI_UNROLLED(j) {
-          scales[j.value] = V::load_bf16(panels[j.value] + scales_at + group % 2 * 32);
+          scales[j.value] = V::load_bf16(panels[j.value] + scales_at + in_head * 32);
         });
       }
-      const int64_t zeros_at = scales_at + head_.zeros_at() + group % 2 * 32;
+      const int64_t zeros_at = scales_at + head_.zeros_at() + in_head * 32;
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
         const V scale = V::set1(own[group]);
@@ -165,6 +177,11 @@ class DotInt {
     *start = -kOffset * sum;
     Ints::spread(bytes, group_size, out);
     return scale;
+  }
+
+  [[gnu::always_inline]] static typename Ints::Lines integers(const typename Ints::Lines& halves) {
+    if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes);
+    return halves;
   }
 
   template <int MR, int NP>

@@ -90,6 +90,20 @@ void activation_row(const float* in, float* out, int64_t cols) {
   }
 }
 
+// The bounds stand first, so that what is not a number stays so.
+template <typename V>
+void limited_silu_row(const float* in, float* out, int64_t cols, const GateLimits& limits) {
+  const V highest = V::set1(limits.limit);
+  const V lowest = V::set1(-limits.limit);
+  for (int64_t i = 0; i < cols; i += 16) {
+    const int64_t left = cols - i;
+    const V gate = V::min(highest, V::load_first(in + i, left));
+    const V up = V::max(lowest, V::min(highest, V::load_first(in + cols + i, left)));
+    const V bent = gate / (V::set1(1.0F) + vector_exp(-(gate * V::set1(limits.slope))));
+    (bent * (up + V::set1(limits.up_offset))).store_first(out + i, left);
+  }
+}
+
 template <typename V>
 void add_rows(const float* x, const float* y, float y_multiplier, float* out, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {

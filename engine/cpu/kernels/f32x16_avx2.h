@@ -59,6 +59,13 @@ struct F32x16Avx2 {
     };
     return {widen(load_halves(from)), widen(load_halves(from + 16))};
   }
+  static F32x16Avx2 load_exponents(const std::byte* from) {
+    const __m128i bytes = load_halves(from);
+    const auto widen = [](__m128i eight) {
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(eight), 23));
+    };
+    return {widen(bytes), widen(_mm_srli_si128(bytes, 8))};
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
     store_halves(to + 16, _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

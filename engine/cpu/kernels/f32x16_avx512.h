@@ -55,6 +55,10 @@ struct LanesAvx512 {
     const __m512i bits = _mm512_cvtepu16_epi32(load_halves(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16))};
   }
+  static LanesAvx512 load_exponents(const std::byte* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes), 23))};
+  }
   void store_f16(std::byte* to) const {
     store_halves(to, _mm512_cvtps_ph(all, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }

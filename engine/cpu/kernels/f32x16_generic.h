@@ -77,6 +77,15 @@ struct F32x16Generic {
     std::memcpy(bits, from, sizeof bits);
     return map([&](int i) { return bf16_to_f32(bits[i]); });
   }
+  // 2^(byte - 127); of 0, 0.
+  static F32x16Generic load_exponents(const std::byte* from) {
+    return map([&](int i) {
+      const uint32_t bits = std::to_integer<uint32_t>(from[i]) << 23;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof value);
+      return value;
+    });
+  }
   void store_f16(std::byte* to) const {
     uint16_t bits[16];
     for (int i = 0; i < 16; ++i) bits[i] = f32_to_f16(lane[i]);

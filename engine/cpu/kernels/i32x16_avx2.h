@@ -29,6 +29,11 @@ struct I32x16Avx2 {
     [[gnu::always_inline]] Lines upper() const {
       return Lines{_mm256_srli_epi16(low, 4), _mm256_srli_epi16(high, 4)}.lower();
     }
+    [[gnu::always_inline]] Lines looked_up(const uint8_t (&table)[16]) const {
+      const __m256i both =
+          _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+      return {_mm256_shuffle_epi8(both, low), _mm256_shuffle_epi8(both, high)};
+    }
   };
 
   __m256i low, high;

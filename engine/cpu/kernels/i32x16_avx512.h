@@ -24,6 +24,10 @@ struct BytesAvx512 {
   [[gnu::always_inline]] BytesAvx512 upper() const {
     return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower();
   }
+  [[gnu::always_inline]] BytesAvx512 looked_up(const uint8_t (&table)[16]) const {
+    const __m128i one = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+    return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(one), all)};
+  }
   [[gnu::always_inline]] BytesAvx512 minus(int offset) const {
     return {_mm512_sub_epi8(all, _mm512_set1_epi8(static_cast<char>(offset)))};
   }

@@ -32,6 +32,11 @@ struct I32x16Generic {
       for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] >> 4);
       return out;
     }
+    [[gnu::always_inline]] Lines looked_up(const uint8_t (&table)[16]) const {
+      Lines out;
+      for (int i = 0; i < 64; ++i) out.byte[i] = table[byte[i]];
+      return out;
+    }
     [[gnu::always_inline]] Lines minus(int offset) const {
       Lines out;
       for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] - offset);

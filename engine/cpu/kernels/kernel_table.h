@@ -20,8 +20,8 @@ struct MatmulBlock {
   int64_t x_stride_bytes = 0;
   int64_t num_rows = 0;
   int64_t k = 0;
-  int64_t group_size = 0;             // of int8 and int4 panels
-  GroupHead head{};                   // of int8 and int4 panels
+  int64_t group_size = 0;             // of panels of integers
+  GroupHead head{};                   // of panels of integers
   const std::byte* panels = nullptr;  // the first panel
   int64_t panel_bytes = 0;
   int64_t num_panels = 0;
@@ -66,6 +66,7 @@ struct AttentionBlock {
   float softcap = 0.0F;
   int32_t sliding_window = 0;
   const float* alibi_slopes = nullptr;  // (optional) (group_size)
+  const float* sinks = nullptr;         // (optional) (group_size)
   std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim, …), 64-byte aligned
 };
 
@@ -112,7 +113,7 @@ struct KernelTable {
   std::array<MatmulKernel, kNumPanelTypes> matmul;  // by PanelType
   // For many rows, where another unit of the processor is faster: the same bits. Null where not.
   std::array<MatmulKernel, kNumPanelTypes> matmul_many;
-  std::array<void (*)(const PackPanel&), kNumPanelTypes> pack;
+  std::array<void (*)(const PackPanel&), kNumRoundedTypes> pack;
   std::array<void (*)(const AttentionBlock&), 3> attention;  // by DType of the KV cache
 
   void (*rms_norm)(const NormRow&);
@@ -120,6 +121,8 @@ struct KernelTable {
   // in (2 * cols) or (cols); indexed by Activation.
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> gated_activation;
   std::array<void (*)(const float* in, float* out, int64_t cols), 5> activation;
+  // The gated form of kSilu with limits.
+  void (*limited_silu)(const float* in, float* out, int64_t cols, const GateLimits& limits);
   // out = x + y_multiplier * y
   void (*add)(const float* x, const float* y, float y_multiplier, float* out, int64_t count);
   // In place: x * scale, then cap * tanh(x / cap) unless cap is 0.

@@ -12,6 +12,7 @@ const KernelTable& amx_kernels() {
     constexpr auto kBF16 = static_cast<size_t>(PanelType::kBF16);
     constexpr auto kInt8 = static_cast<size_t>(PanelType::kInt8);
     constexpr auto kInt4 = static_cast<size_t>(PanelType::kInt4);
+    constexpr auto kMxfp4 = static_cast<size_t>(PanelType::kMxfp4);
     KernelTable out = avx512vnni_kernels();
     out.isa = "amx";
     out.matmul_many[kBF16] = {.x_bytes = AmxBf16X<V>::x_bytes,
@@ -21,6 +22,8 @@ const KernelTable& amx_kernels() {
     out.matmul_many[kInt8].block = AmxInt<I32x16Vnni, AmxUnit, PanelType::kInt8>::run;
     out.matmul_many[kInt4] = out.matmul[kInt4];
     out.matmul_many[kInt4].block = AmxInt<I32x16Vnni, AmxUnit, PanelType::kInt4>::run;
+    out.matmul_many[kMxfp4] = out.matmul[kMxfp4];
+    out.matmul_many[kMxfp4].block = AmxInt<I32x16Vnni, AmxUnit, PanelType::kMxfp4>::run;
     return out;
   }();
   return table;

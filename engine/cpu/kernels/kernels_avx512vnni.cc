@@ -14,6 +14,8 @@ const KernelTable& avx512vnni_kernels() {
         matmul_kernel<DotInt<I32x16Vnni, PanelType::kInt8>>();
     out.matmul[static_cast<size_t>(PanelType::kInt4)] =
         matmul_kernel<DotInt<I32x16Vnni, PanelType::kInt4>>();
+    out.matmul[static_cast<size_t>(PanelType::kMxfp4)] =
+        matmul_kernel<DotInt<I32x16Vnni, PanelType::kMxfp4>>();
     return out;
   }();
   return table;

@@ -1,12 +1,17 @@
-// Hunyuan, dense: Llama's block with heads of q and k normed after they are rotated, and a base of
-// the rotation that is stretched once.
-// Source: models/hunyuan_v1_dense in `transformers`.
+// Hunyuan: Llama's block with heads of q and k normed after they are rotated, and a base of the
+// rotation that is stretched once; dense, or with experts beside one that all tokens go to.
+// Source: models/hunyuan_v1_dense and models/hunyuan_v1_moe in `transformers`.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -27,6 +32,60 @@ ModelConfig read_config(const JsonReader& config) {
   model.qk_norm_after_rope = true;
   read_rope(config, model, {.fields = kRopeFields});
   refuse_windows(config, model);
+  return model;
+}
+
+// Counts may be lists of one for each layer, all of which have to be equal.
+void take_from_list(Json& config, const char* key, const JsonReader& reader) {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_array()) return;
+  const Json list = *found;
+  const bool all_equal =
+      std::ranges::all_of(list, [&](const Json& item) { return item == list.front(); });
+  if (list.empty() || !all_equal) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: expected a number, or the same for every layer, got {}",
+                            reader.path_of(key), list.dump()));
+  }
+  config[key] = list.front();
+}
+
+void refuse_other_sizes(const JsonReader& config, const ModelConfig& model) {
+  const int64_t size = config.integer_or("moe_intermediate_size", model.intermediate_size);
+  if (size == model.intermediate_size) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: experts are of intermediate_size, {}, got {}",
+                          config.path_of("moe_intermediate_size"), model.intermediate_size, size));
+}
+
+constexpr const char* kListed[] = {"moe_topk", "num_shared_expert", "moe_intermediate_size"};
+
+ModelConfig read_config_moe(const JsonReader& given) {
+  Json json = given.json();
+  for (const char* key : kListed) take_from_list(json, key, given);
+  const JsonReader config(json, "");
+  DecoderFields decoder = kDecoder;
+  decoder.default_num_kv_heads = 0;
+  ModelConfig model = read_decoder_config(config, decoder);
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.qk_norm_after_rope = true;
+  read_rope(config, model, {.fields = kRopeFields});
+  refuse_windows(config, model);
+  read_experts(config,
+               {.num_experts = "num_experts",
+                .top_k = "moe_topk",
+                .default_num_experts = 1,
+                .default_top_k = 1,
+                .normalises = true},
+               model);
+  refuse_other_sizes(config, model);
+  const int64_t num_shared = config.integer_or("num_shared_expert", 1);
+  if (num_shared != 1) {
+    throw Error(Code::kUnsupported, fmt::format("{}: expected 1, got {}",
+                                                config.path_of("num_shared_expert"), num_shared));
+  }
+  model.experts.shared_intermediate_size = model.intermediate_size;
+  use_experts_in_all_layers(model);
   return model;
 }
 
@@ -73,6 +132,30 @@ constexpr auto kFields = join_fields(
         harmless_if("use_mla", "[false]", kOneBlock),
     }));
 
+constexpr auto kFieldsMoe = join_fields(
+    std::to_array<KnownField>({
+        read("num_experts"),
+        read("moe_topk"),
+        read("moe_intermediate_size"),
+        read("num_shared_expert"),
+        harmless_if("use_mixed_mlp_moe", "[true]", "there is always an expert for all tokens"),
+        harmless_if("moe_layer_num_skipped", "[0]", "all layers have experts"),
+        harmless_if("norm_topk_prob", "[true]", "weights are always divided by their sum"),
+        harmless("moe_drop_tokens", kTrainsRouter),
+        harmless("moe_random_routing_dropped_token", kTrainsRouter),
+        harmless("capacity_factor", kTrainsRouter),
+        harmless("router_aux_loss_coef", kTrainsRouter),
+        harmless("output_router_logits", kTrainsRouter),
+    }),
+    kFields);
+
+constexpr auto kAliasesMoe = std::to_array<FieldAlias>({
+    {"num_experts_per_tok", "moe_topk"},
+    {"num_local_experts", "num_experts"},
+});
+
+constexpr auto kNamesMoe = std::to_array<std::string_view>({"HunYuanMoEV1ForCausalLM"});
+constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"hunyuan_v1_moe"});
 constexpr auto kNames = std::to_array<std::string_view>({"HunYuanDenseV1ForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"hunyuan_v1_dense"});
 
@@ -90,6 +173,24 @@ constexpr auto kTensors =
                  }),
                  kLlamaMlpTensors);
 
+constexpr auto kTensorsMoe = join_tensors(
+    kTensors,
+    std::to_array<TensorSpec>({
+        {Role::kRouter, "model.layers.{layer}.mlp.gate.wg.weight", Dim::kExperts, Dim::kHidden},
+        {Role::kExpertGate, "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows},
+        {Role::kExpertUp, "model.layers.{layer}.mlp.experts.{expert}.up_proj.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows},
+        {Role::kExpertDown, "model.layers.{layer}.mlp.experts.{expert}.down_proj.weight",
+         Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns},
+        {Role::kSharedGate, "model.layers.{layer}.mlp.shared_mlp.gate_proj.weight",
+         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows},
+        {Role::kSharedUp, "model.layers.{layer}.mlp.shared_mlp.up_proj.weight",
+         Dim::kSharedIntermediate, Dim::kHidden, Split::kRows},
+        {Role::kSharedDown, "model.layers.{layer}.mlp.shared_mlp.down_proj.weight", Dim::kHidden,
+         Dim::kSharedIntermediate, Split::kColumns},
+    }));
+
 }  // namespace
 
 extern const Architecture kHunyuanDense;
@@ -100,6 +201,18 @@ constexpr Architecture kHunyuanDense = {
     .read_config = read_config,
     .fields = kFields,
     .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kHunyuanMoe;
+constexpr Architecture kHunyuanMoe = {
+    .names = kNamesMoe,
+    .model_types = kModelTypesMoe,
+    .prefix = "model.",
+    .read_config = read_config_moe,
+    .fields = kFieldsMoe,
+    .aliases = kAliasesMoe,
+    .tensors = kTensorsMoe,
     .ignored = kRotaryTables,
 };
 

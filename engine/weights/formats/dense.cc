@@ -26,10 +26,10 @@ std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
     problems.missing.push_back(spec.name);
     return {};
   }
-  std::vector<int64_t> shape = {spec.transposed ? spec.cols : spec.rows,
-                                spec.transposed ? spec.rows : spec.cols};
-  if (spec.stack.count > 0) shape.insert(shape.begin(), spec.stack.count);
-  check_stored_tensor(*tensor, shape, problems);
+  const int64_t all_rows = spec.rows * spec.turns.count;
+  std::vector<int64_t> shape = {spec.transposed ? spec.cols : all_rows,
+                                spec.transposed ? all_rows : spec.cols};
+  check_stored_tensor(*tensor, spec.stack.shape_of_all(shape), problems);
   return {tensor};
 }
 
@@ -38,15 +38,17 @@ HostWeight slice_dense(const Checkpoint& checkpoint,
                        const StoredTensor& tensor,
                        Range rows,
                        Range cols) {
+  const int64_t all_rows = spec.rows * spec.turns.count;
+  const int64_t row_step = spec.transposed ? 1 : spec.cols;
   WeightPart part{.role = "weight",
                   .data = nullptr,
                   .dtype = *tensor.dtype,
                   .rows = rows.count,
                   .cols = cols.count,
-                  .row_stride = spec.transposed ? 1 : spec.cols,
-                  .col_stride = spec.transposed ? spec.rows : 1};
-  const int64_t first = spec.stack.index * spec.rows * spec.cols + rows.begin * part.row_stride +
-                        cols.begin * part.col_stride;
+                  .row_stride = row_step * spec.turns.count,
+                  .col_stride = spec.transposed ? all_rows : 1};
+  const int64_t first = spec.stack.index * all_rows * spec.cols + spec.turns.index * row_step +
+                        rows.begin * part.row_stride + cols.begin * part.col_stride;
   if (const auto key = checkpoint.random_key(tensor)) {
     part.random = {.key = *key, .first_element = first};
   } else {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 
@@ -47,17 +49,25 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
   return result >= 0;
 }
 
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> out;
+  for (size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    out.push_back(path.substr(0, dot));
+    path.remove_prefix(dot + 1);
+  }
+  out.push_back(path);
+  return out;
+}
+
 }  // namespace
 
 bool is_part_of_module(std::string_view key, std::string_view module) {
-  for (size_t at = module.find(key); at != std::string_view::npos && !key.empty();
-       at = module.find(key, at + 1)) {
-    const size_t end = at + key.size();
-    const bool begins = at == 0 || module[at - 1] == '.';
-    const bool ends = end == module.size() || module[end] == '.';
-    if (begins && ends) return true;
-  }
-  return false;
+  const std::vector<std::string_view> wanted = parts_of(key);
+  const std::vector<std::string_view> parts = parts_of(module);
+  const auto found = std::search(
+      parts.begin(), parts.end(), wanted.begin(), wanted.end(),
+      [](std::string_view part, std::string_view any) { return any == "*" || part == any; });
+  return !key.empty() && found != parts.end();
 }
 
 bool matches_target(const std::string& target, std::string_view module) {

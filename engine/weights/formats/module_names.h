@@ -8,7 +8,7 @@
 namespace tgi {
 
 // Whether `key` is the module's name or a run of whole parts of it: "lm_head", "mlp.gate",
-// "model.layers.3" of "model.layers.3.mlp.gate".
+// "model.layers.3" of "model.layers.3.mlp.gate". A part "*" of the key is any: "layers.*.mlp".
 bool is_part_of_module(std::string_view key, std::string_view module);
 
 // As compressed-tensors means it: the module's name, or "re:" and a pattern that matches from its

@@ -63,7 +63,7 @@ void ArrayCollector::check(const StoredTensor& tensor,
 bool ArrayCollector::allow(std::string_view suffix,
                            std::initializer_list<std::string_view> dtypes,
                            std::initializer_list<std::vector<int64_t>> shapes) {
-  const std::string name = fmt::format("{}.{}", module_name(spec_), suffix);
+  const std::string name = fmt::format("{}{}{}", module_name(spec_), joint_, suffix);
   const StoredTensor* tensor = find_by_any_name(checkpoint_, name, spec_.prefix);
   if (tensor != nullptr) check(*tensor, dtypes, shapes);
   return tensor != nullptr;
@@ -73,7 +73,7 @@ void ArrayCollector::require(std::string_view suffix,
                              std::initializer_list<std::string_view> dtypes,
                              std::initializer_list<std::vector<int64_t>> shapes) {
   if (allow(suffix, dtypes, shapes)) return;
-  problems_.missing.push_back(fmt::format("{}.{}", module_name(spec_), suffix));
+  problems_.missing.push_back(fmt::format("{}{}{}", module_name(spec_), joint_, suffix));
 }
 
 const StoredTensor* find_array(std::span<const StoredTensor* const> arrays,

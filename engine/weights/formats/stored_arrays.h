@@ -22,8 +22,12 @@ std::string_view module_name(const MatrixSpec& spec);
 // Collects the arrays of one matrix.
 class ArrayCollector {
  public:
-  ArrayCollector(const Checkpoint& checkpoint, const MatrixSpec& spec, WeightProblems& problems)
-      : checkpoint_(checkpoint), spec_(spec), problems_(problems) {}
+  // `joint` stands between the module's name and a suffix.
+  ArrayCollector(const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 WeightProblems& problems,
+                 std::string_view joint = ".")
+      : checkpoint_(checkpoint), spec_(spec), problems_(problems), joint_(joint) {}
 
   // "MODULE.suffix", which must be there, of one of these types (as safetensors spells them) and
   // one of these shapes; else that is added to the problems.
@@ -45,6 +49,7 @@ class ArrayCollector {
   const Checkpoint& checkpoint_;
   const MatrixSpec& spec_;
   WeightProblems& problems_;
+  std::string_view joint_;
   std::vector<const StoredTensor*> arrays_;
 };
 

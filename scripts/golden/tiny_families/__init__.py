@@ -29,7 +29,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 FILES = {
     "models": ["first"],
     "families": sorted(path.stem for path in HERE.glob("*.py")
-                       if path.stem not in ("__init__", "first", "spelling")),
+                       if path.stem not in ("__init__", "first", "packed", "spelling")),
+    "quantised": ["packed"],
 }
 # Families that tie when config.json does not say it.
 TIED = ("falcon", "bloom", "mpt", "gpt_bigcode", "opt", "gemma3", "mamba")

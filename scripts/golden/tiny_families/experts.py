@@ -133,19 +133,22 @@ MODELS = {
                                tie_word_embeddings=True, sliding_window=8, torch_dtype="float16"),
                  rope_type="default"), {}),
     "gpt-oss": (GPT_OSS, {}),
-    "gpt-oss-mxfp4": (
-        GPT_OSS | dict(hidden_size=32, intermediate_size=32, num_local_experts=3,
-                       quantization_config=dict(
-                           quant_method="mxfp4", modules_to_not_convert=[
-                               "model.layers.*.self_attn", "model.layers.*.mlp.router",
-                               "model.embed_tokens", "lm_head"])),
-        {"extra": "mxfp4"}),
     "gpt-oss-default-rope-tied-f32": (
         new_dtype(without(GPT_OSS, "rope_theta", "rope_scaling", "layer_types",
                           "initial_context_length") | dict(
             rope_parameters={"rope_type": "default", "rope_theta": 9000.0}, num_local_experts=3,
-            tie_word_embeddings=True, num_experts_per_tok=1, num_key_value_heads=1, head_dim=6,
+            tie_word_embeddings=True, num_experts_per_tok=1, experts_per_token=1,
+            num_key_value_heads=1, head_dim=6,
             attention_bias=False, intermediate_size=8, torch_dtype="float32")), {}),
+    # Weights that are large enough for the limits of the gate to matter.
+    "gpt-oss-limits-mqa-f16": (
+        new_rope(without(GPT_OSS, "rope_scaling", "initial_context_length") | dict(
+            num_hidden_layers=3, layer_types=["full_attention"] + ["sliding_attention"] * 2,
+            sliding_window=5, num_key_value_heads=1, num_local_experts=5, num_experts_per_tok=3,
+            experts_per_token=3, tie_word_embeddings=True, torch_dtype="float16"),
+            rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=True,
+            original_max_position_embeddings=64),
+        {"matrix_scale": 4.0, "shards": 2}),
     "glm4-moe": (GLM4_MOE, CORRECTION),
     "glm4-moe-groups-qk-norm-f16": (
         new_rope(without(GLM4_MOE, "rope_scaling", "partial_rotary_factor") | dict(
@@ -164,6 +167,11 @@ MODELS = {
         new_rope(HUNYUAN_MOE | dict(moe_topk=3, tie_word_embeddings=False, attention_bias=True,
                                     num_key_value_heads=1, torch_dtype="float16"),
                  rope_type="default"), {}),
+    "hunyuan-moe-lists-alpha": (
+        HUNYUAN_MOE | dict(
+            moe_topk=[3, 3], num_shared_expert=[1, 1], moe_intermediate_size=[12, 12],
+            num_attention_heads=6, num_key_value_heads=3, head_dim=6, num_experts=4,
+            rope_scaling={"type": "dynamic", "alpha": 20.0, "factor": 1.0}), {}),
     "dbrx": (DBRX, NEWER),
     "dbrx-top3-f16": (
         new_dtype(DBRX | dict(
@@ -171,6 +179,13 @@ MODELS = {
             attn_config=dict(clip_qkv=8, kv_n_heads=1, rope_theta=10000.0),
             ffn_config=DBRX["ffn_config"] | dict(moe_top_k=3, moe_normalize_expert_weights=1.0,
                                                  ffn_act_fn={"name": "gelu"}))), NEWER),
+    "dbrx-unnormed-sharded": (
+        DBRX | dict(
+            n_heads=6, n_layers=3, torch_dtype="float32",
+            attn_config=dict(clip_qkv=0.4, kv_n_heads=6, rope_theta=9000.0),
+            ffn_config=DBRX["ffn_config"] | dict(
+                moe_num_experts=4, moe_top_k=1, ffn_hidden_size=10,
+                moe_normalize_expert_weights=None)), NEWER | {"shards": 2}),
     # As V2-Lite, and as V2.
     "deepseek2-lite": (DEEPSEEK2, {}),
     "deepseek2-groups-f16": (

@@ -63,6 +63,9 @@ MODELS = {
         INTERNLM3 | dict(bias=True, qkv_bias=True, num_key_value_heads=1, torch_dtype="float16",
                          max_position_embeddings=24, rope_scaling={
                              "rope_type": "dynamic", "factor": 6.0}), NEWER),
+    "internlm3-one-kv-head-tied": (
+        INTERNLM3 | dict(num_attention_heads=3, num_key_value_heads=1, head_dim=10,
+                         tie_word_embeddings=True, intermediate_size=22), NEWER | {"shards": 2}),
     "minicpm3": (MINICPM3, NEWER | {"embedding_scale": 0.1}),
     "minicpm3-longrope-untied": (
         MINICPM3 | dict(tie_word_embeddings=False, v_head_dim=8, original_max_position_embeddings=256,
@@ -83,6 +86,16 @@ MODELS = {
     "lfm2-moe": (LFM2_MOE, {"keep_float32": ["expert_bias"]}),
     "dots1": (DOTS1, CORRECTION),
     "exaone-moe": (EXAONE_MOE, CORRECTION),
+    "exaone-moe-groups-f16": (
+        without(EXAONE_MOE, "first_k_dense_replace") | dict(
+            mlp_layer_types=["sparse", "dense", "sparse"], num_experts=6, n_group=3,
+            topk_group=2, num_key_value_heads=1, norm_topk_prob=False, num_shared_experts=2,
+            tie_word_embeddings=True, torch_dtype="float16"), CORRECTION),
+    "exaone-moe-windows-only": (
+        without(EXAONE_MOE, "sliding_window_pattern") | dict(
+            num_experts=5, num_experts_per_tok=3, num_attention_heads=6, num_key_value_heads=2,
+            layer_types=["sliding_attention"] * 3, routed_scaling_factor=1.3),
+        CORRECTION),
     # transformers 5.5 rotates the whole head.
     "minimax-m2": (MINIMAX_M2, NEWER | CORRECTION),
     "flex-olmo": (FLEX_OLMO, {}),
@@ -100,4 +113,17 @@ MODELS = {
             layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
             rope_type="llama3", factor=16.0, high_freq_factor=4.0, low_freq_factor=1.0,
             original_max_position_embeddings=32), {}),
+    "cwm-default-layers-tied-f16": (
+        new_rope(architecture(
+            "CwmForCausalLM", "cwm", rms_norm_eps=1e-5, hidden_act="silu", head_dim=8,
+            mlp_bias=False, sliding_window=5, num_hidden_layers=5, intermediate_size=18,
+            num_key_value_heads=1, tie_word_embeddings=True, torch_dtype="float16"),
+            rope_type="llama3", factor=8.0, high_freq_factor=4.0, low_freq_factor=1.0,
+            original_max_position_embeddings=16), {}),
+    "cwm-three-heads": (
+        new_rope(architecture(
+            "CwmForCausalLM", "cwm", rms_norm_eps=1e-5, hidden_act="silu", head_dim=10,
+            mlp_bias=False, sliding_window=100, num_hidden_layers=2, intermediate_size=22,
+            num_attention_heads=3, num_key_value_heads=3, layer_types=["sliding_attention"] * 2),
+            rope_type="default"), {"shards": 2}),
 }

@@ -1,0 +1,162 @@
+// gpt-oss: experts with biases and a bent gate in every layer, sliding windows in every other one,
+// and attention with a sink for each head. The matrices of a layer's experts are one tensor, with
+// gate and up by turns. Source: models/gpt_oss in `transformers`.
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+// A config without any is taken to have this.
+Json with_default_rope(const Json& config) {
+  Json out = config;
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const auto found = out.find(key);
+    if (found != out.end() && !found->empty()) return out;
+  }
+  out["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 32.0},
+                         {"beta_fast", 32.0},   {"beta_slow", 1.0},
+                         {"truncate", false},   {"original_max_position_embeddings", 4096}};
+  return out;
+}
+
+// The slope and the offset are the same in all of them.
+GateLimits read_limits(const JsonReader& config, const ModelConfig& model) {
+  if (model.activation != Activation::kSilu) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: this family's gate is silu, got {}", config.path_of("hidden_act"),
+                            config.json().at("hidden_act").dump()));
+  }
+  return {.limit = read_positive(config, "swiglu_limit", 7.0), .slope = 1.702F, .up_offset = 1.0F};
+}
+
+ModelConfig read_config(const JsonReader& given) {
+  const Json json = with_default_rope(given.json());
+  const JsonReader config(json, "");
+  ModelConfig model = read_decoder_config(config, {.default_vocab_size = 201088,
+                                                   .default_hidden_size = 2880,
+                                                   .default_num_layers = 36,
+                                                   .default_num_heads = 64,
+                                                   .default_num_kv_heads = 8,
+                                                   .default_head_dim = 64,
+                                                   .default_intermediate = 2880,
+                                                   .default_max_positions = 131072,
+                                                   .default_norm_eps = 1e-5,
+                                                   .default_bos = -1,
+                                                   .default_eos = -1});
+  model.attention_bias = config.boolean_or("attention_bias", true);
+  model.gate_limits = read_limits(config, model);
+  read_windows(config, {.default_window = 128, .default_pattern = 2}, model);
+  read_rope(config, model, {.default_theta = 150000.0});
+  // The softmax over the chosen is that over all, divided by their sum.
+  read_experts(config,
+               {.num_experts = "num_local_experts",
+                .default_num_experts = 128,
+                .default_top_k = 4,
+                .normalises = true},
+               model);
+  use_experts_in_all_layers(model);
+  return model;
+}
+
+constexpr auto kFields =
+    join_fields(kDecoderFields,
+                std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    read_or_null("sliding_window"),
+                    read_or_null("layer_types"),
+                    read("num_local_experts"),
+                    read("num_experts_per_tok"),
+                    read("swiglu_limit"),
+                    harmless("initial_context_length", "the scaling of rope says how long it was"),
+                    harmless("router_aux_loss_coef", kTrainsRouter),
+                    harmless("output_router_logits", kTrainsRouter),
+                    harmless_if("mlp_bias", "[true]", "experts and their router have biases"),
+                }));
+
+constexpr auto kAliases = std::to_array<FieldAlias>({
+    {"experts_per_token", "num_experts_per_tok"},
+});
+
+constexpr auto kNames = std::to_array<std::string_view>({"GptOssForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt_oss"});
+
+// Columns of gate_up_proj are outputs: gate and up of the first, of the second, and so on.
+constexpr TensorSpec gate_or_up(Role weight, int64_t turn) {
+  return {.role = weight,
+          .name = "model.layers.{layer}.mlp.experts.gate_up_proj",
+          .rows = Dim::kExpertIntermediate,
+          .cols = Dim::kHidden,
+          .split = Split::kRows,
+          .transposed = true,
+          .stacked = true,
+          .turns = {.index = turn, .count = 2}};
+}
+constexpr TensorSpec gate_or_up_bias(Role bias, int64_t turn) {
+  return {.role = bias,
+          .name = "model.layers.{layer}.mlp.experts.gate_up_proj_bias",
+          .rows = Dim::kOne,
+          .cols = Dim::kExpertIntermediate,
+          .split = Split::kRows,
+          .stacked = true,
+          .turns = {.index = turn, .count = 2}};
+}
+
+constexpr auto kExpertTensorsWithBiases = std::to_array<TensorSpec>({
+    {Role::kRouter, "model.layers.{layer}.mlp.router.weight", Dim::kExperts, Dim::kHidden},
+    {Role::kRouterBias, "model.layers.{layer}.mlp.router.bias", Dim::kOne, Dim::kExperts},
+    gate_or_up(Role::kExpertGate, 0),
+    gate_or_up(Role::kExpertUp, 1),
+    gate_or_up_bias(Role::kExpertGateBias, 0),
+    gate_or_up_bias(Role::kExpertUpBias, 1),
+    {.role = Role::kExpertDown,
+     .name = "model.layers.{layer}.mlp.experts.down_proj",
+     .rows = Dim::kHidden,
+     .cols = Dim::kExpertIntermediate,
+     .split = Split::kColumns,
+     .transposed = true,
+     .stacked = true},
+    {.role = Role::kExpertDownBias,
+     .name = "model.layers.{layer}.mlp.experts.down_proj_bias",
+     .rows = Dim::kOne,
+     .cols = Dim::kHidden,
+     .split = Split::kColumns,
+     .stacked = true},
+});
+
+constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
+                                       kLlamaNormTensors,
+                                       kLlamaAttentionTensors,
+                                       kLlamaQkvBiasTensors,
+                                       kLlamaOBiasTensors,
+                                       std::to_array<TensorSpec>({
+                                           {Role::kSinks, "model.layers.{layer}.self_attn.sinks",
+                                            Dim::kOne, Dim::kHeads, Split::kRows},
+                                       }),
+                                       kExpertTensorsWithBiases);
+
+}  // namespace
+
+extern const Architecture kGptOss;
+constexpr Architecture kGptOss = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .aliases = kAliases,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi

@@ -1,0 +1,162 @@
+// MXFP4 as gpt-oss publishes it: the matrices of experts, all of a layer in one tensor, rows in
+// blocks of 32 numbers of 4 bits (e2m1) times a power of two:
+//   NAME_blocks  U8 (experts, out, in / 32, 16)  a byte holds two numbers, the first in the low
+//   half NAME_scales  U8 (experts, out, in / 32)      e8m0: the exponent + 127
+// However NAME itself lies in a plain checkpoint, rows are outputs here. All else is plain.
+//
+// Source: https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf;
+// integrations/mxfp4 of `transformers`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/known_fields.h"
+#include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/module_names.h"
+#include "engine/weights/formats/quantization_fields.h"
+#include "engine/weights/formats/stored_arrays.h"
+
+namespace tgi {
+namespace {
+
+constexpr int64_t kBlockCols = kMxfp4GroupSize;
+constexpr int64_t kBlockBytes = kBlockCols / 2;
+
+constexpr auto kFields = std::to_array<KnownField>({
+    read_or_null("modules_to_not_convert"),
+    harmless("dequantize", "the numbers are the same, decoded or not"),
+});
+
+JsonReader quantization_of(const JsonReader& config) {
+  return config.object("quantization_config");
+}
+
+bool claims(const JsonReader& config) {
+  if (quant_method_of(config) != "mxfp4") return false;
+  const JsonReader quantization = quantization_of(config);
+  (void)quantization.strings_or_empty("modules_to_not_convert");
+  check_quantization(quantization, kFields, "mxfp4");
+  return true;
+}
+
+bool is_quantised(const Json& config, const MatrixSpec& spec) {
+  if (spec.kind != MatrixKind::kLayer || spec.stack.count == 0) return false;
+  const std::vector<std::string> plain =
+      quantization_of(JsonReader(config, "")).strings_or_empty("modules_to_not_convert");
+  return std::ranges::none_of(plain, [&](const std::string& module) {
+    return is_part_of_module(module, module_name(spec));
+  });
+}
+
+StoredForm form_of(const Json& config, const MatrixSpec& spec) {
+  if (!is_quantised(config, spec)) return {};
+  return {.quantised_as = "mxfp4", .bits = 4, .group_size = kBlockCols, .is_mxfp4 = true};
+}
+
+std::vector<int64_t> scales_shape(const MatrixSpec& spec) {
+  return {spec.stack.count, spec.rows * spec.turns.count, spec.cols / kBlockCols};
+}
+
+std::vector<int64_t> blocks_shape(const MatrixSpec& spec) {
+  std::vector<int64_t> shape = scales_shape(spec);
+  shape.push_back(kBlockBytes);
+  return shape;
+}
+
+std::vector<const StoredTensor*> collect(const Json& config,
+                                         const Checkpoint& checkpoint,
+                                         const MatrixSpec& spec,
+                                         WeightProblems& problems) {
+  if (!is_quantised(config, spec)) return collect_dense(checkpoint, spec, problems);
+  if (spec.cols % kBlockCols != 0) {
+    problems.misshapen.push_back(
+        fmt::format("{}: {} columns can't be in blocks of {}", spec.name, spec.cols, kBlockCols));
+    return {};
+  }
+  ArrayCollector arrays(checkpoint, spec, problems, "_");
+  arrays.require("blocks", {"U8"}, {blocks_shape(spec)});
+  arrays.require("scales", {"U8"}, {scales_shape(spec)});
+  return arrays.take();
+}
+
+std::vector<RandomArray> random_arrays(const Json& config, const MatrixSpec& spec) {
+  if (!is_quantised(config, spec)) return {};
+  constexpr uint8_t kSmall = 127 - 8;  // numbers of up to 6 / 256
+  const std::string name(module_name(spec));
+  return {{.name = name + "_blocks", .shape = blocks_shape(spec)},
+          {.name = name + "_scales", .shape = scales_shape(spec), .all = kSmall}};
+}
+
+// Codes stand for twice the value: the scale makes up for it.
+float scale_of(const ArrayReader& scales, int64_t index) {
+  const uint8_t exponent = scales.byte(index);
+  if (exponent == 0xFF) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("tensor {}: element {} is 255, which is no number but NaN; is the file "
+                            "damaged?",
+                            scales.name(), index));
+  }
+  return std::ldexp(1.0F, exponent - 128);
+}
+
+// Columns [begin, begin + count) of the row that begins at byte `from`.
+void read_codes(const ArrayReader& blocks, int64_t from, Range cols, int8_t* to) {
+  for (int64_t i = 0; i < cols.count; ++i) {
+    const int64_t col = cols.begin + i;
+    const uint8_t both = blocks.byte(from + col / 2);
+    to[i] = kMxfp4Codes[col % 2 == 0 ? both & 15 : both >> 4];
+  }
+}
+
+HostWeight slice(const Json& config,
+                 const Checkpoint& checkpoint,
+                 const MatrixSpec& spec,
+                 std::span<const StoredTensor* const> tensors,
+                 Range rows,
+                 Range cols,
+                 const MatrixStorage& storage) {
+  if (!is_quantised(config, spec)) {
+    return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
+  }
+  const ArrayReader blocks(checkpoint, *tensors[0]);
+  const ArrayReader scales(checkpoint, *tensors[1]);
+  DecodedBlock block(spec.name, rows, cols);
+  const int64_t first_group = block.cut_groups(cols, kBlockCols, false);
+  const int64_t groups_of_row = spec.cols / kBlockCols;
+  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t in_stack = (rows.begin + row) * spec.turns.count + spec.turns.index;
+      const int64_t line = spec.stack.index * spec.rows * spec.turns.count + in_stack;
+      read_codes(blocks, line * groups_of_row * kBlockBytes, cols,
+                 block.codes.data() + row * cols.count);
+      for (int64_t group = 0; group < block.num_groups; ++group) {
+        block.scales[static_cast<size_t>(row * block.num_groups + group)] =
+            scale_of(scales, line * groups_of_row + first_group + group);
+      }
+    }
+  });
+  return to_host_weight(std::move(block), storage);
+}
+
+}  // namespace
+
+template <>
+const WeightFormat& weight_format<"mxfp4">() {
+  static constexpr WeightFormat kThis = {
+      .name = "mxfp4",
+      .claims = claims,
+      .form_of = form_of,
+      .collect = collect,
+      .slice = slice,
+      .random_arrays = random_arrays,
+  };
+  return kThis;
+}
+
+}  // namespace tgi
