@@ -161,6 +161,13 @@ TEST_CASE("what gpt-oss's config can't say is refused with what was expected") {
   refused("layer_types", Json::array({"full_attention"}), "layer_types");
 }
 
+TEST_CASE("a config of gpt-oss without a type means bf16, as published ones do") {
+  Json config = small_gpt_oss();
+  CHECK(load_config(config).config.checkpoint_dtype == DType::kF32);
+  config.erase("torch_dtype");
+  CHECK(load_config(config).config.checkpoint_dtype == DType::kBF16);
+}
+
 TEST_CASE("experts in tensors of all of them, plain or packed, can be random") {
   Json packed = small_gpt_oss();
   packed["hidden_size"] = packed["intermediate_size"] = 64;

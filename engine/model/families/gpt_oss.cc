@@ -55,6 +55,8 @@ ModelConfig read_config(const JsonReader& given) {
                                                    .default_bos = -1,
                                                    .default_eos = -1});
   model.attention_bias = config.boolean_or("attention_bias", true);
+  // Published configs don't say it, and all their plain tensors are of this type.
+  if (!config.has("dtype") && !config.has("torch_dtype")) model.checkpoint_dtype = DType::kBF16;
   model.gate_limits = read_limits(config, model);
   read_windows(config, {.default_window = 128, .default_pattern = 2}, model);
   read_rope(config, model, {.default_theta = 150000.0});
