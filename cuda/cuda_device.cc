@@ -12,6 +12,7 @@
 #include "cuda/architectures.h"
 #include "cuda/device_state.h"
 #include "cuda/launch.h"
+#include "cuda/state_layers.h"
 
 namespace tgi::cuda {
 namespace {
@@ -201,6 +202,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
+  check_state(layout.state);
   check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
