@@ -22,6 +22,8 @@ extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
+extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
+    kFalconH1, kJamba;
 
 namespace {
 
@@ -77,6 +79,14 @@ constexpr std::array kArchitectures = {
     &kErnie45Moe,
     &kDots1,
     &kMinimaxM2,
+    &kLfm2,
+    &kMamba,
+    &kFalconMamba,
+    &kMamba2,
+    &kGraniteHybrid,
+    &kQwen3Next,
+    &kFalconH1,
+    &kJamba,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -172,7 +182,8 @@ void check_total_size(const LoadedConfig& model) {
   };
   const double num_parameters = count_parameters(model);
   if (num_parameters > kMaxParameters) refuse(num_parameters, "parameters", kMaxParameters);
-  const double num_cached = 2.0 * config.num_layers * config.num_kv_heads * config.head_dim *
+  const double num_cached = 2.0 * count_layers(config, &LayerPlan::has_attention) *
+                            config.num_kv_heads * config.head_dim *
                             static_cast<double>(config.max_positions);
   if (num_cached > kMaxCachedNumbers) {
     refuse(num_cached, "numbers in the KV cache of one sequence", kMaxCachedNumbers);

@@ -18,8 +18,9 @@ struct TensorEntry {
   std::string name;
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
-  int32_t num_parts = 1;  // of a vector that is stored head by head
-  int64_t head_dim = 0;   // of the model
+  int32_t num_parts = 1;    // of a vector that is stored head by head
+  int64_t head_dim = 0;     // of the model
+  int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
 
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
@@ -27,6 +28,8 @@ struct TensorEntry {
   // As it is stored.
   std::vector<int64_t> vector_shape() const {
     if (spec->as_row) return {1, cols};
+    if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
+    if (spec->cols == Dim::kChannelDecay) return {cols / per_channel, per_channel};
     if (spec->by_head) return {cols / head_dim, head_dim};
     return {cols / num_parts};
   }

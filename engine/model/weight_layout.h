@@ -26,11 +26,12 @@ struct LayerVector {
   Role role;
 };
 
-inline constexpr std::array<LinearPart, 4> kQkvParts = {{
+inline constexpr std::array<LinearPart, 5> kQkvParts = {{
     {Role::kQ, Role::kQBias},
     {Role::kK, Role::kKBias},
     {Role::kV, Role::kVBias},
     {Role::kQkv, Role::kQkvBias},
+    {Role::kOutputGate, Role::kCount},
 }};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
@@ -57,6 +58,15 @@ inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
 }};
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {{{Role::kExpertDown, Role::kCount}}};
 
+inline constexpr std::array<LinearPart, 2> kStateInParts = {{
+    {Role::kStateIn, Role::kStateInBias},
+    {Role::kStateSecondIn, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 1> kStatePartsParts = {{{Role::kStateParts, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kStepParts = {{{Role::kStep, Role::kStepBias}}};
+inline constexpr std::array<LinearPart, 1> kStateOutParts = {
+    {{Role::kStateOut, Role::kStateOutBias}}};
+
 inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::qkv, kQkvParts},
     {&LayerWeights::o, kOParts},
@@ -64,8 +74,12 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-// Of layers with experts, beside them.
-inline constexpr std::array<LayerLinear, 4> kRoutedLinears = {{
+// Of layers with a state, and of those with experts, beside them.
+inline constexpr std::array<LayerLinear, 8> kOtherLinears = {{
+    {&LayerWeights::state_in, kStateInParts},
+    {&LayerWeights::state_parts, kStatePartsParts},
+    {&LayerWeights::step, kStepParts},
+    {&LayerWeights::state_out, kStateOutParts},
     {&LayerWeights::router, kRouterParts},
     {&LayerWeights::shared_gate_up, kSharedGateUpParts},
     {&LayerWeights::shared_down, kSharedDownParts},
@@ -83,7 +97,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 11> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 20> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -95,6 +109,15 @@ inline constexpr std::array<LayerVector, 11> kLayerVectors = {{
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
     {&LayerWeights::choice_bias, Role::kChoiceBias},
+    {&LayerWeights::conv, Role::kConv},
+    {&LayerWeights::conv_bias, Role::kConvBias},
+    {&LayerWeights::head_step_bias, Role::kStateStepBias},
+    {&LayerWeights::decay, Role::kDecay},
+    {&LayerWeights::skip, Role::kSkip},
+    {&LayerWeights::state_norm, Role::kStateNorm},
+    {&LayerWeights::step_norm, Role::kStepNorm},
+    {&LayerWeights::input_norm, Role::kInputNorm},
+    {&LayerWeights::output_norm, Role::kOutputNorm},
 }};
 
 struct ModelMatrix {
