@@ -23,7 +23,7 @@ extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium,
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
-    kFalconH1, kJamba;
+    kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 
 namespace {
 
@@ -87,6 +87,8 @@ constexpr std::array kArchitectures = {
     &kQwen3Next,
     &kFalconH1,
     &kJamba,
+    &kNemotronH,
+    &kLfm2Moe,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -1,15 +1,16 @@
-// LFM2: short convolutions between gates, and attention in some layers. Source: models/lfm2 in
-// `transformers`.
+// LFM2: short convolutions between gates, and attention in some layers; with experts behind the
+// first layers, too. Source: models/lfm2 and models/lfm2_moe in `transformers`.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 #include "engine/model/state_fields.h"
@@ -40,21 +41,25 @@ void read_convolution(const JsonReader& config, ModelConfig& model) {
   state.has_conv_bias = state.has_in_bias = state.has_out_bias = has_bias;
 }
 
-ModelConfig read_config(const JsonReader& config) {
-  const bool has_old_size = config.has("block_ff_dim");
-  ModelConfig model = read_decoder_config(
-      config, {.head_dim = "",
-               .intermediate_size = has_old_size ? "block_ff_dim" : "intermediate_size",
-               .norm_eps = "norm_eps",
-               .activation = "",
-               .default_vocab_size = 65536,
-               .default_hidden_size = 2560,
-               .default_num_kv_heads = 8,
-               .default_intermediate = 12288,
-               .default_max_positions = 128000,
-               .default_norm_eps = 1e-5,
-               .default_tied = config.boolean_or("tie_embedding", true)});
-  adjust_intermediate(config, model);
+struct Sizes {
+  std::string_view intermediate_name;
+  int64_t default_hidden_size;
+  int64_t default_intermediate;
+};
+
+ModelConfig read_common(const JsonReader& config, const Sizes& sizes) {
+  ModelConfig model =
+      read_decoder_config(config, {.head_dim = "",
+                                   .intermediate_size = sizes.intermediate_name,
+                                   .norm_eps = "norm_eps",
+                                   .activation = "",
+                                   .default_vocab_size = 65536,
+                                   .default_hidden_size = sizes.default_hidden_size,
+                                   .default_num_kv_heads = 8,
+                                   .default_intermediate = sizes.default_intermediate,
+                                   .default_max_positions = 128000,
+                                   .default_norm_eps = 1e-5,
+                                   .default_tied = config.boolean_or("tie_embedding", true)});
   read_convolution(config, model);
   read_rope(config, model, {.default_theta = 1e6});
   if (config.has("layer_types")) {
@@ -66,18 +71,47 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+ModelConfig read_config(const JsonReader& config) {
+  const bool has_old_size = config.has("block_ff_dim");
+  ModelConfig model =
+      read_common(config, {has_old_size ? "block_ff_dim" : "intermediate_size", 2560, 12288});
+  adjust_intermediate(config, model);
+  return model;
+}
+
+ModelConfig read_config_moe(const JsonReader& config) {
+  ModelConfig model = read_common(config, {"intermediate_size", 2048, 7168});
+  read_experts(config,
+               {.intermediate_size = "moe_intermediate_size",
+                .normalises_name = "norm_topk_prob",
+                .default_num_experts = 32,
+                .default_top_k = 4,
+                .default_intermediate = 1792,
+                .score = RouterScore::kSigmoid,
+                .normalises = true},
+               model);
+  model.experts.has_choice_bias = config.boolean_or("use_expert_bias", true);
+  model.experts.route.scale = read_positive(config, "routed_scaling_factor", 1.0);
+  const int64_t num_dense = config.integer_or("num_dense_layers", 2);
+  if (num_dense < 0) {
+    throw Error(Code::kInvalidArgument, config.path_of("num_dense_layers") +
+                                            ": expected 0 or more, got " +
+                                            std::to_string(num_dense));
+  }
+  for (int64_t i = num_dense; i < model.num_layers; ++i) {
+    model.layers[static_cast<size_t>(i)].mlp = MlpKind::kExperts;
+  }
+  return model;
+}
+
+constexpr auto kCommonFields =
     join_fields(std::to_array<KnownField>({
                     read("norm_eps"),
                     read("conv_L_cache"),
                     read("conv_bias"),
                     read_or_null("layer_types"),
                     read_or_null("full_attn_idxs"),
-                    read("block_ff_dim"),
-                    read("block_auto_adjust_ff_dim"),
-                    read_or_null("block_ffn_dim_multiplier"),
-                    read("block_multiple_of"),
-                    read("tie_embedding"),
+                    read_or_null("tie_embedding"),
                     harmless("block_dim", "hidden_size says it"),
                     harmless("conv_dim", "hidden_size says it"),
                     harmless("conv_dim_out", "hidden_size says it"),
@@ -85,10 +119,31 @@ constexpr auto kFields =
                     harmless("block_norm_eps", "norm_eps says it"),
                     harmless_if("block_use_swiglu", "[true]", "the MLP is gated"),
                     harmless_if("use_pos_enc", "[true]", "attention has rotary embeddings"),
-                    harmless_if("head_dim", "[null]", "hidden_size and num_attention_heads say it"),
+                    harmless_if("head_dim", "[]", "hidden_size and num_attention_heads say it"),
+                    harmless_if("hidden_act", R"(["silu", "swish"])", "the MLP has silu"),
+                    harmless("rms_norm_eps", "norm_eps says it"),
                 }),
                 kDecoderFields);
 
+constexpr auto kFields = join_fields(std::to_array<KnownField>({
+                                         read_or_null("block_ff_dim"),
+                                         read("block_auto_adjust_ff_dim"),
+                                         read_or_null("block_ffn_dim_multiplier"),
+                                         read("block_multiple_of"),
+                                     }),
+                                     kCommonFields);
+
+constexpr auto kFieldsMoe = join_fields(std::to_array<KnownField>({
+                                            read("num_dense_layers"),
+                                            read("moe_intermediate_size"),
+                                            read("use_expert_bias"),
+                                            read("routed_scaling_factor"),
+                                        }),
+                                        kExpertFields,
+                                        kCommonFields);
+
+constexpr auto kNamesMoe = std::to_array<std::string_view>({"Lfm2MoeForCausalLM"});
+constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"lfm2_moe"});
 constexpr auto kNames = std::to_array<std::string_view>({"Lfm2ForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"lfm2"});
 
@@ -124,6 +179,21 @@ constexpr auto kTensors = join_tensors(
     }),
     kLlamaQkvTensors);
 
+constexpr auto kTensorsMoe = join_tensors(
+    kTensors,
+    std::to_array<TensorSpec>({
+        {Role::kRouter, "model.layers.{layer}.feed_forward.gate.weight", Dim::kExperts,
+         Dim::kHidden, Split::kNone, has_experts},
+        {Role::kChoiceBias, "model.layers.{layer}.feed_forward.expert_bias", Dim::kOne,
+         Dim::kExperts, Split::kNone, has_choice_bias},
+        {Role::kExpertGate, "model.layers.{layer}.feed_forward.experts.{expert}.w1.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+        {Role::kExpertUp, "model.layers.{layer}.feed_forward.experts.{expert}.w3.weight",
+         Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+        {Role::kExpertDown, "model.layers.{layer}.feed_forward.experts.{expert}.w2.weight",
+         Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
+    }));
+
 }  // namespace
 
 extern const Architecture kLfm2;
@@ -134,6 +204,17 @@ constexpr Architecture kLfm2 = {
     .read_config = read_config,
     .fields = kFields,
     .tensors = kTensors,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kLfm2Moe;
+constexpr Architecture kLfm2Moe = {
+    .names = kNamesMoe,
+    .model_types = kModelTypesMoe,
+    .prefix = "model.",
+    .read_config = read_config_moe,
+    .fields = kFieldsMoe,
+    .tensors = kTensorsMoe,
     .ignored = kRotaryTables,
 };
 
