@@ -131,7 +131,7 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          [](Options&, const std::string& v) { parse_launcher_count(v, 0); }),
     sets("max-batch-size",
          "N",
-         "most sequences in a step; default 64 (tgid --max-running)",
+         "most sequences in a step; default 64, on a GPU 256 (tgid --max-running)",
          pass<"max-running">),
     fixed("cuda-graphs", "LIST", "0", "sizes are captured when they are first met", kLeaveOut),
     sets("hostname",

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cuda/architectures.h"
 #include "cuda/device_state.h"
+#include "cuda/kernels/experts.h"
 #include "cuda/launch.h"
 #include "cuda/state_layers.h"
 
@@ -104,12 +105,15 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .activation_dtype = options.dtype,
            .makes_random_matrices = true,
            .num_steps_in_flight = 2,
+           .max_running = 256,
+           .max_batch_tokens = 2048,
            .max_logit_bias = kMaxLogitBias,
            .max_top_tokens = kMaxTopTokens};
   plan_options_.num_blocks = decode_grid_blocks(
       properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
   prepare_attention_kernels();
+  prepare_expert_kernels();
 }
 
 CudaDevice::~CudaDevice() {
@@ -203,6 +207,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
   check_state(layout.state);
+  check_no_latents(layout.latent_dim);
   check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, layout.has_alibi);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;
@@ -214,6 +219,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
+  check_no_latents(kv.latent_dim);
   heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
             .num_kv_heads = kv.num_kv_heads,
             .head_dim = kv.head_dim};
@@ -226,6 +232,10 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   kv_ = kv;
   plan_options_.num_kv_heads = kv.num_kv_heads;
   capacity_ = StepCapacity::of(slots, plan_options_);
+
+  // Before the cache takes what is left: what is measured on is given back.
+  if (!options_.cache_dir.empty() && !options_.deterministic)
+    measure_matmuls(slots.max_batch_tokens);
 
   // One block more than there are: padding rows write to it.
   KvLayout with_spare = kv;
@@ -283,8 +293,6 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
     each.ticket = 0;
   }
   start_nobody();
-  if (!options_.cache_dir.empty() && !options_.deterministic)
-    measure_matmuls(slots.max_batch_tokens);
   stream_.synchronize();
 }
 

@@ -84,6 +84,8 @@ class CudaDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void rotate_and_store_latent(const LatentArgs& args) override;
+  void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;

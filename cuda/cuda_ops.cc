@@ -176,11 +176,21 @@ void CudaDevice::add(const AddArgs& args) {
   launch_add(stream_.get(), args);
 }
 
+// check_no_latents refused the model.
+void CudaDevice::rotate_and_store_latent(const LatentArgs& /*args*/) {
+  TGI_CHECK(false);
+}
+
+void CudaDevice::head_matmul(const HeadMatmulArgs& /*args*/) {
+  TGI_CHECK(false);
+}
+
 void CudaDevice::route(const RouteArgs& args) {
   TGI_CHECK(args.logits.rows <= slot_layout_->max_batch_tokens &&
             args.logits.cols <= slot_layout_->num_experts &&
             args.rule.top_k <= slot_layout_->experts_per_token);
-  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule.top_k);
+  routes_ = plan_routes(expert_memory_, args.logits.rows, args.logits.cols, args.rule.top_k,
+                        plan_options_.deterministic);
   launch_route(stream_.get(), args, routes_);
 }
 

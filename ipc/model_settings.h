@@ -29,8 +29,8 @@ struct ModelSettings {
   std::string kv_cache_dtype = "auto";
   std::optional<int64_t> kv_cache_bytes;  // of all ranks together
   std::optional<int32_t> max_total_tokens;
-  int32_t max_running = 64;
-  int32_t max_batch_tokens = 512;
+  std::optional<int32_t> max_running;
+  std::optional<int32_t> max_batch_tokens;
   double target_step_ms = 200;  // 0: off
   int32_t max_waiting = 8192;
   int32_t max_best_of = 16;
@@ -120,8 +120,9 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .in_status = true}),
     setting<&ModelSettings::kv_cache_bytes>(
         {.name = "kv-cache-memory",
-         .help = "of the KV cache of all ranks, such as 4GiB; auto: room for 16 whole contexts, at "
-                 "most half of what the weights leave",
+         .help = "of the KV cache of all ranks, such as 4GiB; auto: on a GPU all that the weights "
+                 "leave, "
+                 "else room for 16 whole contexts, at most half of that",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_serve = true}),
@@ -133,14 +134,15 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .low = 2}),
     setting<&ModelSettings::max_running>(
         {.name = "max-running",
-         .help = "sequences in a step; each costs a slot of the device's table",
+         .help =
+             "sequences in a step; each costs a slot of the device's table; auto: 64, on a GPU 256",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_status = true}),
     setting<&ModelSettings::max_batch_tokens>(
         {.name = "max-batch-tokens",
          .help = "token rows in a step, prompts and decodes together; more prefills faster and "
-                 "costs workspace",
+                 "costs workspace; auto: 512, on a GPU 2048",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_status = true}),

@@ -184,13 +184,13 @@ int run_engine_bench(const BenchFlags& flags, Session& session) {
   check_fits(flags, model);
   EngineReport report{.flags = flags, .model = model, .plain = {}, .results = {}};
   const bool complete = EngineBench(flags, model, session).measure(report.results);
-  if (complete) {
+  if (complete && model.num_threads > 0) {  // else it is not this memory that is read
     report.plain = measure_read_bandwidth(
         model.weight_bytes_per_token, static_cast<int>(std::max<int64_t>(model.num_threads, 1)));
     for (BatchResult& result : report.results) {
       if (result.bytes_per_s) result.share_of_read = *result.bytes_per_s / report.plain.bytes_per_s;
     }
-  } else {
+  } else if (!complete) {
     session.interrupt().take();  // so that the output can be written
     if (report.results.empty()) throw ipc::Stopped(ipc::Stopped::Why::kCancelFd);
     Session::say("broken off by Ctrl-C: this is what was measured until then");

@@ -22,6 +22,12 @@ ScoreScale score_scale(const AttentionArgs& args) {
 
 }  // namespace
 
+void check_no_latents(int32_t latent_dim) {
+  if (latent_dim == 0) return;
+  throw Error(Code::kUnsupported,
+              "the cuda backend has no latent attention, which this model's is; use --backend cpu");
+}
+
 void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads, bool has_alibi) {
   if (has_alibi) {
     throw Error(Code::kUnsupported,

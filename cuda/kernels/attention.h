@@ -57,6 +57,9 @@ void check_attention(int32_t head_dim,
                      int32_t num_kv_heads,
                      bool has_alibi = false);
 
+// There are no kernels for latent attention yet: throws kUnsupported unless latent_dim is 0.
+void check_no_latents(int32_t latent_dim);
+
 // The size of the workspace for so many partials.
 int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim);
 

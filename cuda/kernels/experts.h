@@ -36,17 +36,20 @@ struct ExpertRoutes {
   int32_t num_experts = 0;
   int32_t num_tokens = 0;
   int32_t top_k = 0;
-  int32_t tile_rows = 0;  // 8, 16, 32 or 64
-  int32_t num_tiles = 0;  // whatever is chosen; at most num_rows()
+  bool has_blocks = false;  // tiles are those of matmul_block.cuh, else those of matmul_tile.cuh
+  int32_t tile_rows = 0;    // 8, 16, 32 or 64; of blocks 64 or 128
+  int32_t num_tiles = 0;    // whatever is chosen; at most num_rows()
 
   int32_t num_rows() const { return num_tokens * top_k; }
 };
 
-// What a choice among so many takes, for rows spread evenly.
+// What a choice among so many takes, for rows spread evenly. `one_kernel`: the same one multiplies
+// however many tokens there are, so that their bits do not depend on that.
 ExpertRoutes plan_routes(const ExpertMemory& memory,
                          int64_t num_tokens,
                          int64_t num_experts,
-                         int32_t top_k);
+                         int32_t top_k,
+                         bool one_kernel);
 
 inline constexpr int32_t kMaxExpertGroups = 64;
 // Fills what `routes` points to. REQUIRES: it is planned for these tokens.
@@ -65,7 +68,10 @@ struct ExpertMatmulLaunch {
   Tensor x;
   Tensor out;
 };
-// The bits of a row of out depend on neither the other rows nor their number.
+// Once for a GPU, before the first launch.
+void prepare_expert_kernels();
+// The bits of a row of out depend on the kernel that the routes were planned for, not on other
+// rows.
 void launch_expert_matmul(cudaStream_t stream,
                           const ExpertMatmulLaunch& launch,
                           const ExpertRoutes& routes);

@@ -1,11 +1,12 @@
-// See experts.h. A CUDA block takes 16 rows of an expert's matrix and a tile of the rows sent to it
-// (matmul_tile.cuh). The blocks of a tile's neighbours run together, so that a matrix that many
-// rows are sent to is read from memory once.
+// See experts.h. A CUDA block takes a tile of the rows sent to an expert and 16 rows of its matrix
+// (matmul_tile.cuh) or, where there are many rows, 128 (matmul_block.cuh). The blocks of a tile's
+// neighbours run together, so that a matrix that many rows are sent to is read from memory once.
 #include <type_traits>
 
 #include "base/error.h"
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/matmul_block.cuh"
 #include "cuda/kernels/matmul_tile.cuh"
 #include "cuda/launch.h"
 
@@ -55,6 +56,29 @@ __global__ void __launch_bounds__(32 * kStreamWarps)
       streamed, [&](int32_t row) { return row_of_x(product, x, tile.first_row + row); }, [] {});
 }
 
+template <typename T, int kRows>
+__global__ void __launch_bounds__(kBlockThreads, 2)
+    expert_matmul_block(ExpertProduct product, const T* x, T* out) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const ExpertTile tile = product.tiles[blockIdx.x % product.num_tiles];
+  if (tile.num_rows == 0) return;
+  const ExpertPointers expert = product.experts[tile.expert];
+  const BlockProduct<T> block = {
+      .w = static_cast<const T*>(expert.w),
+      .w_stride = product.w_stride,
+      .outputs = product.outputs,
+      .first_output = static_cast<int32_t>(blockIdx.x / product.num_tiles) * kBlockOutputs,
+      .cols = product.cols,
+      .bias = expert.bias,
+      .num_rows = tile.num_rows,
+      .out = out + tile.first_row * product.out_stride,
+      .out_stride = product.out_stride};
+  MatmulBlock<T, kRows>(block, [&](int32_t row) {
+    return row_of_x(product, x, tile.first_row + row);
+  }).run();
+}
+
 // Any shape, one thread an output of a tile; slow.
 template <typename T>
 __global__ void expert_matmul_plain(ExpertProduct product, const T* x, T* out) {
@@ -93,7 +117,7 @@ LaunchShape shape_for(const ExpertRoutes& routes, int64_t outputs, int64_t per_b
 
 // Calls use(std::integral_constant<int, mma tiles in a tile of routes>{}).
 template <typename Use>
-void with_tiles(int32_t tile_rows, Use use) {
+void with_stream_tiles(int32_t tile_rows, Use use) {
   if (tile_rows == 8) return use(std::integral_constant<int, 1>{});
   if (tile_rows == 16) return use(std::integral_constant<int, 2>{});
   if (tile_rows == 32) return use(std::integral_constant<int, 4>{});
@@ -101,7 +125,27 @@ void with_tiles(int32_t tile_rows, Use use) {
   use(std::integral_constant<int, 8>{});
 }
 
+// Calls use(std::integral_constant<int, rows in a tile of routes>{}).
+template <typename Use>
+void with_block_rows(int32_t tile_rows, Use use) {
+  if (tile_rows == 64) return use(std::integral_constant<int, 64>{});
+  TGI_CHECK(tile_rows == 128);
+  use(std::integral_constant<int, 128>{});
+}
+
+template <typename T, int kRows>
+void allow_block_shared() {
+  allow_shared(expert_matmul_block<T, kRows>, block_shared_bytes(kRows));
+}
+
 }  // namespace
+
+void prepare_expert_kernels() {
+  allow_block_shared<bf16, 64>();
+  allow_block_shared<bf16, 128>();
+  allow_block_shared<f16, 64>();
+  allow_block_shared<f16, 128>();
+}
 
 void launch_expert_matmul(cudaStream_t stream,
                           const ExpertMatmulLaunch& args,
@@ -126,7 +170,16 @@ void launch_expert_matmul(cudaStream_t stream,
              product, args.x.as<const T>(), args.out.as<T>());
       return;
     }
-    with_tiles(routes.tile_rows, [&](auto tiles) {
+    if (routes.has_blocks) {
+      with_block_rows(routes.tile_rows, [&](auto rows) {
+        LaunchShape shape = shape_for(routes, args.outputs, kBlockOutputs, kBlockThreads);
+        shape.shared_bytes = block_shared_bytes(rows());
+        launch(stream, shape, expert_matmul_block<T, rows()>, product, args.x.as<const T>(),
+               args.out.as<T>());
+      });
+      return;
+    }
+    with_stream_tiles(routes.tile_rows, [&](auto tiles) {
       launch(stream, shape_for(routes, args.outputs, kStreamRowsOfW, 32 * kStreamWarps),
              expert_matmul<T, tiles()>, product, args.x.as<const T>(), args.out.as<T>());
     });

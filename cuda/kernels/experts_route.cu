@@ -266,14 +266,18 @@ bool has_tile_for_each_row(const ExpertRoutes& routes) {
 ExpertRoutes plan_routes(const ExpertMemory& memory,
                          int64_t num_tokens,
                          int64_t num_experts,
-                         int32_t top_k) {
+                         int32_t top_k,
+                         bool one_kernel) {
   ExpertRoutes out = {.memory = memory,
                       .num_experts = static_cast<int32_t>(num_experts),
                       .num_tokens = static_cast<int32_t>(num_tokens),
                       .top_k = top_k,
                       .tile_rows = 8};
-  while (out.tile_rows < 64 && int64_t{out.tile_rows} * num_experts < out.num_rows())
-    out.tile_rows *= 2;
+  const auto is_filled = [&](int32_t rows) { return rows * num_experts < out.num_rows(); };
+  while (out.tile_rows < 64 && is_filled(out.tile_rows)) out.tile_rows *= 2;
+  // From there on the kernel that streams weights reads x too often.
+  out.has_blocks = !one_kernel && out.tile_rows > 16;
+  if (out.has_blocks) out.tile_rows = is_filled(64) ? 128 : 64;
   out.num_tiles = has_tile_for_each_row(out) ? out.num_rows()
                                              : out.num_rows() / out.tile_rows + out.num_experts;
   return out;

@@ -60,6 +60,8 @@ class CpuDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void rotate_and_store_latent(const LatentArgs& args) override;
+  void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
@@ -108,6 +110,9 @@ class CpuDevice final : public Device {
   // (num_tokens, rotary_dim) of this step; null for rope -1.
   const float* cos_sin(int32_t rope);
   void store_token(const QkvArgs& args, const float* cos_sin, int64_t token);
+  int64_t attention_rows_per_task(const AttentionArgs& args) const;
+  void rotate_and_store_token(const LatentArgs& args, const float* cos_sin, int64_t token);
+  void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
   // Of a slot: the last tokens that the convolution saw, oldest first; and what is carried on.

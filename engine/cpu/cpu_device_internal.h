@@ -15,8 +15,8 @@ namespace tgi {
 inline constexpr int64_t kLogitTileRows = 32;
 
 // Bounds the attention workspace, so that it does not depend on the model.
-inline constexpr int32_t kMaxHeadDim = 512;
-inline constexpr int64_t kAttentionScratchBytes = attention_scratch_bytes(kMaxHeadDim);
+inline constexpr int32_t kMaxHeadDim = 640;
+inline constexpr int64_t kAttentionScratchBytes = attention_scratch_bytes(kMaxHeadDim, true);
 
 // Columns of all ropes together. Fixed, so that the plan can be made before the model adds them.
 inline constexpr int32_t kMaxRotaryColumns = 512;

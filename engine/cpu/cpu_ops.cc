@@ -12,6 +12,8 @@
 namespace tgi {
 namespace {
 
+constexpr int64_t kMinAttentionRows = 8;  // of a task: as many reuse what was fetched of the keys
+
 // What is not a number stays so.
 void clamp_values(float* values, int64_t count, float limit) {
   for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
@@ -113,11 +115,20 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
   }
 }
 
+// Query rows that go over the keys together: bits don't depend on it. Fewer where many heads share
+// the keys of few sequences, so that no thread is without work.
+int64_t CpuDevice::attention_rows_per_task(const AttentionArgs& args) const {
+  const int64_t num_rows = int64_t{args.q.rows} * args.num_heads;
+  const int64_t even = num_rows / pool_.num_threads();
+  return std::clamp(even - even % kMinAttentionRows, kMinAttentionRows, kMaxAttentionRows);
+}
+
 void CpuDevice::attention(const AttentionArgs& args) {
   const int32_t group_size = args.num_heads / args.num_kv_heads;
+  const int64_t rows_per_task = attention_rows_per_task(args);
   const auto tasks_of = [&](size_t sequence) {
     const int64_t queries = batch_->cu_seqlens_q[sequence + 1] - batch_->cu_seqlens_q[sequence];
-    return (queries * group_size + kMaxAttentionRows - 1) / kMaxAttentionRows;
+    return (queries * group_size + rows_per_task - 1) / rows_per_task;
   };
   const auto num_sequences = static_cast<size_t>(batch_->num_sequences());
   first_task_[0] = 0;
@@ -135,19 +146,20 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const auto kv_head = static_cast<int32_t>(in_sequence % args.num_kv_heads);
     // The last queries first: they see most, and a long task should not begin late.
     const int64_t tile = tasks_of(sequence) - 1 - in_sequence / args.num_kv_heads;
-    const int64_t first_row = tile * kMaxAttentionRows;
-    const int64_t first_column = int64_t{kv_head} * group_size * args.head_dim;
+    const int64_t first_row = tile * rows_per_task;
+    const int64_t first_head = int64_t{kv_head} * group_size;
 
     AttentionBlock block;
     kv_->describe(args.layer, kv_head, block);
-    block.q = row_of(args.q, begin) + first_column;
+    block.q = row_of(args.q, begin) + first_head * args.head_dim;
     block.q_stride = args.q.stride;
-    block.out = mutable_row_of(args.out, begin) + first_column;
+    block.out = mutable_row_of(args.out, begin) + first_head * args.value_dim();
     block.out_stride = args.out.stride;
     block.group_size = group_size;
     block.head_dim = args.head_dim;
+    block.value_dim = args.value_dim();
     block.first_row = static_cast<int32_t>(first_row);
-    block.num_rows = static_cast<int32_t>(std::min(kMaxAttentionRows, num_rows - first_row));
+    block.num_rows = static_cast<int32_t>(std::min(rows_per_task, num_rows - first_row));
     block.first_position = token_places_[static_cast<size_t>(begin)].context_index;
     block.block_table = slots_->block_table(batch_->slots[sequence]);
     block.scale = args.scale;

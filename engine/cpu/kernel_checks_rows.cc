@@ -21,7 +21,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // ---- attention
 
 constexpr int32_t kHeadDim = 20;  // not a multiple of 16
-constexpr int32_t kGroup = 3;     // query heads of a KV head
+constexpr int32_t kLatentDim = 17;
+constexpr int32_t kGroup = 3;  // query heads of a KV head
 constexpr int32_t kBlockSize = 16;
 constexpr int32_t kContext = 75;  // two tiles, the last not full
 
@@ -39,11 +40,13 @@ constexpr AttentionCase kAttentionCases[] = {
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
 
+// Without values the keys hold them.
 void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<const float> values) {
   for (int32_t position = 0; position < kContext; ++position) {
     const auto at = static_cast<size_t>(position * kHeadDim);
     cache.store(0, 0, kBlockTable[static_cast<size_t>(position / kBlockSize)],
-                position % kBlockSize, keys.data() + at, values.data() + at);
+                position % kBlockSize, keys.data() + at,
+                values.empty() ? nullptr : values.data() + at);
   }
 }
 
@@ -201,49 +204,64 @@ void add_sampler_checks(KernelChecks& checks) {
 
 }  // namespace
 
-void add_attention_checks(KernelChecks& checks) {
+namespace {
+
+// `latent_dim`: 0 where values are apart.
+void add_attention_checks_of(KernelChecks& checks, DType dtype, int32_t latent_dim) {
   const std::span<const float> keys = checks.random_floats(kContext * kHeadDim);
-  const std::span<const float> values = checks.random_floats(kContext * kHeadDim);
+  const std::span<const float> values =
+      latent_dim > 0 ? std::span<const float>() : checks.random_floats(kContext * kHeadDim);
   const std::span<const float> q = checks.random_floats(8 * kGroup * kHeadDim);
   const std::span<float> out = checks.floats(8 * kGroup * kHeadDim);
-  const std::span<std::byte> scratch = checks.bytes(attention_scratch_bytes(kHeadDim));
+  const std::span<std::byte> scratch =
+      checks.bytes(attention_scratch_bytes(kHeadDim, latent_dim > 0));
   constexpr PairOrder kOrders[] = {PairOrder::kAdjacent, PairOrder::kEvenOdd};
+  std::array<std::shared_ptr<PanelKvCache>, 2> caches;  // by PairOrder
+  for (const PairOrder order : kOrders) {
+    const KvLayout layout{.num_layers = 1,
+                          .num_kv_heads = 1,
+                          .head_dim = kHeadDim,
+                          .block_size = kBlockSize,
+                          .num_blocks = static_cast<int32_t>(kBlockTable.size()),
+                          .dtype = dtype,
+                          .latent_dim = latent_dim};
+    auto cache = std::make_shared<PanelKvCache>(layout, order);
+    fill_cache(*cache, keys, values);
+    caches[static_cast<size_t>(order)] = std::move(cache);
+  }
+  for (const AttentionCase& one : kAttentionCases) {
+    checks.add(fmt::format("attention over {}{}, {} rows", latent_dim > 0 ? "latents of " : "",
+                           dtype_name(dtype), one.num_queries * kGroup),
+               [=](const KernelTable& k) {
+                 AttentionBlock block{.q = q.data(),
+                                      .q_stride = kGroup * kHeadDim,
+                                      .out = out.data(),
+                                      .out_stride = kGroup * kHeadDim,
+                                      .group_size = kGroup,
+                                      .head_dim = kHeadDim,
+                                      .value_dim = latent_dim > 0 ? latent_dim : kHeadDim,
+                                      .num_rows = one.num_queries * kGroup,
+                                      .first_position = kContext - one.num_queries,
+                                      .block_table = kBlockTable.data(),
+                                      .scale = 0.22F,
+                                      .softcap = one.softcap,
+                                      .sliding_window = one.sliding_window,
+                                      .alibi_slopes = one.alibi_slopes,
+                                      .scratch = scratch.data()};
+                 caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
+                 std::fill(out.begin(), out.end(), 0.0F);
+                 k.attention[static_cast<size_t>(dtype)](block);
+                 return std::span<const float>(out);
+               });
+  }
+}
+
+}  // namespace
+
+void add_attention_checks(KernelChecks& checks) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    std::array<std::shared_ptr<PanelKvCache>, 2> caches;  // by PairOrder
-    for (const PairOrder order : kOrders) {
-      const KvLayout layout{.num_layers = 1,
-                            .num_kv_heads = 1,
-                            .head_dim = kHeadDim,
-                            .block_size = kBlockSize,
-                            .num_blocks = static_cast<int32_t>(kBlockTable.size()),
-                            .dtype = dtype};
-      auto cache = std::make_shared<PanelKvCache>(layout, order);
-      fill_cache(*cache, keys, values);
-      caches[static_cast<size_t>(order)] = std::move(cache);
-    }
-    for (const AttentionCase& one : kAttentionCases) {
-      checks.add(
-          fmt::format("attention over {}, {} rows", dtype_name(dtype), one.num_queries * kGroup),
-          [=](const KernelTable& k) {
-            AttentionBlock block{.q = q.data(),
-                                 .q_stride = kGroup * kHeadDim,
-                                 .out = out.data(),
-                                 .out_stride = kGroup * kHeadDim,
-                                 .group_size = kGroup,
-                                 .head_dim = kHeadDim,
-                                 .num_rows = one.num_queries * kGroup,
-                                 .first_position = kContext - one.num_queries,
-                                 .block_table = kBlockTable.data(),
-                                 .scale = 0.22F,
-                                 .softcap = one.softcap,
-                                 .sliding_window = one.sliding_window,
-                                 .alibi_slopes = one.alibi_slopes,
-                                 .scratch = scratch.data()};
-            caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
-            std::fill(out.begin(), out.end(), 0.0F);
-            k.attention[static_cast<size_t>(dtype)](block);
-            return std::span<const float>(out);
-          });
+    for (const int32_t latent_dim : {0, kLatentDim}) {
+      add_attention_checks_of(checks, dtype, latent_dim);
     }
   }
 }

@@ -31,6 +31,7 @@ int64_t PanelKvCache::key_bytes(const KvLayout& layout) {
 }
 
 int64_t PanelKvCache::value_bytes(const KvLayout& layout) {
+  if (layout.latent_dim > 0) return 0;
   const int64_t num_panels = round_up(layout.head_dim, kPanelRows) / kPanelRows;
   return layout.block_size / kPanelRows * num_panels *
          value_panel(layout, PairOrder::kAdjacent).bytes();
@@ -69,7 +70,7 @@ std::byte* PanelKvCache::values(int32_t layer, int32_t kv_head, int64_t block) c
 
 void PanelKvCache::describe(int32_t layer, int32_t kv_head, AttentionBlock& out) const {
   out.k = keys(layer, kv_head, 0);
-  out.v = values(layer, kv_head, 0);
+  out.v = layout_.latent_dim > 0 ? nullptr : values(layer, kv_head, 0);
   out.k_block_stride_bytes = layout_.num_kv_heads * key_bytes(layout_);
   out.v_block_stride_bytes = layout_.num_kv_heads * value_bytes(layout_);
   out.block_size = layout_.block_size;
@@ -89,6 +90,7 @@ void PanelKvCache::store_as(std::byte* keys,
   const int64_t lane = offset % kPanelRows;
   for (int64_t d = 0; d < layout_.head_dim; ++d) {
     put(keys + key_panel_.offset(lane, d), k[d]);
+    if (v == nullptr) continue;
     std::byte* panel = values + d / kPanelRows * value_panel_.bytes();
     put(panel + value_panel_.offset(d % kPanelRows, lane), v[d]);
   }

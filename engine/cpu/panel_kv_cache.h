@@ -3,7 +3,7 @@
 //
 //   keys    one panel: rows are the 16 positions, columns are head_dim
 //   values  head_dim / 16 panels (rounded up): rows are 16 of head_dim, columns are the 16
-//   positions
+//   positions; none where the first columns of the keys are the values (KvLayout.latent_dim)
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class PanelKvCache {
 
   const KvLayout& layout() const { return layout_; }
 
-  // k and v: (head_dim), rounded to the cache's type.
+  // k and v: (head_dim), rounded to the cache's type. v is null where keys hold the values.
   void store(int32_t layer,
              int32_t kv_head,
              int32_t block,

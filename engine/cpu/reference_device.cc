@@ -129,8 +129,8 @@ int32_t ReferenceDevice::add_rope(const RopeSpec& rope) {
 }
 
 int64_t ReferenceDevice::kv_bytes(const KvLayout& layout) const {
-  return int64_t{2} * layout.num_layers * layout.num_blocks * layout.num_kv_heads *
-         layout.block_size * layout.head_dim * int64_t{sizeof(float)};
+  return int64_t{layout.latent_dim > 0 ? 1 : 2} * layout.num_layers * layout.num_blocks *
+         layout.num_kv_heads * layout.block_size * layout.head_dim * int64_t{sizeof(float)};
 }
 
 int64_t ReferenceDevice::slot_bytes(const SlotLayout& layout) const {
@@ -144,8 +144,9 @@ void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots
   kv_ = kv;
   slots_.emplace(slots);
   vocab_size_ = slots.vocab_size;
-  keys_.assign(static_cast<size_t>(kv_bytes(kv)) / sizeof(float) / 2, 0.0F);
-  values_.assign(keys_.size(), 0.0F);
+  const size_t num_cached = static_cast<size_t>(kv_bytes(kv)) / sizeof(float);
+  keys_.assign(kv.latent_dim > 0 ? num_cached : num_cached / 2, 0.0F);
+  values_.assign(kv.latent_dim > 0 ? 0 : num_cached / 2, 0.0F);
   state_layout_ = slots.state;
   num_slots_ = slots.num_slots;
   state_.assign(static_cast<size_t>(state_bytes(slots.state, slots.num_slots)) / sizeof(float),
@@ -245,8 +246,7 @@ void ReferenceDevice::matmul(const MatmulArgs& args) {
 
 namespace {
 
-double query_scale(const QkvArgs& args, int32_t position) {
-  const PositionScale& scale = args.query_scale;
+double query_scale(const PositionScale& scale, int32_t position) {
   const double spans = std::floor(static_cast<double>(position + scale.offset) / scale.positions);
   return 1.0 + static_cast<double>(scale.beta) * std::log(1.0 + spans);
 }
@@ -279,7 +279,7 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       }
       if (args.norm_after_rope) norm(h);
     }
-    const double scale = query_scale(args, batch_->positions[static_cast<size_t>(row)]);
+    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
     for (int64_t i = 0; i < args.num_heads * dim; ++i) {
       heads[i] = static_cast<float>(static_cast<double>(heads[i]) * scale);
     }
@@ -292,6 +292,37 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       }
     }
   });
+}
+
+void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
+  const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
+  const int64_t rotated = rope.rotary_dim;
+  std::vector<float> cos_sin(static_cast<size_t>(rotated));
+  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
+    fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
+    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
+    for (int64_t i = 0; i < args.q.cols; ++i) put(args.q, row, i, at(args.q, row, i) * scale);
+    for (int64_t h = 0; h < args.num_heads; ++h) {
+      float* const to =
+          mutable_row_of(args.latent_q, row) + h * (args.latent_dim + rotated) + args.latent_dim;
+      std::copy_n(row_of(args.q, row) + h * (args.kept_dim + rotated) + args.kept_dim, rotated, to);
+      rotate_head(to, rope, cos_sin);
+    }
+    float* const key = mutable_row_of(args.key, row);
+    rotate_head(key + args.latent_dim, rope, cos_sin);
+    float* const to = cached(keys_, args.layer, 0, sequence, position);
+    for (int64_t d = 0; d < kv_.head_dim; ++d) to[d] = round_to(kv_.dtype, key[d]);
+  });
+}
+
+void ReferenceDevice::head_matmul(const HeadMatmulArgs& args) {
+  for (size_t h = 0; h < args.heads.size(); ++h) {
+    const auto head = static_cast<int64_t>(h);
+    const Matrix& w = *args.heads[h];
+    matmul({.x = args.x.columns(head * args.x_step, w.cols),
+            .w = &w,
+            .out = args.out.columns(head * args.out_step, w.rows)});
+  }
 }
 
 void ReferenceDevice::attend(
@@ -321,13 +352,14 @@ void ReferenceDevice::attend(
     weight = std::exp(weight - highest);
     total += weight;
   }
-  for (int64_t d = 0; d < args.head_dim; ++d) {
+  std::vector<float>& values = args.latent_dim > 0 ? keys_ : values_;
+  for (int64_t d = 0; d < args.value_dim(); ++d) {
     double sum = 0.0;
     for (int64_t j = first; j <= position; ++j) {
       sum += weights[static_cast<size_t>(j - first)] *
-             static_cast<double>(cached(values_, args.layer, kv_head, sequence, j)[d]);
+             static_cast<double>(cached(values, args.layer, kv_head, sequence, j)[d]);
     }
-    put(args.out, row, head * args.head_dim + d, sum / total);
+    put(args.out, row, head * args.value_dim() + d, sum / total);
   }
 }
 

@@ -44,6 +44,8 @@ class ReferenceDevice final : public Device {
   void matmul(const MatmulArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
+  void rotate_and_store_latent(const LatentArgs& args) override;
+  void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
   void gather_logit_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
@@ -89,7 +91,7 @@ class ReferenceDevice final : public Device {
   std::optional<SlotTable> slots_;
   std::vector<RopeSpec> ropes_;
   std::vector<float> keys_;  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype
-  std::vector<float> values_;  // as keys_
+  std::vector<float> values_;  // as keys_; empty where keys hold the values
   StateLayout state_layout_;
   int32_t num_slots_ = 0;
   std::vector<double> state_;  // (layer, slot, numbers of the layout)

@@ -46,6 +46,9 @@ struct DeviceInfo {
   bool makes_random_matrices = false;  // takes WeightPart.random
   bool keeps_stored_integers = false;  // of quantised checkpoints: has kernels for them
   int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
+  // Of a step, when nobody says: enough to keep the device busy.
+  int32_t max_running = 64;                                      // sequences
+  int32_t max_batch_tokens = 512;                                // token rows
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries of a sequence
   // Reported alternatives, ties included.
   int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
@@ -92,6 +95,7 @@ struct KvLayout {
   int32_t block_size = 16;  // tokens per block; the device may support only some (kKvBlockSizes)
   int32_t num_blocks = 0;
   DType dtype = DType::kBF16;
+  int32_t latent_dim = 0;  // a key's first columns, which are its value too; 0: values are apart
 };
 
 // The fixed table of running sequences.
@@ -109,6 +113,7 @@ struct SlotLayout {
   int32_t experts_per_token = 0;  // that route chooses at most
   bool has_alibi = false;         // attention will be given slopes
   StateLayout state{};            // of the layers that carry one
+  int32_t latent_dim = 0;         // of the KvLayout
 };
 
 struct EmbedArgs {
@@ -171,6 +176,32 @@ struct QkvArgs {
   Tensor qkv;  // (num_tokens, (num_heads + 2 * num_kv_heads) * head_dim)
 };
 
+// Latent attention (DeepSeek V2, https://arxiv.org/abs/2405.04434): all heads share one key,
+// [latent | rotated], whose latent is the value too. A query brings [kept | rotated] for each head;
+// what it keeps is multiplied into the latent's space by head_matmul. Here queries are scaled in
+// place, what is to be rotated of them goes to its place in `latent_q`, whose other columns stay;
+// the key is rotated in place and written to the cache. REQUIRES: KvLayout.latent_dim, one KV head.
+struct LatentArgs {
+  int32_t layer = 0;
+  int32_t num_heads = 0;
+  int32_t kept_dim = 0;
+  int32_t latent_dim = 0;
+  int32_t rope = -1;  // from add_rope: its rotary_dim are the rotated columns
+  PositionScale query_scale{};
+  Tensor q;         // (num_tokens, num_heads * (kept_dim + rotary_dim))
+  Tensor key;       // (num_tokens, latent_dim + rotary_dim)
+  Tensor latent_q;  // (num_tokens, num_heads * (latent_dim + rotary_dim))
+};
+
+// Each head's columns of a row times that head's matrix. What is between those of `out` stays.
+struct HeadMatmulArgs {
+  std::span<const Matrix* const> heads;  // (num_heads), all of one shape and storage
+  int64_t x_step = 0;                    // columns from one head's to the next one's
+  int64_t out_step = 0;
+  Tensor x;    // (rows, num_heads * x_step): a head's first w.cols are multiplied
+  Tensor out;  // (rows, num_heads * out_step): a head's first w.rows; must not overlap x
+};
+
 // Where the cache is bf16, queries and softmax weights are rounded to it before they meet keys and
 // values. Causal attention of the step's queries over the cached context of their sequence
 // (store_kv came before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV
@@ -187,9 +218,12 @@ struct AttentionArgs {
   // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
   // to the score, after softcap. Given only where SlotLayout.has_alibi.
   const Tensor* alibi_slopes = nullptr;
+  int32_t latent_dim = 0;  // of the KvLayout: the columns of a value; 0: head_dim
   // Where head_dim is a multiple of 16, rows of both begin at multiples of 16 bytes.
   Tensor q;    // (num_tokens, num_heads * head_dim), stride may be that of the fused row
-  Tensor out;  // (num_tokens, num_heads * head_dim)
+  Tensor out;  // (num_tokens, num_heads * the columns of a value)
+
+  int32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
 
 // gated: in is [gate | up], out = activation(gate) * up. Else out = activation(in); out may then be
@@ -334,6 +368,8 @@ class Device {
   virtual void matmul(const MatmulArgs& args) = 0;
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
+  virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
+  virtual void head_matmul(const HeadMatmulArgs& args) = 0;
   virtual void activation(const ActivationArgs& args) = 0;
   // out row i = x row of the i-th of [sample_rows, score_rows] of the step; out: (num_logit_rows,
   // cols)
@@ -392,7 +428,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 13;
+inline constexpr int kBackendAbi = 14;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

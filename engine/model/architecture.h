@@ -43,6 +43,15 @@ enum class Role : uint8_t {
   kKNorm,
   kKNormBias,
   kOutputGate,  // the rows of a tensor of q that are its output's gate
+  // Of latent attention. Down makes a short row of the stream, up all heads of such a row: q of
+  // that of queries is kQ, keys and values of the other are kLatentUp.
+  kQueryDown,
+  kQueryDownBias,
+  kQueryDownNorm,
+  kLatentDown,
+  kLatentDownBias,
+  kLatentNorm,
+  kLatentUp,
   kO,
   kOBias,
   // Of layers with a state.
@@ -105,6 +114,8 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kMlpPostNorm:
     case Role::kQNorm:
     case Role::kKNorm:
+    case Role::kQueryDownNorm:
+    case Role::kLatentNorm:
       return true;
     default:
       return false;
@@ -133,6 +144,11 @@ enum class Dim : uint8_t {
   kQkv,          // all of q, then k, then v
   kQkvByKvHead,  // for each KV head: its query heads, its key, its value
   kHeadDim,
+  kQueryRank,
+  kLatent,      // the latent alone
+  kLatentKey,   // with the rotated columns
+  kLatentUp,    // for each head: the columns of its key that are not rotated, its value
+  kHeadValues,  // of latent attention: the values of all heads
   kExperts,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
@@ -194,6 +210,8 @@ struct Architecture {
   // Tensors that are known and not needed, by the endings of their names, or by how they begin
   // after an optional "model.": "vision_tower.*".
   std::span<const std::string_view> ignored;
+  // One more layer than config.json counts may be stored, which predicts a second token.
+  bool ignores_layer_after_last = false;
 };
 
 // All families, in the order they are tried.

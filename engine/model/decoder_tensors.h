@@ -118,6 +118,42 @@ inline constexpr auto kLlamaOTensors = std::to_array<TensorSpec>({
 });
 inline constexpr auto kLlamaAttentionTensors = join_tensors(kLlamaQkvTensors, kLlamaOTensors);
 
+constexpr bool has_short_queries(const ModelConfig& config, int32_t /*layer*/) {
+  return config.latent.query_rank > 0;
+}
+constexpr bool has_no_short_queries(const ModelConfig& config, int32_t /*layer*/) {
+  return config.latent.query_rank == 0;
+}
+constexpr bool has_short_query_bias(const ModelConfig& config, int32_t layer) {
+  return config.attention_bias && has_short_queries(config, layer);
+}
+
+// Latent attention, as DeepSeek names it, with biases where attention_bias says so.
+inline constexpr auto kLatentAttentionTensors = std::to_array<TensorSpec>({
+    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows,
+     has_no_short_queries},
+    {Role::kQueryDown, "model.layers.{layer}.self_attn.q_a_proj.weight", Dim::kQueryRank,
+     Dim::kHidden, Split::kNone, has_short_queries},
+    {Role::kQueryDownBias, "model.layers.{layer}.self_attn.q_a_proj.bias", Dim::kOne,
+     Dim::kQueryRank, Split::kNone, has_short_query_bias},
+    {Role::kQueryDownNorm, "model.layers.{layer}.self_attn.q_a_layernorm.weight", Dim::kOne,
+     Dim::kQueryRank, Split::kNone, has_short_queries},
+    {Role::kQ, "model.layers.{layer}.self_attn.q_b_proj.weight", Dim::kQ, Dim::kQueryRank,
+     Split::kRows, has_short_queries},
+    {Role::kLatentDown, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", Dim::kLatentKey,
+     Dim::kHidden},
+    {Role::kLatentDownBias, "model.layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", Dim::kOne,
+     Dim::kLatentKey, Split::kNone, has_attention_bias},
+    {Role::kLatentNorm, "model.layers.{layer}.self_attn.kv_a_layernorm.weight", Dim::kOne,
+     Dim::kLatent},
+    {Role::kLatentUp, "model.layers.{layer}.self_attn.kv_b_proj.weight", Dim::kLatentUp,
+     Dim::kLatent, Split::kRows},
+    {Role::kO, "model.layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kHeadValues,
+     Split::kColumns},
+    {Role::kOBias, "model.layers.{layer}.self_attn.o_proj.bias", Dim::kOne, Dim::kHidden,
+     Split::kColumns, has_attention_bias},
+});
+
 // Biases of q, k and v, where attention_bias says so.
 inline constexpr auto kLlamaQkvBiasTensors = std::to_array<TensorSpec>({
     {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,

@@ -4,6 +4,8 @@
 
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"
@@ -21,10 +23,10 @@ constexpr int32_t kMaxGroups = 64;
 
 // Only experts of the best groups can be chosen; and what the weights are multiplied by. REQUIRES:
 // read_experts.
-void read_expert_groups(const JsonReader& config, ModelConfig& model) {
+void read_expert_groups(const JsonReader& config, const ExpertFields& fields, ModelConfig& model) {
   RouteRule& route = model.experts.route;
-  route.num_groups = read_size(config, "n_group", 1, kMaxGroups);
-  route.top_groups = read_size(config, "topk_group", 1, kMaxGroups);
+  route.num_groups = read_size(config, "n_group", fields.default_num_groups, kMaxGroups);
+  route.top_groups = read_size(config, "topk_group", fields.default_top_groups, kMaxGroups);
   route.group_best = 2;
   if (model.experts.num_experts % route.num_groups != 0) {
     refuse_value(config, "n_group",
@@ -41,7 +43,7 @@ void read_expert_groups(const JsonReader& config, ModelConfig& model) {
                  fmt::format("the {} best groups have {} experts, but a token goes to {}",
                              route.top_groups, eligible, route.top_k));
   }
-  route.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
+  route.scale = static_cast<float>(config.number_or("routed_scaling_factor", fields.default_scale));
 }
 
 }  // namespace
@@ -81,11 +83,12 @@ void read_deepseek_experts(const JsonReader& config,
   fields.score = RouterScore::kSigmoid;
   fields.normalises = true;
   read_experts(config, fields, model);
-  read_expert_groups(config, model);
+  read_expert_groups(config, fields, model);
   model.experts.has_choice_bias = true;
   const int64_t num_shared = config.has("n_shared_experts") ? config.integer("n_shared_experts")
-                             : config.json().contains("n_shared_experts") ? 0
-                                                                          : 1;
+                             : config.json().contains("n_shared_experts")
+                                 ? 0
+                                 : defaults.default_num_shared;
   if (num_shared == 0) return;
   const int64_t shared = num_shared * model.experts.intermediate_size;
   model.experts.shared_intermediate_size =
@@ -112,6 +115,25 @@ void read_sparse_steps(const JsonReader& config, ModelConfig& model) {
     const bool is_sparse = !dense.contains(i) && (i + 1) % step == 0;
     if (is_sparse) model.layers[static_cast<size_t>(i)].mlp = MlpKind::kExperts;
   }
+}
+
+bool read_mlp_layer_types(const JsonReader& config, ModelConfig& model) {
+  static constexpr std::string_view kKey = "mlp_layer_types";
+  if (!config.has(kKey)) return false;
+  const std::vector<std::string> types = config.strings_or_empty(kKey);
+  if (types.size() != model.layers.size()) {
+    refuse_value(
+        config, kKey,
+        fmt::format("expected {} entries, one per layer, got {}", model.num_layers, types.size()));
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] != "sparse" && types[i] != "dense") {
+      refuse_value(config, kKey,
+                   fmt::format("entry {}: expected dense or sparse, got '{}'", i, types[i]));
+    }
+    model.layers[i].mlp = types[i] == "sparse" ? MlpKind::kExperts : MlpKind::kDense;
+  }
+  return true;
 }
 
 void read_first_sparse_layer(const JsonReader& config, int64_t fallback, ModelConfig& model) {

@@ -54,9 +54,18 @@ struct ExpertFields {
   int64_t default_top_k = 2;
   int64_t default_intermediate = 0;
   int64_t default_shared_intermediate = 0;
+  // Of read_deepseek_experts alone.
+  int64_t default_num_shared = 1;
+  int64_t default_num_groups = 1;
+  int64_t default_top_groups = 1;
+  double default_scale = 1.0;
   RouterScore score = RouterScore::kSoftmax;
   bool normalises = false;
 };
+
+// What their config classes also call them.
+inline constexpr auto kDeepSeekExpertAliases =
+    std::to_array<FieldAlias>({{"num_local_experts", "n_routed_experts"}});
 
 inline constexpr int64_t kMaxExperts = 1 << 14;
 
@@ -73,6 +82,10 @@ void use_experts_in_all_layers(ModelConfig& model);
 
 // Qwen's way: in every decoder_sparse_step-th layer that mlp_only_layers does not name.
 void read_sparse_steps(const JsonReader& config, ModelConfig& model);
+
+// By mlp_layer_types, a list of "dense" and "sparse". False: there is no such list, and nothing has
+// changed. Throws kInvalidArgument where it has another length or other entries.
+bool read_mlp_layer_types(const JsonReader& config, ModelConfig& model);
 
 // From layer first_k_dense_replace on.
 void read_first_sparse_layer(const JsonReader& config, int64_t fallback, ModelConfig& model);

@@ -26,6 +26,13 @@ struct Linear {
   }
 };
 
+// One for each head of a layer that this rank has, and as an op takes them; empty where there are
+// none.
+struct HeadMatrices {
+  std::vector<std::unique_ptr<Matrix>> each;
+  std::vector<const Matrix*> views;
+};
+
 // One for each expert of a layer, and as an op takes them; empty where there are none.
 struct ExpertLinears {
   std::vector<Linear> each;

@@ -81,6 +81,19 @@ struct StateConfig {
   int64_t num_conv_channels() const;
 };
 
+// Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
+// which is cached in their place beside the rotated columns of the keys, which all heads share.
+struct LatentConfig {
+  int32_t rank = 0;        // 0: the model's attention is another
+  int32_t query_rank = 0;  // q is made of a row of so many numbers; 0: of the stream
+  int32_t kept_dim = 0;    // of a head of q and k: columns that are not rotated
+  int32_t rotary_dim = 0;  // those that are, which follow
+  int32_t value_dim = 0;   // of a head
+  float norm_eps = 1e-6F;  // of both rows
+
+  int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
+};
+
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"
 
@@ -90,7 +103,7 @@ struct ModelConfig {
   int32_t num_layers = 0;
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
-  int32_t head_dim = 0;
+  int32_t head_dim = 0;       // of q and k
   int32_t max_positions = 0;  // the longest context the model is meant for
 
   std::vector<LayerPlan> layers;  // (num_layers)
@@ -118,6 +131,8 @@ struct ModelConfig {
 
   bool learned_positions = false;
   int32_t position_offset = 0;  // rows of that table before the one of position 0
+
+  LatentConfig latent;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
 
@@ -154,6 +169,8 @@ struct ModelConfig {
 inline int32_t max_matmul_cols(const ModelConfig& config) {
   return std::max({config.hidden_size, config.intermediate_size, config.experts.intermediate_size,
                    config.experts.shared_intermediate_size, config.num_heads * config.head_dim,
+                   config.latent.rank, config.latent.query_rank,
+                   config.num_heads * config.latent.value_dim,
                    static_cast<int32_t>(config.state.num_channels()), config.state.step_rank});
 }
 
@@ -179,6 +196,10 @@ inline int32_t count_layers(const ModelConfig& config, bool LayerPlan::*trait) {
 // another sequence can be taken over.
 inline bool has_state(const ModelConfig& config) {
   return count_layers(config, &LayerPlan::has_state) > 0;
+}
+
+constexpr bool has_latents(const ModelConfig& config) {
+  return config.latent.rank > 0;
 }
 
 // The longest sliding window of a layer; 0 where none has one.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/model/storage_plan.h"
@@ -33,6 +34,20 @@ std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
     out[i] = dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
   }
   return out;
+}
+
+// Of the matrix that makes keys and values of latents.
+int64_t head_rows(const LatentConfig& latent) {
+  return int64_t{latent.kept_dim} + latent.value_dim;
+}
+
+// REQUIRES: a dense piece.
+HostWeight transpose(HostWeight piece) {
+  std::swap(piece.rows, piece.cols);
+  WeightPart& part = piece.parts.at(0);
+  std::swap(part.rows, part.cols);
+  std::swap(part.row_stride, part.col_stride);
+  return piece;
 }
 
 // A rank's share of a table: what there is, and how much of it.
@@ -122,6 +137,8 @@ class Planner {
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
+      for (const LayerLinear& row : kLatentLinears) add_linear(row.parts, layer);
+      add_latent_up(layer);
       for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
@@ -151,6 +168,18 @@ class Planner {
   void add_experts(std::span<const LinearPart> parts, int32_t layer) {
     const int32_t count = view_.num_experts(parts, layer);
     for (int32_t expert = 0; expert < count; ++expert) add_linear(parts, layer, expert);
+  }
+
+  void add_latent_up(int32_t layer) {
+    const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
+    if (entry == nullptr) return;
+    const LatentConfig& latent = model_.config.latent;
+    const MatrixStorage storage = storage_.of_heads();
+    const auto of_head = [&](int64_t rows, int64_t cols) {
+      return device_.matrix_bytes(storage.format(), storage, rows, cols);
+    };
+    size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
+                   (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
   }
 
   void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
@@ -221,6 +250,8 @@ class WeightLoader::Loader {
   LayerWeights load_layer(int32_t layer) {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const LayerLinear& row : kLatentLinears) out.*row.target = load_linear(row.parts, layer);
+    load_latent_up(layer, out);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
@@ -337,6 +368,28 @@ class WeightLoader::Loader {
     return out;
   }
 
+  void load_latent_up(int32_t layer, LayerWeights& out) {
+    const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
+    if (entry == nullptr) return;
+    const LatentConfig& latent = model_.config.latent;
+    const MatrixStorage storage = storage_.of_heads();
+    const auto add = [&](HeadMatrices& heads, Range rows, bool transposes) {
+      HostWeight piece = model_.weight_format->slice(
+          model_.json, checkpoint_, matrix_spec(model_, *entry), sources(*entry), rows,
+          whole_range(entry->cols).front(), MatrixStorage(options_.dtype));
+      if (transposes) piece = transpose(std::move(piece));
+      heads.each.push_back(device_.make_matrix(std::span(&piece, 1), storage));
+      heads.views.push_back(heads.each.back().get());
+      count(heads.each.back()->size_bytes);
+    };
+    const Range mine = view_.row_ranges(*entry).front();
+    for (int64_t row = mine.begin; row < mine.begin + mine.count; row += head_rows(latent)) {
+      add(out.key_up, {.begin = row, .count = latent.kept_dim}, true);
+      add(out.value_up, {.begin = row + latent.kept_dim, .count = latent.value_dim}, false);
+    }
+    release(*entry);
+  }
+
   Linear load_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
     const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
     std::vector<float> bias;  // zero where a part of a stack has none
@@ -375,6 +428,7 @@ namespace {
 template <typename Use>
 void for_linears(Use use) {
   for (const LayerLinear& row : kLayerLinears) use(row.parts);
+  for (const LayerLinear& row : kLatentLinears) use(row.parts);
   for (const LayerLinear& row : kOtherLinears) use(row.parts);
   for (const ExpertLinear& row : kExpertLinears) use(row.parts);
 }
@@ -430,6 +484,7 @@ HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& op
   for_linears([&](std::span<const LinearPart> parts) {
     for (int32_t layer = 0; layer < model.config.num_layers; ++layer) look_at(parts, layer);
   });
+  if (has_latents(model.config)) types.push_back(dtype_name(storage.of_heads().dtype));
   if (!any_quantised) return {};
   std::ranges::sort(types, std::greater<>());
   types.erase(std::ranges::unique(types).begin(), types.end());

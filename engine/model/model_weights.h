@@ -23,6 +23,12 @@ struct LayerWeights {
   DeviceVector q_norm_bias;
   DeviceVector k_norm;
   DeviceVector k_norm_bias;
+  // Of latent attention; qkv is then q alone, of the stream or of the queries' short row.
+  Linear latent_down;  // (query_rank + key_dim, hidden): the queries' short row, latent, rotated
+  DeviceVector query_norm;
+  DeviceVector latent_norm;
+  HeadMatrices key_up;    // each (rank, kept_dim): what a query keeps into the latent's space
+  HeadMatrices value_up;  // each (value_dim, rank): what is attended to out of it
   Linear o;
   DeviceVector attention_post_norm;
   // Of layers with a state.

@@ -431,6 +431,14 @@ void read_rope_by_window(const JsonReader& config,
   for (LayerPlan& layer : model.layers) layer.rope = layer.sliding_window > 0 ? windowed : full;
 }
 
+float read_score_multiplier(const JsonReader& config, const RopeTraits& traits) {
+  const RopeFields fields = find_fields(config, traits);
+  const double mscale = fields.optional_number("mscale_all_dim").value_or(0.0);
+  if (fields.type == "default" || mscale == 0.0) return 1.0F;
+  const double factor = yarn_mscale(scaling_factor(fields), mscale);
+  return static_cast<float>(factor * factor);
+}
+
 PositionScale read_query_scale(const JsonReader& config,
                                const ModelConfig& model,
                                const RopeTraits& traits) {

@@ -54,6 +54,10 @@ void read_rope_by_window(const JsonReader& config,
                          const RopeTraits& with_window,
                          const RopeTraits& without);
 
+// What DeepSeek multiplies the scores with where the rope is scaled: the square of yarn's factor
+// for mscale_all_dim; 1 where there is no such field.
+float read_score_multiplier(const JsonReader& config, const RopeTraits& traits);
+
 // How queries are scaled by their position: llama_4_scaling_beta and
 // original_max_position_embeddings; off where there is no such field.
 PositionScale read_query_scale(const JsonReader& config,

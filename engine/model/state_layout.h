@@ -17,13 +17,22 @@ struct StateSize {
   int32_t max_batch_tokens = 0;     // token rows in a step
 };
 
+// What attention sees of the cache. Of latents there is one row, whole on every rank.
+inline int32_t cached_heads(const ModelConfig& config, int num_ranks) {
+  return has_latents(config) ? 1 : config.num_kv_heads / num_ranks;
+}
+inline int32_t cached_head_dim(const ModelConfig& config) {
+  return has_latents(config) ? config.latent.key_dim() : config.head_dim;
+}
+
 inline KvLayout kv_layout(const ModelConfig& config, const StateSize& size) {
   return {.num_layers = count_layers(config, &LayerPlan::has_attention),
-          .num_kv_heads = config.num_kv_heads / size.num_ranks,
-          .head_dim = config.head_dim,
+          .num_kv_heads = cached_heads(config, size.num_ranks),
+          .head_dim = cached_head_dim(config),
           .block_size = size.block_size,
           .num_blocks = size.num_blocks,
-          .dtype = size.kv_dtype};
+          .dtype = size.kv_dtype,
+          .latent_dim = config.latent.rank};
 }
 
 inline StateLayout recurrent_layout(const ModelConfig& config) {
@@ -45,12 +54,13 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .block_size = size.block_size,
           .max_matmul_cols = max_matmul_cols(config),
           .num_heads = config.num_heads / size.num_ranks,
-          .num_kv_heads = config.num_kv_heads / size.num_ranks,
-          .head_dim = config.head_dim,
+          .num_kv_heads = cached_heads(config, size.num_ranks),
+          .head_dim = cached_head_dim(config),
           .num_experts = config.experts.num_experts,
           .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0,
           .has_alibi = !config.alibi_slopes.empty(),
-          .state = recurrent_layout(config)};
+          .state = recurrent_layout(config),
+          .latent_dim = config.latent.rank};
 }
 
 inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {

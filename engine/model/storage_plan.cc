@@ -46,6 +46,11 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
   return {kind, options_.group_size};
 }
 
+MatrixStorage StoragePlan::of_heads() const {
+  if (options_.quantization == Quantization::kNone) return MatrixStorage(options_.dtype);
+  return {Quantization::kInt8, effective_group_size({.quantization = Quantization::kInt8})};
+}
+
 bool StoragePlan::is_quantised(const TensorEntry& entry) const {
   return !form(entry).quantised_as.empty();
 }

@@ -22,6 +22,12 @@ class StoragePlan {
   // does not divide the columns, and for a matrix that is to be quantised and is already.
   MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
 
+  // How the matrices of heads are held that latent attention multiplies q and its results with: by
+  // head and one of them transposed, so that a checkpoint's own integers are decoded. Every score
+  // goes through them: when the layers are quantised they are int8 at least, in groups of the
+  // default size.
+  MatrixStorage of_heads() const;
+
   bool is_quantised(const TensorEntry& entry) const;
 
  private:

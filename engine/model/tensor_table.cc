@@ -94,6 +94,16 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
+    case Dim::kQueryRank:
+      return config.latent.query_rank;
+    case Dim::kLatent:
+      return config.latent.rank;
+    case Dim::kLatentKey:
+      return config.latent.key_dim();
+    case Dim::kLatentUp:
+      return int64_t{config.num_heads} * (config.latent.kept_dim + config.latent.value_dim);
+    case Dim::kHeadValues:
+      return int64_t{config.num_heads} * config.latent.value_dim;
     case Dim::kExperts:
       return config.experts.num_experts;
     case Dim::kExpertIntermediate:

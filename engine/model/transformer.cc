@@ -54,6 +54,20 @@ bool multiplies_inputs(const ModelConfig& config) {
   return config.state.input_multiplier != 1.0F || config.attention_input_multiplier != 1.0F;
 }
 
+// What layers with a state have of the workspace.
+template <typename Workspace>
+Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
+  const int64_t recurrent =
+      2 * state.num_channels() + 2 * state.num_keys() + 2 * int64_t{state.num_heads};
+  out.state_in = layout.take(std::max(recurrent, 3 * state.num_channels()));
+  out.convolved = layout.take(state.num_conv_channels());
+  if (state.kind == StateKind::kMamba) {
+    out.state_parts = layout.take(state.step_rank + int64_t{2} * state.state_size);
+    out.steps = layout.take(state.num_channels());
+  }
+  return layout;
+}
+
 }  // namespace
 
 Transformer::Workspace Transformer::lay_out(
@@ -74,17 +88,19 @@ Transformer::Workspace Transformer::lay_out(
     out.shared_expert = shared.take(config.hidden_size);
   }
   Layout attention(base, dtype, max_batch_tokens, shared.offset());
-  out.qkv = attention.take(qkv_width(config, world_size));
-  out.attended = attention.take(q);
-  const StateConfig& with = config.state;
-  Layout state(base, dtype, max_batch_tokens, shared.offset());
-  const int64_t gate = 2 * with.num_channels() + 2 * with.num_keys() + 2 * int64_t{with.num_heads};
-  out.state_in = state.take(std::max(gate, 3 * with.num_channels()));
-  out.convolved = state.take(with.num_conv_channels());
-  if (with.kind == StateKind::kMamba) {
-    out.state_parts = state.take(with.step_rank + int64_t{2} * with.state_size);
-    out.steps = state.take(with.num_channels());
+  if (has_latents(config)) {
+    const int64_t num_heads = config.num_heads / world_size;
+    out.qkv = attention.take(q);
+    out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim());
+    out.latent_q = attention.take(num_heads * config.latent.key_dim());
+    out.latents = attention.take(num_heads * config.latent.rank);
+    out.attended = attention.take(num_heads * config.latent.value_dim);
+  } else {
+    out.qkv = attention.take(qkv_width(config, world_size));
+    out.attended = attention.take(q);
   }
+  const Layout state =
+      take_state(config.state, Layout(base, dtype, max_batch_tokens, shared.offset()), out);
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());
   out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
   out.activated = mlp.take(intermediate);
@@ -98,8 +114,9 @@ Transformer::Workspace Transformer::lay_out(
   out.routed_down = routed.take(config.hidden_size);
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
-  if (!config.norms_have_weights || with.norms_parts) {
-    out.ones = last.take(std::max({config.hidden_size, with.step_rank, with.state_size}));
+  if (!config.norms_have_weights || config.state.norms_parts) {
+    out.ones =
+        last.take(std::max({config.hidden_size, config.state.step_rank, config.state.state_size}));
   }
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();
@@ -308,6 +325,7 @@ void Transformer::run_attention(int32_t layer,
                                 const LayerWeights& weights,
                                 const Tensor& stream,
                                 const Tensor& out) {
+  if (has_latents(config_)) return run_latent_attention(layer, weights, stream, out);
   const Tensor x = multiplied(stream, config_.attention_input_multiplier);
   const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
   const int64_t kv_size = int64_t{num_kv_heads_} * config_.head_dim;

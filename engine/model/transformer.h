@@ -53,7 +53,10 @@ class Transformer final : public Forward {
     Tensor scaled;         // (max_batch_tokens, hidden), where a branch reads it multiplied
     Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
     Tensor qkv;            // (max_batch_tokens, q + 2 kv), and the gates of what is attended
-    Tensor attended;       // (max_batch_tokens, q)
+    Tensor attended;       // (max_batch_tokens, q), or the values of all heads
+    Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim), of latent attention
+    Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
+    Tensor latents;        // (max_batch_tokens, heads * rank): what was attended to
     Tensor gate_up;  // (max_batch_tokens, 2 * intermediate), or (…, intermediate) without a gate
     Tensor activated;         // (max_batch_tokens, intermediate)
     Tensor router_logits;     // (max_batch_tokens, num_experts)
@@ -107,6 +110,12 @@ class Transformer final : public Forward {
                      const LayerWeights& weights,
                      const Tensor& x,
                      const Tensor& out);
+  // transformer_latent.cc
+  void run_latent_attention(int32_t layer,
+                            const LayerWeights& weights,
+                            const Tensor& x,
+                            const Tensor& out);
+  void norm_latent(const DeviceVector& weight, const Tensor& row);
   void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void run_dense_mlp(const Linear& gate_up, const Linear& down, const Tensor& x, const Tensor& out);

@@ -32,10 +32,15 @@ MatrixKind kind_of(Role role) {
   return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
 }
 
-bool is_ignored(const Architecture& architecture, std::string_view name) {
+bool is_ignored(const LoadedConfig& model, std::string_view name) {
+  const Architecture& architecture = *model.architecture;
   std::string_view inner = name;
   if (constexpr std::string_view kOuter = "model."; inner.starts_with(kOuter)) {
     inner.remove_prefix(kOuter.size());
+  }
+  if (architecture.ignores_layer_after_last &&
+      inner.starts_with(fmt::format("layers.{}.", model.config.num_layers))) {
+    return true;
   }
   return std::any_of(architecture.ignored.begin(), architecture.ignored.end(),
                      [&](std::string_view pattern) {
@@ -98,7 +103,7 @@ std::vector<std::string> unused_names(const LoadedConfig& model,
   std::vector<std::string> out;
   for (const std::string_view name : checkpoint.names()) {
     const StoredTensor* tensor = checkpoint.find(name);
-    if (used.contains(tensor) || is_ignored(*model.architecture, name)) continue;
+    if (used.contains(tensor) || is_ignored(model, name)) continue;
     const auto may_ignore = model.weight_format->may_ignore;
     if (may_ignore != nullptr && may_ignore(checkpoint, *tensor)) continue;
     out.emplace_back(name);

@@ -33,6 +33,10 @@ inline constexpr std::array<LinearPart, 5> kQkvParts = {{
     {Role::kQkv, Role::kQkvBias},
     {Role::kOutputGate, Role::kCount},
 }};
+inline constexpr std::array<LinearPart, 2> kLatentDownParts = {{
+    {Role::kQueryDown, Role::kQueryDownBias},
+    {Role::kLatentDown, Role::kLatentDownBias},
+}};
 inline constexpr std::array<LinearPart, 1> kOParts = {{{Role::kO, Role::kOBias}}};
 inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
     {Role::kGate, Role::kGateBias},
@@ -74,6 +78,11 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
+// Of latent attention, beside them.
+inline constexpr std::array<LayerLinear, 1> kLatentLinears = {{
+    {&LayerWeights::latent_down, kLatentDownParts},
+}};
+
 // Of layers with a state, and of those with experts, beside them.
 inline constexpr std::array<LayerLinear, 8> kOtherLinears = {{
     {&LayerWeights::state_in, kStateInParts},
@@ -97,13 +106,15 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 20> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 22> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
     {&LayerWeights::q_norm_bias, Role::kQNormBias},
     {&LayerWeights::k_norm, Role::kKNorm},
     {&LayerWeights::k_norm_bias, Role::kKNormBias},
+    {&LayerWeights::query_norm, Role::kQueryDownNorm},
+    {&LayerWeights::latent_norm, Role::kLatentNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},

@@ -34,6 +34,11 @@ const LoadedConfig& require_dense(const LoadedConfig& model) {
     throw Error(Code::kUnsupported,
                 "models with experts can't be quantised to a file yet; load them with --quantize");
   }
+  if (has_latents(model.config)) {
+    throw Error(Code::kUnsupported,
+                "models with latent attention can't be quantised to a file yet; load them with "
+                "--quantize");
+  }
   if (!model.weight_format->is_quantised) return model;
   throw Error(Code::kInvalidArgument,
               fmt::format("the checkpoint is quantised already (as {}); quantize the model that it "

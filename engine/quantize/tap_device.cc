@@ -61,6 +61,17 @@ void TapDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   device_.qk_norm_rope_store_kv(first);
 }
 
+void TapDevice::rotate_and_store_latent(const LatentArgs& args) {
+  if (is_over_) return;
+  LatentArgs first = args;
+  first.layer = 0;
+  device_.rotate_and_store_latent(first);
+}
+
+void TapDevice::head_matmul(const HeadMatmulArgs& args) {
+  if (!is_over_) device_.head_matmul(args);
+}
+
 void TapDevice::attention(const AttentionArgs& args) {
   if (is_over_) return;
   AttentionArgs first = args;

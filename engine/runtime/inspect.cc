@@ -67,15 +67,17 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
   out.dtype = row.name;
   out.weights =
       plan_weight_bytes(model, *device, {.dtype = row.dtype, .quantization = row.quantization});
+  const int32_t max_batch_tokens =
+      options.max_batch_tokens.value_or(device->info().max_batch_tokens);
   StateSize size{.num_blocks = 1,
                  .block_size = kBlockSize,
                  .kv_dtype = row.dtype,
-                 .num_slots = options.max_running,
-                 .max_batch_tokens = options.max_batch_tokens};
+                 .num_slots = options.max_running.value_or(device->info().max_running),
+                 .max_batch_tokens = max_batch_tokens};
   const int64_t block_bytes = device->kv_bytes(kv_layout(model.config, size));
   out.kv_bytes_per_token = block_bytes / kBlockSize;
   const int64_t activations =
-      Transformer::workspace_bytes(model.config, device->info(), 1, options.max_batch_tokens);
+      Transformer::workspace_bytes(model.config, device->info(), 1, max_batch_tokens);
   for (const int32_t context : planned_contexts(model.config)) {
     size.max_blocks_per_slot = context / kBlockSize + (context % kBlockSize != 0 ? 1 : 0);
     out.workspace = activations + device->slot_bytes(slot_layout(model.config, size));
@@ -108,8 +110,8 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.hidden_size = config.hidden_size;
   facts.intermediate_size = config.intermediate_size;
   facts.num_heads = config.num_heads;
-  facts.num_kv_heads = config.num_kv_heads;
-  facts.head_dim = config.head_dim;
+  facts.num_kv_heads = cached_heads(config, 1);
+  facts.head_dim = cached_head_dim(config);
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);

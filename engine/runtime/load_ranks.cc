@@ -119,9 +119,9 @@ class RankLoader {
         .num_blocks = num_blocks,
         .block_size = options_.block_size,
         .kv_dtype = options_.kv_dtype,
-        .num_slots = options_.max_running,
+        .num_slots = out_.max_running,
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
-        .max_batch_tokens = options_.max_batch_tokens};
+        .max_batch_tokens = out_.max_batch_tokens};
   }
 
   void make_device(int rank) {
@@ -134,10 +134,14 @@ class RankLoader {
     devices_[static_cast<size_t>(rank)] = backend_.make_device(device);
   }
 
+  // Else each rank has a device with memory of its own.
+  bool ranks_share_memory() const {
+    return backend_.num_devices() == std::numeric_limits<int>::max();
+  }
+
   // A backend whose ranks share a device divides what comes free there.
   int64_t given_back_to(size_t rank, const GivenBack& given_back) const {
-    const bool is_shared = backend_.num_devices() == std::numeric_limits<int>::max();
-    if (is_shared) return given_back.bytes / options_.num_ranks;
+    if (ranks_share_memory()) return given_back.bytes / options_.num_ranks;
     const auto had = static_cast<size_t>(given_back.num_ranks);
     return rank < had ? given_back.bytes / given_back.num_ranks : 0;
   }
@@ -145,12 +149,16 @@ class RankLoader {
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(const GivenBack& given_back) {
+    const DeviceInfo& first = devices_.front()->info();
+    out_.max_running = options_.max_running.value_or(first.max_running);
+    out_.max_batch_tokens = options_.max_batch_tokens.value_or(first.max_batch_tokens);
     MemoryRequest wanted;
     wanted.num_ranks = options_.num_ranks;
     wanted.available_bytes = INT64_MAX;
     wanted.block_size = options_.block_size;
     wanted.max_positions = model_.config.max_positions;
     wanted.max_total_tokens = options_.max_total_tokens;
+    wanted.memory_is_shared = ranks_share_memory();
     if (options_.kv_cache_bytes)
       wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
     const int32_t context =
@@ -162,7 +170,7 @@ class RankLoader {
       const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, one_block));
       const int64_t workspace_bytes =
           Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
-                                       options_.max_batch_tokens) +
+                                       out_.max_batch_tokens) +
           device.slot_bytes(slot_layout(model_.config, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
       const int64_t available = info.memory_bytes + given_back_to(rank, given_back);
@@ -224,7 +232,7 @@ class RankLoader {
         const auto index = static_cast<size_t>(rank);
         workers[index] = std::make_unique<Worker>(
             model_.config, std::move(devices_[index]), std::move(weights_[index]),
-            std::move(communicators[index]), options_.max_batch_tokens);
+            std::move(communicators[index]), out_.max_batch_tokens);
       });
     } catch (...) {
       threads_->run([&](int rank) { workers[static_cast<size_t>(rank)].reset(); });

@@ -29,8 +29,8 @@ struct LoadRanksOptions {
   LoadWeightsOptions weights;  // likewise
   DType kv_dtype = DType::kBF16;
   int32_t block_size = 16;
-  int32_t max_running = 64;
-  int32_t max_batch_tokens = 512;
+  std::optional<int32_t> max_running;       // of a step; none: as the device says
+  std::optional<int32_t> max_batch_tokens;  // likewise
   std::optional<int32_t> max_total_tokens;
   std::optional<int64_t> kv_cache_bytes;  // of all ranks
   std::stop_token stop;                   // ends the load with kCancelled, between two tensors
@@ -39,6 +39,8 @@ struct LoadRanksOptions {
 struct LoadedRanks {
   std::unique_ptr<RankGroup> workers;
   PlannedMemory plan;  // of each rank
+  int32_t max_running = 0;
+  int32_t max_batch_tokens = 0;
   std::string backend;
   std::string isa;
   std::string device;  // of rank 0, for people

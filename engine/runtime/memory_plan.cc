@@ -49,7 +49,9 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
   } else {
     const int64_t fits_all = left / request.block_bytes;
     const int64_t fits_half = std::max(fits_all / 2, std::min(fits_all, blocks_per_context));
-    num_blocks = std::min(fits_half, kDefaultContexts * blocks_per_context);
+    num_blocks = request.memory_is_shared
+                     ? std::min(fits_half, kDefaultContexts * blocks_per_context)
+                     : fits_all;
   }
   num_blocks = std::min<int64_t>(num_blocks, INT32_MAX / request.block_size);
   if (num_blocks < 1) {

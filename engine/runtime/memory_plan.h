@@ -17,6 +17,7 @@ struct MemoryRequest {
   int64_t block_bytes = 0;                  // of one KV block, all layers; 0: no layer has any
   int32_t block_size = 16;                  // tokens
   int32_t max_positions = 0;                // of the model
+  bool memory_is_shared = true;             // with all else that runs on the machine
   std::optional<int64_t> kv_cache_bytes;    // what the user wants for the KV cache
   std::optional<int32_t> max_total_tokens;  // what the user wants for one request
 };
@@ -28,9 +29,10 @@ struct PlannedMemory {
 };
 
 // Where blocks take no memory there are as many as kDefaultContexts contexts need; else:
-// without a wish the KV cache gets room for kDefaultContexts whole contexts, but at most half of
-// what is left beside weights and workspace. Throws kOutOfMemory with the sum when the parts don't
-// fit, kInvalidArgument when one request of max_total_tokens can't ever fit.
+// without a wish the KV cache gets all that is left beside weights and workspace; of memory that is
+// shared, room for kDefaultContexts whole contexts, but at most half of what is left. Throws
+// kOutOfMemory with the sum when the parts don't fit, kInvalidArgument when one request of
+// max_total_tokens can't ever fit.
 inline constexpr int32_t kDefaultContexts = 16;
 PlannedMemory plan_memory(const MemoryRequest& request);
 

@@ -64,8 +64,8 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.num_params = ranks.num_params;
   facts.vocab_size = config.vocab_size;
   facts.max_total_tokens = plan.max_total_tokens;
-  facts.max_running = options.max_running;
-  facts.max_batch_tokens = options.max_batch_tokens;
+  facts.max_running = ranks.max_running;
+  facts.max_batch_tokens = ranks.max_batch_tokens;
   facts.max_best_of = options.max_best_of;
   facts.max_stop_sequences = options.max_stop_sequences;
   facts.max_top_n_tokens = options.max_top_n_tokens;
@@ -77,7 +77,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.memory = {.weights = ranks.weight_bytes,
                   .kv_cache = ranks.kv_bytes,
                   .workspace = ranks.workspace_bytes,
-                  .states = state_bytes(recurrent_layout(config), options.max_running),
+                  .states = state_bytes(recurrent_layout(config), ranks.max_running),
                   .available = ranks.available_bytes};
 
   const Limits limits{.max_total_tokens = plan.max_total_tokens,
@@ -105,8 +105,8 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->intake_ = std::make_unique<Intake>(limits, *model->tokenizer_, chat_template,
                                             config.vocab_size, model->guides_.get(), dialects);
   EngineOptions engine;
-  engine.scheduler = {.max_running = options.max_running,
-                      .max_batch_tokens = options.max_batch_tokens,
+  engine.scheduler = {.max_running = ranks.max_running,
+                      .max_batch_tokens = ranks.max_batch_tokens,
                       .target_step_ms = options.target_step_ms,
                       .shares_prefixes = !has_state(config)};
   engine.num_blocks = plan.num_blocks;

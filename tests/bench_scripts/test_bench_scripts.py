@@ -171,3 +171,36 @@ def test_bench_guided():
     for row in rows(text, "alone|beside.*"):  # tokens of a small model may come several at a time
         assert is_positive(row[1]) and all(re.fullmatch(NUMBER, cell) for cell in row[1:]), row
     assert len(rows(text, "alone|beside.*")) == 2
+
+
+FAKE_NCU = r"""#!/usr/bin/env python3
+import os, sys
+log = sys.argv[sys.argv.index("--log-file") + 1]
+with open(log, "w") as out:
+    out.write('==PROF== Connected\n"ID","Kernel Name","Grid Size","Block Size","Metric Name","Metric Unit","Metric Value"\n')
+    for microseconds in ("1,000.50", "2,000.50"):
+        out.write(f'"0","void tgi::cuda::<unnamed>::norm<bf16, 8>(int)","(1, 1, 1)","(256, 1, 1)","gpu__time_duration.sum","us","{microseconds}"\n')
+first = next(i for i, each in enumerate(sys.argv) if each.endswith("tgid"))
+os.execv(sys.argv[first], sys.argv[first:])
+"""
+
+
+def test_profile_kernels(tmp_path):
+    program("tgid")
+    (tmp_path / "bin").symlink_to(BIN)
+    ncu = tmp_path / "ncu"
+    ncu.write_text(FAKE_NCU)
+    ncu.chmod(0o755)
+    shape = tmp_path / "shape"
+    shape.mkdir()
+    (shape / "config.json").write_text("""{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
+        "intermediate_size": 64, "num_hidden_layers": 9, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 320,
+        "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16"}""")
+    out = subprocess.run([sys.executable, str(ROOT / "scripts/gpu/profile_kernels"), str(shape), "--layers", "2", "--prompt", "24",
+                          "--decode", "2", "--", "--max-batch-tokens", "16", "--max-running", "2"],
+                         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TGI_EMULATED_GPUS": "1",
+                              "TGI_PLUGIN_DIR": str(BIN.parent / "emulated")},
+                         cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    assert out.returncode == 0, f"{out.stdout}\n{out.stderr}"
+    assert "cut to 2 layers" in out.stdout
+    assert ["<unnamed>::norm<bf16, 8>", "(1,1,1)", "(256,1,1)", "2", "1500.5", "3001"] in rows(out.stdout, "<unnamed>.*")

@@ -21,6 +21,7 @@ struct DeviceCase {
   std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
   bool has_alibi = true;
   bool has_state = true;
+  bool has_latents = true;
 
   bool can_hold(const MatrixStorage& storage) const {
     return !holds_matrix || holds_matrix(storage);

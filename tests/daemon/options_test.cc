@@ -29,7 +29,7 @@ TEST_CASE("every setting has its own flag, reads its own default and takes it ba
 
 TEST_CASE("a flag beats the environment, which beats the default") {
   ::unsetenv("TGI_MAX_RUNNING");
-  CHECK(resolve_options({}).options.model.max_running == 64);
+  CHECK_FALSE(resolve_options({}).options.model.max_running);
   ::setenv("TGI_MAX_RUNNING", "9", 1);
   CHECK(resolve_options({}).options.model.max_running == 9);
   CHECK(resolve_options({{"max-running", "7"}}).options.model.max_running == 7);

@@ -116,6 +116,8 @@ class FakeDevice final : public Device {
   void matmul(const MatmulArgs& /*args*/) override { no_op<int>(); }
   void qk_norm_rope_store_kv(const QkvArgs& /*args*/) override { no_op<int>(); }
   void attention(const AttentionArgs& /*args*/) override { no_op<int>(); }
+  void rotate_and_store_latent(const LatentArgs& /*args*/) override { no_op<int>(); }
+  void head_matmul(const HeadMatmulArgs& /*args*/) override { no_op<int>(); }
   void activation(const ActivationArgs& /*args*/) override { no_op<int>(); }
   void gather_logit_rows(const Tensor& /*x*/, const Tensor& /*out*/) override { no_op<int>(); }
   void add(const AddArgs& /*args*/) override { no_op<int>(); }

@@ -94,6 +94,9 @@ Json as_json(const ModelConfig& c) {
         c.qk_norm_after_rope}},
       {"branches", {c.parallel_branches, c.residual_multiplier, c.norms_have_weights}},
       {"layers", layers},
+      {"latent",
+       {c.latent.rank, c.latent.query_rank, c.latent.kept_dim, c.latent.rotary_dim,
+        c.latent.value_dim}},
       {"shared", {c.shares_branch_norm, c.residual_after_norm, c.position_offset}},
       {"alibi", c.alibi_slopes},
       {"positions", {{"learned", c.learned_positions}, {"ropes", ropes}}},
@@ -206,11 +209,11 @@ std::map<std::string, Change> changes() {
       {"hidden_size", {12288}},
       {"intermediate_size", {4096}},
       {"num_hidden_layers", {3}},
-      {"num_attention_heads", {128}},
+      {"num_attention_heads", {256}},
       {"num_key_value_heads", {3}},
       {"head_dim", {72}},
       {"hidden_act", {"relu"}},
-      {"max_position_embeddings", {777777}},
+      {"max_position_embeddings", {7777777}},
       {"rms_norm_eps", {1e-3}},
       {"tie_word_embeddings", {true}},
       {"rope_theta", {3e5, {{"rope_parameters", {{"rope_type", "default"}}}}}},
@@ -253,6 +256,18 @@ std::map<std::string, Change> changes() {
       {"n_group", {2}},
       {"topk_group", {2, {{"n_group", 4}}}},
       {"routed_scaling_factor", {3.0}},
+      {"topk_method",
+       {"group_limited_greedy", {{"n_group", 4}, {"topk_group", 2}, {"num_experts_per_tok", 2}}}},
+      {"mlp_layer_types", {Json(47, "sparse")}},
+      {"kv_lora_rank", {100}},
+      {"q_lora_rank", {100}},
+      {"qk_nope_head_dim", {100}},
+      {"qk_rope_head_dim", {100}},
+      {"v_head_dim", {100}},
+      {"rope_interleave", {false}},
+      {"scale_emb", {3.0}},
+      {"scale_depth", {3.0}},
+      {"dim_model_base", {100}},
       {"moe_num_experts", {32}},
       {"moe_k", {1}},
       {"moe_num_shared_experts", {1}},
@@ -401,6 +416,9 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
         // Without it the model has no positions.
         if (architecture->names.front() == "GraniteMoeHybridForCausalLM") {
           before["position_embedding_type"] = "rope";
+        }
+        if (architecture->names.front() == "DeepseekV2ForCausalLM") {
+          before["topk_method"] = "group_limited_greedy";  // else it has no groups
         }
         before.erase(name);
         Json after = before;

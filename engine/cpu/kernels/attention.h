@@ -26,12 +26,13 @@ class AttentionRun {
  public:
   explicit AttentionRun(const AttentionBlock& block)
       : block_(block),
-        width_(round_up(block.head_dim, 16)),
+        width_(round_up(block.value_dim, 16)),
         q_bytes_(round_up(block.head_dim, kPairBlock) * 4),
         q_(block.scratch),
         weights_(q_ + kMaxAttentionRows * q_bytes_),
         last_values_(weights_ + kMaxAttentionRows * kWeightBytes),
-        sums_(reinterpret_cast<float*>(last_values_ + width_ * kChunk * 4)),
+        sums_(reinterpret_cast<float*>(
+            last_values_ + width_ * (block.v == nullptr ? kAttentionTile : kChunk) * 4)),
         scores_(sums_ + kMaxAttentionRows * width_),
         totals_(scores_ + kMaxAttentionRows * kAttentionTile),
         key_panel_bytes_(
@@ -48,7 +49,11 @@ class AttentionRun {
       const int64_t count = last + 1 - begin < kAttentionTile ? last + 1 - begin : kAttentionTile;
       score(begin, count, last);
       for (int64_t r = 0; r < block_.num_rows; ++r) soften(r, begin, count);
-      if (count % kChunk != 0) copy_last_values(begin + count);
+      if (block_.v == nullptr) {
+        take_values(begin, count);
+      } else if (count % kChunk != 0) {
+        copy_last_values(begin + count);
+      }
       weigh(begin, count, last);
     }
     finish();
@@ -78,6 +83,13 @@ class AttentionRun {
     for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
   }
 
+  // Of what take_values took of this tile.
+  template <int NP>
+  void taken_panels(int64_t in_tile, int64_t panel, const std::byte* (&out)[NP]) const {
+    const std::byte* values = last_values_ + in_tile / kChunk * (width_ / 16) * kValuePanelBytes;
+    for (int j = 0; j < NP; ++j) out[j] = values + (panel + j) * kValuePanelBytes;
+  }
+
   // The chunk that `end` lies in, with zeros from there on: what lies behind may be anything, and
   // not even 0 times it is 0.
   void copy_last_values(int64_t end) {
@@ -93,6 +105,41 @@ class AttentionRun {
         }
       }
     }
+  }
+
+  // The values of the tile, which are columns of its keys: a panel of keys turned by 16 columns at
+  // a time. Positions from `count` on are zeros.
+  void take_values(int64_t begin, int64_t count) {
+    const int64_t chunk_bytes = width_ / 16 * kValuePanelBytes;
+    for (int64_t c = 0; c * kChunk < count; ++c) {
+      const std::byte* const keys = key_chunk(begin + c * kChunk);
+      std::byte* const values = last_values_ + c * chunk_bytes;
+      const int64_t left = count - c * kChunk;
+      if (left < kChunk || width_ != block_.value_dim) {
+        __builtin_memset(values, 0, static_cast<size_t>(chunk_bytes));
+      }
+      if (left < kChunk) {
+        for (int64_t d = 0; d < block_.value_dim; ++d) turn_column(keys, d, left, values);
+      } else {
+        for (int64_t d = 0; d < block_.value_dim; ++d) turn_column(keys, d, kChunk, values);
+      }
+    }
+  }
+
+  // Column d of a panel of keys becomes row d of the panels of values.
+  [[gnu::always_inline]] void turn_column(const std::byte* keys,
+                                          int64_t d,
+                                          int64_t num_positions,
+                                          std::byte* values) const {
+    const std::byte* const from = keys + kKeyLayout.offset(0, d);
+    std::byte* const to = values + d / 16 * kValuePanelBytes + d % 16 * kRowStep;
+    unrolled<kChunk>(TGI_UNROLLED(i) {
+      constexpr int64_t kPosition = i.value;
+      if (kPosition < num_positions) {
+        __builtin_memcpy(to + kValueLayout.offset(0, kPosition), from + kPosition * kKeyStep,
+                         kElementBytes);
+      }
+    });
   }
 
   void begin() {
@@ -232,7 +279,7 @@ class AttentionRun {
     return vector_exp(x);
   }
 
-  // sums (num_rows, head_dim) = sums * rescale + weights v.
+  // sums (num_rows, value_dim) = sums * rescale + weights v.
   void weigh(int64_t begin, int64_t count, int64_t last) {
     const int64_t num_panels = width_ / 16;
     with_panels([&]<int NP>() {
@@ -245,7 +292,7 @@ class AttentionRun {
   template <int NP>
   void weigh_panels(int64_t begin, int64_t count, int64_t last, int64_t panel) {
     // The next tile is fetched only where it is whole: then each chunk here has one there.
-    const bool has_next = begin + 2 * kAttentionTile <= last + 1;
+    const bool has_next = block_.v != nullptr && begin + 2 * kAttentionTile <= last + 1;
     for_row_tiles<NP>(
         PrefetchOther<NP>{}, has_next, [&]<int MR>(const auto& prefetch, int64_t row) {
           V sums[MR][NP];
@@ -256,8 +303,12 @@ class AttentionRun {
           }
           for (int64_t i = 0; i < count; i += kChunk) {
             const std::byte* panels[NP];
-            value_panels(begin + i, panel, panels);
-            if (count - i < kChunk) {
+            if (block_.v == nullptr) {
+              taken_panels(i, panel, panels);
+            } else {
+              value_panels(begin + i, panel, panels);
+            }
+            if (block_.v != nullptr && count - i < kChunk) {
               for (int j = 0; j < NP; ++j) {
                 panels[j] = last_values_ + (panel + j) * kValuePanelBytes;
               }
@@ -279,12 +330,12 @@ class AttentionRun {
   void finish() {
     for (int64_t r = 0; r < block_.num_rows; ++r) {
       const V total = V::set1(V::load(totals_ + r * 16).sum());
-      float* to = block_.out + query(r) * block_.out_stride + head(r) * block_.head_dim;
-      for (int64_t d = 0; d < block_.head_dim; d += 16) {
+      float* to = block_.out + query(r) * block_.out_stride + head(r) * block_.value_dim;
+      for (int64_t d = 0; d < block_.value_dim; d += 16) {
         // + 0 makes one zero of both, as the sign of a zero may depend on how many hidden positions
         // were weighed with 0.
         const V mean = V::load(sums_ + r * width_ + d) / total + V::zero();
-        mean.store_first(to + d, block_.head_dim - d);
+        mean.store_first(to + d, block_.value_dim - d);
       }
     }
   }
@@ -295,16 +346,23 @@ class AttentionRun {
                                             .pair_block = kValuePairBlock};
   static constexpr int64_t kValuePanelBytes = kValueLayout.bytes();
   static constexpr int64_t kWeightBytes = kAttentionTile * 4;
+  static constexpr int64_t kElementBytes = kValueLayout.bits() / 8;
+  // Of the panels of keys, for places in them, which don't hang on the columns.
+  static constexpr PanelLayout kKeyLayout{.type = panel_type(kDType), .pair_order = kOrder};
+  // To the next position, and to the next of 16 columns in a panel of values.
+  static constexpr int64_t kKeyStep = kKeyLayout.offset(1, 0) - kKeyLayout.offset(0, 0);
+  static constexpr int64_t kRowStep = kValueLayout.offset(1, 0) - kValueLayout.offset(0, 0);
 
   const AttentionBlock& block_;
-  const int64_t width_;           // head_dim rounded up to 16
-  const int64_t q_bytes_;         // of a prepared row
-  std::byte* const q_;            // (num_rows, q_bytes)
-  std::byte* const weights_;      // (num_rows, kWeightBytes)
-  std::byte* const last_values_;  // (width / 16 panels)
-  float* const sums_;             // (num_rows, width)
-  float* const scores_;           // (num_rows, 64)
-  float* const totals_;           // (num_rows, 16)
+  const int64_t width_;       // value_dim rounded up to 16
+  const int64_t q_bytes_;     // of a prepared row
+  std::byte* const q_;        // (num_rows, q_bytes)
+  std::byte* const weights_;  // (num_rows, kWeightBytes)
+  // (width / 16 panels) of the last chunk, or for each of the tile where keys hold the values
+  std::byte* const last_values_;
+  float* const sums_;    // (num_rows, width)
+  float* const scores_;  // (num_rows, 64)
+  float* const totals_;  // (num_rows, 16)
   const int64_t key_panel_bytes_;
   float max_[kMaxAttentionRows];
   float rescale_[kMaxAttentionRows];

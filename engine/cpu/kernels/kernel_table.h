@@ -47,13 +47,16 @@ struct AttentionBlock {
   int64_t out_stride = 0;
   int32_t group_size = 0;
   int32_t head_dim = 0;
+  int32_t value_dim = 0;  // head_dim where values are apart
   int32_t first_row = 0;
   int32_t num_rows = 0;        // <= kMaxAttentionRows
   int64_t first_position = 0;  // of query 0
 
   // The cache of this layer and KV head: block b's keys at k + b * block_stride_bytes.
   const std::byte* k = nullptr;  // per 16 positions: a panel, rows positions, cols head_dim
-  const std::byte* v = nullptr;  // per 16 positions: panels, rows 16 of head_dim, cols positions
+  // Per 16 positions: panels, rows 16 of head_dim, cols positions. Null: a key's first value_dim
+  // columns are its value.
+  const std::byte* v = nullptr;
   int64_t k_block_stride_bytes = 0;
   int64_t v_block_stride_bytes = 0;
   const int32_t* block_table = nullptr;
@@ -63,17 +66,18 @@ struct AttentionBlock {
   float softcap = 0.0F;
   int32_t sliding_window = 0;
   const float* alibi_slopes = nullptr;  // (optional) (group_size)
-  std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim), 64-byte aligned
+  std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim, …), 64-byte aligned
 };
 
 inline constexpr int64_t kMaxAttentionRows = 24;
 inline constexpr int64_t kAttentionTile = 64;  // positions; tiles begin at multiples of it
 
-constexpr int64_t attention_scratch_bytes(int64_t head_dim) {
+constexpr int64_t attention_scratch_bytes(int64_t head_dim, bool values_are_keys) {
   // prepared q, accumulators, scores, prepared weights, lane sums of the softmax per row; values of
-  // a chunk that is not full
+  // a chunk that is not full, or of a tile that are taken out of its keys
   const int64_t width = round_up(head_dim, kPairBlock);
-  return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * 16 * 4;
+  const int64_t positions = values_are_keys ? kAttentionTile : 16;
+  return kMaxAttentionRows * (2 * width + 2 * kAttentionTile + 16) * 4 + width * positions * 4;
 }
 
 struct NormRow {

@@ -66,6 +66,7 @@ constexpr Architecture kGlm4Moe = {
     .fields = kFields,
     .tensors = kTensors,
     .ignored = kRotaryTables,
+    .ignores_layer_after_last = true,
 };
 
 }  // namespace tgi

@@ -1,0 +1,77 @@
+// DeepSeek V3, V3.1 and R1, Kimi K2 and Moonlight: latent attention and, behind the first layers,
+// experts that are chosen by sigmoids with a bias, from the groups with the best two. The layer
+// that predicts a second token is left alone. Source: models/deepseek_v3 in `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/latent_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_config(const JsonReader& config) {
+  ModelConfig model =
+      read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 129280,
+                                                         .default_hidden_size = 7168,
+                                                         .default_num_layers = 61,
+                                                         .default_num_heads = 128,
+                                                         .default_intermediate = 18432,
+                                                         .default_max_positions = 4096,
+                                                         .default_bos = 0,
+                                                         .default_eos = 1}));
+  read_latent_attention(config, {}, {.interleaved = config.boolean_or("rope_interleave", true)},
+                        model);
+  read_deepseek_experts(config,
+                        {.default_num_experts = 256,
+                         .default_top_k = 8,
+                         .default_intermediate = 2048,
+                         .default_num_groups = 8,
+                         .default_top_groups = 4,
+                         .default_scale = 2.5},
+                        model);
+  read_first_sparse_layer(config, 3, model);
+  return model;
+}
+
+constexpr auto kFields =
+    join_fields(std::to_array<KnownField>({
+                    read_or_null("rope_interleave"),
+                    harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
+                    harmless("ep_size", "says how training dealt out the experts"),
+                }),
+                kLatentFields,
+                kDecoderFields,
+                kDeepSeekExpertFields);
+
+constexpr auto kNames = std::to_array<std::string_view>({"DeepseekV3ForCausalLM"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"deepseek_v3", "kimi_k2"});
+
+constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
+                                       kLlamaNormTensors,
+                                       kLatentAttentionTensors,
+                                       kLlamaMlpTensors,
+                                       kExpertTensors,
+                                       kDeepSeekExpertTensors);
+
+}  // namespace
+
+extern const Architecture kDeepSeekV3;
+constexpr Architecture kDeepSeekV3 = {
+    .names = kNames,
+    .model_types = kModelTypes,
+    .prefix = "model.",
+    .read_config = read_config,
+    .fields = kFields,
+    .aliases = kDeepSeekExpertAliases,
+    .tensors = kTensors,
+    .ignored = kRotaryTables,
+    .ignores_layer_after_last = true,
+};
+
+}  // namespace tgi

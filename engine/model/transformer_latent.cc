@@ -1,0 +1,68 @@
+// Transformer: latent attention (https://arxiv.org/abs/2405.04434), always in its absorbed form.
+// What is cached of a token is one short row for all heads. A head's key would be key_up^T times
+// its latent, so that a score is (key_up q) times the latent itself; and what is attended to is a
+// sum of latents, of which value_up makes the head's value once.
+#include "engine/model/transformer.h"
+
+namespace tgi {
+
+void Transformer::run_latent_attention(int32_t layer,
+                                       const LayerWeights& weights,
+                                       const Tensor& x,
+                                       const Tensor& out) {
+  const LatentConfig& latent = config_.latent;
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  const Tensor down = workspace_.latent_down.first_rows(x.rows);
+  const Tensor short_q = down.columns(0, latent.query_rank);
+  const Tensor key = down.columns(latent.query_rank, latent.key_dim());
+  const Tensor q = workspace_.qkv.first_rows(x.rows);
+  const Tensor latent_q = workspace_.latent_q.first_rows(x.rows);
+  const Tensor latents = workspace_.latents.first_rows(x.rows);
+  const Tensor attended = workspace_.attended.first_rows(x.rows);
+
+  weights.latent_down.apply(device_, x, down);
+  norm_latent(weights.latent_norm, key.columns(0, latent.rank));
+  if (latent.query_rank > 0) norm_latent(weights.query_norm, short_q);
+  weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
+  device_.rotate_and_store_latent({.layer = attention_index_[static_cast<size_t>(layer)],
+                                   .num_heads = num_heads_,
+                                   .kept_dim = latent.kept_dim,
+                                   .latent_dim = latent.rank,
+                                   .rope = ropes_[static_cast<size_t>(plan.rope)],
+                                   .query_scale = plan.query_scale,
+                                   .q = q,
+                                   .key = key,
+                                   .latent_q = latent_q});
+  device_.head_matmul({.heads = weights.key_up.views,
+                       .x_step = config_.head_dim,
+                       .out_step = latent.key_dim(),
+                       .x = q,
+                       .out = latent_q});
+  device_.attention({.layer = attention_index_[static_cast<size_t>(layer)],
+                     .num_heads = num_heads_,
+                     .num_kv_heads = 1,
+                     .head_dim = latent.key_dim(),
+                     .scale = config_.attention_scale * plan.score_multiplier,
+                     .softcap = config_.attention_softcap,
+                     .sliding_window = plan.sliding_window,
+                     .latent_dim = latent.rank,
+                     .q = latent_q,
+                     .out = latents});
+  device_.head_matmul({.heads = weights.value_up.views,
+                       .x_step = latent.rank,
+                       .out_step = latent.value_dim,
+                       .x = latents,
+                       .out = attended});
+  weights.o.apply(device_, attended, out);
+}
+
+void Transformer::norm_latent(const DeviceVector& weight, const Tensor& row) {
+  device_.norm({.kind = NormKind::kRms,
+                .eps = config_.latent.norm_eps,
+                .weight = weight.get(),
+                .x = row,
+                .residual = {},
+                .out = row});
+}
+
+}  // namespace tgi
