@@ -69,8 +69,9 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
                                                     count_text(facts.num_params)));
   out += row("layers", fmt::format("{}, hidden {}, intermediate {}", facts.num_layers,
                                    facts.hidden_size, facts.intermediate_size));
-  out += row("heads", fmt::format("{} with {} KV heads of {}", facts.num_heads, facts.num_kv_heads,
-                                  facts.head_dim));
+  if (facts.num_heads > 0)
+    out += row("heads", fmt::format("{} with {} KV heads of {}", facts.num_heads,
+                                    facts.num_kv_heads, facts.head_dim));
   out +=
       row("vocabulary", fmt::format("{} tokens{}", facts.vocab_size,
                                     facts.tied_embeddings ? ", head tied to the embedding" : ""));
@@ -78,6 +79,10 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
                                     facts.sliding_window > 0
                                         ? fmt::format(", window of {}", facts.sliding_window)
                                         : std::string()));
+  if (facts.num_state_layers > 0) {
+    out += row("state", fmt::format("{} in {} layers for each sequence, whatever its length",
+                                    format_bytes(facts.state_bytes), facts.num_state_layers));
+  }
   out += row("weights", stored_text(facts));
   out += row("chat template", chat_template_text(facts));
   out += row("licence", facts.licence.empty() ? "not given in its files" : facts.licence);

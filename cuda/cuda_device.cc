@@ -14,6 +14,7 @@
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
 #include "cuda/launch.h"
+#include "cuda/state_layers.h"
 
 namespace tgi::cuda {
 namespace {
@@ -223,6 +224,7 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
                             .num_kv_heads = std::max(layout.num_kv_heads, 1),
                             .head_dim = std::max(layout.head_dim, 1)};
   // Here, so that what can't be computed is refused before weights are read.
+  check_state(layout.state);
   check_heads(heads, layout);
   AttentionPlanOptions plan = plan_options_;
   plan.num_kv_heads = heads.num_kv_heads;

@@ -92,6 +92,11 @@ class CudaDevice final : public Device {
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
   void combine_experts(const CombineArgs& args) override;
+  void causal_conv(const ConvArgs& args) override;
+  void channel_scan(const ChannelScanArgs& args) override;
+  void head_scan(const HeadScanArgs& args) override;
+  void delta_rule(const DeltaRuleArgs& args) override;
+  void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:

@@ -63,6 +63,8 @@ std::span<const Field<ModelFacts>> fields<ModelFacts>() {
       field<&M::vocab_size>("vocab_size"),
       field<&M::max_positions>("max_positions"),
       field<&M::sliding_window>("sliding_window"),
+      field<&M::num_state_layers>("num_state_layers"),
+      field<&M::state_bytes>("state_bytes"),
       field<&M::tied_embeddings>("tied_embeddings"),
       field<&M::checkpoint_dtype>("checkpoint_dtype"),
       field<&M::weight_format>("weight_format"),

@@ -47,8 +47,10 @@ struct ModelFacts {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
-  int64_t max_positions = 0;   // the longest context it is meant for
-  int64_t sliding_window = 0;  // tokens; 0: none
+  int64_t max_positions = 0;     // the longest context it is meant for
+  int64_t sliding_window = 0;    // tokens; 0: none
+  int64_t num_state_layers = 0;  // that carry a state
+  int64_t state_bytes = 0;       // of all of them, for one sequence
   bool tied_embeddings = false;
   std::string checkpoint_dtype;
   std::string weight_format;

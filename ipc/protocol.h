@@ -233,6 +233,7 @@ struct MemoryPlan {  // bytes, of all ranks together
   int64_t weights = 0;
   int64_t kv_cache = 0;
   int64_t workspace = 0;
+  int64_t states = 0;     // of workspace: of layers that carry one, for all running sequences
   int64_t available = 0;  // what the plan had to fit into
 };
 

@@ -180,9 +180,8 @@ std::span<const Field<DoneEvent>> fields<DoneEvent>() {
 template <>
 std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
   static constexpr std::array kFields = {
-      field<&MemoryPlan::weights>("weights"),
-      field<&MemoryPlan::kv_cache>("kv_cache"),
-      field<&MemoryPlan::workspace>("workspace"),
+      field<&MemoryPlan::weights>("weights"),     field<&MemoryPlan::kv_cache>("kv_cache"),
+      field<&MemoryPlan::workspace>("workspace"), field<&MemoryPlan::states>("states"),
       field<&MemoryPlan::available>("available"),
   };
   return kFields;

@@ -88,6 +88,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
       pool_.num_threads() * (SamplerScratch::bytes(layout.vocab_size) + kAttentionScratchBytes);
   total += static_cast<int64_t>(cos_sin_bytes(layout) + prepared_bytes(layout));
   if (layout.num_experts > 0) total += ExpertRoutes::bytes(layout);
+  total += state_bytes(layout.state, layout.num_slots);
   return total;
 }
 
@@ -104,6 +105,10 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
       kLogitTileRows * static_cast<size_t>(round_up(slots.vocab_size, 16)) * sizeof(float),
       "logits");
   prepared_ = map_memory(prepared_bytes(slots), "prepared activations");
+  if (slots.state.num_layers > 0) {
+    const int64_t size = state_bytes(slots.state, slots.num_slots);
+    state_ = map_memory(static_cast<size_t>(size), "states of recurrent layers");
+  }
   if (slots.num_experts > 0) {
     routes_ = ExpertRoutes(slots.num_experts, slots.experts_per_token, slots.max_batch_tokens);
     expert_tasks_.reserve(static_cast<size_t>(slots.num_experts));

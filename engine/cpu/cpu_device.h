@@ -68,6 +68,11 @@ class CpuDevice final : public Device {
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
   void combine_experts(const CombineArgs& args) override;
+  void causal_conv(const ConvArgs& args) override;
+  void channel_scan(const ChannelScanArgs& args) override;
+  void head_scan(const HeadScanArgs& args) override;
+  void delta_rule(const DeltaRuleArgs& args) override;
+  void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:
@@ -110,6 +115,14 @@ class CpuDevice final : public Device {
   void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
+  // Of a slot: the last tokens that the convolution saw, oldest first; and what is carried on.
+  float* conv_state(int32_t layer, size_t sequence);
+  float* recurrent_state(int32_t layer, size_t sequence);
+  bool begins(size_t sequence) const;  // with the first token of its context
+  void keep_conv_rows(const ConvArgs& args, size_t sequence);
+  // Calls run(sequence, head, block of lanes) for all that the step's sequences have.
+  template <typename Run>
+  void for_state_blocks(int32_t layer, Run run);
   float sigmoid(float x) const;
   void softmax(float* x, int64_t count) const;  // in place
   void pick_rows(const SampleArgs& args, int64_t begin, int64_t count);
@@ -122,6 +135,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<PanelKvCache> kv_;
   std::unique_ptr<SlotTable> slots_;
   std::vector<Rope> ropes_;
+  Buffer state_;                          // (layer, slot, numbers of a StateLayout)
   Buffer cos_sin_;                        // (kMaxRotaryColumns, max_batch_tokens)
   std::vector<Scratch> scratch_;          // (num_threads)
   Buffer prepared_;                       // x of the matmul being run

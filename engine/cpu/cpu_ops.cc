@@ -202,11 +202,15 @@ void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 }
 
 void CpuDevice::add(const AddArgs& args) {
-  for_rows(args.x.rows, args.x.cols, [&](int64_t row) {
+  for_rows(args.out.rows, args.out.cols, [&](int64_t row) {
     float multiplier = args.y_multiplier;
     if (args.y_gate != nullptr) multiplier *= sigmoid(*row_of(*args.y_gate, row));
-    kernels_.add(row_of(args.x, row), row_of(args.y, row), multiplier,
-                 mutable_row_of(args.out, row), args.x.cols);
+    float* const out = mutable_row_of(args.out, row);
+    if (args.x.data == nullptr) {
+      std::memmove(out, row_of(args.y, row), static_cast<size_t>(args.out.cols) * sizeof(float));
+      return kernels_.scale_and_cap(out, args.out.cols, multiplier, 0.0F);
+    }
+    kernels_.add(row_of(args.x, row), row_of(args.y, row), multiplier, out, args.out.cols);
   });
 }
 

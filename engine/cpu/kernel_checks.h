@@ -63,9 +63,11 @@ class KernelChecks {
   std::vector<Check> checks_;
 };
 
-// The checks of packing and multiplying, of attention, and of kernels that go over rows of numbers.
+// The checks of packing and multiplying, of attention, of kernels that go over rows of numbers, and
+// of layers that carry a state.
 void add_matmul_checks(KernelChecks& checks);
 void add_attention_checks(KernelChecks& checks);
 void add_row_checks(KernelChecks& checks);
+void add_state_checks(KernelChecks& checks);
 
 }  // namespace tgi

@@ -144,7 +144,8 @@ int64_t ReferenceDevice::kv_bytes(const KvLayout& layout) const {
 
 int64_t ReferenceDevice::slot_bytes(const SlotLayout& layout) const {
   return SlotTable::bytes(layout) + SamplerScratch::bytes(layout.vocab_size) +
-         int64_t{layout.vocab_size} * int64_t{sizeof(float)};
+         int64_t{layout.vocab_size} * int64_t{sizeof(float)} +
+         2 * state_bytes(layout.state, layout.num_slots);
 }
 
 void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
@@ -155,6 +156,10 @@ void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots
   const size_t num_cached = static_cast<size_t>(kv_bytes(kv)) / sizeof(float);
   keys_.assign(kv.latent_dim > 0 ? num_cached : num_cached / 2, 0.0F);
   values_.assign(kv.latent_dim > 0 ? 0 : num_cached / 2, 0.0F);
+  state_layout_ = slots.state;
+  num_slots_ = slots.num_slots;
+  state_.assign(static_cast<size_t>(state_bytes(slots.state, slots.num_slots)) / sizeof(float),
+                0.0);
 }
 
 Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
@@ -180,17 +185,6 @@ void ReferenceDevice::sample(Ticket ticket, const TokenMasks& masks) {
 const StepResult& ReferenceDevice::wait(Ticket ticket) {
   TGI_CHECK(ticket == step_ && !rows_.is_open());
   return result_;
-}
-
-template <typename Use>
-void ReferenceDevice::for_tokens(Use use) const {
-  for (size_t i = 0; i < batch_->slots.size(); ++i) {
-    const int32_t begin = batch_->cu_seqlens_q[i];
-    const int32_t end = batch_->cu_seqlens_q[i + 1];
-    for (int32_t row = begin; row < end; ++row) {
-      use(i, row, int64_t{batch_->context_lens[i]} - (end - row));
-    }
-  }
 }
 
 float* ReferenceDevice::cached(std::vector<float>& cache,
@@ -410,11 +404,11 @@ void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
 }
 
 void ReferenceDevice::add(const AddArgs& args) {
-  for (int64_t row = 0; row < args.x.rows; ++row) {
-    for (int64_t col = 0; col < args.x.cols; ++col) {
+  for (int64_t row = 0; row < args.out.rows; ++row) {
+    for (int64_t col = 0; col < args.out.cols; ++col) {
       double y = at(args.y, row, col) * static_cast<double>(args.y_multiplier);
       if (args.y_gate != nullptr) y /= 1.0 + std::exp(-at(*args.y_gate, row, 0));
-      put(args.out, row, col, at(args.x, row, col) + y);
+      put(args.out, row, col, args.x.data == nullptr ? y : at(args.x, row, col) + y);
     }
   }
 }

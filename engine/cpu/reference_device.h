@@ -52,6 +52,11 @@ class ReferenceDevice final : public Device {
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
   void combine_experts(const CombineArgs& args) override;
+  void causal_conv(const ConvArgs& args) override;
+  void channel_scan(const ChannelScanArgs& args) override;
+  void head_scan(const HeadScanArgs& args) override;
+  void delta_rule(const DeltaRuleArgs& args) override;
+  void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
 
  private:
@@ -68,6 +73,11 @@ class ReferenceDevice final : public Device {
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 
+  // Of a slot: (conv_kernel - 1, conv_channels), the oldest token first; and the numbers of each
+  // channel.
+  double* conv_state(int32_t layer, size_t sequence);
+  double* recurrent_state(int32_t layer, size_t sequence);
+
   // A token's way to an expert.
   struct Route {
     int32_t expert = 0;
@@ -82,6 +92,9 @@ class ReferenceDevice final : public Device {
   std::vector<RopeSpec> ropes_;
   std::vector<float> keys_;  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype
   std::vector<float> values_;  // as keys_; empty where keys hold the values
+  StateLayout state_layout_;
+  int32_t num_slots_ = 0;
+  std::vector<double> state_;  // (layer, slot, numbers of the layout)
   const Batch* batch_ = nullptr;
   Forward* forward_ = nullptr;
   StepRows rows_;
@@ -89,5 +102,16 @@ class ReferenceDevice final : public Device {
   uint64_t step_ = 0;
   StepResult result_;
 };
+
+template <typename Use>
+void ReferenceDevice::for_tokens(Use use) const {
+  for (size_t i = 0; i < batch_->slots.size(); ++i) {
+    const int32_t begin = batch_->cu_seqlens_q[i];
+    const int32_t end = batch_->cu_seqlens_q[i + 1];
+    for (int32_t row = begin; row < end; ++row) {
+      use(i, row, int64_t{batch_->context_lens[i]} - (end - row));
+    }
+  }
+}
 
 }  // namespace tgi

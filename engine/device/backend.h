@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "engine/device/communicator.h"
+#include "engine/device/state_ops.h"
 #include "engine/tensor/batch.h"
 #include "engine/tensor/tensor.h"
 #include "engine/tensor/weight.h"
@@ -111,6 +112,7 @@ struct SlotLayout {
   int32_t num_experts = 0;        // of a layer; 0: none
   int32_t experts_per_token = 0;  // that route chooses at most
   bool has_alibi = false;         // attention will be given slopes
+  StateLayout state{};            // of the layers that carry one
   int32_t latent_dim = 0;         // of the KvLayout
 };
 
@@ -248,7 +250,7 @@ struct ActivationArgs {
 };
 
 struct AddArgs {
-  Tensor x;  // (rows, cols)
+  Tensor x;  // (optional: data null, zeros) (rows, cols)
   Tensor y;  // (rows, cols)
   float y_multiplier = 1.0F;
   const Tensor* y_gate = nullptr;  // (optional) (rows, 1): y is also multiplied by its sigmoid
@@ -391,6 +393,12 @@ class Device {
   virtual void route(const RouteArgs& args) = 0;
   virtual void expert_matmul(const ExpertMatmulArgs& args) = 0;
   virtual void combine_experts(const CombineArgs& args) = 0;
+  // Of layers with a state: state_ops.h.
+  virtual void causal_conv(const ConvArgs& args) = 0;
+  virtual void channel_scan(const ChannelScanArgs& args) = 0;
+  virtual void head_scan(const HeadScanArgs& args) = 0;
+  virtual void delta_rule(const DeltaRuleArgs& args) = 0;
+  virtual void gated_norm(const GatedNormArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;
 };
 

@@ -24,6 +24,8 @@ extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium,
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
+extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
+    kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 
 namespace {
@@ -86,6 +88,16 @@ constexpr std::array kArchitectures = {
     &kErnie45Moe,
     &kDots1,
     &kMinimaxM2,
+    &kLfm2,
+    &kMamba,
+    &kFalconMamba,
+    &kMamba2,
+    &kGraniteHybrid,
+    &kQwen3Next,
+    &kFalconH1,
+    &kJamba,
+    &kNemotronH,
+    &kLfm2Moe,
     &kDeepSeekV2,
     &kDeepSeekV3,
     &kGlm4MoeLite,
@@ -108,6 +120,28 @@ bool has(std::span<const std::string_view> names, std::string_view name) {
   }
   throw Error(Code::kUnsupported,
               fmt::format("{}: '{}' is not supported; known are {}", field, name, known));
+}
+
+// Python writes infinity as a bare word, which JSON has not: such a limit of steps stands in
+// published configs of Mamba 2. Readers find the word as a string.
+std::string quote_infinity(std::string_view text) {
+  constexpr std::string_view kWord = "Infinity";
+  std::string out;
+  bool is_in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!is_in_string && text.substr(i).starts_with(kWord)) {
+      out += fmt::format("\"{}\"", kWord);
+      i += kWord.size() - 1;
+      continue;
+    }
+    out += text[i];
+    if (is_in_string && text[i] == '\\' && i + 1 < text.size()) {
+      out += text[++i];
+    } else if (text[i] == '"') {
+      is_in_string = !is_in_string;
+    }
+  }
+  return out;
 }
 
 // When to stop is said in generation_config.json by newer models, in config.json by older ones.
@@ -187,9 +221,9 @@ void check_total_size(const LoadedConfig& model) {
   };
   const double num_parameters = count_parameters(model);
   if (num_parameters > kMaxParameters) refuse(num_parameters, "parameters", kMaxParameters);
-  const double num_cached = (has_latents(config) ? 1.0 : 2.0) * config.num_layers *
-                            cached_heads(config, 1) * cached_head_dim(config) *
-                            static_cast<double>(config.max_positions);
+  const double num_cached =
+      (has_latents(config) ? 1.0 : 2.0) * count_layers(config, &LayerPlan::has_attention) *
+      cached_heads(config, 1) * cached_head_dim(config) * static_cast<double>(config.max_positions);
   if (num_cached > kMaxCachedNumbers) {
     refuse(num_cached, "numbers in the KV cache of one sequence", kMaxCachedNumbers);
   }
@@ -220,7 +254,7 @@ LoadedConfig load_model_config(const FileSource& files) {
   const std::string_view text = files.require_text(kConfigFile);
   LoadedConfig loaded;
   try {
-    loaded.json = parse_json(text);
+    loaded.json = parse_json(quote_infinity(text));
     const std::string settings_file = add_quantization_config(files, loaded.json);
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);

@@ -43,6 +43,7 @@ enum class Role : uint8_t {
   kKNorm,
   kKNormBias,
   kSinks,
+  kOutputGate,  // the rows of a tensor of q that are its output's gate
   // Of latent attention. Down makes a short row of the stream, up all heads of such a row: q of
   // that of queries is kQ, keys and values of the other are kLatentUp.
   kQueryDown,
@@ -54,6 +55,24 @@ enum class Role : uint8_t {
   kLatentUp,
   kO,
   kOBias,
+  // Of layers with a state.
+  kStateIn,
+  kStateInBias,
+  kStateSecondIn,
+  kConv,
+  kConvBias,
+  kStateParts,
+  kStep,
+  kStepBias,
+  kStateStepBias,  // of heads
+  kDecay,
+  kSkip,
+  kStateNorm,
+  kStepNorm,
+  kInputNorm,
+  kOutputNorm,
+  kStateOut,
+  kStateOutBias,
   kAttentionPostNorm,
   kMlpNorm,
   kMlpNormBias,
@@ -107,6 +126,14 @@ constexpr bool is_norm_weight(Role role) {
   }
 }
 
+// Only layers with attention, or with a state, have such tensors.
+constexpr bool is_of_attention(Role role) {
+  return role >= Role::kQ && role <= Role::kOBias;
+}
+constexpr bool is_of_state(Role role) {
+  return role >= Role::kStateIn && role <= Role::kStateOutBias;
+}
+
 // A symbolic size, so that one table row serves every layer of every checkpoint of the family.
 enum class Dim : uint8_t {
   kOne,     // the tensor is a vector
@@ -132,6 +159,21 @@ enum class Dim : uint8_t {
   kExpertGateUp,  // gate, then up
   kSharedIntermediate,
   kSharedGateUp,  // gate, then up
+  kGatedQ,        // for each head: its q, its output's gate; of such a tensor the q
+  kOutputGate,    // the same size; of such a tensor the gates
+  // Of layers with a state.
+  kStateIn,        // all that the convolution, the gate and the recurrence read
+  kDeltaIn,        // for each key head: its q, its k, the v and the z of its value heads
+  kDeltaSecondIn,  // for each key head: the b and the a of its value heads
+  kStateChannels,
+  kConvChannels,
+  kConvWeights,  // stored (channels, 1, kernel)
+  kStateParts,   // of Mamba 1: dt, b, c
+  kStepRank,
+  kStateSize,
+  kChannelDecay,  // stored (channels, state_size)
+  kStateHeads,
+  kStateHeadDim,
 };
 
 // How tensor parallelism cuts a tensor (world size 1 takes all of it). Heads are never cut in two.
@@ -157,10 +199,11 @@ struct TensorSpec {
   bool transposed = false;      // stored as (cols, rows), as GPT-2's Conv1D does
   // One tensor holds the matrices of all experts of the layer, one after the other.
   bool stacked = false;
-  bool flat = false;     // and that as rows of one matrix, not as a tensor of three dimensions
-  Turns turns{};         // rows of gate and up that alternate in one tensor
-  bool by_head = false;  // a vector that is stored as (heads, head_dim)
-  bool as_row = false;   // a vector that is stored as (1, length)
+  bool flat = false;       // and that as rows of one matrix, not as a tensor of three dimensions
+  Turns turns{};           // rows of gate and up that alternate in one tensor
+  bool by_head = false;    // a vector that is stored as (heads, head_dim)
+  bool as_row = false;     // a vector that is stored as (1, length)
+  bool is_counted = true;  // else another row of the table is of the same tensor
 };
 
 struct Architecture {

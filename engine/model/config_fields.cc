@@ -207,13 +207,15 @@ ModelConfig read_decoder_config(const JsonReader& config, const DecoderFields& f
       read_size(config, fields.hidden_size, fields.default_hidden_size, kMaxHiddenSize);
   model.num_layers = read_size(config, fields.num_layers, fields.default_num_layers, kMaxLayers);
   model.layers.resize(static_cast<size_t>(model.num_layers));
-  read_heads(config, fields, model);
+  if (!fields.num_heads.empty()) read_heads(config, fields, model);
 
   const int64_t four_times = int64_t{4} * model.hidden_size;
-  model.intermediate_size =
-      read_size(config, fields.intermediate_size,
-                fields.default_intermediate > 0 ? fields.default_intermediate : four_times,
-                kMaxIntermediateSize);
+  if (fields.default_intermediate >= 0) {
+    model.intermediate_size =
+        read_size(config, fields.intermediate_size,
+                  fields.default_intermediate > 0 ? fields.default_intermediate : four_times,
+                  kMaxIntermediateSize);
+  }
   model.max_positions =
       read_size(config, fields.max_positions, fields.default_max_positions, kMaxPositions);
 

@@ -20,13 +20,13 @@ namespace tgi {
 struct DecoderFields {
   std::string_view hidden_size = "hidden_size";
   std::string_view num_layers = "num_hidden_layers";
-  std::string_view num_heads = "num_attention_heads";
+  std::string_view num_heads = "num_attention_heads";     // empty: no layer has attention
   std::string_view num_kv_heads = "num_key_value_heads";  // empty: as many as heads, always
   std::string_view head_dim = "head_dim";                 // empty: hidden_size / num_heads, always
   std::string_view intermediate_size = "intermediate_size";
-  std::string_view max_positions = "max_position_embeddings";
-  std::string_view norm_eps = "rms_norm_eps";  // empty: the default, always
-  std::string_view activation = "hidden_act";  // empty: the default, always
+  std::string_view max_positions = "max_position_embeddings";  // empty: the default, always
+  std::string_view norm_eps = "rms_norm_eps";                  // empty: the default, always
+  std::string_view activation = "hidden_act";                  // empty: the default, always
 
   int64_t default_vocab_size = 32000;
   int64_t default_hidden_size = 4096;
@@ -34,7 +34,7 @@ struct DecoderFields {
   int64_t default_num_heads = 32;
   int64_t default_num_kv_heads = 0;      // 0: num_heads, which null means in every family
   int64_t default_head_dim = 0;          // 0: hidden_size / num_heads
-  int64_t default_intermediate = 11008;  // 0: four times hidden_size
+  int64_t default_intermediate = 11008;  // 0: four times hidden_size; -1: no layer has an MLP
   int64_t default_max_positions = 2048;
   double default_norm_eps = 1e-6;
   std::string_view default_activation = "silu";

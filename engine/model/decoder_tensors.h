@@ -39,7 +39,7 @@ constexpr bool has_experts(const ModelConfig& config, int32_t layer) {
   return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts;
 }
 constexpr bool has_dense_mlp(const ModelConfig& config, int32_t layer) {
-  return !has_experts(config, layer);
+  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kDense;
 }
 constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.mlp_bias;

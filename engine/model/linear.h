@@ -12,7 +12,7 @@ namespace tgi {
 // A vector in device memory, f32; empty when the checkpoint has none.
 struct DeviceVector {
   Buffer buffer;
-  Tensor view;  // (1, length)
+  Tensor view;  // (1, length), or so many rows as its use says
 
   const Tensor* get() const { return buffer ? &view : nullptr; }
 };

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,10 +17,16 @@ namespace tgi {
 
 inline constexpr int32_t kNoRope = -1;
 
-enum class MlpKind : uint8_t { kDense, kExperts };
+enum class MlpKind : uint8_t { kDense, kExperts, kNone };
+
+// What layers that carry a state do with it: engine/device/state_ops.h. All such layers of a model
+// are of one kind.
+enum class StateKind : uint8_t { kNone, kShortConv, kMamba, kMamba2, kDeltaRule };
 
 // In what layers of one model differ.
 struct LayerPlan {
+  bool has_attention = true;
+  bool has_state = false;  // beside attention: both read the same, and their sum is the branch
   MlpKind mlp = MlpKind::kDense;
   int32_t sliding_window = 0;  // tokens; 0: none
   int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
@@ -42,6 +50,35 @@ struct ExpertsConfig {
   bool has_shared_gate = false;          // its output is multiplied by the sigmoid of a logit
   bool has_choice_bias = false;          // added to the scores by which experts are chosen
   RouteRule route;
+};
+
+// Of the layers that carry a state.
+struct StateConfig {
+  StateKind kind = StateKind::kNone;
+  int32_t conv_kernel = 0;
+  // Mamba 1 has one head of all its channels; the value heads of the gated delta rule.
+  int32_t num_heads = 0;
+  int32_t head_dim = 0;
+  int32_t state_size = 0;  // numbers for each channel
+  int32_t num_groups = 1;  // of heads that share b and c; the key heads of the gated delta rule
+  int32_t step_rank = 0;   // of Mamba 1
+  float min_step = 0.0F;
+  float max_step = std::numeric_limits<float>::infinity();
+  bool has_conv_bias = false;
+  bool has_in_bias = false;
+  bool has_out_bias = false;
+  bool has_norm = false;     // of what comes out, in groups
+  bool norm_first = false;   // before the gate
+  bool norms_parts = false;  // dt, b and c of Mamba 1
+  float norm_eps = 0.0F;     // of both
+  // Of what it reads, of z, x, b, c and dt of Mamba 2, of what it gives.
+  float input_multiplier = 1.0F;
+  std::array<float, 5> part_multipliers = {1.0F, 1.0F, 1.0F, 1.0F, 1.0F};
+  float output_multiplier = 1.0F;
+
+  int64_t num_channels() const { return int64_t{num_heads} * head_dim; }
+  int64_t num_keys() const { return int64_t{num_groups} * state_size; }  // numbers of b, or of c
+  int64_t num_conv_channels() const;
 };
 
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
@@ -87,6 +124,7 @@ struct ModelConfig {
   GateLimits gate_limits{};
   bool gated_mlp = true;
   ExpertsConfig experts;
+  StateConfig state;
 
   bool attention_bias = false;         // of q, k, v and o, where the family leaves it to the config
   bool attention_output_bias = false;  // of o, where the family has a field for it
@@ -102,7 +140,8 @@ struct ModelConfig {
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
-  float qkv_clip = 0.0F;  // q, k and v are held between -qkv_clip and qkv_clip; 0: off
+  bool has_output_gate = false;  // what attention gives is multiplied by sigmoids of a second q
+  float qkv_clip = 0.0F;         // q, k and v are held between -qkv_clip and qkv_clip; 0: off
   // Of q and k, where they have such weights.
   bool has_qk_norm = false;  // where the family leaves it to the config
   QkNorm qk_norm = QkNorm::kHead;
@@ -111,6 +150,13 @@ struct ModelConfig {
 
   float embedding_multiplier = 1.0F;
   float residual_multiplier = 1.0F;  // of every branch
+  // Of what attention reads, of its keys before they are rotated, of what it gives; of the gate
+  // before the activation, of what the MLP gives.
+  float attention_input_multiplier = 1.0F;
+  float key_multiplier = 1.0F;
+  float attention_output_multiplier = 1.0F;
+  float mlp_gate_multiplier = 1.0F;
+  float mlp_output_multiplier = 1.0F;
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;
   bool tied_embeddings = false;
@@ -125,7 +171,32 @@ inline int32_t max_matmul_cols(const ModelConfig& config) {
   return std::max({config.hidden_size, config.intermediate_size, config.experts.intermediate_size,
                    config.experts.shared_intermediate_size, config.num_heads * config.head_dim,
                    config.latent.rank, config.latent.query_rank,
-                   config.num_heads * config.latent.value_dim});
+                   config.num_heads * config.latent.value_dim,
+                   static_cast<int32_t>(config.state.num_channels()), config.state.step_rank});
+}
+
+inline int64_t StateConfig::num_conv_channels() const {
+  switch (kind) {
+    case StateKind::kNone:
+      return 0;
+    case StateKind::kShortConv:
+    case StateKind::kMamba:
+      return num_channels();
+    case StateKind::kMamba2:
+    case StateKind::kDeltaRule:
+      return num_channels() + 2 * num_keys();
+  }
+  return 0;
+}
+
+inline int32_t count_layers(const ModelConfig& config, bool LayerPlan::*trait) {
+  return static_cast<int32_t>(std::ranges::count(config.layers, true, trait));
+}
+
+// Whether a layer's state would have to be there beside cached keys and values: then no prefix of
+// another sequence can be taken over.
+inline bool has_state(const ModelConfig& config) {
+  return count_layers(config, &LayerPlan::has_state) > 0;
 }
 
 constexpr bool has_latents(const ModelConfig& config) {

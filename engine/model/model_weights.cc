@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -138,7 +139,7 @@ class Planner {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       for (const LayerLinear& row : kLatentLinears) add_linear(row.parts, layer);
       add_latent_up(layer);
-      for (const LayerLinear& row : kRoutedLinears) add_linear(row.parts, layer);
+      for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
       for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
       for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
     }
@@ -220,7 +221,7 @@ class WeightLoader::Loader {
       weights.layers[static_cast<size_t>(layer)] = load_layer(layer);
     }
     for (const TensorEntry& entry : view_.table().entries()) {
-      weights.num_params += entry.rows * entry.cols;
+      if (entry.spec->is_counted) weights.num_params += entry.rows * entry.cols;
     }
     weights.size_bytes = size_bytes_;
     weights.streamed_bytes_per_token = streamed_bytes_;
@@ -251,7 +252,7 @@ class WeightLoader::Loader {
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
     for (const LayerLinear& row : kLatentLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
-    for (const LayerLinear& row : kRoutedLinears) out.*row.target = load_linear(row.parts, layer);
+    for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }
@@ -327,22 +328,39 @@ class WeightLoader::Loader {
     if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
       for (float& value : all) value += offset;
     }
-    return all;
+    if (entry.spec->role == Role::kDecay) {
+      for (float& value : all) value = static_cast<float>(-std::exp(static_cast<double>(value)));
+    }
+    return entry.per_channel == 0 ? all : by_number(all, entry.per_channel);
   }
 
-  DeviceVector to_device(std::span<const float> values, std::string_view purpose) {
+  // (channels, numbers) as (numbers, channels).
+  static std::vector<float> by_number(const std::vector<float>& values, int64_t per_channel) {
+    const auto num_numbers = static_cast<size_t>(per_channel);
+    const size_t num_channels = values.size() / num_numbers;
+    std::vector<float> out(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      out[i % num_numbers * num_channels + i / num_numbers] = values[i];
+    }
+    return out;
+  }
+
+  DeviceVector to_device(std::span<const float> values,
+                         std::string_view purpose,
+                         int64_t rows = 1) {
     DeviceVector vector;
     const auto length = static_cast<int64_t>(values.size());
     vector.buffer = device_.allocate(values.size_bytes(), purpose);
     device_.copy_to_device(vector.buffer.data(), values.data(), values.size_bytes());
-    vector.view = {vector.buffer.data(), DType::kF32, 1, length, length};
+    const int64_t cols = length / rows;
+    vector.view = {vector.buffer.data(), DType::kF32, rows, cols, cols};
     count(static_cast<int64_t>(values.size_bytes()));
     return vector;
   }
 
   DeviceVector load_vector(const TensorEntry* entry) {
     if (entry == nullptr || view_.vector_ranges(*entry).empty()) return {};
-    return to_device(read_vector(*entry), entry->name);
+    return to_device(read_vector(*entry), entry->name, std::max<int64_t>(entry->per_channel, 1));
   }
 
   // A token reads as many of them as it is sent to.
@@ -423,7 +441,7 @@ template <typename Use>
 void for_linears(Use use) {
   for (const LayerLinear& row : kLayerLinears) use(row.parts);
   for (const LayerLinear& row : kLatentLinears) use(row.parts);
-  for (const LayerLinear& row : kRoutedLinears) use(row.parts);
+  for (const LayerLinear& row : kOtherLinears) use(row.parts);
   for (const ExpertLinear& row : kExpertLinears) use(row.parts);
 }
 

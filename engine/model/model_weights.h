@@ -18,7 +18,7 @@ namespace tgi {
 struct LayerWeights {
   DeviceVector attention_norm;
   DeviceVector attention_norm_bias;
-  Linear qkv;  // (q + 2 kv, hidden): rows q, k, v
+  Linear qkv;  // (q + 2 kv, hidden): rows q, k, v; and the gates of what attention gives
   DeviceVector q_norm;
   DeviceVector q_norm_bias;
   DeviceVector k_norm;
@@ -32,6 +32,20 @@ struct LayerWeights {
   HeadMatrices value_up;  // each (value_dim, rank): what is attended to out of it
   Linear o;
   DeviceVector attention_post_norm;
+  // Of layers with a state.
+  Linear state_in;    // what the convolution, the gate and the recurrence read
+  DeviceVector conv;  // (kernel, channels)
+  DeviceVector conv_bias;
+  Linear state_parts;  // of Mamba 1: rows dt, b, c
+  DeviceVector step_norm;
+  DeviceVector input_norm;   // of b
+  DeviceVector output_norm;  // of c
+  Linear step;               // of Mamba 1: (channels, step_rank)
+  DeviceVector head_step_bias;
+  DeviceVector decay;  // -exp of what is stored; of Mamba 1 (state_size, channels)
+  DeviceVector skip;
+  DeviceVector state_norm;
+  Linear state_out;
   DeviceVector mlp_norm;
   DeviceVector mlp_norm_bias;
   // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden).

@@ -26,13 +26,24 @@ inline int32_t cached_head_dim(const ModelConfig& config) {
 }
 
 inline KvLayout kv_layout(const ModelConfig& config, const StateSize& size) {
-  return {.num_layers = config.num_layers,
+  return {.num_layers = count_layers(config, &LayerPlan::has_attention),
           .num_kv_heads = cached_heads(config, size.num_ranks),
           .head_dim = cached_head_dim(config),
           .block_size = size.block_size,
           .num_blocks = size.num_blocks,
           .dtype = size.kv_dtype,
           .latent_dim = config.latent.rank};
+}
+
+inline StateLayout recurrent_layout(const ModelConfig& config) {
+  const StateConfig& state = config.state;
+  const bool is_conv_only = state.kind == StateKind::kShortConv;
+  return {.num_layers = count_layers(config, &LayerPlan::has_state),
+          .conv_channels = static_cast<int32_t>(state.num_conv_channels()),
+          .conv_kernel = state.conv_kernel,
+          .num_heads = is_conv_only ? 0 : state.num_heads,
+          .head_dim = state.head_dim,
+          .state_size = state.state_size};
 }
 
 inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) {
@@ -48,6 +59,7 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .num_experts = config.experts.num_experts,
           .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0,
           .has_alibi = !config.alibi_slopes.empty(),
+          .state = recurrent_layout(config),
           .latent_dim = config.latent.rank};
 }
 

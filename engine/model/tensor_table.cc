@@ -31,6 +31,11 @@ bool is_per_expert(const TensorSpec& spec) {
 }
 
 bool is_present(const TensorSpec& spec, const ModelConfig& config, int32_t layer) {
+  if (layer >= 0) {
+    const LayerPlan& plan = config.layers[static_cast<size_t>(layer)];
+    if (is_of_attention(spec.role) && !plan.has_attention) return false;
+    if (is_of_state(spec.role) && !plan.has_state) return false;
+  }
   return spec.only_if == nullptr || spec.only_if(config, layer);
 }
 
@@ -46,7 +51,25 @@ std::string tensor_name(std::string_view pattern,
   return name;
 }
 
+// Of the layers with a state: what in_proj gives.
+int64_t state_in_size(const StateConfig& state) {
+  switch (state.kind) {
+    case StateKind::kNone:
+      return 0;
+    case StateKind::kShortConv:
+      return 3 * state.num_channels();
+    case StateKind::kMamba:
+      return 2 * state.num_channels();
+    case StateKind::kMamba2:
+      return 2 * state.num_channels() + 2 * state.num_keys() + state.num_heads;
+    case StateKind::kDeltaRule:
+      return 2 * state.num_channels() + 2 * state.num_keys();
+  }
+  return 0;
+}
+
 int64_t dim_size(Dim dim, const ModelConfig& config) {
+  const StateConfig& state = config.state;
   const int64_t head_dim = config.head_dim;
   switch (dim) {
     case Dim::kOne:
@@ -93,6 +116,32 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return config.experts.shared_intermediate_size;
     case Dim::kSharedGateUp:
       return int64_t{2} * config.experts.shared_intermediate_size;
+    case Dim::kGatedQ:
+    case Dim::kOutputGate:
+      return 2 * config.num_heads * head_dim;
+    case Dim::kStateIn:
+    case Dim::kDeltaIn:
+      return state_in_size(state);
+    case Dim::kDeltaSecondIn:
+      return int64_t{2} * state.num_heads;
+    case Dim::kStateChannels:
+      return state.num_channels();
+    case Dim::kConvChannels:
+      return state.num_conv_channels();
+    case Dim::kConvWeights:
+      return state.num_conv_channels() * state.conv_kernel;
+    case Dim::kStateParts:
+      return state.step_rank + int64_t{2} * state.state_size;
+    case Dim::kStepRank:
+      return state.step_rank;
+    case Dim::kStateSize:
+      return state.state_size;
+    case Dim::kChannelDecay:
+      return state.num_channels() * state.state_size;
+    case Dim::kStateHeads:
+      return state.num_heads;
+    case Dim::kStateHeadDim:
+      return state.head_dim;
   }
   throw Error(Code::kInternal, "unknown dimension");
 }
@@ -127,6 +176,43 @@ std::vector<Range> ranges_by_kv_head(const ModelConfig& config, int rank, int wo
   add(0, q_size);
   add(q_size, head_dim);
   add(q_size + head_dim, head_dim);
+  return out;
+}
+
+// Of `count` runs of `run` rows, the part [offset, offset + size) of each.
+void add_parts(int64_t count, int64_t run, int64_t offset, int64_t size, std::vector<Range>& out) {
+  for (int64_t i = 0; i < count; ++i) out.push_back({.begin = i * run + offset, .count = size});
+}
+
+// Rows that are stored by key head, as all of q, all of k, all of v, all of z; and all of b, all of
+// a.
+std::vector<Range> delta_ranges(const StateConfig& state, bool is_second) {
+  std::vector<Range> out;
+  const int64_t groups = state.num_groups;
+  const int64_t heads = state.num_heads / groups;
+  if (is_second) {
+    add_parts(groups, 2 * heads, 0, heads, out);
+    add_parts(groups, 2 * heads, heads, heads, out);
+    return out;
+  }
+  const int64_t keys = state.state_size;
+  const int64_t values = heads * state.head_dim;
+  const int64_t run = 2 * keys + 2 * values;
+  add_parts(groups, run, 0, keys, out);
+  add_parts(groups, run, keys, keys, out);
+  add_parts(groups, run, 2 * keys, values, out);
+  add_parts(groups, run, 2 * keys + values, values, out);
+  return out;
+}
+
+// The q of each head of this rank, or the gate that stands behind it.
+std::vector<Range> gated_q_ranges(const ModelConfig& config, bool gate, int rank, int world_size) {
+  const int64_t head_dim = config.head_dim;
+  const Range heads = rank_range(config.num_heads, rank, world_size);
+  std::vector<Range> out;
+  for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
+    out.push_back({.begin = (2 * head + (gate ? 1 : 0)) * head_dim, .count = head_dim});
+  }
   return out;
 }
 
@@ -177,6 +263,8 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .cols = dim_size(spec.cols, config),
                     .head_dim = config.head_dim,
                     .num_stacked = spec.stacked ? config.experts.num_experts : 0};
+  if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
+  if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {
     entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
   }
@@ -192,7 +280,7 @@ const TensorEntry* TensorTable::find(Role role, int32_t layer, int32_t expert) c
 double count_parameters(const LoadedConfig& model) {
   double total = 0;
   const auto add = [&](const TensorSpec& spec, int32_t layer) {
-    if (!is_present(spec, model.config, layer)) return;
+    if (!spec.is_counted || !is_present(spec, model.config, layer)) return;
     total += static_cast<double>(dim_size(spec.rows, model.config)) *
              static_cast<double>(dim_size(spec.cols, model.config)) *
              (is_per_expert(spec) ? model.config.experts.num_experts : 1);
@@ -221,6 +309,12 @@ void check_world_size(const ModelConfig& config, int world_size) {
   check("intermediate_size", config.intermediate_size);
   check("the experts' intermediate size", config.experts.intermediate_size);
   check("the shared expert's intermediate size", config.experts.shared_intermediate_size);
+  if (has_state(config) && world_size > 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("this model has layers that carry a state (convolutions, Mamba, gated "
+                            "delta rule), which are not dealt out to ranks; use one instead of {}",
+                            world_size));
+  }
   if (config.qk_norm == QkNorm::kRow && world_size > 1) {
     throw Error(Code::kUnsupported,
                 fmt::format("this model's norm of q and k is over all heads, which can't be dealt "
@@ -236,6 +330,12 @@ std::vector<Range> whole_range(int64_t size) {
 std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
   if (dim == Dim::kQkv) return qkv_ranges(config, rank, world_size);
   if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, rank, world_size);
+  if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
+    return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);
+  }
+  if (dim == Dim::kGatedQ || dim == Dim::kOutputGate) {
+    return gated_q_ranges(config, dim == Dim::kOutputGate, rank, world_size);
+  }
   if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp || dim == Dim::kSharedGateUp) {
     const int64_t size = dim_size(dim, config) / 2;
     const Range gate = rank_range(size, rank, world_size);

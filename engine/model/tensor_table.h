@@ -21,6 +21,7 @@ struct TensorEntry {
   int32_t num_parts = 1;    // of a vector that is stored head by head
   int64_t head_dim = 0;     // of the model
   int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
+  int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
 
   // What it is called in a checkpoint: one name, or one for each part.
   std::vector<std::string> stored_names() const;
@@ -28,6 +29,8 @@ struct TensorEntry {
   // As it is stored.
   std::vector<int64_t> vector_shape() const {
     if (spec->as_row) return {1, cols};
+    if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
+    if (spec->cols == Dim::kChannelDecay) return {cols / per_channel, per_channel};
     if (spec->by_head) return {cols / head_dim, head_dim};
     if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
     return {cols / num_parts};

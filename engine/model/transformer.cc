@@ -28,12 +28,51 @@ class Layout {
   int64_t offset_;
 };
 
+int64_t qkv_width(const ModelConfig& config, int world_size) {
+  const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
+  const int64_t kv = int64_t{config.num_kv_heads / world_size} * config.head_dim;
+  return q + 2 * kv + (config.has_output_gate ? q : 0);
+}
+
+// By layer: how many before it have the trait.
+std::vector<int32_t> count_before(const ModelConfig& config, bool LayerPlan::*trait) {
+  std::vector<int32_t> out;
+  int32_t count = 0;
+  for (const LayerPlan& plan : config.layers) {
+    out.push_back(count);
+    if (plan.*trait) ++count;
+  }
+  return out;
+}
+
+bool has_both_mixers(const ModelConfig& config) {
+  return std::ranges::any_of(
+      config.layers, [](const LayerPlan& plan) { return plan.has_attention && plan.has_state; });
+}
+
+bool multiplies_inputs(const ModelConfig& config) {
+  return config.state.input_multiplier != 1.0F || config.attention_input_multiplier != 1.0F;
+}
+
+// What layers with a state have of the workspace.
+template <typename Workspace>
+Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
+  const int64_t recurrent =
+      2 * state.num_channels() + 2 * state.num_keys() + 2 * int64_t{state.num_heads};
+  out.state_in = layout.take(std::max(recurrent, 3 * state.num_channels()));
+  out.convolved = layout.take(state.num_conv_channels());
+  if (state.kind == StateKind::kMamba) {
+    out.state_parts = layout.take(state.step_rank + int64_t{2} * state.state_size);
+    out.steps = layout.take(state.num_channels());
+  }
+  return layout;
+}
+
 }  // namespace
 
 Transformer::Workspace Transformer::lay_out(
     const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
   const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
-  const int64_t kv = int64_t{config.num_kv_heads / world_size} * config.head_dim;
   const int64_t intermediate =
       std::max(config.intermediate_size, config.experts.shared_intermediate_size) / world_size;
   Workspace out;
@@ -42,7 +81,9 @@ Transformer::Workspace Transformer::lay_out(
   out.normed = shared.take(config.hidden_size);
   out.branch = shared.take(config.hidden_size);
   out.last_rows = shared.take(config.hidden_size);
-  if (config.parallel_branches) out.second_branch = shared.take(config.hidden_size);
+  if (multiplies_inputs(config)) out.scaled = shared.take(config.hidden_size);
+  if (config.parallel_branches || has_both_mixers(config))
+    out.second_branch = shared.take(config.hidden_size);
   if (config.experts.shared_intermediate_size > 0) {
     out.shared_expert = shared.take(config.hidden_size);
   }
@@ -55,9 +96,11 @@ Transformer::Workspace Transformer::lay_out(
     out.latents = attention.take(num_heads * config.latent.rank);
     out.attended = attention.take(num_heads * config.latent.value_dim);
   } else {
-    out.qkv = attention.take(q + 2 * kv);
+    out.qkv = attention.take(qkv_width(config, world_size));
     out.attended = attention.take(q);
   }
+  const Layout state =
+      take_state(config.state, Layout(base, dtype, max_batch_tokens, shared.offset()), out);
   Layout mlp(base, dtype, max_batch_tokens, shared.offset());
   out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
   out.activated = mlp.take(intermediate);
@@ -69,8 +112,12 @@ Transformer::Workspace Transformer::lay_out(
   out.routed_gate_up = routed.take(config.gated_mlp ? 2 * routed_size : routed_size);
   out.routed_activated = routed.take(routed_size);
   out.routed_down = routed.take(config.hidden_size);
-  Layout last(base, DType::kF32, 1, std::max({attention.offset(), mlp.offset(), routed.offset()}));
-  if (!config.norms_have_weights) out.ones = last.take(config.hidden_size);
+  Layout last(base, DType::kF32, 1,
+              std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
+  if (!config.norms_have_weights || config.state.norms_parts) {
+    out.ones =
+        last.take(std::max({config.hidden_size, config.state.step_rank, config.state.state_size}));
+  }
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();
   return out;
@@ -93,7 +140,9 @@ Transformer::Transformer(const ModelConfig& config,
       device_(device),
       communicator_(communicator),
       num_heads_(config.num_heads / communicator.world_size()),
-      num_kv_heads_(config.num_kv_heads / communicator.world_size()) {
+      num_kv_heads_(config.num_kv_heads / communicator.world_size()),
+      attention_index_(count_before(config, &LayerPlan::has_attention)),
+      state_index_(count_before(config, &LayerPlan::has_state)) {
   const DType dtype = device.info().activation_dtype;
   const int64_t size =
       workspace_bytes(config, device.info(), communicator.world_size(), max_batch_tokens);
@@ -108,8 +157,8 @@ void Transformer::copy_constants() {
     const auto size = static_cast<size_t>(to.cols) * sizeof(float);
     device_.copy_to_device(to.data, from, size);
   };
-  const std::vector<float> ones(static_cast<size_t>(config_.hidden_size), 1.0F);
-  if (!config_.norms_have_weights) copy(workspace_.ones, ones.data());
+  const std::vector<float> ones(static_cast<size_t>(workspace_.ones.cols), 1.0F);
+  if (!ones.empty()) copy(workspace_.ones, ones.data());
   if (config_.alibi_slopes.empty()) return;
   copy(workspace_.slopes, config_.alibi_slopes.data() + communicator_.rank() * num_heads_);
 }
@@ -237,11 +286,28 @@ void Transformer::write(Stream& stream, const DeviceVector& post_norm) {
 void Transformer::run_layer_on(int32_t layer, Stream& stream) {
   const LayerWeights& weights = weights_.layers[static_cast<size_t>(layer)];
   if (config_.parallel_branches) return run_branches_at_once(weights, layer, stream);
-  run_attention(layer, weights, read(stream, weights.attention_norm, weights.attention_norm_bias),
-                stream.branch);
-  write(stream, weights.attention_post_norm);
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  if (plan.has_attention || plan.has_state) {
+    run_mixers(layer, weights, read(stream, weights.attention_norm, weights.attention_norm_bias),
+               stream.branch);
+    write(stream, weights.attention_post_norm);
+  }
+  if (plan.mlp == MlpKind::kNone) return;
   run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
   write(stream, weights.mlp_post_norm);
+}
+
+void Transformer::run_mixers(int32_t layer,
+                             const LayerWeights& weights,
+                             const Tensor& x,
+                             const Tensor& out) {
+  const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  if (!plan.has_attention) return run_state(layer, weights, x, out);
+  if (!plan.has_state) return run_attention(layer, weights, x, out);
+  const Tensor attended = workspace_.second_branch.first_rows(x.rows);
+  run_state(layer, weights, x, out);
+  run_attention(layer, weights, x, attended);
+  device_.add({.x = out, .y = attended, .out = out});
 }
 
 // The MLP has a norm of its own, or reads what attention reads.
@@ -257,18 +323,23 @@ void Transformer::run_branches_at_once(const LayerWeights& weights, int32_t laye
 
 void Transformer::run_attention(int32_t layer,
                                 const LayerWeights& weights,
-                                const Tensor& x,
+                                const Tensor& stream,
                                 const Tensor& out) {
-  if (has_latents(config_)) return run_latent_attention(layer, weights, x, out);
-  const Tensor qkv = workspace_.qkv.first_rows(x.rows);
+  if (has_latents(config_)) return run_latent_attention(layer, weights, stream, out);
+  const Tensor x = multiplied(stream, config_.attention_input_multiplier);
+  const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
+  const int64_t kv_size = int64_t{num_kv_heads_} * config_.head_dim;
+  const Tensor all = workspace_.qkv.first_rows(x.rows);
+  const Tensor qkv = all.columns(0, q_size + 2 * kv_size);
   const Tensor attended = workspace_.attended.first_rows(x.rows);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   const bool norms_heads = config_.qk_norm == QkNorm::kHead;
 
-  weights.qkv.apply(device_, x, qkv);
+  weights.qkv.apply(device_, x, all);
+  multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
   if (!norms_heads) norm_qk_rows(weights, qkv);
   device_.qk_norm_rope_store_kv({
-      .layer = layer,
+      .layer = attention_index_[static_cast<size_t>(layer)],
       .num_heads = num_heads_,
       .num_kv_heads = num_kv_heads_,
       .head_dim = config_.head_dim,
@@ -284,7 +355,7 @@ void Transformer::run_attention(int32_t layer,
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
-  device_.attention({.layer = layer,
+  device_.attention({.layer = attention_index_[static_cast<size_t>(layer)],
                      .num_heads = num_heads_,
                      .num_kv_heads = num_kv_heads_,
                      .head_dim = config_.head_dim,
@@ -293,9 +364,15 @@ void Transformer::run_attention(int32_t layer,
                      .sliding_window = plan.sliding_window,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
                      .sinks = weights.sinks.get(),
-                     .q = qkv.columns(0, int64_t{num_heads_} * config_.head_dim),
+                     .q = qkv.columns(0, q_size),
                      .out = attended});
+  if (config_.has_output_gate) {
+    device_.gated_norm({.kind = GateKind::kSigmoid,
+                        .x = attended,
+                        .gate = all.columns(q_size + 2 * kv_size, q_size)});
+  }
   weights.o.apply(device_, attended, out);
+  multiply(out, config_.attention_output_multiplier);
 }
 
 void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
@@ -333,12 +410,14 @@ void Transformer::run_dense_mlp(const Linear& gate_up_linear,
       workspace_.gate_up.first_rows(x.rows).columns(0, gate_up_linear.weight->rows);
   const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
   gate_up_linear.apply(device_, x, gate_up);
+  multiply(gate_up.columns(0, width), config_.mlp_gate_multiplier);
   device_.activation({.kind = config_.activation,
                       .gated = config_.gated_mlp,
                       .limits = config_.gate_limits,
                       .in = gate_up,
                       .out = activated});
   down.apply(device_, activated, out);
+  multiply(out, config_.mlp_output_multiplier);
 }
 
 void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out) {

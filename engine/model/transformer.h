@@ -49,9 +49,10 @@ class Transformer final : public Forward {
     Tensor residual;       // (max_batch_tokens, hidden): the sum of all branches so far
     Tensor normed;         // (max_batch_tokens, hidden)
     Tensor branch;         // (max_batch_tokens, hidden): what the last branch adds
-    Tensor second_branch;  // (max_batch_tokens, hidden), of parallel branches only
+    Tensor second_branch;  // (max_batch_tokens, hidden), where two are made of one input
+    Tensor scaled;         // (max_batch_tokens, hidden), where a branch reads it multiplied
     Tensor shared_expert;  // (max_batch_tokens, hidden), where there is one
-    Tensor qkv;            // (max_batch_tokens, q + 2 kv)
+    Tensor qkv;            // (max_batch_tokens, q + 2 kv), and the gates of what is attended
     Tensor attended;       // (max_batch_tokens, q), or the values of all heads
     Tensor latent_down;    // (max_batch_tokens, query_rank + key_dim), of latent attention
     Tensor latent_q;       // (max_batch_tokens, heads * key_dim)
@@ -64,11 +65,15 @@ class Transformer final : public Forward {
     Tensor routed_down;       // (max_batch_tokens * top_k, hidden)
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
-    Tensor ones;    // (1, hidden), f32: of norms without weights
-    Tensor slopes;  // (1, num_heads), f32, of ALiBi
+    Tensor state_in;     // (max_batch_tokens, what in_proj of a layer with a state gives)
+    Tensor convolved;    // (max_batch_tokens, channels of the convolution)
+    Tensor state_parts;  // (max_batch_tokens, step_rank + 2 * state_size)
+    Tensor steps;        // (max_batch_tokens, channels)
+    Tensor ones;         // (1, hidden at least), f32: of norms without weights
+    Tensor slopes;       // (1, num_heads), f32, of ALiBi
   };
-  // Lays the tensors out from `base`; qkv/attended, gate_up/activated and those of experts are
-  // never alive together and share memory.
+  // Lays the tensors out from `base`; qkv/attended, those of a state, gate_up/activated and those
+  // of experts are never alive together and share memory.
   static Workspace lay_out(
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
@@ -90,6 +95,17 @@ class Transformer final : public Forward {
   // What `branch` holds will be added to the stream, through a norm of its own where there is one.
   void write(Stream& stream, const DeviceVector& post_norm);
 
+  // Attention, a state, or both of one input.
+  void run_mixers(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  // state_mixers.cc
+  void run_state(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void run_short_conv(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);
+  void multiply(const Tensor& x, float factor);      // in place
+  Tensor multiplied(const Tensor& x, float factor);  // a copy, unless by 1
   void run_attention(int32_t layer,
                      const LayerWeights& weights,
                      const Tensor& x,
@@ -117,6 +133,9 @@ class Transformer final : public Forward {
   const int32_t num_heads_;     // of this rank
   const int32_t num_kv_heads_;  // of this rank
   std::vector<int32_t> ropes_;  // of the device, by their index in the config
+  // By layer: which of those with attention it is, and of those with a state.
+  std::vector<int32_t> attention_index_;
+  std::vector<int32_t> state_index_;
   Buffer memory_;
   Workspace workspace_;
 };

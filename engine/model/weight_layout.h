@@ -26,11 +26,12 @@ struct LayerVector {
   Role role;
 };
 
-inline constexpr std::array<LinearPart, 4> kQkvParts = {{
+inline constexpr std::array<LinearPart, 5> kQkvParts = {{
     {Role::kQ, Role::kQBias},
     {Role::kK, Role::kKBias},
     {Role::kV, Role::kVBias},
     {Role::kQkv, Role::kQkvBias},
+    {Role::kOutputGate, Role::kCount},
 }};
 inline constexpr std::array<LinearPart, 2> kLatentDownParts = {{
     {Role::kQueryDown, Role::kQueryDownBias},
@@ -62,6 +63,15 @@ inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
     {{Role::kExpertDown, Role::kExpertDownBias}}};
 
+inline constexpr std::array<LinearPart, 2> kStateInParts = {{
+    {Role::kStateIn, Role::kStateInBias},
+    {Role::kStateSecondIn, Role::kCount},
+}};
+inline constexpr std::array<LinearPart, 1> kStatePartsParts = {{{Role::kStateParts, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kStepParts = {{{Role::kStep, Role::kStepBias}}};
+inline constexpr std::array<LinearPart, 1> kStateOutParts = {
+    {{Role::kStateOut, Role::kStateOutBias}}};
+
 inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::qkv, kQkvParts},
     {&LayerWeights::o, kOParts},
@@ -74,8 +84,12 @@ inline constexpr std::array<LayerLinear, 1> kLatentLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
 }};
 
-// Of layers with experts, beside them.
-inline constexpr std::array<LayerLinear, 4> kRoutedLinears = {{
+// Of layers with a state, and of those with experts, beside them.
+inline constexpr std::array<LayerLinear, 8> kOtherLinears = {{
+    {&LayerWeights::state_in, kStateInParts},
+    {&LayerWeights::state_parts, kStatePartsParts},
+    {&LayerWeights::step, kStepParts},
+    {&LayerWeights::state_out, kStateOutParts},
     {&LayerWeights::router, kRouterParts},
     {&LayerWeights::shared_gate_up, kSharedGateUpParts},
     {&LayerWeights::shared_down, kSharedDownParts},
@@ -93,7 +107,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 14> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 23> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -108,6 +122,15 @@ inline constexpr std::array<LayerVector, 14> kLayerVectors = {{
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
     {&LayerWeights::choice_bias, Role::kChoiceBias},
+    {&LayerWeights::conv, Role::kConv},
+    {&LayerWeights::conv_bias, Role::kConvBias},
+    {&LayerWeights::head_step_bias, Role::kStateStepBias},
+    {&LayerWeights::decay, Role::kDecay},
+    {&LayerWeights::skip, Role::kSkip},
+    {&LayerWeights::state_norm, Role::kStateNorm},
+    {&LayerWeights::step_norm, Role::kStepNorm},
+    {&LayerWeights::input_norm, Role::kInputNorm},
+    {&LayerWeights::output_norm, Role::kOutputNorm},
 }};
 
 struct ModelMatrix {

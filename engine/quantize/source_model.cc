@@ -25,6 +25,11 @@ float load_element(const std::byte* from, DType dtype) {
 }
 
 const LoadedConfig& require_dense(const LoadedConfig& model) {
+  if (has_state(model.config)) {
+    throw Error(Code::kUnsupported,
+                "models with layers that carry a state can't be quantised to a file yet; load them "
+                "with --quantize");
+  }
   if (model.config.experts.num_experts > 0) {
     throw Error(Code::kUnsupported,
                 "models with experts can't be quantised to a file yet; load them with --quantize");

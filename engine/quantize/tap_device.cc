@@ -1,5 +1,6 @@
 #include "engine/quantize/tap_device.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -23,7 +24,9 @@ void TapDevice::clear_taps() {
 void TapDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   KvLayout one_layer = kv;
   one_layer.num_layers = 1;
-  device_.allocate_state(one_layer, slots);
+  SlotLayout one_state = slots;
+  one_state.state.num_layers = std::min(slots.state.num_layers, 1);
+  device_.allocate_state(one_layer, one_state);
   const auto size = static_cast<size_t>(max_logit_rows_) * static_cast<size_t>(slots.vocab_size);
   logits_ = device_.allocate(size * sizeof(float), "logits");
 }
@@ -98,6 +101,38 @@ void TapDevice::expert_matmul(const ExpertMatmulArgs& args) {
 
 void TapDevice::combine_experts(const CombineArgs& args) {
   if (!is_over_) device_.combine_experts(args);
+}
+
+void TapDevice::causal_conv(const ConvArgs& args) {
+  if (is_over_) return;
+  ConvArgs first = args;
+  first.layer = 0;
+  device_.causal_conv(first);
+}
+
+void TapDevice::channel_scan(const ChannelScanArgs& args) {
+  if (is_over_) return;
+  ChannelScanArgs first = args;
+  first.layer = 0;
+  device_.channel_scan(first);
+}
+
+void TapDevice::head_scan(const HeadScanArgs& args) {
+  if (is_over_) return;
+  HeadScanArgs first = args;
+  first.layer = 0;
+  device_.head_scan(first);
+}
+
+void TapDevice::delta_rule(const DeltaRuleArgs& args) {
+  if (is_over_) return;
+  DeltaRuleArgs first = args;
+  first.layer = 0;
+  device_.delta_rule(first);
+}
+
+void TapDevice::gated_norm(const GatedNormArgs& args) {
+  if (!is_over_) device_.gated_norm(args);
 }
 
 void TapDevice::sample(const SampleArgs& args) {

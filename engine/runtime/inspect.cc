@@ -115,12 +115,15 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);
+  const StateLayout state = recurrent_layout(config);
+  facts.num_state_layers = state.num_layers;
+  facts.state_bytes = state_bytes(state, 1);
   facts.tied_embeddings = config.tied_embeddings;
   facts.checkpoint_dtype = dtype_name(config.checkpoint_dtype);
   facts.weight_format = model.weight_format->name;
   const TensorTable table(model);
   for (const TensorEntry& entry : table.entries()) {
-    facts.num_params += entry.rows * entry.cols;
+    if (entry.spec->is_counted) facts.num_params += entry.rows * entry.cols;
   }
 }
 

@@ -20,7 +20,7 @@ std::string format_bytes(int64_t bytes) {
 }
 
 PlannedMemory plan_memory(const MemoryRequest& request) {
-  TGI_CHECK(request.block_bytes > 0 && request.block_size > 0);
+  TGI_CHECK(request.block_bytes >= 0 && request.block_size > 0);
   const int64_t left = request.available_bytes - request.weight_bytes - request.workspace_bytes;
   const auto fail = [&](int64_t kv_bytes, const std::string& advice) {
     throw Error(
@@ -31,14 +31,17 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
                     format_bytes(kv_bytes), of_each_rank(request),
                     format_bytes(request.available_bytes), advice));
   };
-  if (left < request.block_bytes) fail(request.block_bytes, "use a smaller model or free memory");
+  if (left < request.block_bytes || left < 0)
+    fail(request.block_bytes, "use a smaller model or free memory");
 
   const int32_t wanted_context =
       std::min(request.max_total_tokens.value_or(request.max_positions), request.max_positions);
   const int64_t blocks_per_context =
       (int64_t{wanted_context} + request.block_size - 1) / request.block_size;
   int64_t num_blocks = 0;
-  if (request.kv_cache_bytes) {
+  if (request.block_bytes == 0) {
+    num_blocks = kDefaultContexts * blocks_per_context;
+  } else if (request.kv_cache_bytes) {
     num_blocks = *request.kv_cache_bytes / request.block_bytes;
     if (num_blocks * request.block_bytes > left) {
       fail(num_blocks * request.block_bytes, "give --kv-cache-memory a smaller value");

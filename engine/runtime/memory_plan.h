@@ -14,7 +14,7 @@ struct MemoryRequest {
   int64_t available_bytes = 0;  // for everything below
   int64_t weight_bytes = 0;
   int64_t workspace_bytes = 0;              // activations, slot table, sampling
-  int64_t block_bytes = 0;                  // of one KV block, all layers
+  int64_t block_bytes = 0;                  // of one KV block, all layers; 0: no layer has any
   int32_t block_size = 16;                  // tokens
   int32_t max_positions = 0;                // of the model
   bool memory_is_shared = true;             // with all else that runs on the machine
@@ -28,7 +28,8 @@ struct PlannedMemory {
   int64_t kv_bytes = 0;
 };
 
-// Without a wish the KV cache gets all that is left beside weights and workspace; of memory that is
+// Where blocks take no memory there are as many as kDefaultContexts contexts need; else:
+// without a wish the KV cache gets all that is left beside weights and workspace; of memory that is
 // shared, room for kDefaultContexts whole contexts, but at most half of what is left. Throws
 // kOutOfMemory with the sum when the parts don't fit, kInvalidArgument when one request of
 // max_total_tokens can't ever fit.

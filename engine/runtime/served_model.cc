@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/dialect/dialect.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/state_layout.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/prepared_model.h"
 
@@ -76,6 +77,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.memory = {.weights = ranks.weight_bytes,
                   .kv_cache = ranks.kv_bytes,
                   .workspace = ranks.workspace_bytes,
+                  .states = state_bytes(recurrent_layout(config), ranks.max_running),
                   .available = ranks.available_bytes};
 
   const Limits limits{.max_total_tokens = plan.max_total_tokens,
@@ -105,7 +107,8 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   EngineOptions engine;
   engine.scheduler = {.max_running = ranks.max_running,
                       .max_batch_tokens = ranks.max_batch_tokens,
-                      .target_step_ms = options.target_step_ms};
+                      .target_step_ms = options.target_step_ms,
+                      .shares_prefixes = !has_state(config)};
   engine.num_blocks = plan.num_blocks;
   engine.block_size = block_size;
   engine.max_waiting = options.max_waiting;

@@ -16,21 +16,25 @@ std::span<const int32_t> tokens_of(const Sequence& sequence) {
   return sequence.token_ids;
 }
 
-// The prefix that may come from the cache. The last token is never matched: its logits are needed.
-int32_t num_matchable_tokens(const Sequence& sequence) {
-  if (!sequence.request->use_prefix_cache) return 0;
-  // A prompt token that is still to be scored must be computed here.
-  const bool scores = sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0 &&
-                      sequence.num_scored_tokens < sequence.num_prompt_tokens;
-  return scores ? sequence.num_scored_tokens - 1 : sequence.num_tokens() - 1;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache)
     : options_(options), kv_cache_(kv_cache) {
   for (int32_t slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   running_.reserve(free_slots_.size());
+}
+
+bool Scheduler::may_share(const Sequence& sequence) const {
+  return options_.shares_prefixes && sequence.request->use_prefix_cache;
+}
+
+// The prefix that may come from the cache. The last token is never matched: its logits are needed.
+int32_t Scheduler::num_matchable_tokens(const Sequence& sequence) const {
+  if (!may_share(sequence)) return 0;
+  // A prompt token that is still to be scored must be computed here.
+  const bool scores = sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0 &&
+                      sequence.num_scored_tokens < sequence.num_prompt_tokens;
+  return scores ? sequence.num_scored_tokens - 1 : sequence.num_tokens() - 1;
 }
 
 void Scheduler::add(Sequence& sequence) {
@@ -205,7 +209,7 @@ bool Scheduler::try_admit(Sequence& sequence) {
 
 // True when an older running prefill is about to compute the very block this sequence needs next.
 bool Scheduler::twin_is_ahead(const Sequence& sequence, size_t num_older) const {
-  if (!sequence.request->use_prefix_cache) return false;
+  if (!may_share(sequence)) return false;
   const int32_t block_size = kv_cache_.block_size();
   int32_t reach = sequence.num_scheduled_tokens;
   if (sequence.slot < 0) {
@@ -334,7 +338,7 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
       continue;
     }
     sequence.num_computed_tokens += part.num_tokens;
-    if (sequence.request->use_prefix_cache) {
+    if (may_share(sequence)) {
       kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),
                         sequence.num_computed_tokens, sequence.lease);
     }

@@ -28,6 +28,10 @@ struct SchedulerOptions {
   int32_t min_chunk_tokens = 16;   // a prefill chunk is not cut smaller for latency's sake
   // With decodes running, chunks shrink so that a step stays below; 0: off.
   double target_step_ms = 0;
+  // Whether what one sequence computed serves another with the same prefix. Not where layers carry
+  // a state: that of the prefix's end is gone. Then every sequence computes all of its prompt, and
+  // again after a preemption.
+  bool shares_prefixes = true;
 };
 
 // One submitted step: which sequence each result is for, in the batch's order.
@@ -92,6 +96,8 @@ class Scheduler {
                          Batch& batch,
                          ScheduledStep& scheduled);
   void emit(Sequence& sequence, int32_t num_tokens, Batch& batch, ScheduledStep& scheduled);
+  bool may_share(const Sequence& sequence) const;
+  int32_t num_matchable_tokens(const Sequence& sequence) const;
   bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;
   int32_t chunk_budget(const ScheduledStep& scheduled) const;
   void preempt(Sequence& sequence);

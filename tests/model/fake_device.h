@@ -124,6 +124,11 @@ class FakeDevice final : public Device {
   void route(const RouteArgs& /*args*/) override { no_op<int>(); }
   void expert_matmul(const ExpertMatmulArgs& /*args*/) override { no_op<int>(); }
   void combine_experts(const CombineArgs& /*args*/) override { no_op<int>(); }
+  void causal_conv(const ConvArgs& /*args*/) override { no_op<int>(); }
+  void channel_scan(const ChannelScanArgs& /*args*/) override { no_op<int>(); }
+  void head_scan(const HeadScanArgs& /*args*/) override { no_op<int>(); }
+  void delta_rule(const DeltaRuleArgs& /*args*/) override { no_op<int>(); }
+  void gated_norm(const GatedNormArgs& /*args*/) override { no_op<int>(); }
   void sample(const SampleArgs& /*args*/) override { no_op<int>(); }
 
   int64_t allocated_bytes = 0;

@@ -1,6 +1,9 @@
 // What the readers of families make of a config.json, layer by layer, and which values they refuse.
 // What the models compute is judged in tests/promises.
+#include <fmt/format.h>
+
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -155,6 +158,53 @@ TEST_CASE("values that a family can't have are refused with what was expected") 
       {"DbrxForCausalLM",
        {{"attn_config", {{"qk_ln", true}}}},
        "attn_config.qk_ln = true: not a known field of DBRX"},
+      {"Lfm2ForCausalLM",
+       {{"num_hidden_layers", 3}, {"layer_types", {"conv", "conv"}}},
+       "layer_types: expected 3 entries, one per layer, got 2"},
+      {"Lfm2ForCausalLM",
+       {{"num_hidden_layers", 2}, {"layer_types", {"conv", "mamba"}}},
+       "layer_types[1]: 'mamba' is not supported; known are full_attention, conv"},
+      {"Lfm2ForCausalLM",
+       {{"num_hidden_layers", 2}, {"full_attn_idxs", {0, 2}}},
+       "full_attn_idxs: expected numbers of layers from 0 to 1, got 2"},
+      {"Lfm2ForCausalLM", {{"conv_L_cache", 17}}, "conv_L_cache: expected 1 to 16, got 17"},
+      {"Lfm2MoeForCausalLM", {{"num_dense_layers", -1}}, "num_dense_layers: expected 0 or more"},
+      {"MambaForCausalLM", {{"time_step_rank", 0}}, "time_step_rank: expected 1 to"},
+      {"MambaForCausalLM", {{"expand", -1}}, "is not between 1 and"},
+      {"MambaForCausalLM", {{"hidden_act", "gelu"}}, "hidden_act"},
+      {"Mamba2ForCausalLM",
+       {{"num_heads", 100}},
+       "expand: makes 8192 channels, but 100 heads of 64 make 6400"},
+      {"Mamba2ForCausalLM",
+       {{"n_groups", 3}},
+       "n_groups: 128 heads can't be dealt out to 3 groups evenly"},
+      {"Mamba2ForCausalLM",
+       {{"time_step_limit", {0.5, 0.1}}},
+       "time_step_limit: expected two rising numbers from 0 on"},
+      {"Mamba2ForCausalLM",
+       {{"time_step_limit", {0.5}}},
+       "time_step_limit: expected the least and the most of a step"},
+      {"Mamba2ForCausalLM", {{"state_size", 1 << 20}}, "are too many"},
+      {"GraniteMoeHybridForCausalLM",
+       {{"layer_types", {"mamba"}}},
+       "layer_types: expected 32 entries, one per layer, got 1"},
+      {"Qwen3NextForCausalLM",
+       {{"linear_num_value_heads", 24}},
+       "linear_num_value_heads: 24 heads can't be dealt out to 16 groups evenly"},
+      {"Qwen3NextForCausalLM", {{"attention_bias", true}}, "attention_bias: true is not supported"},
+      {"JambaForCausalLM",
+       {{"attn_layer_period", 3}},
+       "attn_layer_offset: expected 0 to 2, as attn_layer_period is 3, got 4"},
+      {"NemotronHForCausalLM",
+       {{"hybrid_override_pattern", "MX"}},
+       "hybrid_override_pattern: 'X' is no kind of layer"},
+      {"NemotronHForCausalLM",
+       {{"hybrid_override_pattern", "M*"}, {"num_hidden_layers", 3}},
+       "hybrid_override_pattern: expected 3 layers, as num_hidden_layers says, got 2"},
+      {"NemotronHForCausalLM", {{"moe_latent_size", 64}}, "moe_latent_size"},
+      {"FalconH1ForCausalLM",
+       {{"ssm_multipliers", {1.0, 2.0}}},
+       "ssm_multipliers: expected 5 numbers, got [1.0,2.0]"},
   };
   for (const Bad& bad : all) {
     INFO(bad.name << " " << bad.fields.dump());
@@ -213,6 +263,47 @@ TEST_CASE("norms of heads with weights of their own are stored as a matrix") {
   CHECK(TensorTable(load_config(json)).find(Role::kQNorm, 0) == nullptr);
   // Flat ones are of another shape.
   CHECK_THROWS_WITH(check_names(model, small_tensors(model)), Catch::Contains("q_norm.weight"));
+}
+
+TEST_CASE("infinity of python stands in configs, where it is a word and not in a text") {
+  for (const char* most : {"Infinity", R"({"__float__": "Infinity"})", R"("Infinity")"}) {
+    const std::string text = fmt::format(
+        R"({{"architectures": ["Mamba2ForCausalLM"], "time_step_limit": [0.25, {}],
+             "_name_or_path": "a \"Infinity\" b"}})",
+        most);
+    const LoadedConfig model = load_model_config(config_files(text));
+    CHECK(model.config.state.min_step == 0.25F);
+    CHECK(std::isinf(model.config.state.max_step));
+    CHECK(model.json.at("_name_or_path") == "a \"Infinity\" b");
+  }
+}
+
+TEST_CASE("layers have the tensors of what they are, and no others") {
+  Json json = tiny("GraniteMoeHybridForCausalLM");
+  json["layer_types"] = {"mamba", "attention"};
+  json["num_local_experts"] = 0;
+  json["mamba_n_heads"] = 5;
+  json["mamba_d_head"] = 4;
+  json["mamba_d_state"] = 3;
+  const LoadedConfig model = load_config(json);
+  const TensorTable table(model);
+  CHECK(table.find(Role::kStateIn, 0) != nullptr);
+  CHECK(table.find(Role::kQ, 0) == nullptr);
+  CHECK(table.find(Role::kStateIn, 1) == nullptr);
+  CHECK(table.find(Role::kQ, 1) != nullptr);
+  // 2 * 20 channels, 2 * 3 of b and c, 5 heads; a convolution over 26 of them.
+  CHECK(table.find(Role::kStateIn, 0)->rows == 51);
+  CHECK(table.find(Role::kConv, 0)->vector_shape() == std::vector<int64_t>{26, 1, 4});
+  CHECK_NOTHROW(check_names(model, small_tensors(model)));
+  // A matrix of attention where there is a state.
+  std::vector<TestTensor> tensors = small_tensors(model);
+  tensors.push_back({"model.layers.0.self_attn.q_proj.weight", "F32", "[1]", f32_bytes({1.0F})});
+  CHECK_THROWS_WITH(check_names(model, tensors),
+                    Catch::Contains("model.layers.0.self_attn.q_proj"));
+  // Sizes that don't fit the tensors.
+  json["mamba_d_state"] = 4;
+  CHECK_THROWS_WITH(check_names(load_config(json), small_tensors(model)),
+                    Catch::Contains("mamba.in_proj.weight"));
 }
 
 TEST_CASE("norms over all heads stay on one rank") {

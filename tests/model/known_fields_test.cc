@@ -3,6 +3,7 @@
 #include "engine/model/known_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <initializer_list>
 #include <map>
@@ -58,7 +59,8 @@ Json as_json(const ModelConfig& c) {
   for (const LayerPlan& layer : c.layers) {
     const PositionScale& scale = layer.query_scale;
     layers.push_back({static_cast<int>(layer.mlp), layer.sliding_window, layer.rope, scale.beta,
-                      scale.positions, scale.offset, layer.score_multiplier});
+                      scale.positions, scale.offset, layer.score_multiplier, layer.has_attention,
+                      layer.has_state});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -66,32 +68,43 @@ Json as_json(const ModelConfig& c) {
                      rope.attention_factor, rope.dynamic_factor, rope.dynamic_original_positions});
   }
   const RouteRule& route = c.experts.route;
-  return {{"experts",
-           {c.experts.num_experts, c.experts.intermediate_size, c.experts.shared_intermediate_size,
-            static_cast<int>(route.score), route.top_k, route.num_groups, route.top_groups,
-            route.group_best, route.normalises, route.scale}},
-          {"sizes",
-           {c.vocab_size, c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads,
-            c.num_kv_heads, c.head_dim, c.max_positions}},
-          {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
-          {"mlp",
-           {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias, c.gate_limits.limit,
-            c.gate_limits.slope, c.gate_limits.up_offset}},
-          {"attention",
-           {c.attention_bias, c.attention_output_bias, c.attention_scale, c.attention_softcap,
-            c.qkv_clip, c.has_qk_norm, static_cast<int>(c.qk_norm),
-            static_cast<int>(c.qk_norm_kind), c.qk_norm_after_rope}},
-          {"branches", {c.parallel_branches, c.residual_multiplier, c.norms_have_weights}},
-          {"layers", layers},
-          {"latent",
-           {c.latent.rank, c.latent.query_rank, c.latent.kept_dim, c.latent.rotary_dim,
-            c.latent.value_dim}},
-          {"shared", {c.shares_branch_norm, c.residual_after_norm, c.position_offset}},
-          {"alibi", c.alibi_slopes},
-          {"positions", {{"learned", c.learned_positions}, {"ropes", ropes}}},
-          {"head", {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings}},
-          {"dtype", static_cast<int>(c.checkpoint_dtype)},
-          {"tokens", {c.eos_token_ids, c.bos_token_id}}};
+  const StateConfig& state = c.state;
+  return {
+      {"experts",
+       {c.experts.num_experts, c.experts.intermediate_size, c.experts.shared_intermediate_size,
+        static_cast<int>(route.score), route.top_k, route.num_groups, route.top_groups,
+        route.group_best, route.normalises, route.scale, c.experts.has_choice_bias}},
+      {"state",
+       {static_cast<int>(state.kind), state.conv_kernel, state.num_heads, state.head_dim,
+        state.state_size, state.num_groups, state.step_rank, state.min_step,
+        std::isinf(state.max_step) ? -1.0F : state.max_step, state.has_conv_bias, state.has_in_bias,
+        state.has_out_bias, state.has_norm, state.norm_first, state.norms_parts, state.norm_eps,
+        state.input_multiplier, state.part_multipliers, state.output_multiplier}},
+      {"multipliers",
+       {c.attention_input_multiplier, c.key_multiplier, c.attention_output_multiplier,
+        c.mlp_gate_multiplier, c.mlp_output_multiplier, c.has_output_gate}},
+      {"sizes",
+       {c.vocab_size, c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads,
+        c.head_dim, c.max_positions}},
+      {"norm", {static_cast<int>(c.norm_kind), c.norm_eps, c.norm_weight_offset}},
+      {"mlp",
+       {static_cast<int>(c.activation), c.gated_mlp, c.mlp_bias, c.gate_limits.limit,
+        c.gate_limits.slope, c.gate_limits.up_offset}},
+      {"attention",
+       {c.attention_bias, c.attention_output_bias, c.attention_scale, c.attention_softcap,
+        c.qkv_clip, c.has_qk_norm, static_cast<int>(c.qk_norm), static_cast<int>(c.qk_norm_kind),
+        c.qk_norm_after_rope}},
+      {"branches", {c.parallel_branches, c.residual_multiplier, c.norms_have_weights}},
+      {"layers", layers},
+      {"latent",
+       {c.latent.rank, c.latent.query_rank, c.latent.kept_dim, c.latent.rotary_dim,
+        c.latent.value_dim}},
+      {"shared", {c.shares_branch_norm, c.residual_after_norm, c.position_offset}},
+      {"alibi", c.alibi_slopes},
+      {"positions", {{"learned", c.learned_positions}, {"ropes", ropes}}},
+      {"head", {c.embedding_multiplier, c.logit_scale, c.logit_softcap, c.tied_embeddings}},
+      {"dtype", static_cast<int>(c.checkpoint_dtype)},
+      {"tokens", {c.eos_token_ids, c.bos_token_id}}};
 }
 
 Json with_all(Json config, const Json& more) {
@@ -230,7 +243,7 @@ std::map<std::string, Change> changes() {
       {"logit_scale", {0.5}},
       {"use_qk_norm", {true}},
       {"num_local_experts", {16}},
-      {"num_experts", {32}},
+      {"num_experts", {24}},
       {"num_experts_per_tok", {1}},
       {"norm_topk_prob", {true}},
       {"moe_intermediate_size", {96}},
@@ -319,6 +332,64 @@ std::map<std::string, Change> changes() {
       {"bos_token_id", {7}},
       {"eos_token_id", {Json::array({7, 8})}},
       {"quantization_config", {Json::object()}},
+      {"expand", {3}},
+      {"state_size", {8}},
+      {"conv_kernel", {3}},
+      {"time_step_rank", {5}},
+      {"use_conv_bias", {false}},
+      {"mixer_rms_eps", {1e-3}},
+      {"num_heads", {64, {{"head_dim", 128}}}},
+      {"n_groups", {4}},
+      {"time_step_limit", {{0.0, 0.5}}},
+      {"conv_L_cache", {4}},
+      {"conv_bias", {true}},
+      {"full_attn_idxs", {{0, 2}}},
+      {"tie_embedding", {false}},
+      {"block_ff_dim", {300}},
+      {"block_auto_adjust_ff_dim", {false}},
+      {"block_ffn_dim_multiplier", {2.0}},
+      {"block_multiple_of", {7}},
+      {"num_dense_layers", {1}},
+      {"use_expert_bias", {false}},
+      {"position_embedding_type", {"rope"}},
+      {"mamba_n_heads", {64}},
+      {"mamba_d_head", {32}},
+      {"mamba_d_state", {64}},
+      {"mamba_n_groups", {2}},
+      {"mamba_d_conv", {3}},
+      {"mamba_expand", {3, {{"mamba_d_ssm", nullptr}}}},
+      {"mamba_conv_bias", {false}},
+      {"mamba_proj_bias", {true}},
+      {"mamba_d_ssm", {2048}},
+      {"mamba_rms_norm", {true}},
+      {"mamba_norm_before_gate", {false}},
+      {"mamba_dt_rank", {5}},
+      {"mamba_num_heads", {64}},
+      {"mamba_head_dim", {32}},
+      {"ssm_state_size", {64}},
+      {"projectors_bias", {true}},
+      {"lm_head_multiplier", {2.0}},
+      {"key_multiplier", {2.0}},
+      {"attention_in_multiplier", {2.0}},
+      {"attention_out_multiplier", {2.0}},
+      {"ssm_in_multiplier", {2.0}},
+      {"ssm_out_multiplier", {2.0}},
+      {"mlp_multipliers", {{1.0, 2.0}}},
+      {"ssm_multipliers", {{1.0, 2.0, 1.0, 1.0, 1.0}}},
+      {"attn_layer_period", {5}},
+      {"attn_layer_offset", {2}},
+      {"expert_layer_period", {3}},
+      {"expert_layer_offset", {0}},
+      {"full_attention_interval", {3}},
+      {"linear_conv_kernel_dim", {3}},
+      {"linear_key_head_dim", {64}},
+      {"linear_value_head_dim", {64}},
+      {"linear_num_key_heads", {8}},
+      {"linear_num_value_heads", {16}},
+      {"hybrid_override_pattern", {"M-*E"}},
+      {"layers_block_type", {{"mamba", "mlp", "attention", "moe"}}},
+      {"mlp_hidden_act", {"silu"}},
+      {"moe_shared_expert_intermediate_size", {96}},
       {"architectures", {{"XForCausalLM"}}},
       {"model_type", {"x"}},
   };
@@ -349,6 +420,10 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       for (const Json& beside : {change.beside, Json::object(), Json{{"max_window_layers", 0}}}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
         if (architecture->names.front() == "Glm4MoeForCausalLM") before["head_dim"] = 128;
+        // Without it the model has no positions.
+        if (architecture->names.front() == "GraniteMoeHybridForCausalLM") {
+          before["position_embedding_type"] = "rope";
+        }
         if (architecture->names.front() == "DeepseekV2ForCausalLM") {
           before["topk_method"] = "group_limited_greedy";  // else it has no groups
         }

@@ -146,7 +146,8 @@ class EngineFixture {
     tokenizer_ = std::make_unique<ByteTokenizer>(loaded.model.config.vocab_size);
     EngineOptions engine;
     engine.scheduler = {.max_running = options.max_running,
-                        .max_batch_tokens = options.max_batch_tokens};
+                        .max_batch_tokens = options.max_batch_tokens,
+                        .shares_prefixes = !has_state(loaded.model.config)};
     engine.num_blocks = options.num_blocks;
     engine.vocab_size = loaded.model.config.vocab_size;
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);

@@ -40,6 +40,22 @@ TEST_CASE("memory plan gives all that is left of memory that is not shared") {
   CHECK(plan_memory(request).num_blocks == 4);
 }
 
+TEST_CASE("memory plan of a model without attention has blocks for sixteen contexts, for nothing") {
+  for (const bool is_shared : {false, true}) {
+    MemoryRequest request = machine();
+    request.block_bytes = 0;
+    request.memory_is_shared = is_shared;
+    const PlannedMemory plan = plan_memory(request);
+    CHECK(plan.num_blocks == 16 * 8);
+    CHECK(plan.max_total_tokens == 128);
+    CHECK(plan.kv_bytes == 0);
+    request.kv_cache_bytes = kMiB;
+    CHECK(plan_memory(request).num_blocks == 16 * 8);
+    request.workspace_bytes = 700 * kMiB;  // states are part of it
+    CHECK_THROWS_WITH(plan_memory(request), Catch::Contains("700.0 MiB of workspace"));
+  }
+}
+
 TEST_CASE("memory plan refuses what does not fit, with the numbers") {
   MemoryRequest request = machine();
   request.weight_bytes = 950 * kMiB;

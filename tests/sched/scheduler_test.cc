@@ -189,6 +189,17 @@ TEST_CASE("scheduler keeps what a preempted sequence had computed findable") {
   CHECK(youngest.num_computed_tokens >= 12);
 }
 
+TEST_CASE("where prefixes are not shared every sequence computes its own prompt") {
+  Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 16, .shares_prefixes = false});
+  for (int round = 0; round < 2; ++round) {
+    for (uint32_t i = 0; i < 4; ++i) fixture.add(prompt_of(41), 3, i % 2);
+    fixture.run_all();
+  }
+  CHECK(fixture.num_rows == 2 * 4 * (41 + 2));
+  CHECK(fixture.kv_cache.num_cached() == 0);
+  for (const auto& sequence : fixture.sequences) CHECK(sequence->num_cached_tokens == 0);
+}
+
 TEST_CASE("scheduler computes a prompt shared by concurrent twins only once") {
   Fixture fixture(100, {.max_running = 8, .max_batch_tokens = 16});
   for (int i = 0; i < 4; ++i) fixture.add(prompt_of(41), 3);

@@ -105,6 +105,80 @@ struct PackPanel {
   std::byte* out = nullptr;  // (layout.bytes())
 };
 
+// In place: softplus(x + bias), held between min and max.
+struct StepRow {
+  float* x = nullptr;
+  const float* bias = nullptr;  // (optional)
+  float min = 0.0F;
+  float max = 0.0F;
+  int64_t cols = 0;
+};
+
+struct ConvRow {
+  std::array<const float*, kMaxConvKernel> x{};  // the rows it sees, the oldest first
+  int32_t kernel = 0;
+  const float* weight = nullptr;    // (kernel, cols)
+  const float* bias = nullptr;      // (optional) (cols)
+  const float* out_gate = nullptr;  // (optional) (cols)
+  bool silu = false;
+  float* out = nullptr;
+  int64_t cols = 0;
+};
+
+// Up to kStateLanes channels of a head, or of all, over the tokens of a sequence in a step.
+struct ScanBlock {
+  float* state = nullptr;  // (state_size, kStateLanes)
+  int64_t num_tokens = 0;
+  int64_t num_channels = 0;
+  int64_t state_size = 0;
+  const float* decay = nullptr;  // of the head; or (state_size, decay_stride)
+  int64_t decay_stride = 0;
+  const float* skip = nullptr;  // of the head; or of each channel
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  const float* step = nullptr;  // of the head; or of each channel
+  int64_t step_stride = 0;
+  const float* b = nullptr;
+  int64_t b_stride = 0;
+  const float* c = nullptr;
+  int64_t c_stride = 0;
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
+struct DeltaBlock {
+  float* state = nullptr;  // (state_size, kStateLanes)
+  int64_t num_tokens = 0;
+  int64_t num_channels = 0;
+  int64_t state_size = 0;
+  float decay = 0.0F;
+  const float* q = nullptr;
+  int64_t q_stride = 0;
+  const float* k = nullptr;
+  int64_t k_stride = 0;
+  const float* v = nullptr;
+  int64_t v_stride = 0;
+  const float* beta = nullptr;
+  int64_t beta_stride = 0;
+  const float* step = nullptr;
+  int64_t step_stride = 0;
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
+// Of layers that carry a state.
+struct StateKernels {
+  void (*softplus)(const StepRow&);
+  void (*sigmoid)(float* x, int64_t cols);
+  std::array<void (*)(float* x, const float* gate, int64_t cols), 2> gate;  // by GateKind
+  void (*multiply)(float* x, const float* y, int64_t cols);
+  void (*divide_by_length)(float* x, int64_t cols, float scale);
+  void (*conv)(const ConvRow&);
+  void (*scan_channels)(const ScanBlock&);
+  void (*scan_head)(const ScanBlock&);
+  void (*delta)(const DeltaBlock&);
+};
+
 struct KernelTable {
   std::string_view isa;
 
@@ -130,6 +204,8 @@ struct KernelTable {
   // In place on one head. cos_sin: (rotary_dim / 2) cosines, then as many sines.
   void (*rotate_half)(float* head, const float* cos_sin, int64_t rotary_dim);
   void (*rotate_interleaved)(float* head, const float* cos_sin, int64_t rotary_dim);
+
+  StateKernels state;
 
   SamplerMath sampler_math;
 

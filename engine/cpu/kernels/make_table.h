@@ -15,6 +15,7 @@
 #include "engine/cpu/kernels/pack.h"
 #include "engine/cpu/kernels/quantise.h"
 #include "engine/cpu/kernels/sampling.h"
+#include "engine/cpu/kernels/state.h"
 
 namespace tgi {
 
@@ -53,6 +54,15 @@ constexpr KernelTable make_kernel_table(std::string_view isa) {
       .scale_and_cap = scale_and_cap<V>,
       .rotate_half = rotate_half<V>,
       .rotate_interleaved = rotate_interleaved<V>,
+      .state = {.softplus = softplus_row<V>,
+                .sigmoid = sigmoid_row<V>,
+                .gate = {gate_row<V, GateKind::kSilu>, gate_row<V, GateKind::kSigmoid>},
+                .multiply = multiply_row<V>,
+                .divide_by_length = divide_by_length<V>,
+                .conv = conv_row<V>,
+                .scan_channels = scan_block<V, false>,
+                .scan_head = scan_block<V, true>,
+                .delta = delta_block<V>},
       .sampler_math = {.max_value = max_value<V>,
                        .sum_exp = sum_exp<V>,
                        .exp_shifted = exp_shifted<V>,

@@ -1,0 +1,191 @@
+// Transformer: the layers that carry a state from token to token.
+#include "engine/model/transformer.h"
+
+namespace tgi {
+
+void Transformer::multiply(const Tensor& x, float factor) {
+  if (factor != 1.0F) device_.add({.x = {}, .y = x, .y_multiplier = factor, .out = x});
+}
+
+Tensor Transformer::multiplied(const Tensor& x, float factor) {
+  if (factor == 1.0F) return x;
+  const Tensor out = workspace_.scaled.first_rows(x.rows);
+  device_.add({.x = {}, .y = x, .y_multiplier = factor, .out = out});
+  return out;
+}
+
+void Transformer::run_state(int32_t layer,
+                            const LayerWeights& weights,
+                            const Tensor& stream,
+                            const Tensor& out) {
+  const Tensor x = multiplied(stream, config_.state.input_multiplier);
+  const int32_t state = state_index_[static_cast<size_t>(layer)];
+  int64_t first = 0;  // of the columns of `convolved` that hold what comes out
+  switch (config_.state.kind) {
+    case StateKind::kNone:
+      break;
+    case StateKind::kShortConv:
+      run_short_conv(state, weights, x);
+      break;
+    case StateKind::kMamba:
+      run_mamba(state, weights, x);
+      break;
+    case StateKind::kMamba2:
+      run_mamba2(state, weights, x);
+      break;
+    case StateKind::kDeltaRule:
+      run_delta_rule(state, weights, x);
+      first = 2 * config_.state.num_keys();
+      break;
+  }
+  const Tensor given =
+      workspace_.convolved.first_rows(x.rows).columns(first, config_.state.num_channels());
+  weights.state_out.apply(device_, given, out);
+  multiply(out, config_.state.output_multiplier);
+}
+
+// in_proj: a gate before the convolution, a gate after it, what is convolved.
+void Transformer::run_short_conv(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const int64_t channels = config_.state.num_channels();
+  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, 3 * channels);
+  weights.state_in.apply(device_, x, in);
+  device_.causal_conv({.layer = state,
+                       .weight = weights.conv.get(),
+                       .bias = weights.conv_bias.get(),
+                       .x = in.columns(2 * channels, channels),
+                       .x_gate = in.columns(0, channels),
+                       .out_gate = in.columns(channels, channels),
+                       .out = workspace_.convolved.first_rows(x.rows)});
+}
+
+// in_proj: x, z.
+void Transformer::run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const StateConfig& with = config_.state;
+  const int64_t channels = with.num_channels();
+  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, 2 * channels);
+  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
+  const Tensor parts = workspace_.state_parts.first_rows(x.rows);
+  const Tensor steps = workspace_.steps.first_rows(x.rows);
+  weights.state_in.apply(device_, x, in);
+  device_.causal_conv({.layer = state,
+                       .silu = true,
+                       .weight = weights.conv.get(),
+                       .bias = weights.conv_bias.get(),
+                       .x = in.columns(0, channels),
+                       .x_gate = {},
+                       .out_gate = {},
+                       .out = convolved});
+  weights.state_parts.apply(device_, convolved, parts);
+  if (with.norms_parts) norm_mamba_parts(weights, parts);
+  weights.step.apply(device_, parts.columns(0, with.step_rank), steps);
+  device_.channel_scan({.layer = state,
+                        .decay = weights.decay.get(),
+                        .skip = weights.skip.get(),
+                        .x = convolved,
+                        .dt = steps,
+                        .b = parts.columns(with.step_rank, with.state_size),
+                        .c = parts.columns(with.step_rank + with.state_size, with.state_size),
+                        .out = convolved});
+  device_.gated_norm({.x = convolved, .gate = in.columns(channels, channels)});
+}
+
+// With weights, or none.
+void Transformer::norm_mamba_parts(const LayerWeights& weights, const Tensor& parts) {
+  const StateConfig& with = config_.state;
+  const auto norm = [&](const DeviceVector& weight, int64_t begin, int64_t count) {
+    const Tensor ones = workspace_.ones.columns(0, count);
+    const Tensor part = parts.columns(begin, count);
+    device_.norm({.kind = NormKind::kRms,
+                  .eps = with.norm_eps,
+                  .weight = weight.get() == nullptr ? &ones : weight.get(),
+                  .x = part,
+                  .residual = {},
+                  .out = part});
+  };
+  norm(weights.step_norm, 0, with.step_rank);
+  norm(weights.input_norm, with.step_rank, with.state_size);
+  norm(weights.output_norm, with.step_rank + with.state_size, with.state_size);
+}
+
+// in_proj: z, x, b, c, dt; x, b and c are convolved.
+void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const StateConfig& with = config_.state;
+  const int64_t channels = with.num_channels();
+  const int64_t keys = with.num_keys();
+  const int64_t sizes[] = {channels, channels, keys, keys, with.num_heads};
+  const int64_t width = 2 * channels + 2 * keys + with.num_heads;
+  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, width);
+  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
+  weights.state_in.apply(device_, x, in);
+  int64_t begin = 0;
+  for (size_t part = 0; part < with.part_multipliers.size(); ++part) {
+    multiply(in.columns(begin, sizes[part]), with.part_multipliers[part]);
+    begin += sizes[part];
+  }
+  device_.causal_conv({.layer = state,
+                       .silu = true,
+                       .weight = weights.conv.get(),
+                       .bias = weights.conv_bias.get(),
+                       .x = in.columns(channels, channels + 2 * keys),
+                       .x_gate = {},
+                       .out_gate = {},
+                       .out = convolved});
+  const Tensor scanned = convolved.columns(0, channels);
+  device_.head_scan({.layer = state,
+                     .num_groups = with.num_groups,
+                     .min_step = with.min_step,
+                     .max_step = with.max_step,
+                     .dt_bias = weights.head_step_bias.get(),
+                     .decay = weights.decay.get(),
+                     .skip = weights.skip.get(),
+                     .x = scanned,
+                     .dt = in.columns(width - with.num_heads, with.num_heads),
+                     .b = convolved.columns(channels, keys),
+                     .c = convolved.columns(channels + keys, keys),
+                     .out = scanned});
+  device_.gated_norm({.norm_first = with.norm_first,
+                      .eps = with.norm_eps,
+                      .weight = weights.state_norm.get(),
+                      .group_size = channels / with.num_groups,
+                      .x = scanned,
+                      .gate = in.columns(0, channels)});
+}
+
+// in_proj: q, k, v, z, beta, dt; q, k and v are convolved.
+void Transformer::run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const StateConfig& with = config_.state;
+  const int64_t channels = with.num_channels();
+  const int64_t keys = with.num_keys();
+  const int64_t gates = 2 * keys + 2 * channels;
+  const Tensor in =
+      workspace_.state_in.first_rows(x.rows).columns(0, gates + int64_t{2} * with.num_heads);
+  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
+  weights.state_in.apply(device_, x, in);
+  device_.causal_conv({.layer = state,
+                       .silu = true,
+                       .weight = weights.conv.get(),
+                       .bias = weights.conv_bias.get(),
+                       .x = in.columns(0, 2 * keys + channels),
+                       .x_gate = {},
+                       .out_gate = {},
+                       .out = convolved});
+  const Tensor values = convolved.columns(2 * keys, channels);
+  device_.delta_rule({.layer = state,
+                      .num_key_heads = with.num_groups,
+                      .dt_bias = weights.head_step_bias.get(),
+                      .decay = weights.decay.get(),
+                      .q = convolved.columns(0, keys),
+                      .k = convolved.columns(keys, keys),
+                      .v = values,
+                      .beta = in.columns(gates, with.num_heads),
+                      .dt = in.columns(gates + with.num_heads, with.num_heads),
+                      .out = values});
+  device_.gated_norm({.norm_first = true,
+                      .eps = with.norm_eps,
+                      .weight = weights.state_norm.get(),
+                      .group_size = with.head_dim,
+                      .x = values,
+                      .gate = in.columns(2 * keys + channels, channels)});
+}
+
+}  // namespace tgi
