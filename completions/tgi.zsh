@@ -127,7 +127,7 @@ _tgi() {
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
         '--reasoning-parser[how the model writes its reasoning; auto\: as its chat template shows it; none\: reasoning stays in the text; one of auto, none, gpt_oss, command_r7b, seed_oss, mistral, apriel, hunyuan_v3, solar_open, think; default auto (tgid --reasoning-parser)]:NAME: ' \
-        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave; default auto (tgid --kv-cache-memory)]:SIZE: ' \
+        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that; default auto (tgid --kv-cache-memory)]:SIZE: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)]:N: ' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
@@ -149,7 +149,7 @@ _tgi() {
         '--waiting-served-ratio[any value from 0 holds\: it says when running requests are paused for waiting ones, and here they never are; see tgid --target-step-ms]:X: ' \
         '--max-batch-prefill-tokens[most tokens of a step, prompts and running requests together; a longer prompt takes several steps (tgid --max-batch-tokens)]:N: ' \
         '--max-waiting-tokens[any value holds\: a waiting request joins at the next step when there is room, so none waits for so many tokens]:N: ' \
-        '--max-batch-size[most sequences in a step; default 64 (tgid --max-running)]:N: ' \
+        '--max-batch-size[most sequences in a step; default 64, on a GPU 256 (tgid --max-running)]:N: ' \
         '--hostname[address to listen on; default 127.0.0.1, with an API key 0.0.0.0. The variable is read only when it is an IP address\: shells and containers put the machine'\''s name there]:HOST: ' \
         '-p[port to listen on; default 3000, 0\: a free one]:PORT: ' \
         '--port[port to listen on; default 3000, 0\: a free one]:PORT: ' \
@@ -200,13 +200,13 @@ _tgi() {
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic]:NAME:(auto none gpt_oss deepseek_v32 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 minimax_m2 minimax_m1 seed_oss glm45 qwen3_coder functionary mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic)' \
         '--reasoning-parser[how the model writes its reasoning; auto\: as its chat template shows it; none\: reasoning stays in the text; one of auto, none, gpt_oss, command_r7b, seed_oss, mistral, apriel, hunyuan_v3, solar_open, think]:NAME:(auto none gpt_oss command_r7b seed_oss mistral apriel hunyuan_v3 solar_open think)' \
         '--dtype[of the weights in memory; auto\: as the checkpoint says; f32 is exact and takes twice the memory and time; one of auto, f32, bf16, f16]:TYPE:(auto f32 bf16 f16)' \
-        '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8]:KIND:(none int8 int4 compressed-tensors gptq awq fp8)' \
+        '--quantize[int8, int4\: round the weights of the layers while loading\: less memory, faster decoding, slightly different answers; the format of a quantised checkpoint is known by itself and, where it is given, only checked; one of none, int8, int4, compressed-tensors, gptq, awq, fp8, mxfp4]:KIND:(none int8 int4 compressed-tensors gptq awq fp8 mxfp4)' \
         '--quantize-group-size[columns of a weight matrix that share a scale\: 32, 64, 96 and so on to 256; 0\: 128 for int8, 64 for int4]:N: ' \
         '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
-        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: room for 16 whole contexts, at most half of what the weights leave]:SIZE: ' \
+        '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that]:SIZE: ' \
         '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
-        '--max-running[sequences in a step; each costs a slot of the device'\''s table]:N: ' \
-        '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace]:N: ' \
+        '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256]:N: ' \
+        '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
