@@ -21,7 +21,9 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // ---- attention
 
 constexpr int32_t kHeadDim = 20;  // not a multiple of 16
-constexpr int32_t kLatentDim = 17;
+// More than 32 and no multiple of 16 either, so that a kernel meets every kind of columns.
+constexpr int32_t kLatentDim = 49;
+constexpr int32_t kLatentHeadDim = 52;
 constexpr int32_t kGroup = 3;  // query heads of a KV head
 constexpr int32_t kBlockSize = 16;
 constexpr int32_t kContext = 75;  // two tiles, the last not full
@@ -46,8 +48,9 @@ constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
 
 // Without values the keys hold them.
 void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<const float> values) {
+  const int32_t head_dim = cache.layout().head_dim;
   for (int32_t position = 0; position < kContext; ++position) {
-    const auto at = static_cast<size_t>(position * kHeadDim);
+    const auto at = static_cast<size_t>(position * head_dim);
     cache.store(0, 0, kBlockTable[static_cast<size_t>(position / kBlockSize)],
                 position % kBlockSize, keys.data() + at,
                 values.empty() ? nullptr : values.data() + at);
@@ -215,20 +218,23 @@ void add_sampler_checks(KernelChecks& checks) {
 namespace {
 
 // `latent_dim`: 0 where values are apart.
-void add_attention_checks_of(KernelChecks& checks, DType dtype, int32_t latent_dim) {
-  const std::span<const float> keys = checks.random_floats(kContext * kHeadDim);
+void add_attention_checks_of(KernelChecks& checks,
+                             DType dtype,
+                             int32_t head_dim,
+                             int32_t latent_dim) {
+  const std::span<const float> keys = checks.random_floats(kContext * head_dim);
   const std::span<const float> values =
-      latent_dim > 0 ? std::span<const float>() : checks.random_floats(kContext * kHeadDim);
-  const std::span<const float> q = checks.random_floats(8 * kGroup * kHeadDim);
-  const std::span<float> out = checks.floats(8 * kGroup * kHeadDim);
+      latent_dim > 0 ? std::span<const float>() : checks.random_floats(kContext * head_dim);
+  const std::span<const float> q = checks.random_floats(8 * kGroup * head_dim);
+  const std::span<float> out = checks.floats(8 * kGroup * head_dim);
   const std::span<std::byte> scratch =
-      checks.bytes(attention_scratch_bytes(kHeadDim, latent_dim > 0));
+      checks.bytes(attention_scratch_bytes(head_dim, latent_dim > 0));
   constexpr PairOrder kOrders[] = {PairOrder::kAdjacent, PairOrder::kEvenOdd};
   std::array<std::shared_ptr<PanelKvCache>, 2> caches;  // by PairOrder
   for (const PairOrder order : kOrders) {
     const KvLayout layout{.num_layers = 1,
                           .num_kv_heads = 1,
-                          .head_dim = kHeadDim,
+                          .head_dim = head_dim,
                           .block_size = kBlockSize,
                           .num_blocks = static_cast<int32_t>(kBlockTable.size()),
                           .dtype = dtype,
@@ -242,12 +248,12 @@ void add_attention_checks_of(KernelChecks& checks, DType dtype, int32_t latent_d
                            dtype_name(dtype), one.num_queries * kGroup),
                [=](const KernelTable& k) {
                  AttentionBlock block{.q = q.data(),
-                                      .q_stride = kGroup * kHeadDim,
+                                      .q_stride = kGroup * head_dim,
                                       .out = out.data(),
-                                      .out_stride = kGroup * kHeadDim,
+                                      .out_stride = kGroup * head_dim,
                                       .group_size = kGroup,
-                                      .head_dim = kHeadDim,
-                                      .value_dim = latent_dim > 0 ? latent_dim : kHeadDim,
+                                      .head_dim = head_dim,
+                                      .value_dim = latent_dim > 0 ? latent_dim : head_dim,
                                       .num_rows = one.num_queries * kGroup,
                                       .first_position = kContext - one.num_queries,
                                       .block_table = kBlockTable.data(),
@@ -268,9 +274,8 @@ void add_attention_checks_of(KernelChecks& checks, DType dtype, int32_t latent_d
 
 void add_attention_checks(KernelChecks& checks) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    for (const int32_t latent_dim : {0, kLatentDim}) {
-      add_attention_checks_of(checks, dtype, latent_dim);
-    }
+    add_attention_checks_of(checks, dtype, kHeadDim, 0);
+    add_attention_checks_of(checks, dtype, kLatentHeadDim, kLatentDim);
   }
 }
 
