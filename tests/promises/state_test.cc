@@ -16,7 +16,7 @@ std::vector<Asked> with_shared_beginnings(int32_t vocab_size) {
       const int32_t own = t < 33 ? 0 : i;
       asked.prompt_ids.push_back((t * 7 + own * 5 + t * t) % vocab_size);
     }
-    asked.max_new_tokens = 10 + i;
+    asked.max_new_tokens = 45 + i;
     out.push_back(std::move(asked));
   }
   return out;
