@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/runtime/backend_loader.h"
@@ -56,6 +58,13 @@ Backend* real_gpu() {
 
 std::vector<DeviceCase> device_cases() {
   std::vector<DeviceCase> cases;
+  // What a machine with a GPU is there for: the others have been tried where there is none.
+  if (std::getenv("TGI_CONFORMANCE_OF_GPU") != nullptr) {
+    Backend* const gpu = real_gpu();
+    if (gpu == nullptr) throw Error(Code::kUnsupported, "there is no GPU to be tried");
+    add_cuda(*gpu, "cuda", cases);
+    return cases;
+  }
   for (const std::string_view isa : available_isas()) {
     for (const int num_threads : {1, 2, 3}) {
       // Two threads cut the work as three do, but for the place.

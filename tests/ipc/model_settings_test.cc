@@ -131,10 +131,10 @@ TEST_CASE("numbers of settings are read whole, inside their range and finite") {
     }
     return std::string();
   };
-  CHECK(refuses("max-running", "7x") == "expected a whole number of at least 1, got \"7x\"");
-  CHECK_FALSE(refuses("max-running", "4294967297").empty());
-  CHECK_FALSE(refuses("max-running", "").empty());
-  CHECK_FALSE(refuses("max-running", "auto").empty());
+  CHECK(refuses("max-waiting", "7x") == "expected a whole number of at least 1, got \"7x\"");
+  CHECK_FALSE(refuses("max-waiting", "4294967297").empty());
+  CHECK_FALSE(refuses("max-waiting", "").empty());
+  CHECK_FALSE(refuses("max-waiting", "auto").empty());
   CHECK(refuses("max-total-tokens", "auto").empty());
   CHECK(refuses("max-total-tokens", "1") ==
         "expected a whole number of at least 2, or auto, got \"1\"");

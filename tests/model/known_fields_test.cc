@@ -328,7 +328,7 @@ std::map<std::string, Change> changes() {
       {"scale_attn_weights", {false}},
       {"scale_attn_by_inverse_layer_idx", {true}},
       {"dtype", {"float16"}},
-      {"torch_dtype", {"bfloat16"}},
+      {"torch_dtype", {"float16"}},
       {"bos_token_id", {7}},
       {"eos_token_id", {Json::array({7, 8})}},
       {"quantization_config", {Json::object()}},

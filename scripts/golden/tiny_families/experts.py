@@ -57,10 +57,11 @@ HUNYUAN_MOE = architecture(
     "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", hidden_act="silu", rms_norm_eps=1e-5,
     intermediate_size=12, head_dim=8, num_experts=5, moe_topk=2, attention_bias=False,
     tie_word_embeddings=True, pad_token_id=0)
+# transformers 5.23 passes over attn_config.rope_theta: only its default is the same everywhere.
 DBRX = dict(
     model_type="dbrx", architectures=["DbrxForCausalLM"], vocab_size=61, d_model=24, n_heads=4,
     n_layers=2, max_seq_len=256, emb_pdrop=0.0, resid_pdrop=0.0, tie_word_embeddings=False,
-    attn_config=dict(clip_qkv=1.2, kv_n_heads=2, rope_theta=500000),
+    attn_config=dict(clip_qkv=1.2, kv_n_heads=2, rope_theta=10000),
     ffn_config=dict(ffn_hidden_size=12, moe_num_experts=5, moe_top_k=2, moe_jitter_eps=0.01,
                     moe_loss_weight=0.05),
     output_router_logits=False, torch_dtype="bfloat16")
@@ -182,7 +183,7 @@ MODELS = {
     "dbrx-unnormed-sharded": (
         DBRX | dict(
             n_heads=6, n_layers=3, torch_dtype="float32",
-            attn_config=dict(clip_qkv=0.4, kv_n_heads=6, rope_theta=9000.0),
+            attn_config=dict(clip_qkv=0.4, kv_n_heads=6, rope_theta=10000.0),
             ffn_config=DBRX["ffn_config"] | dict(
                 moe_num_experts=4, moe_top_k=1, ffn_hidden_size=10,
                 moe_normalize_expert_weights=None)), NEWER | {"shards": 2}),
