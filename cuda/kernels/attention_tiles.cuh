@@ -129,6 +129,13 @@ __device__ __forceinline__ float value_scale(const AttentionParams& params, int3
   return sizeof(C) == 1 && params.value_scales != nullptr ? params.value_scales[kv_head] : 1.0F;
 }
 
+// The score of a dot product, with a softcap in units of log2.
+__device__ __forceinline__ float softcapped(const ScoreScale& scale, float x) {
+  // tanh(y) = 1 - 2 / (e^2y + 1), and e^2y = 2^(x * multiplier)
+  const float power = fast_exp2(x * scale.multiplier);
+  return scale.cap_log2 * (1.0F - __fdividef(2.0F, power + 1.0F));
+}
+
 // After this, scores are in units that `remaining_multiplier` takes to log2.
 template <int kCount>
 __device__ __forceinline__ void apply_softcap(const ScoreScale& scale, float (&scores)[kCount][4]) {
@@ -137,9 +144,7 @@ __device__ __forceinline__ void apply_softcap(const ScoreScale& scale, float (&s
   for (int n = 0; n < kCount; ++n) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      // tanh(y) = 1 - 2 / (e^2y + 1), and e^2y = 2^(x * multiplier)
-      const float power = fast_exp2(scores[n][j] * scale.multiplier);
-      scores[n][j] = scale.cap_log2 * (1.0F - __fdividef(2.0F, power + 1.0F));
+      scores[n][j] = softcapped(scale, scores[n][j]);
     }
   }
 }

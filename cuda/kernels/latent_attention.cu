@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "cuda/kernels/attention_kernels.h"
+#include "cuda/kernels/attention_tiles.cuh"
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/latent.h"
 #include "cuda/kernels/ptx.cuh"
@@ -18,7 +18,6 @@
 namespace tgi::cuda {
 namespace {
 
-constexpr float kNoScore = -__builtin_huge_valf();
 constexpr int kHeads = 16;   // of a CUDA block: the rows of an mma
 constexpr int kTokens = 32;  // of a tile
 constexpr int kThreads = 256;
@@ -179,9 +178,7 @@ class LatentBlock {
 
   __device__ __forceinline__ float scaled(float x) const {
     const ScoreScale& scale = params_.score;
-    if (scale.cap_log2 == 0.0F) return x * scale.multiplier;
-    const float power = fast_exp2(x * scale.multiplier);
-    return scale.cap_log2 * (1.0F - __fdividef(2.0F, power + 1.0F));
+    return scale.cap_log2 == 0.0F ? x * scale.multiplier : softcapped(scale, x);
   }
 
   // Each warp has two heads, each lane a token.
@@ -192,14 +189,14 @@ class LatentBlock {
     for (int i = 0; i < 2; ++i) {
       const int head = 2 * warp_ + i;
       const int at = head * kScoreStride + lane_;
-      const float score = is_seen ? scaled(scores(0)[at] + scores(1)[at]) : kNoScore;
+      const float score = is_seen ? scaled(scores(0)[at] + scores(1)[at]) : kMinusInfinity;
       float largest = fmaxf(largest_[i], score);
 #pragma unroll
       for (int lanes = 16; lanes > 0; lanes /= 2) {
         largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, lanes));
       }
       // All masked so far: any base will do that is not infinite.
-      const float base = largest == kNoScore ? 0.0F : largest;
+      const float base = largest == kMinusInfinity ? 0.0F : largest;
       const float factor = largest_[i] == largest ? 1.0F : fast_exp2(largest_[i] - base);
       const float weight = is_seen ? fast_exp2(score - base) : 0.0F;
       largest_[i] = largest;
@@ -276,10 +273,11 @@ class LatentBlock {
   const int32_t split_;
   const int32_t first_head_;
   const TokenRow token_;
-  int32_t first_seen_;                       // of the context
-  int32_t begin_, end_;                      // tiles
-  float largest_[2] = {kNoScore, kNoScore};  // score in units of log2, of the warp's two heads
-  float sum_[2] = {0.0F, 0.0F};              // of weights
+  int32_t first_seen_;   // of the context
+  int32_t begin_, end_;  // tiles
+  float largest_[2] = {kMinusInfinity,
+                       kMinusInfinity};  // score in units of log2, of the warp's two heads
+  float sum_[2] = {0.0F, 0.0F};          // of weights
   float values_[kValueTiles][4] = {};
 };
 
@@ -304,15 +302,14 @@ __global__ void attention_merge_latents(const __grid_constant__ LatentParams par
       params.launch.partials +
       (row * num_groups(params.num_heads) + head / kHeads) * num_splits * size;
   const float* const states = first + int64_t{kHeads} * params.latent_dim + head % kHeads * 2;
-  float largest = kNoScore;
+  float largest = kMinusInfinity;
   for (int32_t i = 0; i < num_splits; ++i) largest = fmaxf(largest, states[i * size]);
   for (auto column = static_cast<int32_t>(threadIdx.x); column < params.latent_dim;
        column += kMergeThreads) {
     float out = 0.0F;
     float sum = 0.0F;
     for (int32_t i = 0; i < num_splits; ++i) {
-      const float own = states[i * size];
-      const float weight = own == kNoScore ? 0.0F : fast_exp2(own - largest);
+      const float weight = weight_of(states[i * size], largest);
       sum = fmaf(weight, states[i * size + 1], sum);
       const float value = first[i * size + int64_t{head % kHeads} * params.latent_dim + column];
       out = fmaf(weight, value, out);

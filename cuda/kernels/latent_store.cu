@@ -1,10 +1,9 @@
 // See latent.h: one warp takes one head of one token, or the key that all heads share.
-#include <cmath>
-
 #include "base/error.h"
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/latent.h"
 #include "cuda/kernels/ptx.cuh"
+#include "cuda/kernels/rotary.cuh"
 #include "cuda/launch.h"
 
 namespace tgi::cuda {
@@ -20,26 +19,6 @@ struct LatentShape {
   PositionScale query_scale;
   int64_t q_stride, key_stride, latent_q_stride;  // of a token
 };
-
-__device__ __forceinline__ float scale_of(const PositionScale& scale, int32_t position) {
-  const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
-  return 1.0F + scale.beta * logf(1.0F + spans);
-}
-
-// `to` may be `from`.
-template <typename T>
-__device__ __forceinline__ void rotate(
-    const RopeTable& rope, const float* table, const T* from, T* to, float scale, int lane) {
-  const int half = rope.rotary_dim / 2;
-  for (int i = lane; i < half; i += 32) {
-    const int first = rope.interleaved ? 2 * i : i;
-    const int second = rope.interleaved ? 2 * i + 1 : i + half;
-    const float x = to_float(from[first]) * scale;
-    const float y = to_float(from[second]) * scale;
-    to[first] = from_float<T>(x * table[i] - y * table[half + i]);
-    to[second] = from_float<T>(y * table[i] + x * table[half + i]);
-  }
-}
 
 template <typename T>
 __global__ void rotate_and_store_latent(
@@ -57,8 +36,8 @@ __global__ void rotate_and_store_latent(
     T* const head = q + token * shape.q_stride + int64_t{h} * (shape.kept_dim + shape.rotary_dim);
     T* const to = latent_q + token * shape.latent_q_stride + int64_t{h} * key_dim;
     const bool scales = shape.query_scale.beta != 0.0F;
-    const float scale = scales ? scale_of(shape.query_scale, row.position) : 1.0F;
-    rotate(kv.rope, table, head + shape.kept_dim, to + shape.latent_dim, scale, lane);
+    const float scale = scales ? scale_at(shape.query_scale, row.position) : 1.0F;
+    rotate_head(kv.rope, table, head + shape.kept_dim, to + shape.latent_dim, scale, lane);
     if (!scales) return;
     __syncwarp();
     for (int d = lane; d < shape.kept_dim + shape.rotary_dim; d += 32) {
@@ -67,7 +46,7 @@ __global__ void rotate_and_store_latent(
     return;
   }
   T* const own = key + token * shape.key_stride;
-  rotate(kv.rope, table, own + shape.latent_dim, own + shape.latent_dim, 1.0F, lane);
+  rotate_head(kv.rope, table, own + shape.latent_dim, own + shape.latent_dim, 1.0F, lane);
   __syncwarp();
   const int32_t block =
       kv.block_tables[int64_t{row.slot} * kv.max_blocks + row.context_index / kv.block_size];

@@ -7,6 +7,7 @@
 #include "cuda/kernels/dispatch.h"
 #include "cuda/kernels/ptx.cuh"
 #include "cuda/kernels/reduce.cuh"
+#include "cuda/kernels/rotary.cuh"
 #include "cuda/kernels/rows.h"
 #include "cuda/launch.h"
 
@@ -30,14 +31,6 @@ struct HeadShape {
   int32_t q_norm_stride, k_norm_stride;
 };
 
-// Columns a (first) and b of pair i.
-__device__ __forceinline__ int first_of_pair(const RopeTable& rope, int i) {
-  return rope.interleaved ? 2 * i : i;
-}
-__device__ __forceinline__ int second_of_pair(const RopeTable& rope, int i) {
-  return rope.interleaved ? 2 * i + 1 : i + rope.rotary_dim / 2;
-}
-
 __device__ __forceinline__ void norm_head(const HeadShape& shape,
                                           float* head,
                                           const float* __restrict__ weight,
@@ -60,11 +53,6 @@ __device__ __forceinline__ void norm_head(const HeadShape& shape,
 // What is not a number stays so.
 __device__ __forceinline__ float clamped(float x, float limit) {
   return x < -limit ? -limit : x > limit ? limit : x;
-}
-
-__device__ __forceinline__ float scale_at(const PositionScale& scale, int32_t position) {
-  const auto spans = static_cast<float>((position + scale.offset) / scale.positions);
-  return 1.0F + scale.beta * logf(1.0F + spans);
 }
 
 template <typename C>
@@ -118,15 +106,7 @@ __global__ void norm_rope_store(HeadShape shape,
   if (weight != nullptr && !shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
   if (rotates) {
     const float* const table = kv.cos_sin + token * kv.cos_sin_stride + kv.rope.first_column;
-    const int half = kv.rope.rotary_dim / 2;
-    for (int i = lane; i < half; i += 32) {
-      float& a = head[first_of_pair(kv.rope, i)];
-      float& b = head[second_of_pair(kv.rope, i)];
-      const float x = a;
-      const float y = b;
-      a = x * table[i] - y * table[half + i];
-      b = y * table[i] + x * table[half + i];
-    }
+    rotate_head(kv.rope, table, head, head, 1.0F, lane);
     __syncwarp();
   }
   if (weight != nullptr && shape.norm_after_rope) norm_head(shape, head, weight, bias, lane);
