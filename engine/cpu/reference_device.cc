@@ -14,19 +14,11 @@
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/cpu/plain_matrix.h"
-#include "engine/cpu/rope_table.h"
+#include "engine/cpu/reference_values.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
-
-double at(const Tensor& tensor, int64_t row, int64_t col) {
-  return row_of(tensor, row)[col];
-}
-
-void put(const Tensor& tensor, int64_t row, int64_t col, double value) {
-  mutable_row_of(tensor, row)[col] = static_cast<float>(value);
-}
 
 double dot(const std::vector<double>& x, const PlainMatrix& w, int64_t w_row) {
   double sum = 0.0;
@@ -55,41 +47,8 @@ double limited_silu(const GateLimits& limits, double gate, double up) {
   const auto limit = static_cast<double>(limits.limit);
   if (gate > limit) gate = limit;
   up = std::clamp(up, -limit, limit);
-  const double sigmoid = 1.0 / (1.0 + std::exp(-static_cast<double>(limits.slope) * gate));
-  return gate * sigmoid * (up + static_cast<double>(limits.up_offset));
-}
-
-double cap(double x, double softcap) {
-  return softcap == 0.0 ? x : softcap * std::tanh(x / softcap);
-}
-
-void norm_head(
-    NormKind kind, float* head, const float* weight, const float* bias, double eps, int64_t count) {
-  double mean = 0.0;
-  for (int64_t i = 0; i < count && kind == NormKind::kLayer; ++i) {
-    mean += static_cast<double>(head[i]) / static_cast<double>(count);
-  }
-  double squares = 0.0;
-  for (int64_t i = 0; i < count; ++i) squares += (head[i] - mean) * (head[i] - mean);
-  const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(count) + eps);
-  for (int64_t i = 0; i < count; ++i) {
-    const double shift = bias == nullptr ? 0.0 : bias[i];
-    head[i] = static_cast<float>((head[i] - mean) * inverse * weight[i] + shift);
-  }
-}
-
-void rotate_head(float* head, const RopeSpec& rope, const std::vector<float>& cos_sin) {
-  const auto half = static_cast<size_t>(rope.rotary_dim) / 2;
-  for (size_t i = 0; i < half; ++i) {
-    float& a = head[rope.interleaved ? 2 * i : i];
-    float& b = head[rope.interleaved ? 2 * i + 1 : i + half];
-    const double cosine = cos_sin[i];
-    const double sine = cos_sin[half + i];
-    const double x = a;
-    const double y = b;
-    a = static_cast<float>(x * cosine - y * sine);
-    b = static_cast<float>(y * cosine + x * sine);
-  }
+  return gate * sigmoid(static_cast<double>(limits.slope) * gate) *
+         (up + static_cast<double>(limits.up_offset));
 }
 
 }  // namespace
@@ -253,135 +212,6 @@ void ReferenceDevice::matmul(const MatmulArgs& args) {
   }
 }
 
-namespace {
-
-double query_scale(const PositionScale& scale, int32_t position) {
-  const double spans = std::floor(static_cast<double>(position + scale.offset) / scale.positions);
-  return 1.0 + static_cast<double>(scale.beta) * std::log(1.0 + spans);
-}
-
-}  // namespace
-
-void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
-  const int64_t dim = args.head_dim;
-  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
-    float* const heads = mutable_row_of(args.qkv, row);
-    std::vector<float> cos_sin;
-    if (args.rope >= 0) {
-      const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
-      cos_sin.resize(static_cast<size_t>(rope.rotary_dim));
-      fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
-    }
-    const auto norm = [&](int32_t h) {
-      const float* weight = head_norm_weight(args, h);
-      if (weight == nullptr) return;
-      norm_head(args.norm_kind, heads + h * dim, weight, head_norm_bias(args, h),
-                static_cast<double>(args.norm_eps), dim);
-    };
-    for (int64_t i = 0; args.clip > 0.0F && i < args.qkv.cols; ++i) {
-      heads[i] = std::min(std::max(heads[i], -args.clip), args.clip);
-    }
-    for (int32_t h = 0; h < args.num_heads + args.num_kv_heads; ++h) {
-      if (!args.norm_after_rope) norm(h);
-      if (args.rope >= 0) {
-        rotate_head(heads + h * dim, ropes_[static_cast<size_t>(args.rope)], cos_sin);
-      }
-      if (args.norm_after_rope) norm(h);
-    }
-    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
-    for (int64_t i = 0; i < args.num_heads * dim; ++i) {
-      heads[i] = static_cast<float>(static_cast<double>(heads[i]) * scale);
-    }
-    const float* const k = heads + args.num_heads * dim;
-    const float* const v = k + args.num_kv_heads * dim;
-    for (int32_t h = 0; h < args.num_kv_heads; ++h) {
-      for (int64_t d = 0; d < dim; ++d) {
-        cached(keys_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);
-        cached(values_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, v[h * dim + d]);
-      }
-    }
-  });
-}
-
-void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
-  const RopeSpec& rope = ropes_[static_cast<size_t>(args.rope)];
-  const int64_t rotated = rope.rotary_dim;
-  std::vector<float> cos_sin(static_cast<size_t>(rotated));
-  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
-    fill_cos_sin(rope, batch_->positions[static_cast<size_t>(row)], cos_sin.data());
-    const double scale = query_scale(args.query_scale, batch_->positions[static_cast<size_t>(row)]);
-    for (int64_t i = 0; i < args.q.cols; ++i) put(args.q, row, i, at(args.q, row, i) * scale);
-    for (int64_t h = 0; h < args.num_heads; ++h) {
-      float* const to =
-          mutable_row_of(args.latent_q, row) + h * (args.latent_dim + rotated) + args.latent_dim;
-      std::copy_n(row_of(args.q, row) + h * (args.kept_dim + rotated) + args.kept_dim, rotated, to);
-      rotate_head(to, rope, cos_sin);
-    }
-    float* const key = mutable_row_of(args.key, row);
-    rotate_head(key + args.latent_dim, rope, cos_sin);
-    float* const to = cached(keys_, args.layer, 0, sequence, position);
-    for (int64_t d = 0; d < kv_.head_dim; ++d) to[d] = round_to(kv_.dtype, key[d]);
-  });
-}
-
-void ReferenceDevice::head_matmul(const HeadMatmulArgs& args) {
-  for (size_t h = 0; h < args.heads.size(); ++h) {
-    const auto head = static_cast<int64_t>(h);
-    const Matrix& w = *args.heads[h];
-    matmul({.x = args.x.columns(head * args.x_step, w.cols),
-            .w = &w,
-            .out = args.out.columns(head * args.out_step, w.rows)});
-  }
-}
-
-void ReferenceDevice::attend(
-    const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
-  const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
-  const int64_t first =
-      args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
-  std::vector<double> weights;
-  const double sink =
-      args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);
-  double highest = sink;
-  for (int64_t j = first; j <= position; ++j) {
-    const float* k = cached(keys_, args.layer, kv_head, sequence, j);
-    double score = 0.0;
-    for (int64_t d = 0; d < args.head_dim; ++d) {
-      const float q = row_of(args.q, row)[head * args.head_dim + d];
-      const bool rounds = kv_.dtype == DType::kBF16;
-      score += double{rounds ? round_to(DType::kBF16, q) : q} * static_cast<double>(k[d]);
-    }
-    score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
-    if (args.alibi_slopes != nullptr) {
-      score += at(*args.alibi_slopes, 0, head) * static_cast<double>(j - position);
-    }
-    highest = std::max(highest, score);
-    weights.push_back(score);
-  }
-  double total = std::exp(sink - highest);
-  for (double& weight : weights) {
-    weight = std::exp(weight - highest);
-    total += weight;
-  }
-  std::vector<float>& values = args.latent_dim > 0 ? keys_ : values_;
-  for (int64_t d = 0; d < args.value_dim(); ++d) {
-    double sum = 0.0;
-    for (int64_t j = first; j <= position; ++j) {
-      sum += weights[static_cast<size_t>(j - first)] *
-             static_cast<double>(cached(values, args.layer, kv_head, sequence, j)[d]);
-    }
-    put(args.out, row, head * args.value_dim() + d, sum / total);
-  }
-}
-
-void ReferenceDevice::attention(const AttentionArgs& args) {
-  for_tokens([&](size_t sequence, int32_t row, int64_t position) {
-    for (int32_t head = 0; head < args.num_heads; ++head) {
-      attend(args, sequence, row, position, head);
-    }
-  });
-}
-
 void ReferenceDevice::activation(const ActivationArgs& args) {
   for (int64_t row = 0; row < args.out.rows; ++row) {
     for (int64_t col = 0; col < args.out.cols; ++col) {
@@ -407,7 +237,7 @@ void ReferenceDevice::add(const AddArgs& args) {
   for (int64_t row = 0; row < args.out.rows; ++row) {
     for (int64_t col = 0; col < args.out.cols; ++col) {
       double y = at(args.y, row, col) * static_cast<double>(args.y_multiplier);
-      if (args.y_gate != nullptr) y /= 1.0 + std::exp(-at(*args.y_gate, row, 0));
+      if (args.y_gate != nullptr) y *= sigmoid(at(*args.y_gate, row, 0));
       put(args.out, row, col, args.x.data == nullptr ? y : at(args.x, row, col) + y);
     }
   }

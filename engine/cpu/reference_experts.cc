@@ -8,6 +8,7 @@
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/plain_matrix.h"
 #include "engine/cpu/reference_device.h"
+#include "engine/cpu/reference_values.h"
 
 namespace tgi {
 namespace {
@@ -19,8 +20,7 @@ std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const double highest = *std::ranges::max_element(out);
   double sum = 0.0;
   for (double& x : out) {
-    x = args.rule.score == RouterScore::kSigmoid ? 1.0 / (1.0 + std::exp(-x))
-                                                 : std::exp(x - highest);
+    x = args.rule.score == RouterScore::kSigmoid ? sigmoid(x) : std::exp(x - highest);
     sum += x;
   }
   if (args.rule.score == RouterScore::kSoftmax) {

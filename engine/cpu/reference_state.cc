@@ -5,21 +5,10 @@
 
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/reference_device.h"
+#include "engine/cpu/reference_values.h"
 
 namespace tgi {
 namespace {
-
-double read(const Tensor& tensor, int64_t row, int64_t col) {
-  return static_cast<double>(row_of(tensor, row)[col]);
-}
-
-void write(const Tensor& tensor, int64_t row, int64_t col, double value) {
-  mutable_row_of(tensor, row)[col] = static_cast<float>(value);
-}
-
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
 
 double softplus(double x) {
   return x > 30.0 ? x : std::log1p(std::exp(x));
@@ -43,16 +32,16 @@ void ReferenceDevice::causal_conv(const ConvArgs& args) {
     double* const before = conv_state(args.layer, sequence);
     if (position == 0) std::fill_n(before, (kernel - 1) * cols, 0.0);
     for (int64_t col = 0; col < cols; ++col) {
-      double x = read(args.x, row, col);
-      if (args.x_gate.data != nullptr) x *= read(args.x_gate, row, col);
-      double sum = args.bias == nullptr ? 0.0 : read(*args.bias, 0, col);
-      sum += read(*args.weight, kernel - 1, col) * x;
+      double x = at(args.x, row, col);
+      if (args.x_gate.data != nullptr) x *= at(args.x_gate, row, col);
+      double sum = args.bias == nullptr ? 0.0 : at(*args.bias, 0, col);
+      sum += at(*args.weight, kernel - 1, col) * x;
       for (int64_t j = 0; j + 1 < kernel; ++j) {
-        sum += read(*args.weight, j, col) * before[j * cols + col];
+        sum += at(*args.weight, j, col) * before[j * cols + col];
       }
-      if (args.silu) sum *= sigmoid_of(sum);
-      if (args.out_gate.data != nullptr) sum *= read(args.out_gate, row, col);
-      write(args.out, row, col, sum);
+      if (args.silu) sum *= sigmoid(sum);
+      if (args.out_gate.data != nullptr) sum *= at(args.out_gate, row, col);
+      put(args.out, row, col, sum);
       for (int64_t j = 0; j + 2 < kernel; ++j) {
         before[j * cols + col] = before[(j + 1) * cols + col];
       }
@@ -68,15 +57,15 @@ void ReferenceDevice::channel_scan(const ChannelScanArgs& args) {
     double* const state = recurrent_state(args.layer, sequence);
     if (position == 0) std::fill_n(state, state_size * cols, 0.0);
     for (int64_t col = 0; col < cols; ++col) {
-      const double x = read(args.x, row, col);
-      const double step = softplus(read(args.dt, row, col));
+      const double x = at(args.x, row, col);
+      const double step = softplus(at(args.dt, row, col));
       double sum = 0.0;
       for (int64_t s = 0; s < state_size; ++s) {
         double& h = state[s * cols + col];
-        h = std::exp(step * read(*args.decay, s, col)) * h + step * read(args.b, row, s) * x;
-        sum += read(args.c, row, s) * h;
+        h = std::exp(step * at(*args.decay, s, col)) * h + step * at(args.b, row, s) * x;
+        sum += at(args.c, row, s) * h;
       }
-      write(args.out, row, col, sum + read(*args.skip, 0, col) * x);
+      put(args.out, row, col, sum + at(*args.skip, 0, col) * x);
     }
   });
 }
@@ -92,18 +81,18 @@ void ReferenceDevice::head_scan(const HeadScanArgs& args) {
     for (int64_t col = 0; col < cols; ++col) {
       const int64_t head = col / head_dim;
       const int64_t group = head / heads_per_group * state_size;
-      const double x = read(args.x, row, col);
-      const double raw = softplus(read(args.dt, row, head) + read(*args.dt_bias, 0, head));
+      const double x = at(args.x, row, col);
+      const double raw = softplus(at(args.dt, row, head) + at(*args.dt_bias, 0, head));
       const double step = std::min(std::max(raw, static_cast<double>(args.min_step)),
                                    static_cast<double>(args.max_step));
-      const double kept = std::exp(step * read(*args.decay, 0, head));
+      const double kept = std::exp(step * at(*args.decay, 0, head));
       double sum = 0.0;
       for (int64_t s = 0; s < state_size; ++s) {
         double& h = state[col * state_size + s];
-        h = kept * h + step * read(args.b, row, group + s) * x;
-        sum += read(args.c, row, group + s) * h;
+        h = kept * h + step * at(args.b, row, group + s) * x;
+        sum += at(args.c, row, group + s) * h;
       }
-      write(args.out, row, col, sum + read(*args.skip, 0, head) * x);
+      put(args.out, row, col, sum + at(*args.skip, 0, head) * x);
     }
   });
 }
@@ -114,7 +103,7 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
   const int64_t heads_per_key = state_layout_.num_heads / args.num_key_heads;
   const auto inverse_length = [&](const Tensor& x, int64_t row, int64_t column) {
     double squares = 0.0;
-    for (int64_t s = 0; s < key_dim; ++s) squares += std::pow(read(x, row, column + s), 2);
+    for (int64_t s = 0; s < key_dim; ++s) squares += std::pow(at(x, row, column + s), 2);
     return 1.0 / std::sqrt(squares + static_cast<double>(kDeltaNormEps));
   };
   for_tokens([&](size_t sequence, int32_t row, int64_t position) {
@@ -127,30 +116,29 @@ void ReferenceDevice::delta_rule(const DeltaRuleArgs& args) {
       const double q_scale =
           inverse_length(args.q, row, key) / std::sqrt(static_cast<double>(key_dim));
       const double k_scale = inverse_length(args.k, row, key);
-      const double step = softplus(read(args.dt, row, head) + read(*args.dt_bias, 0, head));
-      const double kept = std::exp(step * read(*args.decay, 0, head));
+      const double step = softplus(at(args.dt, row, head) + at(*args.dt_bias, 0, head));
+      const double kept = std::exp(step * at(*args.decay, 0, head));
       double* const h = state + col * key_dim;
       double known = 0.0;
       for (int64_t s = 0; s < key_dim; ++s) {
         h[s] *= kept;
-        known += read(args.k, row, key + s) * k_scale * h[s];
+        known += at(args.k, row, key + s) * k_scale * h[s];
       }
-      const double change =
-          sigmoid_of(read(args.beta, row, head)) * (read(args.v, row, col) - known);
+      const double change = sigmoid(at(args.beta, row, head)) * (at(args.v, row, col) - known);
       double sum = 0.0;
       for (int64_t s = 0; s < key_dim; ++s) {
-        h[s] += read(args.k, row, key + s) * k_scale * change;
-        sum += read(args.q, row, key + s) * q_scale * h[s];
+        h[s] += at(args.k, row, key + s) * k_scale * change;
+        sum += at(args.q, row, key + s) * q_scale * h[s];
       }
-      write(args.out, row, col, sum);
+      put(args.out, row, col, sum);
     }
   });
 }
 
 void ReferenceDevice::gated_norm(const GatedNormArgs& args) {
   const auto gate = [&](int64_t row, int64_t col) {
-    const double x = read(args.gate, row, col);
-    return args.kind == GateKind::kSilu ? x * sigmoid_of(x) : sigmoid_of(x);
+    const double x = at(args.gate, row, col);
+    return args.kind == GateKind::kSilu ? x * sigmoid(x) : sigmoid(x);
   };
   const int64_t group_size = args.weight == nullptr ? args.x.cols : args.group_size;
   std::vector<double> group(static_cast<size_t>(group_size));
@@ -159,7 +147,7 @@ void ReferenceDevice::gated_norm(const GatedNormArgs& args) {
       double squares = 0.0;
       for (int64_t i = 0; i < group_size; ++i) {
         double& x = group[static_cast<size_t>(i)];
-        x = read(args.x, row, begin + i);
+        x = at(args.x, row, begin + i);
         if (!args.norm_first) x *= gate(row, begin + i);
         squares += x * x;
       }
@@ -169,10 +157,10 @@ void ReferenceDevice::gated_norm(const GatedNormArgs& args) {
         double x = group[static_cast<size_t>(i)];
         if (args.weight != nullptr) {
           const bool is_shared = args.weight->cols == group_size;
-          x *= inverse * read(*args.weight, 0, is_shared ? i : begin + i);
+          x *= inverse * at(*args.weight, 0, is_shared ? i : begin + i);
         }
         if (args.norm_first) x *= gate(row, begin + i);
-        write(args.x, row, begin + i, x);
+        put(args.x, row, begin + i, x);
       }
     }
   }
