@@ -79,6 +79,7 @@ struct StateConfig {
   int64_t num_channels() const { return int64_t{num_heads} * head_dim; }
   int64_t num_keys() const { return int64_t{num_groups} * state_size; }  // numbers of b, or of c
   int64_t num_conv_channels() const;
+  int64_t num_inputs() const;  // numbers that a layer makes of the stream first
 };
 
 // Latent attention (MLA): the keys and values of all heads are made of one row of `rank` numbers,
@@ -185,6 +186,22 @@ inline int64_t StateConfig::num_conv_channels() const {
     case StateKind::kMamba2:
     case StateKind::kDeltaRule:
       return num_channels() + 2 * num_keys();
+  }
+  return 0;
+}
+
+inline int64_t StateConfig::num_inputs() const {
+  switch (kind) {
+    case StateKind::kNone:
+      return 0;
+    case StateKind::kShortConv:
+      return 3 * num_channels();
+    case StateKind::kMamba:
+      return 2 * num_channels();
+    case StateKind::kMamba2:
+      return 2 * num_channels() + 2 * num_keys() + num_heads;
+    case StateKind::kDeltaRule:
+      return 2 * num_channels() + 2 * num_keys() + int64_t{2} * num_heads;
   }
   return 0;
 }

@@ -1,17 +1,14 @@
 #include "engine/model/model_weights.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "engine/model/rank_view.h"
 #include "engine/model/storage_plan.h"
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
@@ -36,11 +33,6 @@ std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
   return out;
 }
 
-// Of the matrix that makes keys and values of latents.
-int64_t head_rows(const LatentConfig& latent) {
-  return int64_t{latent.kept_dim} + latent.value_dim;
-}
-
 // REQUIRES: a dense piece.
 HostWeight transpose(HostWeight piece) {
   std::swap(piece.rows, piece.cols);
@@ -49,154 +41,6 @@ HostWeight transpose(HostWeight piece) {
   std::swap(part.row_stride, part.col_stride);
   return piece;
 }
-
-// A rank's share of a table: what there is, and how much of it.
-class RankView {
- public:
-  RankView(const LoadedConfig& model, const LoadWeightsOptions& options)
-      : model_(model), options_(options), table_(model) {
-    check_world_size(model.config, options.world_size);
-    if (options.rank < 0 || options.rank >= options.world_size) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("rank {} is not one of {} ranks", options.rank, options.world_size));
-    }
-  }
-
-  const TensorTable& table() const { return table_; }
-
-  std::vector<Range> row_ranges(const TensorEntry& entry) const {
-    if (entry.spec->rows == Dim::kPositions) {
-      return {{.begin = model_.config.position_offset, .count = model_.config.max_positions}};
-    }
-    return entry.spec->split == Split::kRows ? ranges(entry.spec->rows) : whole_range(entry.rows);
-  }
-
-  Range col_range(const TensorEntry& entry) const {
-    return entry.spec->split == Split::kColumns ? ranges(entry.spec->cols).front()
-                                                : whole_range(entry.cols).front();
-  }
-
-  // The ranges of a vector that this rank holds: a bias is cut like the rows of its matrix. Empty
-  // when this rank holds none of it.
-  std::vector<Range> vector_ranges(const TensorEntry& entry) const {
-    if (entry.spec->split == Split::kRows) return ranges(entry.spec->cols);
-    if (entry.spec->split == Split::kColumns && options_.rank != 0) return {};
-    return whole_range(entry.cols);
-  }
-
-  int64_t num_rows(const TensorEntry& entry) const { return total(row_ranges(entry)); }
-
-  // Those parts of a stacked matrix that the model has.
-  std::vector<const TensorEntry*> entries(std::span<const LinearPart> parts,
-                                          int32_t layer,
-                                          int32_t expert = 0) const {
-    std::vector<const TensorEntry*> out;
-    for (const LinearPart& part : parts) {
-      const TensorEntry* entry = table_.find(part.weight, layer, expert);
-      if (entry != nullptr) out.push_back(entry);
-    }
-    return out;
-  }
-
-  // A stacked bias has an element per row if any of its parts has a bias on this rank.
-  bool has_bias(std::span<const LinearPart> parts, int32_t layer) const {
-    for (const LinearPart& part : parts) {
-      const TensorEntry* entry = table_.find(part.bias, layer);
-      if (entry != nullptr && !vector_ranges(*entry).empty()) return true;
-    }
-    return false;
-  }
-
-  int32_t num_experts(std::span<const LinearPart> parts, int32_t layer) const {
-    return entries(parts, layer).empty() ? 0 : model_.config.experts.num_experts;
-  }
-
-  static int64_t total(std::span<const Range> ranges) {
-    int64_t count = 0;
-    for (const Range& range : ranges) count += range.count;
-    return count;
-  }
-
- private:
-  std::vector<Range> ranges(Dim dim) const {
-    return rank_ranges(dim, model_.config, options_.rank, options_.world_size);
-  }
-
-  const LoadedConfig& model_;
-  const LoadWeightsOptions& options_;
-  const TensorTable table_;
-};
-
-class Planner {
- public:
-  Planner(const LoadedConfig& model, const Device& device, const LoadWeightsOptions& options)
-      : model_(model), device_(device), options_(options), view_(model, options) {}
-
-  int64_t plan() {
-    for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
-    for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
-    for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
-      for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
-      for (const LayerLinear& row : kLatentLinears) add_linear(row.parts, layer);
-      add_latent_up(layer);
-      for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
-      for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
-      for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
-    }
-    return size_bytes_;
-  }
-
- private:
-  int64_t matrix_bytes(std::span<const TensorEntry* const> entries, Role role, int64_t rows) const {
-    const Range cols = view_.col_range(*entries.front());
-    const MatrixStorage storage = storage_.of(entries, role, cols);
-    return device_.matrix_bytes(storage.format(), storage, rows, cols.count);
-  }
-
-  void add_matrix(Role role) {
-    const TensorEntry* entry = view_.table().find(role);
-    if (entry == nullptr) return;
-    const std::array<const TensorEntry*, 1> one = {entry};
-    size_bytes_ += matrix_bytes(one, role, view_.num_rows(*entry));
-  }
-
-  void add_vector(const TensorEntry* entry) {
-    if (entry == nullptr) return;
-    size_bytes_ += RankView::total(view_.vector_ranges(*entry)) * int64_t{sizeof(float)};
-  }
-
-  void add_experts(std::span<const LinearPart> parts, int32_t layer) {
-    const int32_t count = view_.num_experts(parts, layer);
-    for (int32_t expert = 0; expert < count; ++expert) add_linear(parts, layer, expert);
-  }
-
-  void add_latent_up(int32_t layer) {
-    const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
-    if (entry == nullptr) return;
-    const LatentConfig& latent = model_.config.latent;
-    const MatrixStorage storage = storage_.of_heads();
-    const auto of_head = [&](int64_t rows, int64_t cols) {
-      return device_.matrix_bytes(storage.format(), storage, rows, cols);
-    };
-    size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
-                   (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
-  }
-
-  void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
-    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
-    int64_t rows = 0;
-    for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
-    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight, rows);
-    if (view_.has_bias(parts, layer)) size_bytes_ += rows * int64_t{sizeof(float)};
-  }
-
-  const LoadedConfig& model_;
-  const Device& device_;
-  const LoadWeightsOptions& options_;
-  const RankView view_;
-  const StoragePlan storage_{model_, options_, view_.table()};
-  int64_t size_bytes_ = 0;
-};
 
 }  // namespace
 
@@ -250,7 +94,6 @@ class WeightLoader::Loader {
   LayerWeights load_layer(int32_t layer) {
     LayerWeights out;
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
-    for (const LayerLinear& row : kLatentLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
     for (const ExpertLinear& row : kExpertLinears) {
@@ -432,83 +275,6 @@ class WeightLoader::Loader {
   int64_t size_bytes_ = 0;
   int64_t streamed_bytes_ = 0;
 };
-
-namespace {
-
-// Calls use(parts) for every kind of linear of a layer; of the experts, which are alike, the first
-// stands for all.
-template <typename Use>
-void for_linears(Use use) {
-  for (const LayerLinear& row : kLayerLinears) use(row.parts);
-  for (const LayerLinear& row : kLatentLinears) use(row.parts);
-  for (const LayerLinear& row : kOtherLinears) use(row.parts);
-  for (const ExpertLinear& row : kExpertLinears) use(row.parts);
-}
-
-}  // namespace
-
-int32_t effective_group_size(const LoadWeightsOptions& options) {
-  if (options.quantization == Quantization::kNone) return 0;
-  if (options.group_size != 0) return options.group_size;
-  return options.quantization == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize;
-}
-
-void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& options) {
-  const int32_t group_size = effective_group_size(options);
-  if (group_size % 32 != 0 || group_size < 0 || group_size > 256) {
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("quantize group size {}: expected 32, 64, 96 and so on to 256, or 0 for "
-                    "the default",
-                    group_size));
-  }
-  const RankView view(model, options);
-  const StoragePlan storage(model, options, view.table());
-  const auto check = [&](Role role, int32_t layer) {
-    const TensorEntry* entry = view.table().find(role, layer);
-    if (entry == nullptr) return;
-    const std::array<const TensorEntry*, 1> one = {entry};
-    (void)storage.of(one, role, view.col_range(*entry));
-  };
-  for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
-  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
-    for_linears([&](std::span<const LinearPart> parts) {
-      for (const LinearPart& part : parts) check(part.weight, layer);
-    });
-  }
-}
-
-HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& options) {
-  HeldWeights out;
-  const RankView view(model, options);
-  const StoragePlan storage(model, options, view.table());
-  std::vector<std::string_view> types;
-  bool any_quantised = false;
-  const auto look_at = [&](std::span<const LinearPart> parts, int32_t layer) {
-    const std::vector<const TensorEntry*> entries = view.entries(parts, layer);
-    if (entries.empty()) return;
-    for (const TensorEntry* entry : entries) any_quantised |= storage.is_quantised(*entry);
-    const MatrixStorage held =
-        storage.of(entries, parts.front().weight, view.col_range(*entries.front()));
-    types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
-    out.group_size = std::max(out.group_size, held.group_size);
-  };
-  for_linears([&](std::span<const LinearPart> parts) {
-    for (int32_t layer = 0; layer < model.config.num_layers; ++layer) look_at(parts, layer);
-  });
-  if (has_latents(model.config)) types.push_back(dtype_name(storage.of_heads().dtype));
-  if (!any_quantised) return {};
-  std::ranges::sort(types, std::greater<>());
-  types.erase(std::ranges::unique(types).begin(), types.end());
-  out.types = fmt::format("{}", fmt::join(types, ", "));
-  return out;
-}
-
-int64_t plan_weight_bytes(const LoadedConfig& model,
-                          const Device& device,
-                          const LoadWeightsOptions& options) {
-  return Planner(model, device, options).plan();
-}
 
 ModelWeights load_weights(const LoadedConfig& model,
                           const Checkpoint& checkpoint,

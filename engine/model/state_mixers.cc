@@ -47,7 +47,7 @@ void Transformer::run_state(int32_t layer,
 // in_proj: a gate before the convolution, a gate after it, what is convolved.
 void Transformer::run_short_conv(int32_t state, const LayerWeights& weights, const Tensor& x) {
   const int64_t channels = config_.state.num_channels();
-  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, 3 * channels);
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
   device_.causal_conv({.layer = state,
                        .weight = weights.conv.get(),
@@ -58,23 +58,28 @@ void Transformer::run_short_conv(int32_t state, const LayerWeights& weights, con
                        .out = workspace_.convolved.first_rows(x.rows)});
 }
 
-// in_proj: x, z.
-void Transformer::run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x) {
-  const StateConfig& with = config_.state;
-  const int64_t channels = with.num_channels();
-  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, 2 * channels);
-  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
-  const Tensor parts = workspace_.state_parts.first_rows(x.rows);
-  const Tensor steps = workspace_.steps.first_rows(x.rows);
-  weights.state_in.apply(device_, x, in);
+// The convolution and SiLU of recurrent layers, to `convolved`.
+void Transformer::convolve(int32_t state, const LayerWeights& weights, const Tensor& x) {
   device_.causal_conv({.layer = state,
                        .silu = true,
                        .weight = weights.conv.get(),
                        .bias = weights.conv_bias.get(),
-                       .x = in.columns(0, channels),
+                       .x = x,
                        .x_gate = {},
                        .out_gate = {},
-                       .out = convolved});
+                       .out = workspace_.convolved.first_rows(x.rows)});
+}
+
+// in_proj: x, z.
+void Transformer::run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x) {
+  const StateConfig& with = config_.state;
+  const int64_t channels = with.num_channels();
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
+  const Tensor convolved = workspace_.convolved.first_rows(x.rows);
+  const Tensor parts = workspace_.state_parts.first_rows(x.rows);
+  const Tensor steps = workspace_.steps.first_rows(x.rows);
+  weights.state_in.apply(device_, x, in);
+  convolve(state, weights, in.columns(0, channels));
   weights.state_parts.apply(device_, convolved, parts);
   if (with.norms_parts) norm_mamba_parts(weights, parts);
   weights.step.apply(device_, parts.columns(0, with.step_rank), steps);
@@ -94,13 +99,8 @@ void Transformer::norm_mamba_parts(const LayerWeights& weights, const Tensor& pa
   const StateConfig& with = config_.state;
   const auto norm = [&](const DeviceVector& weight, int64_t begin, int64_t count) {
     const Tensor ones = workspace_.ones.columns(0, count);
-    const Tensor part = parts.columns(begin, count);
-    device_.norm({.kind = NormKind::kRms,
-                  .eps = with.norm_eps,
-                  .weight = weight.get() == nullptr ? &ones : weight.get(),
-                  .x = part,
-                  .residual = {},
-                  .out = part});
+    norm_in_place(NormKind::kRms, with.norm_eps, weight.get() == nullptr ? &ones : weight.get(),
+                  parts.columns(begin, count));
   };
   norm(weights.step_norm, 0, with.step_rank);
   norm(weights.input_norm, with.step_rank, with.state_size);
@@ -113,8 +113,7 @@ void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const T
   const int64_t channels = with.num_channels();
   const int64_t keys = with.num_keys();
   const int64_t sizes[] = {channels, channels, keys, keys, with.num_heads};
-  const int64_t width = 2 * channels + 2 * keys + with.num_heads;
-  const Tensor in = workspace_.state_in.first_rows(x.rows).columns(0, width);
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
   const Tensor convolved = workspace_.convolved.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
   int64_t begin = 0;
@@ -122,14 +121,7 @@ void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const T
     multiply(in.columns(begin, sizes[part]), with.part_multipliers[part]);
     begin += sizes[part];
   }
-  device_.causal_conv({.layer = state,
-                       .silu = true,
-                       .weight = weights.conv.get(),
-                       .bias = weights.conv_bias.get(),
-                       .x = in.columns(channels, channels + 2 * keys),
-                       .x_gate = {},
-                       .out_gate = {},
-                       .out = convolved});
+  convolve(state, weights, in.columns(channels, channels + 2 * keys));
   const Tensor scanned = convolved.columns(0, channels);
   device_.head_scan({.layer = state,
                      .num_groups = with.num_groups,
@@ -139,7 +131,7 @@ void Transformer::run_mamba2(int32_t state, const LayerWeights& weights, const T
                      .decay = weights.decay.get(),
                      .skip = weights.skip.get(),
                      .x = scanned,
-                     .dt = in.columns(width - with.num_heads, with.num_heads),
+                     .dt = in.columns(in.cols - with.num_heads, with.num_heads),
                      .b = convolved.columns(channels, keys),
                      .c = convolved.columns(channels + keys, keys),
                      .out = scanned});
@@ -157,18 +149,10 @@ void Transformer::run_delta_rule(int32_t state, const LayerWeights& weights, con
   const int64_t channels = with.num_channels();
   const int64_t keys = with.num_keys();
   const int64_t gates = 2 * keys + 2 * channels;
-  const Tensor in =
-      workspace_.state_in.first_rows(x.rows).columns(0, gates + int64_t{2} * with.num_heads);
+  const Tensor in = workspace_.state_in.first_rows(x.rows);
   const Tensor convolved = workspace_.convolved.first_rows(x.rows);
   weights.state_in.apply(device_, x, in);
-  device_.causal_conv({.layer = state,
-                       .silu = true,
-                       .weight = weights.conv.get(),
-                       .bias = weights.conv_bias.get(),
-                       .x = in.columns(0, 2 * keys + channels),
-                       .x_gate = {},
-                       .out_gate = {},
-                       .out = convolved});
+  convolve(state, weights, in.columns(0, 2 * keys + channels));
   const Tensor values = convolved.columns(2 * keys, channels);
   device_.delta_rule({.layer = state,
                       .num_key_heads = with.num_groups,

@@ -18,44 +18,47 @@ inline constexpr auto kBackboneTensors = std::to_array<TensorSpec>({
      Split::kNone, has_mixer},
 });
 
-// Mamba 1 as a layer of its own.
-inline constexpr auto kMambaTensors = std::to_array<TensorSpec>({
+// What Mamba 1 and 2 begin and end with, as layers of their own.
+inline constexpr auto kMixerInTensors = std::to_array<TensorSpec>({
     {Role::kStateIn, "backbone.layers.{layer}.mixer.in_proj.weight", Dim::kStateIn, Dim::kHidden},
     {Role::kStateInBias, "backbone.layers.{layer}.mixer.in_proj.bias", Dim::kOne, Dim::kStateIn,
      Split::kNone, has_state_in_bias},
     {Role::kConv, "backbone.layers.{layer}.mixer.conv1d.weight", Dim::kOne, Dim::kConvWeights},
     {Role::kConvBias, "backbone.layers.{layer}.mixer.conv1d.bias", Dim::kOne, Dim::kConvChannels,
      Split::kNone, has_conv_bias},
-    {Role::kStateParts, "backbone.layers.{layer}.mixer.x_proj.weight", Dim::kStateParts,
-     Dim::kStateChannels},
-    {Role::kStep, "backbone.layers.{layer}.mixer.dt_proj.weight", Dim::kStateChannels,
-     Dim::kStepRank},
-    {Role::kStepBias, "backbone.layers.{layer}.mixer.dt_proj.bias", Dim::kOne, Dim::kStateChannels},
-    {Role::kDecay, "backbone.layers.{layer}.mixer.A_log", Dim::kOne, Dim::kChannelDecay},
-    {Role::kSkip, "backbone.layers.{layer}.mixer.D", Dim::kOne, Dim::kStateChannels},
+});
+inline constexpr auto kMixerOutTensors = std::to_array<TensorSpec>({
     {Role::kStateOut, "backbone.layers.{layer}.mixer.out_proj.weight", Dim::kHidden,
      Dim::kStateChannels},
     {Role::kStateOutBias, "backbone.layers.{layer}.mixer.out_proj.bias", Dim::kOne, Dim::kHidden,
      Split::kNone, has_state_out_bias},
 });
 
-// Mamba 2 as a layer of its own.
-inline constexpr auto kMamba2Tensors = std::to_array<TensorSpec>({
-    {Role::kStateIn, "backbone.layers.{layer}.mixer.in_proj.weight", Dim::kStateIn, Dim::kHidden},
-    {Role::kStateInBias, "backbone.layers.{layer}.mixer.in_proj.bias", Dim::kOne, Dim::kStateIn,
-     Split::kNone, has_state_in_bias},
-    {Role::kConv, "backbone.layers.{layer}.mixer.conv1d.weight", Dim::kOne, Dim::kConvWeights},
-    {Role::kConvBias, "backbone.layers.{layer}.mixer.conv1d.bias", Dim::kOne, Dim::kConvChannels,
-     Split::kNone, has_conv_bias},
-    {Role::kStateStepBias, "backbone.layers.{layer}.mixer.dt_bias", Dim::kOne, Dim::kStateHeads},
-    {Role::kDecay, "backbone.layers.{layer}.mixer.A_log", Dim::kOne, Dim::kStateHeads},
-    {Role::kSkip, "backbone.layers.{layer}.mixer.D", Dim::kOne, Dim::kStateHeads},
-    {Role::kStateNorm, "backbone.layers.{layer}.mixer.norm.weight", Dim::kOne, Dim::kStateChannels},
-    {Role::kStateOut, "backbone.layers.{layer}.mixer.out_proj.weight", Dim::kHidden,
-     Dim::kStateChannels},
-    {Role::kStateOutBias, "backbone.layers.{layer}.mixer.out_proj.bias", Dim::kOne, Dim::kHidden,
-     Split::kNone, has_state_out_bias},
-});
+inline constexpr auto kMambaTensors = join_tensors(
+    kMixerInTensors,
+    std::to_array<TensorSpec>({
+        {Role::kStateParts, "backbone.layers.{layer}.mixer.x_proj.weight", Dim::kStateParts,
+         Dim::kStateChannels},
+        {Role::kStep, "backbone.layers.{layer}.mixer.dt_proj.weight", Dim::kStateChannels,
+         Dim::kStepRank},
+        {Role::kStepBias, "backbone.layers.{layer}.mixer.dt_proj.bias", Dim::kOne,
+         Dim::kStateChannels},
+        {Role::kDecay, "backbone.layers.{layer}.mixer.A_log", Dim::kOne, Dim::kChannelDecay},
+        {Role::kSkip, "backbone.layers.{layer}.mixer.D", Dim::kOne, Dim::kStateChannels},
+    }),
+    kMixerOutTensors);
+
+inline constexpr auto kMamba2Tensors = join_tensors(
+    kMixerInTensors,
+    std::to_array<TensorSpec>({
+        {Role::kStateStepBias, "backbone.layers.{layer}.mixer.dt_bias", Dim::kOne,
+         Dim::kStateHeads},
+        {Role::kDecay, "backbone.layers.{layer}.mixer.A_log", Dim::kOne, Dim::kStateHeads},
+        {Role::kSkip, "backbone.layers.{layer}.mixer.D", Dim::kOne, Dim::kStateHeads},
+        {Role::kStateNorm, "backbone.layers.{layer}.mixer.norm.weight", Dim::kOne,
+         Dim::kStateChannels},
+    }),
+    kMixerOutTensors);
 
 // Mamba 2 among layers of attention.
 inline constexpr auto kHybridMamba2Tensors = std::to_array<TensorSpec>({

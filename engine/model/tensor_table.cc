@@ -51,23 +51,6 @@ std::string tensor_name(std::string_view pattern,
   return name;
 }
 
-// Of the layers with a state: what in_proj gives.
-int64_t state_in_size(const StateConfig& state) {
-  switch (state.kind) {
-    case StateKind::kNone:
-      return 0;
-    case StateKind::kShortConv:
-      return 3 * state.num_channels();
-    case StateKind::kMamba:
-      return 2 * state.num_channels();
-    case StateKind::kMamba2:
-      return 2 * state.num_channels() + 2 * state.num_keys() + state.num_heads;
-    case StateKind::kDeltaRule:
-      return 2 * state.num_channels() + 2 * state.num_keys();
-  }
-  return 0;
-}
-
 int64_t dim_size(Dim dim, const ModelConfig& config) {
   const StateConfig& state = config.state;
   const int64_t head_dim = config.head_dim;
@@ -120,8 +103,9 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
     case Dim::kOutputGate:
       return 2 * config.num_heads * head_dim;
     case Dim::kStateIn:
+      return state.num_inputs();
     case Dim::kDeltaIn:
-      return state_in_size(state);
+      return state.num_inputs() - int64_t{2} * state.num_heads;
     case Dim::kDeltaSecondIn:
       return int64_t{2} * state.num_heads;
     case Dim::kStateChannels:

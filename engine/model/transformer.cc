@@ -5,35 +5,6 @@
 namespace tgi {
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-// Hands out consecutive tensors from a base address, which may be null to only count.
-class Layout {
- public:
-  Layout(void* base, DType dtype, int64_t rows, int64_t offset = 0)
-      : base_(static_cast<std::byte*>(base)), dtype_(dtype), rows_(rows), offset_(offset) {}
-
-  Tensor take(int64_t cols) {
-    const Tensor tensor{base_ == nullptr ? nullptr : base_ + offset_, dtype_, rows_, cols, cols};
-    const auto size = rows_ * cols * static_cast<int64_t>(dtype_size(dtype_));
-    offset_ += (size + kAlignment - 1) / kAlignment * kAlignment;
-    return tensor;
-  }
-  int64_t offset() const { return offset_; }
-
- private:
-  std::byte* base_;
-  DType dtype_;
-  int64_t rows_;
-  int64_t offset_;
-};
-
-int64_t qkv_width(const ModelConfig& config, int world_size) {
-  const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
-  const int64_t kv = int64_t{config.num_kv_heads / world_size} * config.head_dim;
-  return q + 2 * kv + (config.has_output_gate ? q : 0);
-}
-
 // By layer: how many before it have the trait.
 std::vector<int32_t> count_before(const ModelConfig& config, bool LayerPlan::*trait) {
   std::vector<int32_t> out;
@@ -45,90 +16,7 @@ std::vector<int32_t> count_before(const ModelConfig& config, bool LayerPlan::*tr
   return out;
 }
 
-bool has_both_mixers(const ModelConfig& config) {
-  return std::ranges::any_of(
-      config.layers, [](const LayerPlan& plan) { return plan.has_attention && plan.has_state; });
-}
-
-bool multiplies_inputs(const ModelConfig& config) {
-  return config.state.input_multiplier != 1.0F || config.attention_input_multiplier != 1.0F;
-}
-
-// What layers with a state have of the workspace.
-template <typename Workspace>
-Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
-  const int64_t recurrent =
-      2 * state.num_channels() + 2 * state.num_keys() + 2 * int64_t{state.num_heads};
-  out.state_in = layout.take(std::max(recurrent, 3 * state.num_channels()));
-  out.convolved = layout.take(state.num_conv_channels());
-  if (state.kind == StateKind::kMamba) {
-    out.state_parts = layout.take(state.step_rank + int64_t{2} * state.state_size);
-    out.steps = layout.take(state.num_channels());
-  }
-  return layout;
-}
-
 }  // namespace
-
-Transformer::Workspace Transformer::lay_out(
-    const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
-  const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
-  const int64_t intermediate =
-      std::max(config.intermediate_size, config.experts.shared_intermediate_size) / world_size;
-  Workspace out;
-  Layout shared(base, dtype, max_batch_tokens);
-  out.residual = shared.take(config.hidden_size);
-  out.normed = shared.take(config.hidden_size);
-  out.branch = shared.take(config.hidden_size);
-  out.last_rows = shared.take(config.hidden_size);
-  if (multiplies_inputs(config)) out.scaled = shared.take(config.hidden_size);
-  if (config.parallel_branches || has_both_mixers(config))
-    out.second_branch = shared.take(config.hidden_size);
-  if (config.experts.shared_intermediate_size > 0) {
-    out.shared_expert = shared.take(config.hidden_size);
-  }
-  Layout attention(base, dtype, max_batch_tokens, shared.offset());
-  if (has_latents(config)) {
-    const int64_t num_heads = config.num_heads / world_size;
-    out.qkv = attention.take(q);
-    out.latent_down = attention.take(config.latent.query_rank + config.latent.key_dim());
-    out.latent_q = attention.take(num_heads * config.latent.key_dim());
-    out.latents = attention.take(num_heads * config.latent.rank);
-    out.attended = attention.take(num_heads * config.latent.value_dim);
-  } else {
-    out.qkv = attention.take(qkv_width(config, world_size));
-    out.attended = attention.take(q);
-  }
-  const Layout state =
-      take_state(config.state, Layout(base, dtype, max_batch_tokens, shared.offset()), out);
-  Layout mlp(base, dtype, max_batch_tokens, shared.offset());
-  out.gate_up = mlp.take(config.gated_mlp ? 2 * intermediate : intermediate);
-  out.activated = mlp.take(intermediate);
-  const int64_t top_k = config.experts.num_experts > 0 ? config.experts.route.top_k : 0;
-  const int64_t routed_size = config.experts.intermediate_size / world_size;
-  Layout chosen(base, dtype, max_batch_tokens, shared.offset());
-  out.router_logits = chosen.take(config.experts.num_experts);
-  Layout routed(base, dtype, max_batch_tokens * top_k, chosen.offset());
-  out.routed_gate_up = routed.take(config.gated_mlp ? 2 * routed_size : routed_size);
-  out.routed_activated = routed.take(routed_size);
-  out.routed_down = routed.take(config.hidden_size);
-  Layout last(base, DType::kF32, 1,
-              std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
-  if (!config.norms_have_weights || config.state.norms_parts) {
-    out.ones =
-        last.take(std::max({config.hidden_size, config.state.step_rank, config.state.state_size}));
-  }
-  if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
-  out.size_bytes = last.offset();
-  return out;
-}
-
-int64_t Transformer::workspace_bytes(const ModelConfig& config,
-                                     const DeviceInfo& device,
-                                     int world_size,
-                                     int32_t max_batch_tokens) {
-  return lay_out(config, device.activation_dtype, world_size, max_batch_tokens, nullptr).size_bytes;
-}
 
 Transformer::Transformer(const ModelConfig& config,
                          const ModelWeights& weights,
@@ -375,19 +263,19 @@ void Transformer::run_attention(int32_t layer,
   multiply(out, config_.attention_output_multiplier);
 }
 
+void Transformer::norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x) {
+  device_.norm({.kind = kind, .eps = eps, .weight = weight, .x = x, .residual = {}, .out = x});
+}
+
 void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
   const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
   const int64_t k_size = int64_t{num_kv_heads_} * config_.head_dim;
   const auto norm = [&](const DeviceVector& weight, const Tensor& part) {
-    device_.norm({.kind = config_.qk_norm_kind,
-                  .eps = config_.norm_eps,
-                  .weight = weight.get(),
-                  .x = part,
-                  .residual = {},
-                  .out = part});
+    if (weight.get() != nullptr)
+      norm_in_place(config_.qk_norm_kind, config_.norm_eps, weight.get(), part);
   };
-  if (weights.q_norm.get() != nullptr) norm(weights.q_norm, qkv.columns(0, q_size));
-  if (weights.k_norm.get() != nullptr) norm(weights.k_norm, qkv.columns(q_size, k_size));
+  norm(weights.q_norm, qkv.columns(0, q_size));
+  norm(weights.k_norm, qkv.columns(q_size, k_size));
 }
 
 void Transformer::run_mlp(int32_t layer,
@@ -411,13 +299,17 @@ void Transformer::run_dense_mlp(const Linear& gate_up_linear,
   const Tensor activated = workspace_.activated.first_rows(x.rows).columns(0, width);
   gate_up_linear.apply(device_, x, gate_up);
   multiply(gate_up.columns(0, width), config_.mlp_gate_multiplier);
+  activate(gate_up, activated);
+  down.apply(device_, activated, out);
+  multiply(out, config_.mlp_output_multiplier);
+}
+
+void Transformer::activate(const Tensor& gate_up, const Tensor& out) {
   device_.activation({.kind = config_.activation,
                       .gated = config_.gated_mlp,
                       .limits = config_.gate_limits,
                       .in = gate_up,
-                      .out = activated});
-  down.apply(device_, activated, out);
-  multiply(out, config_.mlp_output_multiplier);
+                      .out = out});
 }
 
 void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
@@ -432,11 +324,7 @@ void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, cons
   device_.route(
       {.rule = config_.experts.route, .logits = logits, .choice_bias = weights.choice_bias.get()});
   device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = x, .out = gate_up});
-  device_.activation({.kind = config_.activation,
-                      .gated = config_.gated_mlp,
-                      .limits = config_.gate_limits,
-                      .in = gate_up,
-                      .out = activated});
+  activate(gate_up, activated);
   device_.expert_matmul(
       {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
   device_.combine_experts({.x = down, .out = out});

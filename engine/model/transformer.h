@@ -72,8 +72,8 @@ class Transformer final : public Forward {
     Tensor ones;         // (1, hidden at least), f32: of norms without weights
     Tensor slopes;       // (1, num_heads), f32, of ALiBi
   };
-  // Lays the tensors out from `base`; qkv/attended, those of a state, gate_up/activated and those
-  // of experts are never alive together and share memory.
+  // transformer_workspace.cc: lays the tensors out from `base`; qkv/attended, those of a state,
+  // gate_up/activated and those of experts are never alive together and share memory.
   static Workspace lay_out(
       const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base);
 
@@ -103,6 +103,7 @@ class Transformer final : public Forward {
   void run_mamba(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_mamba2(int32_t state, const LayerWeights& weights, const Tensor& x);
   void run_delta_rule(int32_t state, const LayerWeights& weights, const Tensor& x);
+  void convolve(int32_t state, const LayerWeights& weights, const Tensor& x);
   void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);
   void multiply(const Tensor& x, float factor);      // in place
   Tensor multiplied(const Tensor& x, float factor);  // a copy, unless by 1
@@ -115,10 +116,11 @@ class Transformer final : public Forward {
                             const LayerWeights& weights,
                             const Tensor& x,
                             const Tensor& out);
-  void norm_latent(const DeviceVector& weight, const Tensor& row);
+  void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void run_dense_mlp(const Linear& gate_up, const Linear& down, const Tensor& x, const Tensor& out);
+  void activate(const Tensor& gate_up, const Tensor& out);
   void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);

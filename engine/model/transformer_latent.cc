@@ -20,9 +20,12 @@ void Transformer::run_latent_attention(int32_t layer,
   const Tensor latents = workspace_.latents.first_rows(x.rows);
   const Tensor attended = workspace_.attended.first_rows(x.rows);
 
+  const auto norm = [&](const DeviceVector& weight, const Tensor& row) {
+    norm_in_place(NormKind::kRms, latent.norm_eps, weight.get(), row);
+  };
   weights.latent_down.apply(device_, x, down);
-  norm_latent(weights.latent_norm, key.columns(0, latent.rank));
-  if (latent.query_rank > 0) norm_latent(weights.query_norm, short_q);
+  norm(weights.latent_norm, key.columns(0, latent.rank));
+  if (latent.query_rank > 0) norm(weights.query_norm, short_q);
   weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
   device_.rotate_and_store_latent({.layer = attention_index_[static_cast<size_t>(layer)],
                                    .num_heads = num_heads_,
@@ -54,15 +57,6 @@ void Transformer::run_latent_attention(int32_t layer,
                        .x = latents,
                        .out = attended});
   weights.o.apply(device_, attended, out);
-}
-
-void Transformer::norm_latent(const DeviceVector& weight, const Tensor& row) {
-  device_.norm({.kind = NormKind::kRms,
-                .eps = config_.latent.norm_eps,
-                .weight = weight.get(),
-                .x = row,
-                .residual = {},
-                .out = row});
 }
 
 }  // namespace tgi

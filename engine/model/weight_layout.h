@@ -79,13 +79,9 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
     {&LayerWeights::down, kDownParts},
 }};
 
-// Of latent attention, beside them.
-inline constexpr std::array<LayerLinear, 1> kLatentLinears = {{
+// Of latent attention, of layers with a state, and of those with experts, beside them.
+inline constexpr std::array<LayerLinear, 9> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
-}};
-
-// Of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 8> kOtherLinears = {{
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
     {&LayerWeights::step, kStepParts},

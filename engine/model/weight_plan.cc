@@ -1,0 +1,165 @@
+// How weights will be held, and what they take, from the config alone.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/model/model_weights.h"
+#include "engine/model/rank_view.h"
+#include "engine/model/storage_plan.h"
+#include "engine/model/weight_layout.h"
+
+namespace tgi {
+namespace {
+
+class Planner {
+ public:
+  Planner(const LoadedConfig& model, const Device& device, const LoadWeightsOptions& options)
+      : model_(model), device_(device), options_(options), view_(model, options) {}
+
+  int64_t plan() {
+    for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
+    for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
+    for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
+      for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
+      add_latent_up(layer);
+      for (const LayerLinear& row : kOtherLinears) add_linear(row.parts, layer);
+      for (const ExpertLinear& row : kExpertLinears) add_experts(row.parts, layer);
+      for (const LayerVector& row : kLayerVectors) add_vector(view_.table().find(row.role, layer));
+    }
+    return size_bytes_;
+  }
+
+ private:
+  int64_t matrix_bytes(std::span<const TensorEntry* const> entries, Role role, int64_t rows) const {
+    const Range cols = view_.col_range(*entries.front());
+    const MatrixStorage storage = storage_.of(entries, role, cols);
+    return device_.matrix_bytes(storage.format(), storage, rows, cols.count);
+  }
+
+  void add_matrix(Role role) {
+    const TensorEntry* entry = view_.table().find(role);
+    if (entry == nullptr) return;
+    const std::array<const TensorEntry*, 1> one = {entry};
+    size_bytes_ += matrix_bytes(one, role, view_.num_rows(*entry));
+  }
+
+  void add_vector(const TensorEntry* entry) {
+    if (entry == nullptr) return;
+    size_bytes_ += RankView::total(view_.vector_ranges(*entry)) * int64_t{sizeof(float)};
+  }
+
+  void add_experts(std::span<const LinearPart> parts, int32_t layer) {
+    const int32_t count = view_.num_experts(parts, layer);
+    for (int32_t expert = 0; expert < count; ++expert) add_linear(parts, layer, expert);
+  }
+
+  void add_latent_up(int32_t layer) {
+    const TensorEntry* entry = view_.table().find(Role::kLatentUp, layer);
+    if (entry == nullptr) return;
+    const LatentConfig& latent = model_.config.latent;
+    const MatrixStorage storage = storage_.of_heads();
+    const auto of_head = [&](int64_t rows, int64_t cols) {
+      return device_.matrix_bytes(storage.format(), storage, rows, cols);
+    };
+    size_bytes_ += view_.num_rows(*entry) / head_rows(latent) *
+                   (of_head(latent.rank, latent.kept_dim) + of_head(latent.value_dim, latent.rank));
+  }
+
+  void add_linear(std::span<const LinearPart> parts, int32_t layer, int32_t expert = 0) {
+    const std::vector<const TensorEntry*> entries = view_.entries(parts, layer, expert);
+    int64_t rows = 0;
+    for (const TensorEntry* entry : entries) rows += view_.num_rows(*entry);
+    if (!entries.empty()) size_bytes_ += matrix_bytes(entries, parts.front().weight, rows);
+    if (view_.has_bias(parts, layer)) size_bytes_ += rows * int64_t{sizeof(float)};
+  }
+
+  const LoadedConfig& model_;
+  const Device& device_;
+  const LoadWeightsOptions& options_;
+  const RankView view_;
+  const StoragePlan storage_{model_, options_, view_.table()};
+  int64_t size_bytes_ = 0;
+};
+
+// Calls use(parts) for every kind of linear of a layer; of the experts, which are alike, the first
+// stands for all.
+template <typename Use>
+void for_linears(Use use) {
+  for (const LayerLinear& row : kLayerLinears) use(row.parts);
+  for (const LayerLinear& row : kOtherLinears) use(row.parts);
+  for (const ExpertLinear& row : kExpertLinears) use(row.parts);
+}
+
+}  // namespace
+
+int32_t effective_group_size(const LoadWeightsOptions& options) {
+  if (options.quantization == Quantization::kNone) return 0;
+  if (options.group_size != 0) return options.group_size;
+  return options.quantization == Quantization::kInt8 ? kInt8GroupSize : kInt4GroupSize;
+}
+
+void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& options) {
+  const int32_t group_size = effective_group_size(options);
+  if (group_size % 32 != 0 || group_size < 0 || group_size > 256) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("quantize group size {}: expected 32, 64, 96 and so on to 256, or 0 for "
+                    "the default",
+                    group_size));
+  }
+  const RankView view(model, options);
+  const StoragePlan storage(model, options, view.table());
+  const auto check = [&](Role role, int32_t layer) {
+    const TensorEntry* entry = view.table().find(role, layer);
+    if (entry == nullptr) return;
+    const std::array<const TensorEntry*, 1> one = {entry};
+    (void)storage.of(one, role, view.col_range(*entry));
+  };
+  for (const ModelMatrix& row : kModelMatrices) check(row.role, -1);
+  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+    for_linears([&](std::span<const LinearPart> parts) {
+      for (const LinearPart& part : parts) check(part.weight, layer);
+    });
+  }
+}
+
+HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& options) {
+  HeldWeights out;
+  const RankView view(model, options);
+  const StoragePlan storage(model, options, view.table());
+  std::vector<std::string_view> types;
+  bool any_quantised = false;
+  const auto look_at = [&](std::span<const LinearPart> parts, int32_t layer) {
+    const std::vector<const TensorEntry*> entries = view.entries(parts, layer);
+    if (entries.empty()) return;
+    for (const TensorEntry* entry : entries) any_quantised |= storage.is_quantised(*entry);
+    const MatrixStorage held =
+        storage.of(entries, parts.front().weight, view.col_range(*entries.front()));
+    types.push_back(held.stored ? quantization_name(held.quantization) : dtype_name(held.dtype));
+    out.group_size = std::max(out.group_size, held.group_size);
+  };
+  for_linears([&](std::span<const LinearPart> parts) {
+    for (int32_t layer = 0; layer < model.config.num_layers; ++layer) look_at(parts, layer);
+  });
+  if (has_latents(model.config)) types.push_back(dtype_name(storage.of_heads().dtype));
+  if (!any_quantised) return {};
+  std::ranges::sort(types, std::greater<>());
+  types.erase(std::ranges::unique(types).begin(), types.end());
+  out.types = fmt::format("{}", fmt::join(types, ", "));
+  return out;
+}
+
+int64_t plan_weight_bytes(const LoadedConfig& model,
+                          const Device& device,
+                          const LoadWeightsOptions& options) {
+  return Planner(model, device, options).plan();
+}
+
+}  // namespace tgi
