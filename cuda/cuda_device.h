@@ -145,7 +145,7 @@ class CudaDevice final : public Device {
   }
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
-  StoreKvLaunch store_launch(int32_t layer, int32_t rope) const;
+  StoreKvLaunch store_launch(KvPlace place, int32_t rope) const;
   void attend(const AttentionArgs& args);
   void attend_latents(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
