@@ -78,9 +78,14 @@ void check_dtype(DType dtype) {
 
 static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
   if (slots.latent_dim > 0) {
+    if (slots.has_alibi) {
+      throw Error(Code::kUnsupported,
+                  "the cuda backend's latent attention has no ALiBi, which this model's positions "
+                  "are; use --backend cpu");
+    }
     check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
   } else {
-    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, slots.has_alibi);
+    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads);
   }
 }
 
