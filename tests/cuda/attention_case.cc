@@ -286,7 +286,7 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
 // by (head_dim + 8) e times the sum of its terms' sizes and by 8 e times its own (and what was
 // taken off it for its distance) and the cap's; a weight by that (relative), by u when it is
 // rounded to T, or by 2^-25 where f16 is subnormal; sums of n weights or values by n e; the result
-// by u again.
+// by u again, or by 2^-25.
 void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expected& out) const {
   constexpr double e = 0x1p-23;
   const double u = setup_.dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
@@ -345,8 +345,9 @@ void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expe
     // The error of the largest score is in every other weight.
     const double relative = u + 4 * score_error + (2 * n + 16) * e;
     const double error = relative * size + n * 0x1p-25 * largest_value;
+    const double subnormal = setup_.dtype == DType::kF16 ? 0x1p-25 : 0.0;
     out.out.push_back(result);
-    out.bound.push_back(error + u * (std::abs(result) + error));
+    out.bound.push_back(error + u * (std::abs(result) + error) + subnormal);
   }
 }
 
