@@ -103,6 +103,11 @@ size_t fill_step(const Batch& batch,
   }
   std::fill(host.tokens + batch.num_tokens(), host.tokens + shape.num_tokens,
             TokenRow{.token_id = 0, .position = 0, .slot = nobody, .context_index = 0});
+  TGI_CHECK(shape.num_sequences <= capacity.num_slots);
+  for (int32_t i = batch.num_sequences(); i < shape.num_sequences; ++i) {
+    const int32_t row = batch.num_tokens() + i - batch.num_sequences();
+    host.sequences[i] = {.slot = nobody, .first_row = row, .num_rows = 1, .context_len = 1};
+  }
 
   LogitRow* row = host.logit_rows;
   batch.visit_sample_rows([&row](const SampleRow& sample, int32_t mask) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/plain_matrix.h"
 #include "engine/cpu/reference_device.h"
 #include "engine/cpu/reference_values.h"
 #include "engine/cpu/rope_table.h"
