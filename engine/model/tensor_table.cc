@@ -219,11 +219,11 @@ TensorTable::TensorTable(const LoadedConfig& model) {
   Row none;
   none.fill(kAbsent);
   index_.assign(static_cast<size_t>(config.num_layers) + 1, none);
-  for (const TensorSpec& spec : model.text->tensors) {
+  for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1, config);
   }
   for (int32_t layer = 0; layer < config.num_layers; ++layer) {
-    for (const TensorSpec& spec : model.text->tensors) {
+    for (const TensorSpec& spec : model.tensors()) {
       if (is_per_layer(spec)) add(spec, layer, config);
     }
   }
@@ -273,7 +273,7 @@ double count_parameters(const LoadedConfig& model) {
              static_cast<double>(dim_size(spec.cols, model.config)) *
              (is_per_expert(spec) ? model.config.experts.num_experts : 1);
   };
-  for (const TensorSpec& spec : model.text->tensors) {
+  for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1);
     for (int32_t layer = 0; is_per_layer(spec) && layer < model.config.num_layers; ++layer) {
       add(spec, layer);
