@@ -233,19 +233,6 @@ void check_model_type(const JsonReader& config, const Architecture& architecture
                           architecture.model_types.front()));
 }
 
-// The text model of a multimodal one reads its own part of config.json.
-void read_text_model(const JsonReader& config, LoadedConfig& loaded) {
-  const Architecture& outer = *loaded.architecture;
-  const Json fallback = parse_json(outer.default_text);
-  Json json = read_text_config(config, fallback);
-  const JsonReader text(json, "text_config");
-  loaded.text = &find_text_architecture(text);
-  rename_aliases(loaded.text->aliases, json);
-  refuse_unknown_fields(text, loaded.text->fields, generic_fields(),
-                        fmt::format("the text model of {}", outer.names.front()));
-  loaded.config = loaded.text->read_config(text);
-}
-
 // Whether a tensor of the checkpoint has this in its name; false where there is none.
 bool has_tensor_named(const FileSource& files, std::string_view part) {
   if (const auto index = files.find_text("model.safetensors.index.json")) {
@@ -259,6 +246,23 @@ bool has_tensor_named(const FileSource& files, std::string_view part) {
   const std::string_view header(reinterpret_cast<const char*>(rest.data()),
                                 std::min<uint64_t>(length, rest.size()));
   return header.find(part) != std::string_view::npos;
+}
+
+// The text model of a multimodal one reads its own part of config.json.
+void read_text_model(const JsonReader& config, const FileSource& files, LoadedConfig& loaded) {
+  const Architecture& outer = *loaded.architecture;
+  const Json fallback = parse_json(outer.default_text);
+  Json json = read_text_config(config, fallback);
+  // A class that ties unless told otherwise is used for files that say nothing and are not tied.
+  if (fallback.value("tie_word_embeddings", false) && !json.contains("tie_word_embeddings")) {
+    json["tie_word_embeddings"] = !has_tensor_named(files, "lm_head.weight");
+  }
+  const JsonReader text(json, "text_config");
+  loaded.text = &find_text_architecture(text);
+  rename_aliases(loaded.text->aliases, json);
+  refuse_unknown_fields(text, loaded.text->fields, generic_fields(),
+                        fmt::format("the text model of {}", outer.names.front()));
+  loaded.config = loaded.text->read_config(text);
 }
 
 // So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
@@ -321,7 +325,7 @@ LoadedConfig load_model_config(const FileSource& files) {
       loaded.text = loaded.architecture;
       loaded.config = loaded.text->read_config(config);
     } else {
-      read_text_model(config, loaded);
+      read_text_model(config, files, loaded);
     }
     // config.json does not say it.
     loaded.has_separate_experts =
