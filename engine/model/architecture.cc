@@ -31,8 +31,8 @@ extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, 
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
-    kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kAfmoe, kHyperClovaX,
-    kExaone45;
+    kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
+    kHyperClovaX, kExaone45;
 
 namespace {
 
@@ -131,6 +131,7 @@ constexpr std::array kArchitectures = {
     &kQwen3VlMoe,
     &kLlava,
     &kLlavaOneVision,
+    &kSolarOpen,
 };
 
 constexpr const char* kConfigFile = "config.json";

@@ -229,8 +229,7 @@ std::map<std::string, Change> changes() {
       {"original_max_position_embeddings", {64, {{"rope_scaling", yarn}}}},
       {"attention_bias", {true}},
       {"mlp_bias", {true}},
-      {"sliding_window",
-       {32, {{"use_sliding_window", true}, {"sliding_window", 64}, {"max_window_layers", 0}}}},
+      {"sliding_window", {32, window}},
       {"use_sliding_window", {true, {{"max_window_layers", 0}, {"sliding_window", 64}}}},
       {"max_window_layers", {5, window}},
       {"layer_types", {types, window}},
@@ -438,7 +437,9 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       const auto& [name, change] = *found;
       // What it needs beside it differs from family to family.
       bool is_used = false;
-      for (const Json& beside : {change.beside, Json::object(), Json{{"max_window_layers", 0}}}) {
+      const Json first = {{"max_window_layers", 0}};
+      for (const Json& beside :
+           {change.beside, Json::object(), first, with_all(change.beside, first)}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
         if (architecture->names.front() == "Glm4MoeForCausalLM") before["head_dim"] = 128;
         // Without it the model has no positions.

@@ -64,6 +64,10 @@ BAMBA = architecture(
     mamba_expand=2, mamba_chunk_size=16, mamba_conv_bias=True, mamba_proj_bias=False,
     num_attention_heads=3, num_key_value_heads=1, attn_rotary_emb=4, partial_rotary_factor=0.5,
     num_logits_to_keep=1, rope_scaling=None)
+SOLAR = without(architecture(
+    "SolarOpenForCausalLM", "solar_open", rms_norm_eps=1e-5, hidden_act="silu", head_dim=8, moe_intermediate_size=10,
+    n_routed_experts=6, n_shared_experts=1, num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=True,
+    routed_scaling_factor=1.5, attention_bias=False, rope_theta=1000000.0, rope_scaling=None), "intermediate_size")
 # transformers 5.5 rotates otherwise.
 WHOLE = NEWER | {"whole_texts": True}
 BIAS = {"keep_float32": ["expert_bias"], "needs": [5, 23]}
@@ -151,6 +155,14 @@ MODELS = {
                         num_attention_heads=2, image_size=8, patch_size=4, projection_dim=8, vocab_size=10),
                    ignore_index=-100, image_token_index=60, image_seq_length=4, projector_hidden_act="gelu",
                    vision_feature_layer=-1, vision_feature_select_strategy="default"), NEWER),
+    "solar-open": (SOLAR, NEWER | CORRECTION),
+    "solar-open-groups-tied-f16": (
+        new_rope(without(SOLAR, "rope_scaling") | dict(
+            n_group=3, topk_group=2, n_shared_experts=2, norm_topk_prob=False, tie_word_embeddings=True,
+            attention_bias=True, num_key_value_heads=1, torch_dtype="float16"), rope_type="default"), NEWER | CORRECTION),
+    "solar-open-three-heads": (
+        SOLAR | dict(num_attention_heads=3, num_key_value_heads=3, n_routed_experts=5, num_experts_per_tok=3,
+                     num_hidden_layers=3), NEWER | CORRECTION | {"shards": 2}),
     "jais2": (JAIS2, {}),
     "jais2-no-biases-tied-f16": (
         new_rope(JAIS2 | dict(attention_bias=False, mlp_bias=False, tie_word_embeddings=True, num_key_value_heads=1,
