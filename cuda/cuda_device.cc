@@ -78,9 +78,14 @@ void check_dtype(DType dtype) {
 
 static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
   if (slots.latent_dim > 0) {
+    if (slots.has_alibi) {
+      throw Error(Code::kUnsupported,
+                  "the cuda backend's latent attention has no ALiBi, which this model's positions "
+                  "are; use --backend cpu");
+    }
     check_latents(heads.num_heads, heads.padded_dim(), slots.latent_dim);
   } else {
-    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads, slots.has_alibi);
+    check_attention(heads.padded_dim(), heads.num_heads, heads.num_kv_heads);
   }
 }
 
@@ -236,9 +241,10 @@ int64_t CudaDevice::slot_bytes(const SlotLayout& layout) const {
 void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   use_device(index_);
   TGI_CHECK(slots.block_size == kv.block_size);
-  heads_ = {.num_heads = std::max(slots.num_heads, kv.num_kv_heads),
-            .num_kv_heads = kv.num_kv_heads,
-            .head_dim = kv.head_dim};
+  // A model without attention has no heads.
+  heads_ = {.num_heads = std::max({slots.num_heads, kv.num_kv_heads, 1}),
+            .num_kv_heads = std::max(kv.num_kv_heads, 1),
+            .head_dim = std::max(kv.head_dim, 1)};
   check_heads(heads_, slots);
   check_cache_dtype(options_.dtype, kv.dtype);
   loader_.reset();
@@ -256,7 +262,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   // One block more than there are: padding rows write to it.
   KvLayout with_spare = kv;
   ++with_spare.num_blocks;
-  const int64_t layer_bytes = kv_bytes(with_spare) / kv.num_layers;
+  const int64_t layer_bytes = kv.num_layers > 0 ? kv_bytes(with_spare) / kv.num_layers : 0;
   cache_memory_ = allocate_device(static_cast<size_t>(kv_bytes(with_spare)), "KV cache");
   caches_.clear();
   for (int32_t layer = 0; layer < kv.num_layers; ++layer) {
@@ -276,6 +282,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
             .max_blocks = slots.max_blocks_per_slot,
             .vocab_size = slots.vocab_size,
             .max_bias = kMaxLogitBias,
+            .num_groups = slots.num_groups,
             .block_tables = static_cast<int32_t*>(part(StatePart::kBlockTables)),
             .last_tokens = static_cast<int32_t*>(part(StatePart::kLastTokens)),
             .sampling = static_cast<SlotSampling*>(part(StatePart::kSampling)),
@@ -286,6 +293,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   cos_sin_ = static_cast<float*>(part(StatePart::kCosSin));
   padded_heads_ = static_cast<std::byte*>(part(StatePart::kPaddedHeads));
   partials_ = static_cast<float*>(part(StatePart::kPartials));
+  layer_states_ = static_cast<float*>(part(StatePart::kLayerStates));
   logits_ = static_cast<float*>(part(StatePart::kLogits));
   sample_workspace_ = part(StatePart::kSampleWorkspace);
   masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));

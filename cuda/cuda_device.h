@@ -24,6 +24,7 @@
 #include "cuda/expert_tables.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/sample.h"
+#include "cuda/kernels/state.h"
 #include "cuda/matmul_tuner.h"
 #include "cuda/pinned_staging.h"
 #include "cuda/step_buffer.h"
@@ -146,7 +147,10 @@ class CudaDevice final : public Device {
   }
   int32_t max_graph_rows() const;
   int32_t bucket_of(const Batch& batch, const Forward& forward) const;
-  StoreKvLaunch store_launch(int32_t layer, int32_t rope) const;
+  StoreKvLaunch store_launch(KvPlace place, int32_t rope) const;
+  // What ops of layers with a state see of it; layer: among those.
+  StateStep conv_step(int32_t layer) const;
+  StateStep recurrent_step(int32_t layer) const;
   void attend(const AttentionArgs& args);
   void attend_latents(const AttentionArgs& args);
   void multiply(const MatmulLaunch& launch);
@@ -183,6 +187,7 @@ class CudaDevice final : public Device {
   int32_t cos_sin_stride_ = 0;
   std::byte* padded_heads_ = nullptr;
   float* partials_ = nullptr;
+  float* layer_states_ = nullptr;  // (layers with a state, num_slots, SlotStateShape)
   float* logits_ = nullptr;
   void* sample_workspace_ = nullptr;
   uint32_t* masks_ = nullptr;

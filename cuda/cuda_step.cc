@@ -52,7 +52,7 @@ bool CudaDevice::prepare_step(Forward& forward) {
 // library takes memory, ranks connect, and a capture allows none of that. REQUIRES: the flight's
 // pinned memory is free; it is when this returns.
 void CudaDevice::capture_step(InFlight& flight, int32_t bucket, Forward& forward) {
-  const StepShape shape = {.num_tokens = bucket, .num_logit_rows = bucket};
+  const StepShape shape = {.num_tokens = bucket, .num_logit_rows = bucket, .num_sequences = bucket};
   const size_t size_bytes =
       fill_step(nobody_, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
@@ -132,10 +132,12 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
   serves_ = serves_ || forward.is_replayable();
   const int32_t bucket = bucket_of(batch, forward);
   if (bucket != 0 && !graphs_.has(&forward, bucket)) capture_step(flight, bucket, forward);
-  const StepShape shape = bucket != 0
-                              ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket}
-                              : StepShape{.num_tokens = batch.num_tokens(),
-                                          .num_logit_rows = flight.num_sampled + flight.num_scores};
+  const StepShape shape =
+      bucket != 0
+          ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket, .num_sequences = bucket}
+          : StepShape{.num_tokens = batch.num_tokens(),
+                      .num_logit_rows = flight.num_sampled + flight.num_scores,
+                      .num_sequences = batch.num_sequences()};
   const size_t size_bytes = fill_step(batch, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
                         stream_.get()),

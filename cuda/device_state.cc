@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
+#include "cuda/kernels/state.h"
 
 namespace tgi::cuda {
 
@@ -22,7 +23,8 @@ StateSizes state_sizes(const SlotLayout& layout,
     out[static_cast<size_t>(part)] = count * static_cast<int64_t>(element);
   };
   set(StatePart::kStep, static_cast<int64_t>(StepArrays::at(nullptr, capacity).size_bytes), 1);
-  set(StatePart::kBlockTables, (slots + 1) * layout.max_blocks_per_slot, sizeof(int32_t));
+  set(StatePart::kBlockTables, layout.num_groups * (slots + 1) * layout.max_blocks_per_slot,
+      sizeof(int32_t));
   set(StatePart::kLastTokens, slots + 1, sizeof(int32_t));
   set(StatePart::kSampling, slots + 1, sizeof(SlotSampling));
   set(StatePart::kBias, slots * kMaxLogitBias, sizeof(TokenBiasEntry));
@@ -38,6 +40,8 @@ StateSizes state_sizes(const SlotLayout& layout,
       has_latents ? latent_partial_floats(plan.num_blocks, layout.latent_dim)
                   : max_decode_partials(layout.num_slots, plan) * partial_floats,
       sizeof(float));
+  set(StatePart::kLayerStates,
+      slots * layout.state.num_layers * SlotStateShape::of(layout.state).floats(), sizeof(float));
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);

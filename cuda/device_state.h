@@ -28,6 +28,7 @@ enum class StatePart : uint8_t {
   kCosSin,
   kPaddedHeads,
   kPartials,
+  kLayerStates,
   kLogits,
   kSampleWorkspace,
   kMasks,

@@ -1,38 +1,58 @@
 // See state_layers.h.
 #include "cuda/state_layers.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "cuda/cuda_device.h"
+#include "cuda/kernels/state.h"
 
 namespace tgi::cuda {
-namespace {
-
-[[noreturn]] void fail_state() {
-  throw Error(Code::kUnsupported,
-              "the cuda backend has no kernels for layers that carry a state (convolutions, Mamba, "
-              "gated delta rule), which this model has; use --backend cpu");
-}
-
-}  // namespace
 
 void check_state(const StateLayout& layout) {
-  if (layout.num_layers > 0) fail_state();
+  if (layout.num_layers == 0 || layout.state_size <= kMaxStateSize) return;
+  throw Error(
+      Code::kUnsupported,
+      fmt::format("the cuda backend holds states of up to {} numbers for a channel, this model's "
+                  "layers have {}; use --backend cpu",
+                  kMaxStateSize, layout.state_size));
 }
 
-void CudaDevice::causal_conv(const ConvArgs& /*args*/) {
-  fail_state();
+StateStep CudaDevice::conv_step(int32_t layer) const {
+  const int64_t floats = SlotStateShape::of(slot_layout_->state).floats();
+  return {.states = layer_states_ + int64_t{layer} * slots_.num_slots * floats,
+          .slot_stride = floats,
+          .num_slots = slots_.num_slots,
+          .rows = step_.tokens,
+          .sequences = step_.sequences,
+          .num_rows = shape_.num_tokens,
+          .num_sequences = shape_.num_sequences};
 }
-void CudaDevice::channel_scan(const ChannelScanArgs& /*args*/) {
-  fail_state();
+
+StateStep CudaDevice::recurrent_step(int32_t layer) const {
+  StateStep step = conv_step(layer);
+  step.states += SlotStateShape::of(slot_layout_->state).conv_floats;
+  return step;
 }
-void CudaDevice::head_scan(const HeadScanArgs& /*args*/) {
-  fail_state();
+
+void CudaDevice::causal_conv(const ConvArgs& args) {
+  launch_causal_conv(stream_.get(), args, conv_step(args.layer));
 }
-void CudaDevice::delta_rule(const DeltaRuleArgs& /*args*/) {
-  fail_state();
+
+void CudaDevice::channel_scan(const ChannelScanArgs& args) {
+  launch_channel_scan(stream_.get(), args, recurrent_step(args.layer));
 }
-void CudaDevice::gated_norm(const GatedNormArgs& /*args*/) {
-  fail_state();
+
+void CudaDevice::head_scan(const HeadScanArgs& args) {
+  launch_head_scan(stream_.get(), args, slot_layout_->state, recurrent_step(args.layer));
+}
+
+void CudaDevice::delta_rule(const DeltaRuleArgs& args) {
+  launch_delta_rule(stream_.get(), args, slot_layout_->state, recurrent_step(args.layer));
+}
+
+void CudaDevice::gated_norm(const GatedNormArgs& args) {
+  launch_gated_norm(stream_.get(), args);
 }
 
 }  // namespace tgi::cuda

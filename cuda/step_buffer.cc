@@ -28,7 +28,7 @@ void copy(const std::vector<T>& from, T* to, int32_t capacity) {
 
 StepCapacity StepCapacity::of(const SlotLayout& slots, const AttentionPlanOptions& plan) {
   return {.num_slots = slots.num_slots,
-          .max_blocks = slots.max_blocks_per_slot,
+          .max_blocks = slots.num_groups * slots.max_blocks_per_slot,
           .max_tokens = slots.max_batch_tokens,
           .max_logit_rows = slots.max_batch_tokens,
           .max_items = max_decode_items(slots.num_slots, plan),
@@ -103,6 +103,11 @@ size_t fill_step(const Batch& batch,
   }
   std::fill(host.tokens + batch.num_tokens(), host.tokens + shape.num_tokens,
             TokenRow{.token_id = 0, .position = 0, .slot = nobody, .context_index = 0});
+  TGI_CHECK(shape.num_sequences <= capacity.num_slots);
+  for (int32_t i = batch.num_sequences(); i < shape.num_sequences; ++i) {
+    const int32_t row = batch.num_tokens() + i - batch.num_sequences();
+    host.sequences[i] = {.slot = nobody, .first_row = row, .num_rows = 1, .context_len = 1};
+  }
 
   LogitRow* row = host.logit_rows;
   batch.visit_sample_rows([&row](const SampleRow& sample, int32_t mask) {
@@ -134,7 +139,7 @@ size_t fill_step(const Batch& batch,
   }
   BlockAppendRow* append = host.appends;
   for (const BlockAppend& each : batch.block_appends) {
-    *append++ = {.slot = each.slot, .index = each.index, .block = each.block};
+    *append++ = {.slot = each.slot, .index = each.index, .block = each.block, .group = each.group};
   }
   return static_cast<size_t>(reinterpret_cast<std::byte*>(append) -
                              reinterpret_cast<std::byte*>(host.tokens));

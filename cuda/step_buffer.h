@@ -18,7 +18,7 @@ namespace tgi::cuda {
 
 struct StepCapacity {
   int32_t num_slots = 0;
-  int32_t max_blocks = 0;  // of a slot
+  int32_t max_blocks = 0;  // of a slot, in all groups
   int32_t max_tokens = 0;
   int32_t max_logit_rows = 0;
   int32_t max_items = 0;
@@ -55,16 +55,18 @@ struct StepArrays {
   }
 };
 
-// How large the step is made: more than the batch where a captured step is padded.
+// How large the step is made: more than the batch where a captured step is padded; then each row
+// that is added counts as a sequence.
 struct StepShape {
   int32_t num_tokens = 0;
   int32_t num_logit_rows = 0;
+  int32_t num_sequences = 0;
   bool operator==(const StepShape&) const = default;
 };
 
 // Fills the arrays of `host` with the batch and its plan, padded to `shape` with rows of nobody's
-// slot; returns how many bytes of them are to be copied. Slot starts and appends are written too.
-// REQUIRES: capacity.
+// slot, each a sequence of one token; returns how many bytes of them are to be copied. Slot starts
+// and appends are written too. REQUIRES: capacity.
 size_t fill_step(const Batch& batch,
                  const StepShape& shape,
                  const AttentionPlanOptions& options,

@@ -10,19 +10,16 @@ namespace tgi::cuda {
 
 ScoreScale score_scale(const AttentionArgs& args) {
   // cap * tanh(y) = cap * (1 - 2 / (2^(2 * y * log2(e)) + 1))
+  const bool has_alibi = args.alibi_slopes != nullptr;
   if (args.softcap > 0.0F) {
     return {.multiplier = args.scale / args.softcap * 2.0F * kLog2E,
-            .cap_log2 = args.softcap * kLog2E};
+            .cap_log2 = args.softcap * kLog2E,
+            .has_alibi = has_alibi};
   }
-  return {.multiplier = args.scale * kLog2E, .cap_log2 = 0.0F};
+  return {.multiplier = args.scale * kLog2E, .cap_log2 = 0.0F, .has_alibi = has_alibi};
 }
 
-void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads, bool has_alibi) {
-  if (has_alibi) {
-    throw Error(Code::kUnsupported,
-                "the cuda backend's attention has no ALiBi, which this model's positions are; use "
-                "--backend cpu");
-  }
+void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads) {
   if (head_dim <= 0 || head_dim > 256 || head_dim % 16 != 0) {
     throw Error(Code::kUnsupported,
                 "the cuda backend's attention takes a head_dim that is a multiple of 16 up to 256, "
@@ -58,7 +55,6 @@ void launch_attention(cudaStream_t stream,
   TGI_CHECK(launch.block_size > 0 && launch.block_size % 8 == 0);
   TGI_CHECK(args.scale > 0.0F);  // the largest product is the largest score
   TGI_CHECK(args.q.dtype == args.out.dtype);
-  TGI_CHECK(args.alibi_slopes == nullptr);  // check_attention refused them
   const bool cache_is_f8 = launch.cache_dtype == DType::kF8E4M3;
   TGI_CHECK(cache_is_f8 || launch.cache_dtype == args.q.dtype);
   const AttentionParams params = {
@@ -78,6 +74,7 @@ void launch_attention(cudaStream_t stream,
       .sliding_window = args.sliding_window,
       .attention_chunk = args.attention_chunk,
       .sinks = args.sinks == nullptr ? nullptr : args.sinks->as<const float>(),
+      .alibi_slopes = args.alibi_slopes == nullptr ? nullptr : args.alibi_slopes->as<const float>(),
       .score = score_scale(args),
       .plan = launch.plan,
       .partials = launch.partials};

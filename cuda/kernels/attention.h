@@ -50,12 +50,9 @@ struct AttentionLaunch {
 int32_t decode_grid_blocks(int32_t num_multiprocessors, int64_t shared_bytes_of_multiprocessor);
 
 // Supported: head_dim a multiple of 16 up to 256; up to kMaxGroup query heads for a kv head. Throws
-// kUnsupported. There is no kernel for ALiBi yet: refused by name too.
+// kUnsupported.
 inline constexpr int32_t kMaxGroup = 32;
-void check_attention(int32_t head_dim,
-                     int32_t num_heads,
-                     int32_t num_kv_heads,
-                     bool has_alibi = false);
+void check_attention(int32_t head_dim, int32_t num_heads, int32_t num_kv_heads);
 
 // The size of the workspace for so many partials.
 int64_t attention_partial_floats(int32_t num_partials, int32_t group, int32_t head_dim);

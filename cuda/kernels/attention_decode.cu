@@ -176,6 +176,10 @@ __global__ void __launch_bounds__(32 * DecodeShape<C, kDim>::kWarps, 2)
       HeadRows<T, C, kDim> rows;
       const int num_heads = min(kHeadRows, params.group - first_head);
       const bool has_upper = num_heads > 8;
+      const HeadSlopes slopes = {.slopes = params.alibi_slopes,
+                                 .first_head = item.kv_head * params.group + first_head,
+                                 .num_heads = num_heads,
+                                 .position = sequence.context_len - 1};
       rows.start(
           static_cast<const T*>(params.q) + sequence.first_row * params.q_stride +
               (static_cast<int64_t>(item.kv_head) * params.group + first_head) * params.head_dim,
@@ -185,7 +189,7 @@ __global__ void __launch_bounds__(32 * DecodeShape<C, kDim>::kWarps, 2)
         loader.load(slice_at(warp, free_stage));
         cp_async_wait<Shape::kStages - 1>();
         __syncwarp();
-        rows.attend(slice_at(warp, stage), token, span, scale, has_upper, lane);
+        rows.attend(slice_at(warp, stage), token, span, scale, slopes, has_upper, lane);
         __syncwarp();
         free_stage = stage;
         stage = stage + 1 == Shape::kStages ? 0 : stage + 1;

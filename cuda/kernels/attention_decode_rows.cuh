@@ -32,6 +32,19 @@ struct Span {
   int32_t end;
 };
 
+// The slopes of a pass's heads, read where they are needed: few models have any, and a register
+// kept for them would be taken from all others.
+struct HeadSlopes {
+  const float* slopes;  // of all heads; null: there are none
+  int32_t first_head;   // of the pass
+  int num_heads;
+  int32_t position;  // of the query
+
+  __device__ __forceinline__ float of_row(int row) const {
+    return row < num_heads ? slopes[first_head + row] : 0.0F;
+  }
+};
+
 // The sums of one warp for up to 16 query heads. Lane l has of the score accumulators the columns
 // (tokens) of mma; the columns (dimensions) of `sums` are told by the place they are stored to.
 template <typename T, typename C, int kDim>
@@ -133,11 +146,16 @@ struct HeadRows {
                                          int32_t token,
                                          const Span& span,
                                          const ScoreScale& scale,
+                                         const HeadSlopes& slopes,
                                          bool has_upper,
                                          int lane) {
     float scores[2][4] = {};
     score(slice, lane, scores);
     apply_softcap(scale, scores);
+    if (scale.has_alibi) {
+      const float slope[2] = {slopes.of_row(lane / 4), slopes.of_row(lane / 4 + 8)};
+      add_alibi(scale, slope, {slopes.position, slopes.position}, token + lane % 4 * 2, scores);
+    }
     if (token < span.begin || token + kSlice > span.end) {
 #pragma unroll
       for (int i = 0; i < 8; ++i) {

@@ -15,7 +15,8 @@ namespace tgi::cuda {
 // cache is multiplied onto `multiplier` in the kernel.
 struct ScoreScale {
   float multiplier = 1.0F;
-  float cap_log2 = 0.0F;  // 0: no softcap
+  float cap_log2 = 0.0F;   // 0: no softcap
+  bool has_alibi = false;  // then slope * distance is added to what comes out
 };
 
 inline constexpr float kLog2E = 1.44269504F;
@@ -36,9 +37,10 @@ struct AttentionParams {
   int32_t num_kv_heads = 0;
   int32_t group = 0;  // query heads of a kv head
   int32_t head_dim = 0;
-  int32_t sliding_window = 0;    // 0: off
-  int32_t attention_chunk = 0;   // 0: off
-  const float* sinks = nullptr;  // (optional) (num_kv_heads * group)
+  int32_t sliding_window = 0;           // 0: off
+  int32_t attention_chunk = 0;          // 0: off
+  const float* sinks = nullptr;         // (optional) (num_kv_heads * group)
+  const float* alibi_slopes = nullptr;  // where score.has_alibi: (num_kv_heads * group)
   ScoreScale score;
   DeviceAttentionPlan plan;
   float* partials = nullptr;

@@ -194,6 +194,12 @@ class PrefillBlock {
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
       apply_softcap(scale, scores[h]);
+      if (scale.has_alibi) {
+        const float slope = params_.alibi_slopes[first_head_ + h];
+        const int32_t position = first_position() + lane() / 4;
+        add_alibi(scale, {slope, slope}, {position, position + 8}, token + lane() % 4 * 2,
+                  scores[h]);
+      }
       if (is_cut) mask(token, scores[h]);
       float rescale[2];
       online_softmax(remaining_multiplier(scale), true, scores[h], softmax_[h], rescale);

@@ -136,7 +136,7 @@ __device__ __forceinline__ float softcapped(const ScoreScale& scale, float x) {
   return scale.cap_log2 * (1.0F - __fdividef(2.0F, power + 1.0F));
 }
 
-// After this, scores are in units that `remaining_multiplier` takes to log2.
+// After this (and add_alibi), scores are in units that `remaining_multiplier` takes to log2.
 template <int kCount>
 __device__ __forceinline__ void apply_softcap(const ScoreScale& scale, float (&scores)[kCount][4]) {
   if (scale.cap_log2 == 0.0F) return;
@@ -149,7 +149,27 @@ __device__ __forceinline__ void apply_softcap(const ScoreScale& scale, float (&s
   }
 }
 __device__ __forceinline__ float remaining_multiplier(const ScoreScale& scale) {
-  return scale.cap_log2 == 0.0F ? scale.multiplier : 1.0F;
+  return scale.cap_log2 == 0.0F && !scale.has_alibi ? scale.multiplier : 1.0F;
+}
+
+// Scores of two rows of an accumulator of mma whose columns are neighbouring tokens, the lane's
+// first of them `token`: the query of row g is `position[0]` of a head with `slope[0]`, that of row
+// g + 8 the second of both. REQUIRES: scale.has_alibi, apply_softcap before.
+template <int kCount>
+__device__ __forceinline__ void add_alibi(const ScoreScale& scale,
+                                          const float (&slope)[2],
+                                          const int32_t (&position)[2],
+                                          int32_t token,
+                                          float (&scores)[kCount][4]) {
+  const float to_log2 = scale.cap_log2 == 0.0F ? scale.multiplier : 1.0F;
+#pragma unroll
+  for (int n = 0; n < kCount; ++n) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int32_t ahead = token + 8 * n + j % 2 - position[j / 2];
+      scores[n][j] = fmaf(slope[j / 2] * kLog2E, static_cast<float>(ahead), scores[n][j] * to_log2);
+    }
+  }
 }
 
 // The softmax of two rows, g and g + 8 of an accumulator of mma (g = lane / 4). The four lanes of a

@@ -195,12 +195,14 @@ __global__ void add(const T* x,
   const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
   if (col >= cols) return;
   if (y_gate != nullptr) y_multiplier /= 1.0F + expf(-to_float(y_gate[row * y_gate_stride]));
-  const Vector<T, N> a = load<T, N>(x + row * x_stride + col);
   const Vector<T, N> b = load<T, N>(y + row * y_stride + col);
+  Vector<T, N> a = b;
+  if (x != nullptr) a = load<T, N>(x + row * x_stride + col);
   Vector<T, N> sum;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    sum.at[i] = from_float<T>(fmaf(to_float(b.at[i]), y_multiplier, to_float(a.at[i])));
+    const float before = x == nullptr ? 0.0F : to_float(a.at[i]);
+    sum.at[i] = from_float<T>(fmaf(to_float(b.at[i]), y_multiplier, before));
   }
   store<T, N>(out + row * out_stride + col, sum);
 }
@@ -316,15 +318,15 @@ void launch_activation(cudaStream_t stream, const ActivationArgs& args) {
 }
 
 void launch_add(cudaStream_t stream, const AddArgs& args) {
-  if (args.x.rows == 0) return;
+  if (args.y.rows == 0) return;
   const bool wide = is_wide(args.x) && is_wide(args.y) && is_wide(args.out);
-  with_width(args.x.dtype, wide, [&](auto element, auto width) {
+  with_width(args.y.dtype, wide, [&](auto element, auto width) {
     using T = decltype(element);
-    launch(stream, elementwise(args.x.rows, args.x.cols, width()), add<T, width()>,
+    launch(stream, elementwise(args.y.rows, args.y.cols, width()), add<T, width()>,
            args.x.as<const T>(), args.x.stride, args.y.as<const T>(), args.y.stride,
            args.y_multiplier, args.y_gate == nullptr ? nullptr : args.y_gate->as<const T>(),
            args.y_gate == nullptr ? 0 : args.y_gate->stride, args.out.as<T>(), args.out.stride,
-           static_cast<int32_t>(args.x.cols));
+           static_cast<int32_t>(args.y.cols));
   });
 }
 

@@ -35,6 +35,12 @@ struct LayerPlan {
   float score_multiplier = 1.0F;  // beside attention_scale
   bool divides_qk = false;        // heads of q and k are normed, without weights
 
+  // The tokens that a token sees at most, itself included; 0: all before it.
+  int32_t reach() const {
+    if (sliding_window == 0) return attention_chunk;
+    return attention_chunk == 0 ? sliding_window : std::min(sliding_window, attention_chunk);
+  }
+
   bool operator==(const LayerPlan&) const = default;
 };
 
@@ -239,10 +245,10 @@ constexpr int32_t expert_cols(const ModelConfig& config) {
   return config.experts.hidden_size > 0 ? config.experts.hidden_size : config.hidden_size;
 }
 
-// The longest sliding window of a layer; 0 where none has one.
+// Of the layers that do not see all before a token; 0 where all do.
 inline int32_t longest_window(const ModelConfig& config) {
   int32_t longest = 0;
-  for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.sliding_window);
+  for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.reach());
   return longest;
 }
 

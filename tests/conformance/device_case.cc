@@ -32,8 +32,6 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
                },
            .holds_cache = [dtype](DType cache,
                                   int32_t head_dim) { return cache == dtype && head_dim <= 256; },
-           .has_alibi = false,
-           .has_state = false,
            .holds_latents = [dtype](DType cache) { return cache == dtype; }});
     }
   }

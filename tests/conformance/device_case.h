@@ -19,8 +19,6 @@ struct DeviceCase {
   // What it can hold; the tests leave the rest out. Empty: everything.
   std::function<bool(const MatrixStorage&)> holds_matrix{};
   std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
-  bool has_alibi = true;
-  bool has_state = true;
   std::function<bool(DType cache)> holds_latents{};  // of latent attention
 
   bool can_hold(const MatrixStorage& storage) const {

@@ -140,6 +140,12 @@ AttentionCase::AttentionCase(AttentionSetup setup, uint32_t seed) : setup_(std::
     key_scales_.push_back(setup_.cache_is_f8 ? 0.5F + 0.3F * static_cast<float>(head) : 1.0F);
     value_scales_.push_back(setup_.cache_is_f8 ? 1.7F - 0.3F * static_cast<float>(head) : 1.0F);
   }
+  // From heads that see little but the last tokens to ones that see far; sinks from ones that take
+  // nearly all of the softmax to ones that take nothing.
+  for (int32_t head = 0; head < setup_.num_heads(); ++head) {
+    slopes_.push_back(std::exp2(-0.7F * static_cast<float>(head + 1)));
+    sinks_.push_back(6.0F - 3.0F * static_cast<float>(head));
+  }
 }
 
 size_t AttentionCase::cached_at(int32_t sequence, int32_t head, int32_t token, int32_t dim) const {
@@ -176,6 +182,11 @@ double AttentionCase::value(int32_t sequence, int32_t head, int32_t token, int32
          value_scales_[static_cast<size_t>(head)];
 }
 
+Tensor AttentionCase::head_row(float* values) const {
+  const int64_t heads = setup_.num_heads();
+  return {.data = values, .dtype = DType::kF32, .rows = 1, .cols = heads, .stride = heads};
+}
+
 std::vector<float> AttentionCase::run() const {
   std::vector<SequenceRows> sequences = setup_.sequences;
   const auto nobody = static_cast<int32_t>(sequences.size());
@@ -201,6 +212,10 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
   const DeviceArray tables(block_tables_);
   const DeviceArray key_scales(key_scales_);
   const DeviceArray value_scales(value_scales_);
+  const DeviceArray slopes(slopes_);
+  const DeviceArray sinks(sinks_);
+  const Tensor slope_row = head_row(slopes.as<float>());
+  const Tensor sink_row = head_row(sinks.as<float>());
   const DeviceArray device_sequences(sequences);
   const DeviceArray items(plan.items);
   const DeviceArray block_begin(plan.block_begin);
@@ -214,7 +229,7 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
       setup_.dtype, std::vector<float>(static_cast<size_t>(num_tokens_ * out_stride), kUntouched)));
 
   const AttentionArgs args = {
-      .layer = 0,
+      .place = {},
       .num_heads = setup_.num_heads(),
       .num_kv_heads = setup_.num_kv_heads,
       .head_dim = setup_.head_dim,
@@ -222,6 +237,8 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
       .softcap = setup_.softcap,
       .sliding_window = setup_.sliding_window,
       .attention_chunk = setup_.attention_chunk,
+      .alibi_slopes = setup_.alibi ? &slope_row : nullptr,
+      .sinks = setup_.sinks ? &sink_row : nullptr,
       .q = {q.as<void>(), setup_.dtype, num_tokens_, setup_.width(), q_stride_},
       .out = {out.as<void>(), setup_.dtype, num_tokens_, setup_.width(), out_stride}};
   const AttentionLaunch launch = {
@@ -267,9 +284,10 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
 }
 
 // With u the unit roundoff of T and e = 2^-23 that of f32 where hardware truncates: a score is off
-// by (head_dim + 8) e times the sum of its terms' sizes and by 8 e times its own and the cap's; a
-// weight by that (relative), by u when it is rounded to T, or by 2^-25 where f16 is subnormal; sums
-// of n weights or values by n e; the result by u again.
+// by (head_dim + 8) e times the sum of its terms' sizes and by 8 e times its own (and what was
+// taken off it for its distance) and the cap's; a weight by that (relative), by u when it is
+// rounded to T, or by 2^-25 where f16 is subnormal; sums of n weights or values by n e; the result
+// by u again, or by 2^-25.
 void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expected& out) const {
   constexpr double e = 0x1p-23;
   const double u = setup_.dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
@@ -296,13 +314,23 @@ void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expe
     }
     double score = dot * scale();
     if (setup_.softcap > 0.0F) score = setup_.softcap * std::tanh(score / setup_.softcap);
+    const double before = std::abs(score);
+    if (setup_.alibi) {
+      score += static_cast<double>(slopes_[static_cast<size_t>(head)]) * (token - position);
+    }
     weights.push_back(score);
     largest = std::max(largest, score);
-    score_error =
-        std::max(score_error, (setup_.head_dim + 8) * e * size * scale() +
-                                  8 * e * (std::abs(score) + static_cast<double>(setup_.softcap)));
+    score_error = std::max(
+        score_error, (setup_.head_dim + 8) * e * size * scale() +
+                         8 * e * (before + std::abs(score) + static_cast<double>(setup_.softcap)));
   }
   double sum = 0.0;
+  if (setup_.sinks) {
+    const double sink = sinks_[static_cast<size_t>(head)];
+    largest = std::max(largest, sink);
+    score_error = std::max(score_error, 8 * e * std::abs(sink));
+    sum = std::exp(sink - largest);
+  }
   for (double& w : weights) {
     w = std::exp(w - largest);
     sum += w;
@@ -321,8 +349,9 @@ void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expe
     // The error of the largest score is in every other weight.
     const double relative = u + 4 * score_error + (2 * n + 16) * e;
     const double error = relative * size + n * 0x1p-25 * largest_value;
+    const double subnormal = setup_.dtype == DType::kF16 ? 0x1p-25 : 0.0;
     out.out.push_back(result);
-    out.bound.push_back(error + u * (std::abs(result) + error));
+    out.bound.push_back(error + u * (std::abs(result) + error) + subnormal);
   }
 }
 

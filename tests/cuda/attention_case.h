@@ -21,6 +21,8 @@ struct AttentionSetup {
   int32_t sliding_window = 0;
   int32_t attention_chunk = 0;
   float softcap = 0.0F;
+  bool alibi = false;
+  bool sinks = false;
   std::vector<SequenceRows> sequences = {};  // slots and first rows are filled in
   int32_t num_padding_rows = 0;  // after those of the sequences: of nobody's slot, one token each
   int32_t num_decode_blocks = 5;
@@ -65,6 +67,7 @@ class AttentionCase {
   void expect_row(int32_t sequence, int32_t row, int32_t head, Expected& out) const;
   int32_t last_row() const;  // of the first sequence
   float scale() const;
+  Tensor head_row(float* values) const;  // one for each head
 
   AttentionSetup setup_;
   int32_t num_tokens_ = 0;
@@ -75,6 +78,8 @@ class AttentionCase {
   std::vector<float> values_;      // as keys_; NaN where no token is
   std::vector<float> key_scales_;  // (kv heads) of an f8 cache
   std::vector<float> value_scales_;
+  std::vector<float> slopes_;          // (heads)
+  std::vector<float> sinks_;           // (heads)
   std::vector<int32_t> block_tables_;  // (slots + 1, max_blocks)
 };
 

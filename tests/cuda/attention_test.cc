@@ -13,10 +13,10 @@ namespace tgi::cuda {
 namespace {
 
 void check_case(const AttentionSetup& setup, uint32_t seed) {
-  INFO(fmt::format("{}{} group {} kv_heads {} head_dim {} block_size {} window {} softcap {}",
+  INFO(fmt::format("{}{} group {} kv_heads {} head_dim {} block_size {} window {} softcap {}{}{}",
                    dtype_name(setup.dtype), setup.cache_is_f8 ? "/f8" : "", setup.group,
                    setup.num_kv_heads, setup.head_dim, setup.block_size, setup.sliding_window,
-                   setup.softcap));
+                   setup.softcap, setup.alibi ? " alibi" : "", setup.sinks ? " sinks" : ""));
   const AttentionCase c(setup, seed);
   const std::vector<float> got = c.run();
   const AttentionCase::Expected expected = c.expected();
@@ -174,6 +174,39 @@ TEST_CASE("prefill_agrees_with_plain_loops") {
   }
 }
 
+TEST_CASE("scores that fall with the distance agree with plain loops, with all else of a score") {
+  const std::vector<SequenceRows> sequences = {rows_of(1, 400), rows_of(70, 200), rows_of(1, 5)};
+  uint32_t seed = 700;
+  for (const int32_t group : {1, 2, 5, 20}) {
+    for (const bool f8 : {false, true}) {
+      check_case({.cache_is_f8 = f8,
+                  .group = group,
+                  .num_kv_heads = 2,
+                  .head_dim = f8 ? 128 : 64,
+                  .alibi = true,
+                  .sequences = sequences},
+                 seed++);
+    }
+  }
+  for (const int32_t window : {0, 1, 50}) {
+    for (const bool sinks : {false, true}) {
+      check_case({.dtype = DType::kF16,
+                  .group = 4,
+                  .head_dim = 80,
+                  .sliding_window = window,
+                  .softcap = sinks ? 0.0F : 5.0F,
+                  .alibi = true,
+                  .sinks = sinks,
+                  .sequences = sequences,
+                  .num_padding_rows = 2,
+                  .num_decode_blocks = 9},
+                 seed++);
+    }
+  }
+  check_case({.group = 2, .head_dim = 256, .alibi = true, .sinks = true, .sequences = sequences},
+             seed++);
+}
+
 TEST_CASE("random_mixed_steps_agree_with_plain_loops") {
   std::mt19937 random(3);
   const auto pick = [&](std::vector<int32_t> from) {
@@ -228,6 +261,7 @@ TEST_CASE("a_rows_bits_do_not_depend_on_its_chunk") {
   check_cuts({.group = 1, .head_dim = 32, .sliding_window = 40}, 401);
   check_cuts({.group = 1, .head_dim = 32, .attention_chunk = 30}, 403);
   check_cuts({.cache_is_f8 = true, .group = 2, .head_dim = 80, .softcap = 10.0F}, 402);
+  check_cuts({.group = 2, .head_dim = 64, .alibi = true}, 403);
 }
 
 TEST_CASE("a_captured_step_with_nothing_to_do_writes_nothing") {
@@ -248,7 +282,6 @@ TEST_CASE("shapes_without_kernels_are_refused") {
   CHECK_THROWS_AS(check_attention(272, 32, 8), Error);
   CHECK_THROWS_AS(check_attention(64, 33, 1), Error);
   CHECK_THROWS_AS(check_attention(64, 9, 2), Error);
-  CHECK_THROWS_WITH(check_attention(64, 8, 8, true), Catch::Contains("no ALiBi"));
 }
 
 }  // namespace

@@ -84,14 +84,20 @@ TEST_CASE("padding rows belong to nobody's slot") {
     batch.sample_rows.push_back({.row = slot, .slot = slot, .position = 6});
   }
   std::memset(host.bytes.data(), 0x7f, host.bytes.size());
-  (void)fill_step(batch, {.num_tokens = 4, .num_logit_rows = 4}, kPlan, host.capacity, host.plan,
-                  host.arrays);
+  (void)fill_step(batch, {.num_tokens = 4, .num_logit_rows = 4, .num_sequences = 4}, kPlan,
+                  host.capacity, host.plan, host.arrays);
   CHECK(host.arrays.tokens[3].slot == kSlots.num_slots);
   CHECK(host.arrays.tokens[3].token_id == 0);
   CHECK(host.arrays.tokens[3].context_index == 0);
   CHECK(host.arrays.logit_rows[3].slot == kSlots.num_slots);
   CHECK(host.arrays.logit_rows[3].row == 0);
   CHECK(host.plan.tiles.empty());
+  // Each is a sequence of one token, that begins, for layers with a state.
+  const SequenceRows& nobody = host.arrays.sequences[3];
+  CHECK(nobody.slot == kSlots.num_slots);
+  CHECK(nobody.first_row == 3);
+  CHECK(nobody.num_rows == 1);
+  CHECK(nobody.context_len == 1);
 }
 
 TEST_CASE("arrays of a step lie apart, each aligned, for any capacity") {
