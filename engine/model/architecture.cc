@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, 
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
-    kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kAfmoe, kHyperClovaX, kExaone45;
+    kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
+    kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
+    kHyperClovaX, kExaone45;
 
 namespace {
 
@@ -120,6 +123,15 @@ constexpr std::array kArchitectures = {
     &kAfmoe,
     &kHyperClovaX,
     &kExaone45,
+    &kQwen2VlText,
+    &kQwen3VlText,
+    &kQwen3VlMoeText,
+    &kQwen2Vl,
+    &kQwen3Vl,
+    &kQwen3VlMoe,
+    &kLlava,
+    &kLlavaOneVision,
+    &kSolarOpen,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -233,32 +245,61 @@ void check_model_type(const JsonReader& config, const Architecture& architecture
                           architecture.model_types.front()));
 }
 
+// Whether a tensor of the checkpoint has this in its name; nothing where there are no weights.
+std::optional<bool> has_tensor_named(const FileSource& files, std::string_view part) {
+  if (const auto index = files.find_text("model.safetensors.index.json")) {
+    return index->find(part) != std::string_view::npos;
+  }
+  const auto file = files.find("model.safetensors");
+  uint64_t length = 0;
+  if (!file || file->size() < sizeof length) return std::nullopt;
+  std::memcpy(&length, file->data(), sizeof length);
+  const auto rest = file->subspan(sizeof length);
+  const std::string_view header(reinterpret_cast<const char*>(rest.data()),
+                                std::min<uint64_t>(length, rest.size()));
+  return header.find(part) != std::string_view::npos;
+}
+
+// Of the two places where a multimodal checkpoint can say it. Classes that tie unless told
+// otherwise are used for files that are not tied and don't say so, and some files say both.
+bool says_once_whether_tied(const JsonReader& config, const Json& fallback) {
+  static constexpr const char* kKey = "tie_word_embeddings";
+  const Json text =
+      config.has("text_config") ? config.object("text_config").json() : Json::object();
+  if (config.has(kKey) && text.contains(kKey)) return config.json().at(kKey) == text.at(kKey);
+  return config.has(kKey) || text.contains(kKey) || !fallback.value(kKey, false);
+}
+
+// Old files have the text model's fields beside their own.
+void nest_text_fields(const Architecture& architecture, Json& config) {
+  if (architecture.default_text.empty() || config.contains("text_config") ||
+      !config.contains("num_hidden_layers")) {
+    return;
+  }
+  Json text = Json::object();
+  for (const auto& [name, value] : config.items()) {
+    if (find_field(architecture.fields, generic_fields(), name) == nullptr) text[name] = value;
+  }
+  for (const auto& [name, value] : text.items()) config.erase(name);
+  config["text_config"] = std::move(text);
+}
+
 // The text model of a multimodal one reads its own part of config.json.
-void read_text_model(const JsonReader& config, LoadedConfig& loaded) {
+void read_text_model(const JsonReader& config, const FileSource& files, LoadedConfig& loaded) {
   const Architecture& outer = *loaded.architecture;
   const Json fallback = parse_json(outer.default_text);
   Json json = read_text_config(config, fallback);
+  if (!says_once_whether_tied(config, fallback)) {
+    const bool says =
+        json.value("tie_word_embeddings", fallback.value("tie_word_embeddings", false));
+    json["tie_word_embeddings"] = !has_tensor_named(files, "lm_head.weight").value_or(!says);
+  }
   const JsonReader text(json, "text_config");
   loaded.text = &find_text_architecture(text);
   rename_aliases(loaded.text->aliases, json);
   refuse_unknown_fields(text, loaded.text->fields, generic_fields(),
                         fmt::format("the text model of {}", outer.names.front()));
   loaded.config = loaded.text->read_config(text);
-}
-
-// Whether a tensor of the checkpoint has this in its name; false where there is none.
-bool has_tensor_named(const FileSource& files, std::string_view part) {
-  if (const auto index = files.find_text("model.safetensors.index.json")) {
-    return index->find(part) != std::string_view::npos;
-  }
-  const auto file = files.find("model.safetensors");
-  uint64_t length = 0;
-  if (!file || file->size() < sizeof length) return false;
-  std::memcpy(&length, file->data(), sizeof length);
-  const auto rest = file->subspan(sizeof length);
-  const std::string_view header(reinterpret_cast<const char*>(rest.data()),
-                                std::min<uint64_t>(length, rest.size()));
-  return header.find(part) != std::string_view::npos;
 }
 
 // So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
@@ -313,6 +354,7 @@ LoadedConfig load_model_config(const FileSource& files) {
     const JsonReader config(loaded.json, "");
     loaded.architecture = &find_architecture(config);
     check_model_type(config, *loaded.architecture);
+    nest_text_fields(*loaded.architecture, loaded.json);
     rename_aliases(loaded.architecture->aliases, loaded.json);
     loaded.weight_format = &find_format(config, settings_file);
     refuse_unknown_fields(config, loaded.architecture->fields, generic_fields(),
@@ -321,11 +363,11 @@ LoadedConfig load_model_config(const FileSource& files) {
       loaded.text = loaded.architecture;
       loaded.config = loaded.text->read_config(config);
     } else {
-      read_text_model(config, loaded);
+      read_text_model(config, files, loaded);
     }
     // config.json does not say it.
-    loaded.has_separate_experts =
-        !loaded.text->tensors_of_separate_experts.empty() && has_tensor_named(files, ".experts.0.");
+    loaded.has_separate_experts = !loaded.text->tensors_of_separate_experts.empty() &&
+                                  has_tensor_named(files, ".experts.0.").value_or(false);
     loaded.config.architecture = loaded.architecture->names.front();
     check_total_size(loaded);
   } catch (const Error& error) {

@@ -265,14 +265,15 @@ struct RopeType {
   void (*set)(const RopeFields& fields, ModelConfig& model, RopeSpec& rope);
 };
 
-constexpr std::array<RopeType, 7> kRopeTypes = {{
+constexpr std::array<RopeType, 8> kRopeTypes = {{
     {"default", set_default},
     {"linear", set_linear},
     {"dynamic", set_dynamic},
     {"llama3", set_llama3},
     {"yarn", set_yarn},
     {"longrope", set_longrope},
-    {"su", set_longrope},  // its first name
+    {"su", set_longrope},    // its first name
+    {"mrope", set_default},  // by place in an image, which text has none of
 }};
 
 const RopeType& find_rope_type(const RopeFields& fields) {

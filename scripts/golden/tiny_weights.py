@@ -119,8 +119,14 @@ def with_stacked_experts(tensors, config):
     return out
 
 
+def with_transposed_experts(tensors, config):
+    """As Qwen3-VL's files have them: x is multiplied from the left."""
+    return {name: value.transpose(1, 2).contiguous() if ".experts." in name else value for name, value in tensors.items()}
+
+
 # storage["extra"] -> what is stored instead, what is read instead.
-STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts}
+STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts,
+         "transposed_experts": with_transposed_experts}
 LOAD = {"mxfp4": mxfp4.load}
 
 

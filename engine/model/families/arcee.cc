@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kArceeDecoder = {
     .default_hidden_size = 2560,
     .default_intermediate = 18432,
     .default_max_positions = 4096,
@@ -22,8 +22,8 @@ constexpr DecoderFields kDecoder = {
     .default_eos = 128001,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_arcee(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kArceeDecoder);
   model.gated_mlp = false;
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
@@ -32,35 +32,35 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(kDecoderFields,
-                                     std::to_array<KnownField>({
-                                         read_or_null("attention_bias"),
-                                         read_or_null("mlp_bias"),
-                                         read_or_null("layer_types"),
-                                         read_or_null("sliding_window"),
-                                         read_or_null("use_sliding_window"),
-                                     }));
+constexpr auto kArceeFields = join_fields(kDecoderFields,
+                                          std::to_array<KnownField>({
+                                              read_or_null("attention_bias"),
+                                              read_or_null("mlp_bias"),
+                                              read_or_null("layer_types"),
+                                              read_or_null("sliding_window"),
+                                              read_or_null("use_sliding_window"),
+                                          }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"ArceeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"arcee"});
+constexpr auto kArceeNames = std::to_array<std::string_view>({"ArceeForCausalLM"});
+constexpr auto kArceeTypes = std::to_array<std::string_view>({"arcee"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kUngatedMlpTensors);
+constexpr auto kArceeTensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kUngatedMlpTensors);
 
 }  // namespace
 
 extern const Architecture kArcee;
 constexpr Architecture kArcee = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kArceeNames,
+    .model_types = kArceeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_arcee,
+    .fields = kArceeFields,
+    .tensors = kArceeTensors,
     .ignored = kRotaryTables,
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kPositions = "max_position_embeddings";
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_baichuan(const JsonReader& config) {
   // Models with rotary embeddings say how many positions they have, those with ALiBi how long a
   // text may be.
   const bool has_alibi = config.has("model_max_length") && !config.has(kPositions);
@@ -45,7 +45,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kBaichuanFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("intermediate_size"),
@@ -59,11 +59,11 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("z_loss_weight"),
 });
 
-constexpr auto kNames =
+constexpr auto kBaichuanNames =
     std::to_array<std::string_view>({"BaichuanForCausalLM", "BaiChuanForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"baichuan"});
+constexpr auto kBaichuanTypes = std::to_array<std::string_view>({"baichuan"});
 
-constexpr auto kTensors =
+constexpr auto kBaichuanTensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  std::to_array<TensorSpec>({
@@ -77,12 +77,12 @@ constexpr auto kTensors =
 
 extern const Architecture kBaichuan;
 constexpr Architecture kBaichuan = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kBaichuanNames,
+    .model_types = kBaichuanTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_baichuan,
+    .fields = kBaichuanFields,
+    .tensors = kBaichuanTensors,
     .ignored = kRotaryTables,
 };
 

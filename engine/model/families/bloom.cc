@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSpeed = "chooses how the same sums are computed";
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kBloomFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("n_layer"),
@@ -34,13 +34,13 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless("unk_token_id", "the tokenizer's own files say it"),
 });
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kBloomAliases = std::to_array<FieldAlias>({
     {"n_embed", "hidden_size"},
     {"num_hidden_layers", "n_layer"},
     {"num_attention_heads", "n_head"},
 });
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_bloom(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_layers = "n_layer",
                                                    .num_heads = "n_head",
                                                    .num_kv_heads = "",
@@ -64,10 +64,10 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"BloomForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"bloom"});
+constexpr auto kBloomNames = std::to_array<std::string_view>({"BloomForCausalLM"});
+constexpr auto kBloomTypes = std::to_array<std::string_view>({"bloom"});
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kBloomTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "transformer.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kEmbeddingNorm, "transformer.word_embeddings_layernorm.weight", Dim::kOne, Dim::kHidden},
     {Role::kEmbeddingNormBias, "transformer.word_embeddings_layernorm.bias", Dim::kOne,
@@ -104,13 +104,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kBloom;
 constexpr Architecture kBloom = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kBloomNames,
+    .model_types = kBloomTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_bloom,
+    .fields = kBloomFields,
+    .aliases = kBloomAliases,
+    .tensors = kBloomTensors,
     .ignored = {},
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kCohereDecoder = {
     .norm_eps = "layer_norm_eps",
     .default_vocab_size = 256000,
     .default_hidden_size = 8192,
@@ -27,7 +27,7 @@ constexpr DecoderFields kDecoder = {
     .default_eos = 255001,
 };
 
-ModelConfig read_common(const JsonReader& config, const DecoderFields& fields) {
+ModelConfig read_cohere_common(const JsonReader& config, const DecoderFields& fields) {
   ModelConfig model = read_decoder_config(config, fields);
   model.norm_kind = NormKind::kLayer;
   model.qk_norm_kind = NormKind::kLayer;
@@ -37,18 +37,18 @@ ModelConfig read_common(const JsonReader& config, const DecoderFields& fields) {
   return model;
 }
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_common(config, kDecoder);
+ModelConfig read_cohere(const JsonReader& config) {
+  ModelConfig model = read_cohere_common(config, kCohereDecoder);
   model.has_qk_norm = config.boolean_or("use_qk_norm", false);
   read_rope(config, model, {.default_theta = 500000.0, .interleaved = true});
   refuse_windows(config, model);
   return model;
 }
 
-ModelConfig read_config_2(const JsonReader& config) {
-  DecoderFields fields = kDecoder;
+ModelConfig read_cohere_2(const JsonReader& config) {
+  DecoderFields fields = kCohereDecoder;
   fields.head_dim = "";
-  ModelConfig model = read_common(config, fields);
+  ModelConfig model = read_cohere_common(config, fields);
   read_windows(
       config,
       {.default_pattern = 4, .pattern_name = "sliding_window_pattern", .null_is_no_window = false},
@@ -64,9 +64,9 @@ constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
   return config.has_qk_norm;
 }
 
-constexpr std::string_view kOneBlock = "there is one kind of block";
+constexpr std::string_view kCohereOneBlock = "there is one kind of block";
 
-constexpr auto kCommonFields =
+constexpr auto kCohereCommonFields =
     join_fields(std::to_array<KnownField>({
                     read("layer_norm_eps"),
                     read("logit_scale"),
@@ -78,20 +78,20 @@ constexpr auto kCommonFields =
                     harmless_if("rope_traditional", "[true]", "neighbours of a head are rotated"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                     harmless("use_embedding_sharing", "tie_word_embeddings says it"),
-                    harmless_if("use_gated_activation", "[true]", kOneBlock),
-                    harmless_if("use_parallel_block", "[true]", kOneBlock),
+                    harmless_if("use_gated_activation", "[true]", kCohereOneBlock),
+                    harmless_if("use_parallel_block", "[true]", kCohereOneBlock),
                     harmless("use_parallel_embedding", "is about how the training was spread"),
-                    harmless_if("position_embedding_type", R"(["rope_gptj"])", kOneBlock),
+                    harmless_if("position_embedding_type", R"(["rope_gptj"])", kCohereOneBlock),
                 }),
                 kDecoderFields);
 
-constexpr auto kFields = join_fields(kCommonFields,
-                                     std::to_array<KnownField>({
-                                         read_or_null("use_qk_norm"),
-                                         read_or_null("use_sliding_window"),
-                                     }));
+constexpr auto kCohereFields = join_fields(kCohereCommonFields,
+                                           std::to_array<KnownField>({
+                                               read_or_null("use_qk_norm"),
+                                               read_or_null("use_sliding_window"),
+                                           }));
 
-constexpr auto kFields2 =
+constexpr auto kCohereFields2 =
     join_fields(std::to_array<KnownField>({
                     read_or_null("sliding_window_pattern"),
                     harmless("head_dim", "it is hidden_size / num_attention_heads, always"),
@@ -100,59 +100,60 @@ constexpr auto kFields2 =
                     harmless("order_of_interleaved_layers", "layer_types and its pattern say it"),
                     harmless_if("layer_switch", "[4]", "layer_types and its pattern say it"),
                 }),
-                kCommonFields);
+                kCohereCommonFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"CohereForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"cohere"});
-constexpr auto kNames2 = std::to_array<std::string_view>({"Cohere2ForCausalLM"});
-constexpr auto kModelTypes2 = std::to_array<std::string_view>({"cohere2"});
+constexpr auto kCohereNames = std::to_array<std::string_view>({"CohereForCausalLM"});
+constexpr auto kCohereTypes = std::to_array<std::string_view>({"cohere"});
+constexpr auto kCohereNames2 = std::to_array<std::string_view>({"Cohere2ForCausalLM"});
+constexpr auto kCohereTypes2 = std::to_array<std::string_view>({"cohere2"});
 
-constexpr auto kTensors2 = join_tensors(kLlamaOuterTensors,
-                                        kOneNormTensors,
-                                        kLlamaAttentionTensors,
-                                        kLlamaQkvBiasTensors,
-                                        kLlamaOBiasTensors,
-                                        kLlamaMlpTensors);
+constexpr auto kCohereTensors2 = join_tensors(kLlamaOuterTensors,
+                                              kOneNormTensors,
+                                              kLlamaAttentionTensors,
+                                              kLlamaQkvBiasTensors,
+                                              kLlamaOBiasTensors,
+                                              kLlamaMlpTensors);
 
-constexpr auto kTensors = join_tensors(kTensors2,
-                                       std::to_array<TensorSpec>({
-                                           {.role = Role::kQNorm,
-                                            .name = "model.layers.{layer}.self_attn.q_norm.weight",
-                                            .rows = Dim::kOne,
-                                            .cols = Dim::kQ,
-                                            .split = Split::kRows,
-                                            .only_if = has_qk_norm,
-                                            .by_head = true},
-                                           {.role = Role::kKNorm,
-                                            .name = "model.layers.{layer}.self_attn.k_norm.weight",
-                                            .rows = Dim::kOne,
-                                            .cols = Dim::kKv,
-                                            .split = Split::kRows,
-                                            .only_if = has_qk_norm,
-                                            .by_head = true},
-                                       }));
+constexpr auto kCohereTensors =
+    join_tensors(kCohereTensors2,
+                 std::to_array<TensorSpec>({
+                     {.role = Role::kQNorm,
+                      .name = "model.layers.{layer}.self_attn.q_norm.weight",
+                      .rows = Dim::kOne,
+                      .cols = Dim::kQ,
+                      .split = Split::kRows,
+                      .only_if = has_qk_norm,
+                      .by_head = true},
+                     {.role = Role::kKNorm,
+                      .name = "model.layers.{layer}.self_attn.k_norm.weight",
+                      .rows = Dim::kOne,
+                      .cols = Dim::kKv,
+                      .split = Split::kRows,
+                      .only_if = has_qk_norm,
+                      .by_head = true},
+                 }));
 
 }  // namespace
 
 extern const Architecture kCohere;
 constexpr Architecture kCohere = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kCohereNames,
+    .model_types = kCohereTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_cohere,
+    .fields = kCohereFields,
+    .tensors = kCohereTensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kCohere2;
 constexpr Architecture kCohere2 = {
-    .names = kNames2,
-    .model_types = kModelTypes2,
+    .names = kCohereNames2,
+    .model_types = kCohereTypes2,
     .prefix = "model.",
-    .read_config = read_config_2,
-    .fields = kFields2,
-    .tensors = kTensors2,
+    .read_config = read_cohere_2,
+    .fields = kCohereFields2,
+    .tensors = kCohereTensors2,
     .ignored = kRotaryTables,
 };
 

@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kCwmDecoder = {
     .default_vocab_size = 128256,
     .default_hidden_size = 6144,
     .default_num_layers = 64,
@@ -50,16 +50,16 @@ void read_windows_of_three(const JsonReader& config, ModelConfig& model) {
   for (size_t i = 0; i < model.layers.size(); i += 4) model.layers[i].sliding_window = 0;
 }
 
-ModelConfig read_config(const JsonReader& given) {
+ModelConfig read_cwm(const JsonReader& given) {
   const Json json = with_defaults(given.json());
   const JsonReader config(json, "");
-  ModelConfig model = read_decoder_config(config, kDecoder);
+  ModelConfig model = read_decoder_config(config, kCwmDecoder);
   read_windows_of_three(config, model);
   read_rope(config, model, {.default_theta = 1e6});
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kCwmFields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("sliding_window"),
@@ -68,22 +68,22 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"CwmForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"cwm"});
+constexpr auto kCwmNames = std::to_array<std::string_view>({"CwmForCausalLM"});
+constexpr auto kCwmTypes = std::to_array<std::string_view>({"cwm"});
 
-constexpr auto kTensors =
+constexpr auto kCwmTensors =
     join_tensors(kLlamaOuterTensors, kLlamaNormTensors, kLlamaAttentionTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kCwm;
 constexpr Architecture kCwm = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kCwmNames,
+    .model_types = kCwmTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_cwm,
+    .fields = kCwmFields,
+    .tensors = kCwmTensors,
     .ignored = kRotaryTables,
 };
 

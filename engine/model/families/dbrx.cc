@@ -19,9 +19,9 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kTraining = "is used in training only";
+constexpr std::string_view kDbrxTraining = "is used in training only";
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kDbrxFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("d_model"),
     read("n_layers"),
@@ -32,17 +32,17 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("rope_parameters"),
     read_or_null("tie_word_embeddings"),
     harmless("num_key_value_heads", "attn_config says it"),
-    harmless("emb_pdrop", kTraining),
-    harmless("resid_pdrop", kTraining),
+    harmless("emb_pdrop", kDbrxTraining),
+    harmless("resid_pdrop", kDbrxTraining),
     harmless("output_router_logits", kTrainsRouter),
     harmless("router_aux_loss_coef", kTrainsRouter),
 });
 
-constexpr auto kAttentionFields = std::to_array<KnownField>({
+constexpr auto kDbrxAttentionFields = std::to_array<KnownField>({
     read_or_null("clip_qkv"),
     read("kv_n_heads"),
     read("rope_theta"),
-    harmless("attn_pdrop", kTraining),
+    harmless("attn_pdrop", kDbrxTraining),
 });
 
 constexpr auto kFfnFields = std::to_array<KnownField>({
@@ -52,7 +52,7 @@ constexpr auto kFfnFields = std::to_array<KnownField>({
     read("moe_top_k"),
     read_or_null("moe_normalize_expert_weights"),
     harmless("hidden_size", "d_model says it"),
-    harmless("moe_jitter_eps", kTraining),
+    harmless("moe_jitter_eps", kDbrxTraining),
     harmless("moe_loss_weight", kTrainsRouter),
     harmless_if("moe_uniform_expert_assignment", "[false]", "a router chooses"),
 });
@@ -91,9 +91,9 @@ Activation read_gate(const JsonReader& config) {
   return parse_activation(gate.string_or("name", "silu"), gate.path_of("name"));
 }
 
-ModelConfig read_config(const JsonReader& given) {
+ModelConfig read_dbrx(const JsonReader& given) {
   Json json = given.json();
-  take_members(given, "attn_config", kAttentionFields, json);
+  take_members(given, "attn_config", kDbrxAttentionFields, json);
   take_members(given, "ffn_config", kFfnFields, json);
   if (!json.contains("attn_config.kv_n_heads")) json["attn_config.kv_n_heads"] = 1;
   const JsonReader config(json, "");
@@ -129,17 +129,17 @@ ModelConfig read_config(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"DbrxForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"dbrx"});
+constexpr auto kDbrxNames = std::to_array<std::string_view>({"DbrxForCausalLM"});
+constexpr auto kDbrxTypes = std::to_array<std::string_view>({"dbrx"});
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kDbrxAliases = std::to_array<FieldAlias>({
     {"hidden_size", "d_model"},
     {"num_hidden_layers", "n_layers"},
     {"num_attention_heads", "n_heads"},
     {"max_position_embeddings", "max_seq_len"},
 });
 
-constexpr TensorSpec gate_or_up(Role role, std::string_view name) {
+constexpr TensorSpec dbrx_gate_or_up(Role role, std::string_view name) {
   return {.role = role,
           .name = name,
           .rows = Dim::kExpertIntermediate,
@@ -149,7 +149,7 @@ constexpr TensorSpec gate_or_up(Role role, std::string_view name) {
           .flat = true};
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kDbrxTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "transformer.wte.weight", Dim::kVocab, Dim::kHidden},
     {Role::kFinalNorm, "transformer.norm_f.weight", Dim::kOne, Dim::kHidden},
     {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
@@ -163,8 +163,8 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
      Dim::kQ, Split::kColumns},
     {Role::kRouter, "transformer.blocks.{layer}.ffn.router.layer.weight", Dim::kExperts,
      Dim::kHidden},
-    gate_or_up(Role::kExpertGate, "transformer.blocks.{layer}.ffn.experts.mlp.w1"),
-    gate_or_up(Role::kExpertUp, "transformer.blocks.{layer}.ffn.experts.mlp.v1"),
+    dbrx_gate_or_up(Role::kExpertGate, "transformer.blocks.{layer}.ffn.experts.mlp.w1"),
+    dbrx_gate_or_up(Role::kExpertUp, "transformer.blocks.{layer}.ffn.experts.mlp.v1"),
     {.role = Role::kExpertDown,
      .name = "transformer.blocks.{layer}.ffn.experts.mlp.w2",
      .rows = Dim::kHidden,
@@ -179,13 +179,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kDbrx;
 constexpr Architecture kDbrx = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kDbrxNames,
+    .model_types = kDbrxTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_dbrx,
+    .fields = kDbrxFields,
+    .aliases = kDbrxAliases,
+    .tensors = kDbrxTensors,
     .ignored = kRotaryTables,
 };
 

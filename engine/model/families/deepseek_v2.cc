@@ -38,7 +38,7 @@ void read_choice(const JsonReader& config, ModelConfig& model) {
                           config.path_of("topk_method"), method));
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_deepseek_v2(const JsonReader& config) {
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_intermediate = 11008}));
   read_latent_attention(config, {}, {.interleaved = true}, model);
@@ -57,7 +57,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kDeepseekV2Fields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("scoring_func", R"(["softmax"])", "scores are those of a softmax"),
                     read_or_null("norm_topk_prob"),
@@ -72,26 +72,26 @@ constexpr auto kFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"DeepseekV2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"deepseek_v2"});
+constexpr auto kDeepseekV2Names = std::to_array<std::string_view>({"DeepseekV2ForCausalLM"});
+constexpr auto kDeepseekV2Types = std::to_array<std::string_view>({"deepseek_v2"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLatentAttentionTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kDeepSeekExpertTensors);
+constexpr auto kDeepseekV2Tensors = join_tensors(kLlamaOuterTensors,
+                                                 kLlamaNormTensors,
+                                                 kLatentAttentionTensors,
+                                                 kLlamaMlpTensors,
+                                                 kExpertTensors,
+                                                 kDeepSeekExpertTensors);
 
 }  // namespace
 
 extern const Architecture kDeepSeekV2;
 constexpr Architecture kDeepSeekV2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kDeepseekV2Names,
+    .model_types = kDeepseekV2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_deepseek_v2,
+    .fields = kDeepseekV2Fields,
+    .tensors = kDeepseekV2Tensors,
     .ignored = kRotaryTables,
 };
 

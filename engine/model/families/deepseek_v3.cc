@@ -15,7 +15,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_deepseek_v3(const JsonReader& config) {
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 129280,
                                                          .default_hidden_size = 7168,
@@ -39,7 +39,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kDeepseekV3Fields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
@@ -49,27 +49,27 @@ constexpr auto kFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"DeepseekV3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"deepseek_v3", "kimi_k2"});
+constexpr auto kDeepseekV3Names = std::to_array<std::string_view>({"DeepseekV3ForCausalLM"});
+constexpr auto kDeepseekV3Types = std::to_array<std::string_view>({"deepseek_v3", "kimi_k2"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLatentAttentionTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kDeepSeekExpertTensors);
+constexpr auto kDeepseekV3Tensors = join_tensors(kLlamaOuterTensors,
+                                                 kLlamaNormTensors,
+                                                 kLatentAttentionTensors,
+                                                 kLlamaMlpTensors,
+                                                 kExpertTensors,
+                                                 kDeepSeekExpertTensors);
 
 }  // namespace
 
 extern const Architecture kDeepSeekV3;
 constexpr Architecture kDeepSeekV3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kDeepseekV3Names,
+    .model_types = kDeepseekV3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_deepseek_v3,
+    .fields = kDeepseekV3Fields,
     .aliases = kDeepSeekExpertAliases,
-    .tensors = kTensors,
+    .tensors = kDeepseekV3Tensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

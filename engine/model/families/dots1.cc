@@ -23,7 +23,7 @@ void read_late_windows(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_dots1(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 152064,
                                                    .default_hidden_size = 4608,
                                                    .default_num_layers = 62,
@@ -39,7 +39,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kDots1Fields = join_fields(
     std::to_array<KnownField>({
         harmless_if("scoring_func", R"(["noaux_tc", "sigmoid"])", "scores are sigmoids"),
     }),
@@ -54,29 +54,29 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
     }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Dots1ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"dots1"});
+constexpr auto kDots1Names = std::to_array<std::string_view>({"Dots1ForCausalLM"});
+constexpr auto kDots1Types = std::to_array<std::string_view>({"dots1"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kQkNormTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kDeepSeekExpertTensors);
+constexpr auto kDots1Tensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kQkNormTensors,
+                                            kLlamaMlpTensors,
+                                            kExpertTensors,
+                                            kDeepSeekExpertTensors);
 
 }  // namespace
 
 extern const Architecture kDots1;
 constexpr Architecture kDots1 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kDots1Names,
+    .model_types = kDots1Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_dots1,
+    .fields = kDots1Fields,
+    .tensors = kDots1Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kErnie45Decoder = {
     .default_vocab_size = 103424,
     .default_hidden_size = 1024,
     .default_num_layers = 18,
@@ -27,8 +27,8 @@ constexpr DecoderFields kDecoder = {
     .default_tied = true,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_ernie4_5(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kErnie45Decoder);
   model.attention_bias = config.boolean_or("use_bias", false);
   model.mlp_bias = model.attention_bias;
   read_rope(config, model, {.default_theta = 500000.0, .interleaved = true});
@@ -59,7 +59,7 @@ void read_sparse_run(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_config_moe(const JsonReader& config) {
+ModelConfig read_ernie4_5_moe(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, kDecoderMoe);
   model.attention_bias = config.boolean_or("use_bias", false);
   model.mlp_bias = model.attention_bias;
@@ -85,7 +85,7 @@ ModelConfig read_config_moe(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kErnie45Fields = join_fields(
     std::to_array<KnownField>({
         read_or_null("use_bias"),
         read_or_null("layer_types"),
@@ -98,7 +98,7 @@ constexpr auto kFields = join_fields(
     }),
     kDecoderFields);
 
-constexpr auto kFieldsMoe =
+constexpr auto kErnie45FieldsMoe =
     join_fields(std::to_array<KnownField>({
                     read("moe_num_experts"),
                     read("moe_k"),
@@ -114,31 +114,31 @@ constexpr auto kFieldsMoe =
                     harmless("router_aux_loss_coef", kTrainsRouter),
                     harmless("output_router_logits", kTrainsRouter),
                 }),
-                kFields);
+                kErnie45Fields);
 
-constexpr auto kNamesMoe =
+constexpr auto kErnie45NamesMoe =
     std::to_array<std::string_view>({"Ernie4_5_MoeForCausalLM", "Ernie4_5_MoEForCausalLM"});
-constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"ernie4_5_moe"});
-constexpr auto kNames =
+constexpr auto kErnie45TypesMoe = std::to_array<std::string_view>({"ernie4_5_moe"});
+constexpr auto kErnie45Names =
     std::to_array<std::string_view>({"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"ernie4_5"});
+constexpr auto kErnie45Types = std::to_array<std::string_view>({"ernie4_5"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kLlamaMlpBiasTensors);
+constexpr auto kErnie45Tensors = join_tensors(kLlamaOuterTensors,
+                                              kLlamaNormTensors,
+                                              kLlamaAttentionTensors,
+                                              kLlamaQkvBiasTensors,
+                                              kLlamaOBiasTensors,
+                                              kLlamaMlpTensors,
+                                              kLlamaMlpBiasTensors);
 
-constexpr bool has_shared_bias(const ModelConfig& config, int32_t layer) {
+constexpr bool has_ernie4_5_shared_bias(const ModelConfig& config, int32_t layer) {
   return config.mlp_bias && has_shared_expert(config, layer);
 }
-constexpr bool has_dense_bias(const ModelConfig& config, int32_t layer) {
+constexpr bool has_ernie4_5_dense_bias(const ModelConfig& config, int32_t layer) {
   return config.mlp_bias && has_dense_mlp(config, layer);
 }
 
-constexpr auto kTensorsMoe = join_tensors(
+constexpr auto kErnie45TensorsMoe = join_tensors(
     kLlamaOuterTensors,
     kLlamaNormTensors,
     kLlamaAttentionTensors,
@@ -156,40 +156,40 @@ constexpr auto kTensorsMoe = join_tensors(
          .only_if = has_choice_bias,
          .as_row = true},
         {Role::kGateBias, "model.layers.{layer}.mlp.gate_proj.bias", Dim::kOne, Dim::kIntermediate,
-         Split::kRows, has_dense_bias},
+         Split::kRows, has_ernie4_5_dense_bias},
         {Role::kUpBias, "model.layers.{layer}.mlp.up_proj.bias", Dim::kOne, Dim::kIntermediate,
-         Split::kRows, has_dense_bias},
+         Split::kRows, has_ernie4_5_dense_bias},
         {Role::kDownBias, "model.layers.{layer}.mlp.down_proj.bias", Dim::kOne, Dim::kHidden,
-         Split::kColumns, has_dense_bias},
+         Split::kColumns, has_ernie4_5_dense_bias},
         {Role::kSharedGateBias, "model.layers.{layer}.mlp.shared_experts.gate_proj.bias", Dim::kOne,
-         Dim::kSharedIntermediate, Split::kRows, has_shared_bias},
+         Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
         {Role::kSharedUpBias, "model.layers.{layer}.mlp.shared_experts.up_proj.bias", Dim::kOne,
-         Dim::kSharedIntermediate, Split::kRows, has_shared_bias},
+         Dim::kSharedIntermediate, Split::kRows, has_ernie4_5_shared_bias},
         {Role::kSharedDownBias, "model.layers.{layer}.mlp.shared_experts.down_proj.bias", Dim::kOne,
-         Dim::kHidden, Split::kColumns, has_shared_bias},
+         Dim::kHidden, Split::kColumns, has_ernie4_5_shared_bias},
     }));
 
 }  // namespace
 
 extern const Architecture kErnie45;
 constexpr Architecture kErnie45 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kErnie45Names,
+    .model_types = kErnie45Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_ernie4_5,
+    .fields = kErnie45Fields,
+    .tensors = kErnie45Tensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kErnie45Moe;
 constexpr Architecture kErnie45Moe = {
-    .names = kNamesMoe,
-    .model_types = kModelTypesMoe,
+    .names = kErnie45NamesMoe,
+    .model_types = kErnie45TypesMoe,
     .prefix = "model.",
-    .read_config = read_config_moe,
-    .fields = kFieldsMoe,
-    .tensors = kTensorsMoe,
+    .read_config = read_ernie4_5_moe,
+    .fields = kErnie45FieldsMoe,
+    .tensors = kErnie45TensorsMoe,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kExaone4Decoder = {
     .default_vocab_size = 102400,
     .default_num_kv_heads = 32,
     .default_intermediate = 16384,
@@ -21,8 +21,8 @@ constexpr DecoderFields kDecoder = {
     .default_bos = 0,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_exaone4(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kExaone4Decoder);
   // The pattern may be spelt in letters where layer_types says the same.
   read_windows(config, {.default_pattern = 4, .pattern_name = "sliding_window_pattern"}, model);
   read_rope(config, model);
@@ -34,7 +34,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kExaone4Fields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("sliding_window"),
@@ -46,22 +46,22 @@ constexpr auto kFields =
                     harmless_if("use_qk_norm", "[true]", "heads of q and k are always normed"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Exaone4ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"exaone4", "exaone4_5_text"});
+constexpr auto kExaone4Names = std::to_array<std::string_view>({"Exaone4ForCausalLM"});
+constexpr auto kExaone4Types = std::to_array<std::string_view>({"exaone4", "exaone4_5_text"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kExaone4Tensors = join_tensors(
     kLlamaOuterTensors, kPostNormTensors, kLlamaAttentionTensors, kQkNormTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kExaone4;
 constexpr Architecture kExaone4 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kExaone4Names,
+    .model_types = kExaone4Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_exaone4,
+    .fields = kExaone4Fields,
+    .tensors = kExaone4Tensors,
     .ignored = kRotaryTables,
 };
 

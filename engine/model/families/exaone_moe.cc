@@ -19,7 +19,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kExaoneMoeDecoder = {
     .default_vocab_size = 102400,
     .default_num_kv_heads = 32,
     .default_intermediate = 16384,
@@ -48,8 +48,8 @@ void read_sparse_layers(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_exaone_moe(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kExaoneMoeDecoder);
   // The pattern may be spelt in letters where layer_types says the same.
   read_windows(config, {.default_pattern = 4, .pattern_name = "sliding_window_pattern"}, model);
   read_rope(config, model);
@@ -65,7 +65,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kExaoneMoeFields =
     join_fields(kDecoderFields,
                 kDeepSeekExpertFields,
                 std::to_array<KnownField>({
@@ -77,16 +77,16 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }));
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kExaoneMoeAliases = std::to_array<FieldAlias>({
     {"num_experts", "n_routed_experts"},
     {"num_shared_experts", "n_shared_experts"},
 });
 
-constexpr auto kNames =
+constexpr auto kExaoneMoeNames =
     std::to_array<std::string_view>({"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"exaone_moe"});
+constexpr auto kExaoneMoeTypes = std::to_array<std::string_view>({"exaone_moe"});
 
-constexpr auto kTensors =
+constexpr auto kExaoneMoeTensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -100,20 +100,21 @@ constexpr auto kTensors =
                  }));
 
 // What predicts tokens further ahead.
-constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq", "mtp.*"});
+constexpr auto kExaoneMoeIgnored =
+    std::to_array<std::string_view>({".rotary_emb.inv_freq", "mtp.*"});
 
 }  // namespace
 
 extern const Architecture kExaoneMoe;
 constexpr Architecture kExaoneMoe = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kExaoneMoeNames,
+    .model_types = kExaoneMoeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
-    .ignored = kIgnored,
+    .read_config = read_exaone_moe,
+    .fields = kExaoneMoeFields,
+    .aliases = kExaoneMoeAliases,
+    .tensors = kExaoneMoeTensors,
+    .ignored = kExaoneMoeIgnored,
 };
 
 }  // namespace tgi

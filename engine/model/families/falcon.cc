@@ -54,7 +54,7 @@ void read_positions(const JsonReader& config, ModelConfig& model) {
   for (float& slope : model.alibi_slopes) slope *= model.attention_scale;
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_falcon(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_kv_heads = "num_kv_heads",
                                                    .head_dim = "",
                                                    .intermediate_size = "ffn_hidden_size",
@@ -80,7 +80,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kFalconFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read_or_null("ffn_hidden_size"),
@@ -106,15 +106,15 @@ constexpr auto kFields = std::to_array<KnownField>({
                 "the stream goes on from what a norm reads"),
 });
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kFalconAliases = std::to_array<FieldAlias>({
     {"n_embed", "hidden_size"},
     {"n_layer", "num_hidden_layers"},
     {"n_head", "num_attention_heads"},
     {"n_head_kv", "num_kv_heads"},
 });
 
-constexpr auto kNames = std::to_array<std::string_view>({"FalconForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"falcon"});
+constexpr auto kFalconNames = std::to_array<std::string_view>({"FalconForCausalLM"});
+constexpr auto kFalconTypes = std::to_array<std::string_view>({"falcon"});
 
 constexpr bool has_norm_each(const ModelConfig& config, int32_t /*layer*/) {
   return config.parallel_branches && !config.shares_branch_norm;
@@ -126,7 +126,7 @@ constexpr bool is_sequential(const ModelConfig& config, int32_t /*layer*/) {
   return !config.parallel_branches;
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kFalconTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "transformer.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kFinalNorm, "transformer.ln_f.weight", Dim::kOne, Dim::kHidden},
     {Role::kFinalNormBias, "transformer.ln_f.bias", Dim::kOne, Dim::kHidden},
@@ -169,13 +169,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kFalcon;
 constexpr Architecture kFalcon = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kFalconNames,
+    .model_types = kFalconTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_falcon,
+    .fields = kFalconFields,
+    .aliases = kFalconAliases,
+    .tensors = kFalconTensors,
     .ignored = kRotaryTables,
 };
 

@@ -31,7 +31,7 @@ void read_multipliers(const JsonReader& config, ModelConfig& model) {
   std::copy(parts.begin(), parts.end(), model.state.part_multipliers.begin());
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_falcon_h1(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 128000,
                                                    .default_num_kv_heads = 8,
                                                    .default_intermediate = 14336,
@@ -65,7 +65,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kFalconH1Fields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("attention_bias"),
                     read_or_null("mlp_bias"),
@@ -98,10 +98,10 @@ constexpr auto kFields =
                 kMambaFields,
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"FalconH1ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"falcon_h1"});
+constexpr auto kFalconH1Names = std::to_array<std::string_view>({"FalconH1ForCausalLM"});
+constexpr auto kFalconH1Types = std::to_array<std::string_view>({"falcon_h1"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kFalconH1Tensors = join_tensors(
     kLlamaEmbeddingTensors,
     std::to_array<TensorSpec>({
         {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
@@ -119,12 +119,12 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kFalconH1;
 constexpr Architecture kFalconH1 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kFalconH1Names,
+    .model_types = kFalconH1Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_falcon_h1,
+    .fields = kFalconH1Fields,
+    .tensors = kFalconH1Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -17,7 +17,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kGemmaDecoder = {
     .default_vocab_size = 256000,
     .default_hidden_size = 3072,
     .default_num_layers = 28,
@@ -48,7 +48,7 @@ constexpr DecoderFields kDecoder2 = {
     .default_eos = 1,
 };
 
-ModelConfig read_common(const JsonReader& config, const DecoderFields& fields) {
+ModelConfig read_gemma_common(const JsonReader& config, const DecoderFields& fields) {
   ModelConfig model = read_decoder_config(config, fields);
   model.norm_weight_offset = 1.0F;
   model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
@@ -58,11 +58,11 @@ ModelConfig read_common(const JsonReader& config, const DecoderFields& fields) {
 
 // The published files of the first say "gelu" and mean its approximation; hidden_activation came
 // later, to be taken by its word.
-ModelConfig read_config(const JsonReader& config) {
-  DecoderFields fields = kDecoder;
+ModelConfig read_gemma(const JsonReader& config) {
+  DecoderFields fields = kGemmaDecoder;
   if (config.has("hidden_activation")) fields.activation = "hidden_activation";
-  ModelConfig model = read_common(config, fields);
-  const bool is_old = fields.activation == kDecoder.activation;
+  ModelConfig model = read_gemma_common(config, fields);
+  const bool is_old = fields.activation == kGemmaDecoder.activation;
   if (is_old && model.activation == Activation::kGelu) model.activation = Activation::kGeluTanh;
   read_rope(config, model);
   refuse_windows(config, model);
@@ -80,8 +80,8 @@ void read_logit_softcap(const JsonReader& config,
       read_optional_positive(config, "final_logit_softcapping", fallback).value_or(0.0F);
 }
 
-ModelConfig read_config_2(const JsonReader& config) {
-  ModelConfig model = read_common(config, kDecoder2);
+ModelConfig read_gemma_2(const JsonReader& config) {
+  ModelConfig model = read_gemma_common(config, kDecoder2);
   read_scale(config, model);
   model.attention_softcap =
       read_optional_positive(config, "attn_logit_softcapping", 50.0).value_or(0.0F);
@@ -91,11 +91,11 @@ ModelConfig read_config_2(const JsonReader& config) {
   return model;
 }
 
-ModelConfig read_config_3(const JsonReader& config) {
+ModelConfig read_gemma_3(const JsonReader& config) {
   DecoderFields fields = kDecoder2;
   fields.default_vocab_size = 262208;
   fields.default_max_positions = 131072;
-  ModelConfig model = read_common(config, fields);
+  ModelConfig model = read_gemma_common(config, fields);
   read_scale(config, model);
   read_logit_softcap(config, {}, model);
   read_windows(
@@ -114,7 +114,7 @@ ModelConfig read_config_3(const JsonReader& config) {
 
 constexpr std::string_view kBidirectional = "a token never sees those after it";
 
-constexpr auto kCommonFields =
+constexpr auto kGemmaCommonFields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("attention_bias"),
@@ -122,84 +122,84 @@ constexpr auto kCommonFields =
                     harmless_if("use_bidirectional_attention", "[false]", kBidirectional),
                 }));
 
-constexpr auto kFields = join_fields(kCommonFields,
-                                     std::to_array<KnownField>({
-                                         read_or_null("hidden_activation"),
-                                         read_or_null("layer_types"),
-                                         read_or_null("sliding_window"),
-                                         read_or_null("use_sliding_window"),
-                                     }));
+constexpr auto kGemmaFields = join_fields(kGemmaCommonFields,
+                                          std::to_array<KnownField>({
+                                              read_or_null("hidden_activation"),
+                                              read_or_null("layer_types"),
+                                              read_or_null("sliding_window"),
+                                              read_or_null("use_sliding_window"),
+                                          }));
 
-constexpr auto kFields2 = join_fields(std::to_array<KnownField>({
-                                          harmless("hidden_act", "hidden_activation says it"),
-                                          read("hidden_activation"),
-                                          read("query_pre_attn_scalar"),
-                                          read_or_null("attn_logit_softcapping"),
-                                          read_or_null("final_logit_softcapping"),
-                                          read_or_null("sliding_window"),
-                                          read_or_null("layer_types"),
-                                      }),
-                                      kCommonFields);
+constexpr auto kGemmaFields2 = join_fields(std::to_array<KnownField>({
+                                               harmless("hidden_act", "hidden_activation says it"),
+                                               read("hidden_activation"),
+                                               read("query_pre_attn_scalar"),
+                                               read_or_null("attn_logit_softcapping"),
+                                               read_or_null("final_logit_softcapping"),
+                                               read_or_null("sliding_window"),
+                                               read_or_null("layer_types"),
+                                           }),
+                                           kGemmaCommonFields);
 
-constexpr auto kFields3 =
+constexpr auto kGemmaFields3 =
     join_fields(std::to_array<KnownField>({
                     read("rope_local_base_freq"),
                     read_or_null("sliding_window_pattern"),
                     harmless("_sliding_window_pattern", "layer_types stands beside it"),
                     harmless("attn_logit_softcapping", "the model has no cap of scores"),
                 }),
-                kFields2);
+                kGemmaFields2);
 
-constexpr auto kNames = std::to_array<std::string_view>({"GemmaForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gemma"});
-constexpr auto kNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
-constexpr auto kModelTypes2 = std::to_array<std::string_view>({"gemma2"});
-constexpr auto kNames3 = std::to_array<std::string_view>({"Gemma3ForCausalLM"});
-constexpr auto kModelTypes3 = std::to_array<std::string_view>({"gemma3_text"});
+constexpr auto kGemmaNames = std::to_array<std::string_view>({"GemmaForCausalLM"});
+constexpr auto kGemmaTypes = std::to_array<std::string_view>({"gemma"});
+constexpr auto kGemmaNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
+constexpr auto kGemmaTypes2 = std::to_array<std::string_view>({"gemma2"});
+constexpr auto kGemmaNames3 = std::to_array<std::string_view>({"Gemma3ForCausalLM"});
+constexpr auto kGemmaTypes3 = std::to_array<std::string_view>({"gemma3_text"});
 constexpr auto kMultimodalNames =
     std::to_array<std::string_view>({"Gemma3ForConditionalGeneration"});
 constexpr auto kMultimodalTypes = std::to_array<std::string_view>({"gemma3"});
 
-constexpr auto kBlockTensors = join_tensors(kLlamaOuterTensors,
-                                            kLlamaAttentionTensors,
-                                            kLlamaQkvBiasTensors,
-                                            kLlamaOBiasTensors,
-                                            kLlamaMlpTensors);
-constexpr auto kTensors = join_tensors(kBlockTensors, kLlamaNormTensors);
-constexpr auto kTensors2 = join_tensors(kBlockTensors, kFourNormTensors);
-constexpr auto kTensors3 = join_tensors(kTensors2, kQkNormTensors);
+constexpr auto kGemmaBlockTensors = join_tensors(kLlamaOuterTensors,
+                                                 kLlamaAttentionTensors,
+                                                 kLlamaQkvBiasTensors,
+                                                 kLlamaOBiasTensors,
+                                                 kLlamaMlpTensors);
+constexpr auto kGemmaTensors = join_tensors(kGemmaBlockTensors, kLlamaNormTensors);
+constexpr auto kGemmaTensors2 = join_tensors(kGemmaBlockTensors, kFourNormTensors);
+constexpr auto kTensors3 = join_tensors(kGemmaTensors2, kQkNormTensors);
 
 }  // namespace
 
 extern const Architecture kGemma;
 constexpr Architecture kGemma = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGemmaNames,
+    .model_types = kGemmaTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_gemma,
+    .fields = kGemmaFields,
+    .tensors = kGemmaTensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kGemma2;
 constexpr Architecture kGemma2 = {
-    .names = kNames2,
-    .model_types = kModelTypes2,
+    .names = kGemmaNames2,
+    .model_types = kGemmaTypes2,
     .prefix = "model.",
-    .read_config = read_config_2,
-    .fields = kFields2,
-    .tensors = kTensors2,
+    .read_config = read_gemma_2,
+    .fields = kGemmaFields2,
+    .tensors = kGemmaTensors2,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kGemma3;
 constexpr Architecture kGemma3 = {
-    .names = kNames3,
-    .model_types = kModelTypes3,
+    .names = kGemmaNames3,
+    .model_types = kGemmaTypes3,
     .prefix = "model.",
-    .read_config = read_config_3,
-    .fields = kFields3,
+    .read_config = read_gemma_3,
+    .fields = kGemmaFields3,
     .tensors = kTensors3,
     .ignored = kRotaryTables,
 };

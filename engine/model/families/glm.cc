@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kGlmDecoder = {
     .default_vocab_size = 151552,
     .default_num_layers = 40,
     .default_num_kv_heads = 2,
@@ -28,8 +28,8 @@ constexpr DecoderFields kDecoder = {
 
 constexpr int32_t kDefaultEos[] = {151329, 151336, 151338};
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_glm(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kGlmDecoder);
   if (!config.json().contains("eos_token_id")) {
     for (const int32_t id : kDefaultEos) {
       if (id < model.vocab_size) model.eos_token_ids.push_back(id);
@@ -41,7 +41,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kGlmFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("attention_bias"),
                     read_or_null("layer_types"),
@@ -53,19 +53,19 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"GlmForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"glm"});
+constexpr auto kGlmNames = std::to_array<std::string_view>({"GlmForCausalLM"});
+constexpr auto kGlmTypes = std::to_array<std::string_view>({"glm"});
 constexpr auto kNames4 = std::to_array<std::string_view>({"Glm4ForCausalLM"});
 constexpr auto kModelTypes4 = std::to_array<std::string_view>({"glm4"});
 
-constexpr auto kBlockTensors = join_tensors(kLlamaOuterTensors,
-                                            kLlamaNormTensors,
-                                            kLlamaAttentionTensors,
-                                            kLlamaQkvBiasTensors,
-                                            kFusedMlpTensors);
+constexpr auto kGlmBlockTensors = join_tensors(kLlamaOuterTensors,
+                                               kLlamaNormTensors,
+                                               kLlamaAttentionTensors,
+                                               kLlamaQkvBiasTensors,
+                                               kFusedMlpTensors);
 
 constexpr auto kTensors4 = join_tensors(
-    kBlockTensors,
+    kGlmBlockTensors,
     std::to_array<TensorSpec>({
         {Role::kAttentionPostNorm, "model.layers.{layer}.post_self_attn_layernorm.weight",
          Dim::kOne, Dim::kHidden},
@@ -77,12 +77,12 @@ constexpr auto kTensors4 = join_tensors(
 
 extern const Architecture kGlm;
 constexpr Architecture kGlm = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGlmNames,
+    .model_types = kGlmTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kBlockTensors,
+    .read_config = read_glm,
+    .fields = kGlmFields,
+    .tensors = kGlmBlockTensors,
     .ignored = kRotaryTables,
 };
 
@@ -91,8 +91,8 @@ constexpr Architecture kGlm4 = {
     .names = kNames4,
     .model_types = kModelTypes4,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_glm,
+    .fields = kGlmFields,
     .tensors = kTensors4,
     .ignored = kRotaryTables,
 };

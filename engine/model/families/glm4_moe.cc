@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_glm4_moe(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151552,
                                                    .default_num_layers = 46,
                                                    .default_num_heads = 96,
@@ -34,7 +34,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kGlm4MoeFields =
     join_fields(kDecoderFields,
                 kDeepSeekExpertFields,
                 std::to_array<KnownField>({
@@ -43,28 +43,28 @@ constexpr auto kFields =
                     harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Glm4MoeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"glm4_moe"});
+constexpr auto kGlm4MoeNames = std::to_array<std::string_view>({"Glm4MoeForCausalLM"});
+constexpr auto kGlm4MoeTypes = std::to_array<std::string_view>({"glm4_moe"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kOptionalQkNormTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kDeepSeekExpertTensors);
+constexpr auto kGlm4MoeTensors = join_tensors(kLlamaOuterTensors,
+                                              kLlamaNormTensors,
+                                              kLlamaAttentionTensors,
+                                              kLlamaQkvBiasTensors,
+                                              kOptionalQkNormTensors,
+                                              kLlamaMlpTensors,
+                                              kExpertTensors,
+                                              kDeepSeekExpertTensors);
 
 }  // namespace
 
 extern const Architecture kGlm4Moe;
 constexpr Architecture kGlm4Moe = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGlm4MoeNames,
+    .model_types = kGlm4MoeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_glm4_moe,
+    .fields = kGlm4MoeFields,
+    .tensors = kGlm4MoeTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_glm4_moe_lite(const JsonReader& config) {
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 154880,
                                                          .default_hidden_size = 2048,
@@ -38,7 +38,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kGlm4MoeLiteFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     read_or_null("mlp_layer_types"),
@@ -48,30 +48,30 @@ constexpr auto kFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
-constexpr auto kAliases =
+constexpr auto kGlm4MoeLiteAliases =
     std::to_array<FieldAlias>({kDeepSeekExpertAliases[0], {"head_dim", "qk_rope_head_dim"}});
 
-constexpr auto kNames = std::to_array<std::string_view>({"Glm4MoeLiteForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"glm4_moe_lite"});
+constexpr auto kGlm4MoeLiteNames = std::to_array<std::string_view>({"Glm4MoeLiteForCausalLM"});
+constexpr auto kGlm4MoeLiteTypes = std::to_array<std::string_view>({"glm4_moe_lite"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLatentAttentionTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kDeepSeekExpertTensors);
+constexpr auto kGlm4MoeLiteTensors = join_tensors(kLlamaOuterTensors,
+                                                  kLlamaNormTensors,
+                                                  kLatentAttentionTensors,
+                                                  kLlamaMlpTensors,
+                                                  kExpertTensors,
+                                                  kDeepSeekExpertTensors);
 
 }  // namespace
 
 extern const Architecture kGlm4MoeLite;
 constexpr Architecture kGlm4MoeLite = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGlm4MoeLiteNames,
+    .model_types = kGlm4MoeLiteTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_glm4_moe_lite,
+    .fields = kGlm4MoeLiteFields,
+    .aliases = kGlm4MoeLiteAliases,
+    .tensors = kGlm4MoeLiteTensors,
     .ignored = kRotaryTables,
     .ignores_layer_after_last = true,
 };

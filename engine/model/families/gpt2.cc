@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr auto kFields = join_fields(
+constexpr auto kGpt2OwnFields = join_fields(
     kGpt2Fields,
     std::to_array<KnownField>({
         read("scale_attn_weights"),
@@ -20,7 +20,7 @@ constexpr auto kFields = join_fields(
         harmless("reorder_and_upcast_attn", "computes the same sums in float32, as is done here"),
     }));
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_gpt2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, kGpt2Decoder);
   model.norm_kind = NormKind::kLayer;
   model.gated_mlp = false;
@@ -34,10 +34,10 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"GPT2LMHeadModel"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt2"});
+constexpr auto kGpt2Names = std::to_array<std::string_view>({"GPT2LMHeadModel"});
+constexpr auto kGpt2Types = std::to_array<std::string_view>({"gpt2"});
 
-constexpr auto kTensors =
+constexpr auto kGpt2Tensors =
     join_tensors(kGpt2OuterTensors,
                  kGpt2InnerTensors,
                  std::to_array<TensorSpec>({
@@ -73,13 +73,13 @@ constexpr auto kTensors =
 
 extern const Architecture kGpt2;
 constexpr Architecture kGpt2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGpt2Names,
+    .model_types = kGpt2Types,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_gpt2,
+    .fields = kGpt2OwnFields,
     .aliases = kGpt2Aliases,
-    .tensors = kTensors,
+    .tensors = kGpt2Tensors,
     .ignored = kGpt2Ignored,
 };
 

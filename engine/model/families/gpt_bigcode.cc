@@ -16,9 +16,9 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kRunner = "is about how other software runs the model";
+constexpr std::string_view kGptBigcodeRunner = "is about how other software runs the model";
 
-constexpr auto kFields = join_fields(
+constexpr auto kGptBigcodeFields = join_fields(
     kGpt2Fields,
     std::to_array<KnownField>({
         read("scale_attn_weights"),
@@ -26,14 +26,14 @@ constexpr auto kFields = join_fields(
         read_or_null("num_key_value_heads"),
         harmless("attention_softmax_in_fp32", "the softmax is always computed in float32"),
         harmless("scale_attention_softmax_in_fp32", "scales and unscales the same scores"),
-        harmless("inference_runner", kRunner),
-        harmless("pad_key_length", kRunner),
-        harmless("pre_allocate_kv_cache", kRunner),
-        harmless("validate_runner_input", kRunner),
-        harmless("max_batch_size", kRunner),
+        harmless("inference_runner", kGptBigcodeRunner),
+        harmless("pad_key_length", kGptBigcodeRunner),
+        harmless("pre_allocate_kv_cache", kGptBigcodeRunner),
+        harmless("validate_runner_input", kGptBigcodeRunner),
+        harmless("max_batch_size", kGptBigcodeRunner),
     }));
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_gpt_bigcode(const JsonReader& config) {
   DecoderFields fields = kGpt2Decoder;
   fields.default_activation = "gelu_pytorch_tanh";
   ModelConfig model = read_decoder_config(config, fields);
@@ -52,10 +52,10 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"GPTBigCodeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt_bigcode"});
+constexpr auto kGptBigcodeNames = std::to_array<std::string_view>({"GPTBigCodeForCausalLM"});
+constexpr auto kGptBigcodeTypes = std::to_array<std::string_view>({"gpt_bigcode"});
 
-constexpr auto kTensors =
+constexpr auto kGptBigcodeTensors =
     join_tensors(kGpt2OuterTensors,
                  kGpt2InnerTensors,
                  std::to_array<TensorSpec>({
@@ -75,13 +75,13 @@ constexpr auto kTensors =
 
 extern const Architecture kGptBigcode;
 constexpr Architecture kGptBigcode = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGptBigcodeNames,
+    .model_types = kGptBigcodeTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_gpt_bigcode,
+    .fields = kGptBigcodeFields,
     .aliases = kGpt2Aliases,
-    .tensors = kTensors,
+    .tensors = kGptBigcodeTensors,
     .ignored = kGpt2Ignored,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_gpt_neox(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_kv_heads = "",
                                                    .head_dim = "",
                                                    .norm_eps = "layer_norm_eps",
@@ -37,7 +37,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kGptNeoxFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("intermediate_size"),
@@ -56,10 +56,10 @@ constexpr auto kFields = std::to_array<KnownField>({
     read("use_parallel_residual"),
 });
 
-constexpr auto kNames = std::to_array<std::string_view>({"GPTNeoXForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt_neox"});
+constexpr auto kGptNeoxNames = std::to_array<std::string_view>({"GPTNeoXForCausalLM"});
+constexpr auto kGptNeoxTypes = std::to_array<std::string_view>({"gpt_neox"});
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kGptNeoxTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "gpt_neox.embed_in.weight", Dim::kVocab, Dim::kHidden},
     {Role::kFinalNorm, "gpt_neox.final_layer_norm.weight", Dim::kOne, Dim::kHidden},
     {Role::kFinalNormBias, "gpt_neox.final_layer_norm.bias", Dim::kOne, Dim::kHidden},
@@ -91,20 +91,20 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 });
 
 // Causal masks and rotary tables that old checkpoints carry as buffers.
-constexpr auto kIgnored = std::to_array<std::string_view>(
+constexpr auto kGptNeoxIgnored = std::to_array<std::string_view>(
     {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"});
 
 }  // namespace
 
 extern const Architecture kGptNeox;
 constexpr Architecture kGptNeox = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGptNeoxNames,
+    .model_types = kGptNeoxTypes,
     .prefix = "gpt_neox.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
-    .ignored = kIgnored,
+    .read_config = read_gpt_neox,
+    .fields = kGptNeoxFields,
+    .tensors = kGptNeoxTensors,
+    .ignored = kGptNeoxIgnored,
 };
 
 }  // namespace tgi

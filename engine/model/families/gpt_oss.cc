@@ -18,7 +18,7 @@ namespace tgi {
 namespace {
 
 // A config without any is taken to have this.
-Json with_default_rope(const Json& config) {
+Json with_default_gpt_oss_rope(const Json& config) {
   Json out = config;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const auto found = out.find(key);
@@ -40,8 +40,8 @@ GateLimits read_limits(const JsonReader& config, const ModelConfig& model) {
   return {.limit = read_positive(config, "swiglu_limit", 7.0), .slope = 1.702F, .up_offset = 1.0F};
 }
 
-ModelConfig read_config(const JsonReader& given) {
-  const Json json = with_default_rope(given.json());
+ModelConfig read_gpt_oss(const JsonReader& given) {
+  const Json json = with_default_gpt_oss_rope(given.json());
   const JsonReader config(json, "");
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 201088,
                                                    .default_hidden_size = 2880,
@@ -71,7 +71,7 @@ ModelConfig read_config(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kGptOssFields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("attention_bias"),
@@ -86,15 +86,15 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[true]", "experts and their router have biases"),
                 }));
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kGptOssAliases = std::to_array<FieldAlias>({
     {"experts_per_token", "num_experts_per_tok"},
 });
 
-constexpr auto kNames = std::to_array<std::string_view>({"GptOssForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gpt_oss"});
+constexpr auto kGptOssNames = std::to_array<std::string_view>({"GptOssForCausalLM"});
+constexpr auto kGptOssTypes = std::to_array<std::string_view>({"gpt_oss"});
 
 // Columns of gate_up_proj are outputs: gate and up of the first, of the second, and so on.
-constexpr TensorSpec gate_or_up(Role weight, int64_t turn) {
+constexpr TensorSpec gpt_oss_gate_or_up(Role weight, int64_t turn) {
   return {.role = weight,
           .name = "model.layers.{layer}.mlp.experts.gate_up_proj",
           .rows = Dim::kExpertIntermediate,
@@ -117,8 +117,8 @@ constexpr TensorSpec gate_or_up_bias(Role bias, int64_t turn) {
 constexpr auto kExpertTensorsWithBiases = std::to_array<TensorSpec>({
     {Role::kRouter, "model.layers.{layer}.mlp.router.weight", Dim::kExperts, Dim::kHidden},
     {Role::kRouterBias, "model.layers.{layer}.mlp.router.bias", Dim::kOne, Dim::kExperts},
-    gate_or_up(Role::kExpertGate, 0),
-    gate_or_up(Role::kExpertUp, 1),
+    gpt_oss_gate_or_up(Role::kExpertGate, 0),
+    gpt_oss_gate_or_up(Role::kExpertUp, 1),
     gate_or_up_bias(Role::kExpertGateBias, 0),
     gate_or_up_bias(Role::kExpertUpBias, 1),
     {.role = Role::kExpertDown,
@@ -136,28 +136,29 @@ constexpr auto kExpertTensorsWithBiases = std::to_array<TensorSpec>({
      .stacked = true},
 });
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       std::to_array<TensorSpec>({
-                                           {Role::kSinks, "model.layers.{layer}.self_attn.sinks",
-                                            Dim::kOne, Dim::kHeads, Split::kRows},
-                                       }),
-                                       kExpertTensorsWithBiases);
+constexpr auto kGptOssTensors =
+    join_tensors(kLlamaOuterTensors,
+                 kLlamaNormTensors,
+                 kLlamaAttentionTensors,
+                 kLlamaQkvBiasTensors,
+                 kLlamaOBiasTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kSinks, "model.layers.{layer}.self_attn.sinks", Dim::kOne, Dim::kHeads,
+                      Split::kRows},
+                 }),
+                 kExpertTensorsWithBiases);
 
 }  // namespace
 
 extern const Architecture kGptOss;
 constexpr Architecture kGptOss = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGptOssNames,
+    .model_types = kGptOssTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_gpt_oss,
+    .fields = kGptOssFields,
+    .aliases = kGptOssAliases,
+    .tensors = kGptOssTensors,
     .ignored = kRotaryTables,
 };
 

@@ -17,7 +17,7 @@
 namespace tgi {
 namespace {
 
-constexpr auto kFields =
+constexpr auto kGptjFields =
     join_fields(kGpt2Fields,
                 std::to_array<KnownField>({
                     read("rotary_dim"),
@@ -26,7 +26,7 @@ constexpr auto kFields =
                     harmless_if("rope_parameters", "[]", "rotary_dim is all that can be said"),
                 }));
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_gptj(const JsonReader& config) {
   DecoderFields fields = kGpt2Decoder;
   fields.default_vocab_size = 50400;
   fields.default_hidden_size = 4096;
@@ -49,10 +49,10 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"GPTJForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"gptj"});
+constexpr auto kGptjNames = std::to_array<std::string_view>({"GPTJForCausalLM"});
+constexpr auto kGptjTypes = std::to_array<std::string_view>({"gptj"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kGptjTensors = join_tensors(
     kGpt2OuterTensors,
     std::to_array<TensorSpec>({
         {Role::kLmHeadBias, "lm_head.bias", Dim::kOne, Dim::kVocab},
@@ -77,13 +77,13 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kGptJ;
 constexpr Architecture kGptJ = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGptjNames,
+    .model_types = kGptjTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_gptj,
+    .fields = kGptjFields,
     .aliases = kGpt2Aliases,
-    .tensors = kTensors,
+    .tensors = kGptjTensors,
     .ignored = kGpt2Ignored,
 };
 

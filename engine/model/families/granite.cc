@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_granite(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {});
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
@@ -28,8 +28,8 @@ ModelConfig read_config(const JsonReader& config) {
 }
 
 // Its router takes the softmax over the chosen: the same as all of it, divided by their sum.
-ModelConfig read_config_moe(const JsonReader& config) {
-  ModelConfig model = read_config(config);
+ModelConfig read_granite_moe(const JsonReader& config) {
+  ModelConfig model = read_granite(config);
   read_experts(config,
                {.num_experts = "num_local_experts",
                 .default_num_experts = 8,
@@ -41,7 +41,7 @@ ModelConfig read_config_moe(const JsonReader& config) {
 }
 
 ModelConfig read_config_shared(const JsonReader& config) {
-  ModelConfig model = read_config_moe(config);
+  ModelConfig model = read_granite_moe(config);
   const int64_t shared = config.integer_or("shared_intermediate_size", 0);
   if (shared == 0) return model;
   model.experts.shared_intermediate_size =
@@ -49,50 +49,51 @@ ModelConfig read_config_shared(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(kDecoderFields,
-                                     std::to_array<KnownField>({
-                                         read_or_null("attention_bias"),
-                                         read_or_null("mlp_bias"),
-                                         read("embedding_multiplier"),
-                                         read("residual_multiplier"),
-                                         read("attention_multiplier"),
-                                         read("logits_scaling"),
-                                         read_or_null("layer_types"),
-                                         read_or_null("sliding_window"),
-                                         read_or_null("use_sliding_window"),
-                                     }));
+constexpr auto kGraniteFields = join_fields(kDecoderFields,
+                                            std::to_array<KnownField>({
+                                                read_or_null("attention_bias"),
+                                                read_or_null("mlp_bias"),
+                                                read("embedding_multiplier"),
+                                                read("residual_multiplier"),
+                                                read("attention_multiplier"),
+                                                read("logits_scaling"),
+                                                read_or_null("layer_types"),
+                                                read_or_null("sliding_window"),
+                                                read_or_null("use_sliding_window"),
+                                            }));
 
-constexpr auto kFieldsMoe = join_fields(std::to_array<KnownField>({
-                                            read("num_local_experts"),
-                                            read("num_experts_per_tok"),
-                                            harmless("router_aux_loss_coef", kTrainsRouter),
-                                            harmless("output_router_logits", kTrainsRouter),
-                                            harmless_if("mlp_bias", "[false]", "experts have none"),
-                                        }),
-                                        kFields);
+constexpr auto kGraniteFieldsMoe =
+    join_fields(std::to_array<KnownField>({
+                    read("num_local_experts"),
+                    read("num_experts_per_tok"),
+                    harmless("router_aux_loss_coef", kTrainsRouter),
+                    harmless("output_router_logits", kTrainsRouter),
+                    harmless_if("mlp_bias", "[false]", "experts have none"),
+                }),
+                kGraniteFields);
 
 constexpr auto kFieldsShared = join_fields(std::to_array<KnownField>({
                                                read("shared_intermediate_size"),
                                            }),
-                                           kFieldsMoe);
+                                           kGraniteFieldsMoe);
 
-constexpr auto kNamesMoe = std::to_array<std::string_view>({"GraniteMoeForCausalLM"});
-constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"granitemoe"});
+constexpr auto kGraniteNamesMoe = std::to_array<std::string_view>({"GraniteMoeForCausalLM"});
+constexpr auto kGraniteTypesMoe = std::to_array<std::string_view>({"granitemoe"});
 constexpr auto kNamesShared = std::to_array<std::string_view>({"GraniteMoeSharedForCausalLM"});
 constexpr auto kModelTypesShared = std::to_array<std::string_view>({"granitemoeshared"});
 
-constexpr auto kNames = std::to_array<std::string_view>({"GraniteForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"granite"});
+constexpr auto kGraniteNames = std::to_array<std::string_view>({"GraniteForCausalLM"});
+constexpr auto kGraniteTypes = std::to_array<std::string_view>({"granite"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kLlamaMlpBiasTensors);
+constexpr auto kGraniteTensors = join_tensors(kLlamaOuterTensors,
+                                              kLlamaNormTensors,
+                                              kLlamaAttentionTensors,
+                                              kLlamaQkvBiasTensors,
+                                              kLlamaOBiasTensors,
+                                              kLlamaMlpTensors,
+                                              kLlamaMlpBiasTensors);
 
-constexpr auto kTensorsMoe =
+constexpr auto kGraniteTensorsMoe =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -115,7 +116,7 @@ constexpr auto kTensorsMoe =
                       .stacked = true},
                  }));
 constexpr auto kTensorsShared =
-    join_tensors(kTensorsMoe,
+    join_tensors(kGraniteTensorsMoe,
                  std::to_array<TensorSpec>({
                      {Role::kSharedGateUp, "model.layers.{layer}.shared_mlp.input_linear.weight",
                       Dim::kSharedGateUp, Dim::kHidden, Split::kRows, has_shared_expert},
@@ -127,23 +128,23 @@ constexpr auto kTensorsShared =
 
 extern const Architecture kGranite;
 constexpr Architecture kGranite = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGraniteNames,
+    .model_types = kGraniteTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_granite,
+    .fields = kGraniteFields,
+    .tensors = kGraniteTensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kGraniteMoe;
 constexpr Architecture kGraniteMoe = {
-    .names = kNamesMoe,
-    .model_types = kModelTypesMoe,
+    .names = kGraniteNamesMoe,
+    .model_types = kGraniteTypesMoe,
     .prefix = "model.",
-    .read_config = read_config_moe,
-    .fields = kFieldsMoe,
-    .tensors = kTensorsMoe,
+    .read_config = read_granite_moe,
+    .fields = kGraniteFieldsMoe,
+    .tensors = kGraniteTensorsMoe,
     .ignored = kRotaryTables,
 };
 

@@ -33,7 +33,7 @@ void read_mlp(const JsonReader& config, ModelConfig& model) {
   use_experts_in_all_layers(model);
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_granite_hybrid(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {});
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.embedding_multiplier = read_positive(config, "embedding_multiplier", 1.0);
@@ -65,7 +65,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kGraniteHybridFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("attention_bias"),
                     read("embedding_multiplier"),
@@ -96,10 +96,11 @@ constexpr auto kFields =
                 kMambaFields,
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"GraniteMoeHybridForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"granitemoehybrid"});
+constexpr auto kGraniteHybridNames =
+    std::to_array<std::string_view>({"GraniteMoeHybridForCausalLM"});
+constexpr auto kGraniteHybridTypes = std::to_array<std::string_view>({"granitemoehybrid"});
 
-constexpr auto kTensors =
+constexpr auto kGraniteHybridTensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -137,12 +138,12 @@ constexpr auto kTensors =
 
 extern const Architecture kGraniteHybrid;
 constexpr Architecture kGraniteHybrid = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kGraniteHybridNames,
+    .model_types = kGraniteHybridTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_granite_hybrid,
+    .fields = kGraniteHybridFields,
+    .tensors = kGraniteHybridTensors,
     .ignored = kRotaryTables,
 };
 

@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kHeliumDecoder = {
     .default_vocab_size = 48000,
     .default_hidden_size = 2560,
     .default_num_layers = 24,
@@ -24,8 +24,8 @@ constexpr DecoderFields kDecoder = {
     .default_norm_eps = 1e-8,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_helium(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kHeliumDecoder);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
   read_rope(config, model, {.default_theta = 100000.0, .interleaved = true});
@@ -33,7 +33,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kHeliumFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("attention_bias"),
                     read_or_null("mlp_bias"),
@@ -45,26 +45,26 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"HeliumForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"helium"});
+constexpr auto kHeliumNames = std::to_array<std::string_view>({"HeliumForCausalLM"});
+constexpr auto kHeliumTypes = std::to_array<std::string_view>({"helium"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kLlamaMlpBiasTensors);
+constexpr auto kHeliumTensors = join_tensors(kLlamaOuterTensors,
+                                             kLlamaNormTensors,
+                                             kLlamaAttentionTensors,
+                                             kLlamaQkvBiasTensors,
+                                             kLlamaMlpTensors,
+                                             kLlamaMlpBiasTensors);
 
 }  // namespace
 
 extern const Architecture kHelium;
 constexpr Architecture kHelium = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kHeliumNames,
+    .model_types = kHeliumTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_helium,
+    .fields = kHeliumFields,
+    .tensors = kHeliumTensors,
     .ignored = kRotaryTables,
 };
 

@@ -18,19 +18,19 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kHunyuanDecoder = {
     .default_vocab_size = 290943,
     .default_num_kv_heads = 32,
     .default_norm_eps = 1e-5,
 };
 
-constexpr auto kRopeFields = std::to_array<KnownField>({read_or_null("alpha")});
+constexpr auto kHunyuanRopeFields = std::to_array<KnownField>({read_or_null("alpha")});
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_hunyuan(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kHunyuanDecoder);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.qk_norm_after_rope = true;
-  read_rope(config, model, {.fields = kRopeFields});
+  read_rope(config, model, {.fields = kHunyuanRopeFields});
   refuse_windows(config, model);
   return model;
 }
@@ -60,16 +60,16 @@ void refuse_other_sizes(const JsonReader& config, const ModelConfig& model) {
 
 constexpr const char* kListed[] = {"moe_topk", "num_shared_expert", "moe_intermediate_size"};
 
-ModelConfig read_config_moe(const JsonReader& given) {
+ModelConfig read_hunyuan_moe(const JsonReader& given) {
   Json json = given.json();
   for (const char* key : kListed) take_from_list(json, key, given);
   const JsonReader config(json, "");
-  DecoderFields decoder = kDecoder;
+  DecoderFields decoder = kHunyuanDecoder;
   decoder.default_num_kv_heads = 0;
   ModelConfig model = read_decoder_config(config, decoder);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.qk_norm_after_rope = true;
-  read_rope(config, model, {.fields = kRopeFields});
+  read_rope(config, model, {.fields = kHunyuanRopeFields});
   refuse_windows(config, model);
   read_experts(config,
                {.num_experts = "num_experts",
@@ -89,10 +89,10 @@ ModelConfig read_config_moe(const JsonReader& given) {
   return model;
 }
 
-constexpr std::string_view kOneBlock = "there is one kind of block";
+constexpr std::string_view kHunyuanOneBlock = "there is one kind of block";
 constexpr std::string_view kTextOnly = "is about other models of the maker";
 
-constexpr auto kFields = join_fields(
+constexpr auto kHunyuanFields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("attention_bias"),
@@ -105,7 +105,7 @@ constexpr auto kFields = join_fields(
         harmless("num_media_embeds", kTextOnly),
         harmless("vit_*", kTextOnly),
         harmless("anyres_*", kTextOnly),
-        harmless_if("position_embedding_xdrope", "[false]", kOneBlock),
+        harmless_if("position_embedding_xdrope", "[false]", kHunyuanOneBlock),
         harmless("pad_id", "sequences are never padded"),
         harmless("im_start_id", kTextOnly),
         harmless("im_end_id", kTextOnly),
@@ -123,16 +123,16 @@ constexpr auto kFields = join_fields(
         harmless_if("add_classification_head", "[false]", "there is no classifier's head"),
         harmless("class_num", "belongs to a classifier's head, which is not used here"),
         harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
-        harmless_if("use_qk_norm", "[true]", kOneBlock),
-        harmless_if("qk_norm", "[true]", kOneBlock),
-        harmless_if("norm_type", R"(["rms"])", kOneBlock),
-        harmless_if("use_rotary_pos_emb", "[true]", kOneBlock),
-        harmless_if("use_cla", "[false]", kOneBlock),
+        harmless_if("use_qk_norm", "[true]", kHunyuanOneBlock),
+        harmless_if("qk_norm", "[true]", kHunyuanOneBlock),
+        harmless_if("norm_type", R"(["rms"])", kHunyuanOneBlock),
+        harmless_if("use_rotary_pos_emb", "[true]", kHunyuanOneBlock),
+        harmless_if("use_cla", "[false]", kHunyuanOneBlock),
         harmless("cla_share_factor", "is read with use_cla only"),
-        harmless_if("use_mla", "[false]", kOneBlock),
+        harmless_if("use_mla", "[false]", kHunyuanOneBlock),
     }));
 
-constexpr auto kFieldsMoe = join_fields(
+constexpr auto kHunyuanFieldsMoe = join_fields(
     std::to_array<KnownField>({
         read("num_experts"),
         read("moe_topk"),
@@ -147,19 +147,19 @@ constexpr auto kFieldsMoe = join_fields(
         harmless("router_aux_loss_coef", kTrainsRouter),
         harmless("output_router_logits", kTrainsRouter),
     }),
-    kFields);
+    kHunyuanFields);
 
 constexpr auto kAliasesMoe = std::to_array<FieldAlias>({
     {"num_experts_per_tok", "moe_topk"},
     {"num_local_experts", "num_experts"},
 });
 
-constexpr auto kNamesMoe = std::to_array<std::string_view>({"HunYuanMoEV1ForCausalLM"});
-constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"hunyuan_v1_moe"});
-constexpr auto kNames = std::to_array<std::string_view>({"HunYuanDenseV1ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"hunyuan_v1_dense"});
+constexpr auto kHunyuanNamesMoe = std::to_array<std::string_view>({"HunYuanMoEV1ForCausalLM"});
+constexpr auto kHunyuanTypesMoe = std::to_array<std::string_view>({"hunyuan_v1_moe"});
+constexpr auto kHunyuanNames = std::to_array<std::string_view>({"HunYuanDenseV1ForCausalLM"});
+constexpr auto kHunyuanTypes = std::to_array<std::string_view>({"hunyuan_v1_dense"});
 
-constexpr auto kTensors =
+constexpr auto kHunyuanTensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -173,8 +173,8 @@ constexpr auto kTensors =
                  }),
                  kLlamaMlpTensors);
 
-constexpr auto kTensorsMoe = join_tensors(
-    kTensors,
+constexpr auto kHunyuanTensorsMoe = join_tensors(
+    kHunyuanTensors,
     std::to_array<TensorSpec>({
         {Role::kRouter, "model.layers.{layer}.mlp.gate.wg.weight", Dim::kExperts, Dim::kHidden},
         {Role::kExpertGate, "model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight",
@@ -195,24 +195,24 @@ constexpr auto kTensorsMoe = join_tensors(
 
 extern const Architecture kHunyuanDense;
 constexpr Architecture kHunyuanDense = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kHunyuanNames,
+    .model_types = kHunyuanTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_hunyuan,
+    .fields = kHunyuanFields,
+    .tensors = kHunyuanTensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kHunyuanMoe;
 constexpr Architecture kHunyuanMoe = {
-    .names = kNamesMoe,
-    .model_types = kModelTypesMoe,
+    .names = kHunyuanNamesMoe,
+    .model_types = kHunyuanTypesMoe,
     .prefix = "model.",
-    .read_config = read_config_moe,
-    .fields = kFieldsMoe,
+    .read_config = read_hunyuan_moe,
+    .fields = kHunyuanFieldsMoe,
     .aliases = kAliasesMoe,
-    .tensors = kTensorsMoe,
+    .tensors = kHunyuanTensorsMoe,
     .ignored = kRotaryTables,
 };
 

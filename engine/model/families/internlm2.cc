@@ -13,14 +13,14 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_internlm2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.head_dim = "", .default_vocab_size = 103168});
   model.attention_bias = config.boolean_or("bias", true);
   read_rope(config, model);
   return model;
 }
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kInternlm2Fields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("intermediate_size"),
@@ -36,10 +36,10 @@ constexpr auto kFields = std::to_array<KnownField>({
     read("bias"),
 });
 
-constexpr auto kNames = std::to_array<std::string_view>({"InternLM2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"internlm2"});
+constexpr auto kInternlm2Names = std::to_array<std::string_view>({"InternLM2ForCausalLM"});
+constexpr auto kInternlm2Types = std::to_array<std::string_view>({"internlm2"});
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kInternlm2Tensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "model.tok_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kFinalNorm, "model.norm.weight", Dim::kOne, Dim::kHidden},
     {Role::kLmHead, "output.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
@@ -64,12 +64,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kInternlm2;
 constexpr Architecture kInternlm2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kInternlm2Names,
+    .model_types = kInternlm2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_internlm2,
+    .fields = kInternlm2Fields,
+    .tensors = kInternlm2Tensors,
     .ignored = kRotaryTables,
 };
 

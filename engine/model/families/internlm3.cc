@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kInternlm3Decoder = {
     .default_vocab_size = 128512,
     .default_num_kv_heads = 2,
     .default_head_dim = 128,
@@ -20,8 +20,8 @@ constexpr DecoderFields kDecoder = {
     .default_norm_eps = 1e-5,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_internlm3(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kInternlm3Decoder);
   model.attention_bias = config.boolean_or("qkv_bias", false);
   model.mlp_bias = config.boolean_or("bias", false);
   model.attention_output_bias = model.mlp_bias;
@@ -30,7 +30,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kInternlm3Fields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read("qkv_bias"),
@@ -42,10 +42,10 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "qkv_bias and bias say which biases there are"),
     }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"InternLM3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"internlm3"});
+constexpr auto kInternlm3Names = std::to_array<std::string_view>({"InternLM3ForCausalLM"});
+constexpr auto kInternlm3Types = std::to_array<std::string_view>({"internlm3"});
 
-constexpr auto kTensors =
+constexpr auto kInternlm3Tensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -61,12 +61,12 @@ constexpr auto kTensors =
 
 extern const Architecture kInternlm3;
 constexpr Architecture kInternlm3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kInternlm3Names,
+    .model_types = kInternlm3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_internlm3,
+    .fields = kInternlm3Fields,
+    .tensors = kInternlm3Tensors,
     .ignored = kRotaryTables,
 };
 

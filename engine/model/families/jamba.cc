@@ -52,7 +52,7 @@ void read_layers(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_jamba(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.head_dim = "",
                                                    .default_vocab_size = 65536,
                                                    .default_num_kv_heads = 8,
@@ -74,7 +74,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kJambaFields = join_fields(
     std::to_array<KnownField>({
         read("vocab_size"),
         read("hidden_size"),
@@ -107,10 +107,10 @@ constexpr auto kFields = join_fields(
     }),
     kMambaFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"JambaForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"jamba"});
+constexpr auto kJambaNames = std::to_array<std::string_view>({"JambaForCausalLM"});
+constexpr auto kJambaTypes = std::to_array<std::string_view>({"jamba"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kJambaTensors = join_tensors(
     kLlamaEmbeddingTensors,
     std::to_array<TensorSpec>({
         {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
@@ -156,12 +156,12 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kJamba;
 constexpr Architecture kJamba = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kJambaNames,
+    .model_types = kJambaTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_jamba,
+    .fields = kJambaFields,
+    .tensors = kJambaTensors,
     .ignored = {},
 };
 

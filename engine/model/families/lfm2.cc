@@ -47,7 +47,7 @@ struct Sizes {
   int64_t default_intermediate;
 };
 
-ModelConfig read_common(const JsonReader& config, const Sizes& sizes) {
+ModelConfig read_lfm2_common(const JsonReader& config, const Sizes& sizes) {
   ModelConfig model =
       read_decoder_config(config, {.head_dim = "",
                                    .intermediate_size = sizes.intermediate_name,
@@ -71,16 +71,16 @@ ModelConfig read_common(const JsonReader& config, const Sizes& sizes) {
   return model;
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_lfm2(const JsonReader& config) {
   const bool has_old_size = config.has("block_ff_dim");
   ModelConfig model =
-      read_common(config, {has_old_size ? "block_ff_dim" : "intermediate_size", 2560, 12288});
+      read_lfm2_common(config, {has_old_size ? "block_ff_dim" : "intermediate_size", 2560, 12288});
   adjust_intermediate(config, model);
   return model;
 }
 
-ModelConfig read_config_moe(const JsonReader& config) {
-  ModelConfig model = read_common(config, {"intermediate_size", 2048, 7168});
+ModelConfig read_lfm2_moe(const JsonReader& config) {
+  ModelConfig model = read_lfm2_common(config, {"intermediate_size", 2048, 7168});
   read_experts(config,
                {.intermediate_size = "moe_intermediate_size",
                 .normalises_name = "norm_topk_prob",
@@ -104,7 +104,7 @@ ModelConfig read_config_moe(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kCommonFields =
+constexpr auto kLfm2CommonFields =
     join_fields(std::to_array<KnownField>({
                     read("norm_eps"),
                     read("conv_L_cache"),
@@ -125,29 +125,29 @@ constexpr auto kCommonFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kFields = join_fields(std::to_array<KnownField>({
-                                         read_or_null("block_ff_dim"),
-                                         read("block_auto_adjust_ff_dim"),
-                                         read_or_null("block_ffn_dim_multiplier"),
-                                         read("block_multiple_of"),
-                                     }),
-                                     kCommonFields);
+constexpr auto kLfm2Fields = join_fields(std::to_array<KnownField>({
+                                             read_or_null("block_ff_dim"),
+                                             read("block_auto_adjust_ff_dim"),
+                                             read_or_null("block_ffn_dim_multiplier"),
+                                             read("block_multiple_of"),
+                                         }),
+                                         kLfm2CommonFields);
 
-constexpr auto kFieldsMoe = join_fields(std::to_array<KnownField>({
-                                            read("num_dense_layers"),
-                                            read("moe_intermediate_size"),
-                                            read("use_expert_bias"),
-                                            read("routed_scaling_factor"),
-                                        }),
-                                        kExpertFields,
-                                        kCommonFields);
+constexpr auto kLfm2FieldsMoe = join_fields(std::to_array<KnownField>({
+                                                read("num_dense_layers"),
+                                                read("moe_intermediate_size"),
+                                                read("use_expert_bias"),
+                                                read("routed_scaling_factor"),
+                                            }),
+                                            kExpertFields,
+                                            kLfm2CommonFields);
 
-constexpr auto kNamesMoe = std::to_array<std::string_view>({"Lfm2MoeForCausalLM"});
-constexpr auto kModelTypesMoe = std::to_array<std::string_view>({"lfm2_moe"});
-constexpr auto kNames = std::to_array<std::string_view>({"Lfm2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"lfm2"});
+constexpr auto kLfm2NamesMoe = std::to_array<std::string_view>({"Lfm2MoeForCausalLM"});
+constexpr auto kLfm2TypesMoe = std::to_array<std::string_view>({"lfm2_moe"});
+constexpr auto kLfm2Names = std::to_array<std::string_view>({"Lfm2ForCausalLM"});
+constexpr auto kLfm2Types = std::to_array<std::string_view>({"lfm2"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kLfm2Tensors = join_tensors(
     kLlamaEmbeddingTensors,
     std::to_array<TensorSpec>({
         {Role::kFinalNorm, "model.embedding_norm.weight", Dim::kOne, Dim::kHidden},
@@ -179,8 +179,8 @@ constexpr auto kTensors = join_tensors(
     }),
     kLlamaQkvTensors);
 
-constexpr auto kTensorsMoe = join_tensors(
-    kTensors,
+constexpr auto kLfm2TensorsMoe = join_tensors(
+    kLfm2Tensors,
     std::to_array<TensorSpec>({
         {Role::kRouter, "model.layers.{layer}.feed_forward.gate.weight", Dim::kExperts,
          Dim::kHidden, Split::kNone, has_experts},
@@ -198,23 +198,23 @@ constexpr auto kTensorsMoe = join_tensors(
 
 extern const Architecture kLfm2;
 constexpr Architecture kLfm2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kLfm2Names,
+    .model_types = kLfm2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_lfm2,
+    .fields = kLfm2Fields,
+    .tensors = kLfm2Tensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kLfm2Moe;
 constexpr Architecture kLfm2Moe = {
-    .names = kNamesMoe,
-    .model_types = kModelTypesMoe,
+    .names = kLfm2NamesMoe,
+    .model_types = kLfm2TypesMoe,
     .prefix = "model.",
-    .read_config = read_config_moe,
-    .fields = kFieldsMoe,
-    .tensors = kTensorsMoe,
+    .read_config = read_lfm2_moe,
+    .fields = kLfm2FieldsMoe,
+    .tensors = kLfm2TensorsMoe,
     .ignored = kRotaryTables,
 };
 

@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_llama(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {});
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
@@ -21,7 +21,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kLlamaFields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("attention_bias"),
@@ -34,28 +34,29 @@ constexpr auto kFields = join_fields(
         harmless_if("bias", "[false]", "attention_bias and mlp_bias say which biases there are"),
     }));
 
-constexpr auto kModelTypes = std::to_array<std::string_view>({"llama"});
+constexpr auto kLlamaTypes = std::to_array<std::string_view>({"llama"});
 
-constexpr auto kNames = std::to_array<std::string_view>({"LlamaForCausalLM", "LLaMAForCausalLM"});
+constexpr auto kLlamaNames =
+    std::to_array<std::string_view>({"LlamaForCausalLM", "LLaMAForCausalLM"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kLlamaMlpBiasTensors);
+constexpr auto kLlamaTensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kLlamaMlpTensors,
+                                            kLlamaMlpBiasTensors);
 
 }  // namespace
 
 extern const Architecture kLlama;
 constexpr Architecture kLlama = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kLlamaNames,
+    .model_types = kLlamaTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_llama,
+    .fields = kLlamaFields,
+    .tensors = kLlamaTensors,
     .ignored = kRotaryTables,
 };
 

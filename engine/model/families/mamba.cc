@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_mamba1_config(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_heads = "",
                                                    .intermediate_size = "",
                                                    .max_positions = "",
@@ -41,13 +41,13 @@ ModelConfig read_config(const JsonReader& config) {
 }
 
 ModelConfig read_config_falcon(const JsonReader& config) {
-  ModelConfig model = read_config(config);
+  ModelConfig model = read_mamba1_config(config);
   model.state.norms_parts = true;
   model.state.norm_eps = read_positive(config, "mixer_rms_eps", 1e-6);
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kMamba1Fields =
     join_fields(std::to_array<KnownField>({
                     read("vocab_size"),
                     read("hidden_size"),
@@ -75,25 +75,25 @@ constexpr auto kFields =
                 kMambaFields);
 
 constexpr auto kFieldsFalcon =
-    join_fields(std::to_array<KnownField>({read("mixer_rms_eps")}), kFields);
+    join_fields(std::to_array<KnownField>({read("mixer_rms_eps")}), kMamba1Fields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"MambaForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mamba"});
+constexpr auto kMambaNames = std::to_array<std::string_view>({"MambaForCausalLM"});
+constexpr auto kMambaTypes = std::to_array<std::string_view>({"mamba"});
 constexpr auto kNamesFalcon = std::to_array<std::string_view>({"FalconMambaForCausalLM"});
 constexpr auto kModelTypesFalcon = std::to_array<std::string_view>({"falcon_mamba"});
 
-constexpr auto kTensors = join_tensors(kBackboneTensors, kMambaTensors);
+constexpr auto kMamba1Tensors = join_tensors(kBackboneTensors, kMambaTensors);
 
 }  // namespace
 
 extern const Architecture kMamba;
 constexpr Architecture kMamba = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMambaNames,
+    .model_types = kMambaTypes,
     .prefix = "backbone.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_mamba1_config,
+    .fields = kMamba1Fields,
+    .tensors = kMamba1Tensors,
     .ignored = {},
 };
 
@@ -104,7 +104,7 @@ constexpr Architecture kFalconMamba = {
     .prefix = "backbone.",
     .read_config = read_config_falcon,
     .fields = kFieldsFalcon,
-    .tensors = kTensors,
+    .tensors = kMamba1Tensors,
     .ignored = {},
 };
 

@@ -11,7 +11,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_mamba2_config(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_layers = "num_hidden_layers",
                                                    .num_heads = "",
                                                    .intermediate_size = "",
@@ -41,7 +41,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kMamba2Fields = join_fields(
     std::to_array<KnownField>({
         read("vocab_size"),
         read("hidden_size"),
@@ -62,21 +62,21 @@ constexpr auto kFields = join_fields(
     }),
     kMambaFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"Mamba2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mamba2"});
+constexpr auto kMamba2Names = std::to_array<std::string_view>({"Mamba2ForCausalLM"});
+constexpr auto kMamba2Types = std::to_array<std::string_view>({"mamba2"});
 
-constexpr auto kTensors = join_tensors(kBackboneTensors, kMamba2Tensors);
+constexpr auto kMamba2AllTensors = join_tensors(kBackboneTensors, kMamba2Tensors);
 
 }  // namespace
 
 extern const Architecture kMamba2;
 constexpr Architecture kMamba2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMamba2Names,
+    .model_types = kMamba2Types,
     .prefix = "backbone.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_mamba2_config,
+    .fields = kMamba2Fields,
+    .tensors = kMamba2AllTensors,
     .ignored = {},
 };
 

@@ -14,7 +14,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_minicpm3(const JsonReader& config) {
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 73448,
                                                          .default_hidden_size = 2560,
@@ -40,31 +40,32 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(std::to_array<KnownField>({
-                                         read("scale_emb"),
-                                         read("scale_depth"),
-                                         read("dim_model_base"),
-                                         harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
-                                     }),
-                                     kLatentFields,
-                                     kDecoderFields);
+constexpr auto kMinicpm3Fields =
+    join_fields(std::to_array<KnownField>({
+                    read("scale_emb"),
+                    read("scale_depth"),
+                    read("dim_model_base"),
+                    harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
+                }),
+                kLatentFields,
+                kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"MiniCPM3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"minicpm3"});
+constexpr auto kMinicpm3Names = std::to_array<std::string_view>({"MiniCPM3ForCausalLM"});
+constexpr auto kMinicpm3Types = std::to_array<std::string_view>({"minicpm3"});
 
-constexpr auto kTensors =
+constexpr auto kMinicpm3Tensors =
     join_tensors(kLlamaOuterTensors, kLlamaNormTensors, kLatentAttentionTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kMiniCpm3;
 constexpr Architecture kMiniCpm3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMinicpm3Names,
+    .model_types = kMinicpm3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_minicpm3,
+    .fields = kMinicpm3Fields,
+    .tensors = kMinicpm3Tensors,
     .ignored = kRotaryTables,
 };
 

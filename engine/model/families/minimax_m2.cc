@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_minimax_m2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 200064,
                                                    .default_hidden_size = 3072,
                                                    .default_num_layers = 62,
@@ -44,10 +44,10 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr std::string_view kOneBlock = "there is one kind of block";
+constexpr std::string_view kMinimaxM2OneBlock = "there is one kind of block";
 constexpr std::string_view kNextTokens = "tokens are predicted one by one";
 
-constexpr auto kFields =
+constexpr auto kMinimaxM2Fields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read("rotary_dim"),
@@ -58,15 +58,15 @@ constexpr auto kFields =
                     read_or_null("use_sliding_window"),
                     harmless_if("scoring_func", R"(["sigmoid"])", "scores are sigmoids"),
                     harmless_if("use_routing_bias", "[true]", "experts are chosen with a bias"),
-                    harmless_if("use_qk_norm", "[true]", kOneBlock),
+                    harmless_if("use_qk_norm", "[true]", kMinimaxM2OneBlock),
                     harmless_if("qk_norm_type", R"(["per_layer"])", "the norm is over all heads"),
                     harmless_if("shared_intermediate_size", "[0]", "there is no shared expert"),
                     harmless("shared_moe_mode", "there is no shared expert"),
                     harmless("attn_type_list", "all layers attend to all of the context"),
                     harmless("mlp_intermediate_size", "there is no dense MLP"),
-                    harmless_if("layernorm_full_attention_beta", "[1.0]", kOneBlock),
-                    harmless_if("layernorm_linear_attention_beta", "[1.0]", kOneBlock),
-                    harmless_if("layernorm_mlp_beta", "[1.0]", kOneBlock),
+                    harmless_if("layernorm_full_attention_beta", "[1.0]", kMinimaxM2OneBlock),
+                    harmless_if("layernorm_linear_attention_beta", "[1.0]", kMinimaxM2OneBlock),
+                    harmless_if("layernorm_mlp_beta", "[1.0]", kMinimaxM2OneBlock),
                     harmless_if("attention_bias", "[false]", "there are no biases"),
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                     harmless("use_mtp", kNextTokens),
@@ -77,10 +77,10 @@ constexpr auto kFields =
                     harmless("output_router_logits", kTrainsRouter),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"MiniMaxM2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"minimax_m2"});
+constexpr auto kMinimaxM2Names = std::to_array<std::string_view>({"MiniMaxM2ForCausalLM"});
+constexpr auto kMinimaxM2Types = std::to_array<std::string_view>({"minimax_m2"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kMinimaxM2Tensors = join_tensors(
     kLlamaOuterTensors,
     kLlamaNormTensors,
     kLlamaAttentionTensors,
@@ -95,12 +95,12 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kMinimaxM2;
 constexpr Architecture kMinimaxM2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMinimaxM2Names,
+    .model_types = kMinimaxM2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_minimax_m2,
+    .fields = kMinimaxM2Fields,
+    .tensors = kMinimaxM2Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kMinistral3Decoder = {
     .default_vocab_size = 131072,
     .default_num_layers = 34,
     .default_num_kv_heads = 8,
@@ -22,11 +22,12 @@ constexpr DecoderFields kDecoder = {
     .default_norm_eps = 1e-5,
 };
 
-constexpr auto kRopeFields = std::to_array<KnownField>({read_or_null("llama_4_scaling_beta")});
-constexpr RopeTraits kRope = {.default_theta = 1e6, .fields = kRopeFields};
+constexpr auto kMinistral3RopeFields =
+    std::to_array<KnownField>({read_or_null("llama_4_scaling_beta")});
+constexpr RopeTraits kRope = {.default_theta = 1e6, .fields = kMinistral3RopeFields};
 
 // A config without any is taken to have these.
-Json with_default_rope(const Json& config) {
+Json with_default_ministral3_rope(const Json& config) {
   Json out = config;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const auto found = out.find(key);
@@ -44,10 +45,10 @@ Json with_default_rope(const Json& config) {
   return out;
 }
 
-ModelConfig read_config(const JsonReader& given) {
-  const Json json = with_default_rope(given.json());
+ModelConfig read_ministral3(const JsonReader& given) {
+  const Json json = with_default_ministral3_rope(given.json());
   const JsonReader config(json, "");
-  ModelConfig model = read_decoder_config(config, kDecoder);
+  ModelConfig model = read_decoder_config(config, kMinistral3Decoder);
   read_windows(config, {.default_window = 0}, model);
   const PositionScale query_scale = read_query_scale(config, model, kRope);
   read_rope(config, model, kRope);
@@ -55,7 +56,7 @@ ModelConfig read_config(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kMinistral3Fields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("sliding_window"),
@@ -65,22 +66,22 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases"),
     }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Ministral3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"ministral3"});
+constexpr auto kMinistral3Names = std::to_array<std::string_view>({"Ministral3ForCausalLM"});
+constexpr auto kMinistral3Types = std::to_array<std::string_view>({"ministral3"});
 
-constexpr auto kTensors =
+constexpr auto kMinistral3Tensors =
     join_tensors(kLlamaOuterTensors, kLlamaNormTensors, kLlamaAttentionTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kMinistral3;
 constexpr Architecture kMinistral3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMinistral3Names,
+    .model_types = kMinistral3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_ministral3,
+    .fields = kMinistral3Fields,
+    .tensors = kMinistral3Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_mistral(const JsonReader& config) {
   ModelConfig model = read_decoder_config(
       config,
       {.default_num_kv_heads = 8, .default_intermediate = 14336, .default_max_positions = 131072});
@@ -22,7 +22,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kMistralFields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("sliding_window"),
@@ -33,23 +33,23 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases"),
     }));
 
-constexpr auto kNames =
+constexpr auto kMistralNames =
     std::to_array<std::string_view>({"MistralForCausalLM", "MinistralForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mistral", "ministral"});
+constexpr auto kMistralTypes = std::to_array<std::string_view>({"mistral", "ministral"});
 
-constexpr auto kTensors =
+constexpr auto kMistralTensors =
     join_tensors(kLlamaOuterTensors, kLlamaNormTensors, kLlamaAttentionTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kMistral;
 constexpr Architecture kMistral = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMistralNames,
+    .model_types = kMistralTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_mistral,
+    .fields = kMistralFields,
+    .tensors = kMistralTensors,
     .ignored = kRotaryTables,
 };
 

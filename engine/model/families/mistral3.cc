@@ -31,6 +31,7 @@ constexpr Architecture kMistral3 = {
                         "num_attention_heads": 32, "num_hidden_layers": 40,
                         "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
                         "rope_theta": 1000000000.0, "sliding_window": null,
+                        "tie_word_embeddings": true,
                         "vocab_size": 131072})",
 };
 

@@ -15,10 +15,11 @@
 namespace tgi {
 namespace {
 
-constexpr auto kRopeFields = std::to_array<KnownField>({read_or_null("llama_4_scaling_beta")});
+constexpr auto kMistral4RopeFields =
+    std::to_array<KnownField>({read_or_null("llama_4_scaling_beta")});
 
 // A config without any is taken to have these.
-Json with_default_rope(const Json& config) {
+Json with_default_mistral4_rope(const Json& config) {
   Json out = config;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const auto found = out.find(key);
@@ -36,8 +37,8 @@ Json with_default_rope(const Json& config) {
   return out;
 }
 
-ModelConfig read_config(const JsonReader& given) {
-  const Json json = with_default_rope(given.json());
+ModelConfig read_mistral4(const JsonReader& given) {
+  const Json json = with_default_mistral4_rope(given.json());
   const JsonReader config(json, "");
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 131072,
@@ -47,7 +48,7 @@ ModelConfig read_config(const JsonReader& given) {
   // rope_parameters give the rotated columns as a part of the whole head too.
   const RopeTraits rope = {.interleaved = config.boolean_or("rope_interleave", true),
                            .columns = model.head_dim,
-                           .fields = kRopeFields};
+                           .fields = kMistral4RopeFields};
   const PositionScale query_scale = read_query_scale(config, model, rope);
   read_latent_attention(config,
                         {.default_rank = 256, .default_query_rank = 1024, .default_kept_dim = 64},
@@ -62,7 +63,7 @@ ModelConfig read_config(const JsonReader& given) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kMistral4Fields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     harmless("partial_rotary_factor", "qk_rope_head_dim counts what is rotated"),
@@ -71,27 +72,27 @@ constexpr auto kFields =
                 kDecoderFields,
                 kDeepSeekExpertFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"Mistral4ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mistral4"});
+constexpr auto kMistral4Names = std::to_array<std::string_view>({"Mistral4ForCausalLM"});
+constexpr auto kMistral4Types = std::to_array<std::string_view>({"mistral4"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLatentAttentionTensors,
-                                       kLlamaMlpTensors,
-                                       kSharedExpertsTensors,
-                                       kStackedExpertTensors);
+constexpr auto kMistral4Tensors = join_tensors(kLlamaOuterTensors,
+                                               kLlamaNormTensors,
+                                               kLatentAttentionTensors,
+                                               kLlamaMlpTensors,
+                                               kSharedExpertsTensors,
+                                               kStackedExpertTensors);
 
 }  // namespace
 
 extern const Architecture kMistral4;
 constexpr Architecture kMistral4 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMistral4Names,
+    .model_types = kMistral4Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
+    .read_config = read_mistral4,
+    .fields = kMistral4Fields,
     .aliases = kDeepSeekExpertAliases,
-    .tensors = kTensors,
+    .tensors = kMistral4Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_mixtral(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_num_kv_heads = 8,
                                                    .default_intermediate = 14336,
                                                    .default_max_positions = 131072,
@@ -30,7 +30,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kMixtralFields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("sliding_window"),
@@ -43,22 +43,22 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"MixtralForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mixtral"});
+constexpr auto kMixtralNames = std::to_array<std::string_view>({"MixtralForCausalLM"});
+constexpr auto kMixtralTypes = std::to_array<std::string_view>({"mixtral"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kMixtralTensors = join_tensors(
     kLlamaOuterTensors, kLlamaNormTensors, kLlamaAttentionTensors, kMixtralExpertTensors);
 
 }  // namespace
 
 extern const Architecture kMixtral;
 constexpr Architecture kMixtral = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMixtralNames,
+    .model_types = kMixtralTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_mixtral,
+    .fields = kMixtralFields,
+    .tensors = kMixtralTensors,
     .ignored = kRotaryTables,
 };
 

@@ -16,9 +16,9 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kRunner = "is about how the training code runs the model";
+constexpr std::string_view kMptRunner = "is about how the training code runs the model";
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kMptFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("d_model"),
     read("n_layers"),
@@ -32,8 +32,8 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless("embedding_fraction", "is used in training only"),
     harmless("emb_pdrop", "is used in training only"),
     harmless("init_config", "is used in training only"),
-    harmless("init_device", kRunner),
-    harmless("verbose", kRunner),
+    harmless("init_device", kMptRunner),
+    harmless("verbose", kMptRunner),
     harmless("tokenizer_name", "the tokenizer's own files say it"),
     harmless_if("no_bias", "[true]", "there are no biases"),
     harmless_if("norm_type",
@@ -42,7 +42,7 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless_if("logit_scale", "[]", "logits are not scaled"),
 });
 
-constexpr auto kAttentionFields = std::to_array<KnownField>({
+constexpr auto kMptAttentionFields = std::to_array<KnownField>({
     read_or_null("clip_qkv"),
     read_or_null("softmax_scale"),
     harmless("attn_impl", "chooses how the same sums are computed"),
@@ -68,13 +68,13 @@ float read_limit(const JsonReader& config, std::string_view key) {
 }
 
 void read_attention(const JsonReader& config, ModelConfig& model) {
-  refuse_unknown_fields(config, kAttentionFields, generic_fields(), "MPT's attention");
+  refuse_unknown_fields(config, kMptAttentionFields, generic_fields(), "MPT's attention");
   model.qkv_clip = read_limit(config, "clip_qkv");
   if (config.has("softmax_scale")) model.attention_scale = read_limit(config, "softmax_scale");
   model.alibi_slopes = alibi_slopes_of_upper_power(model.num_heads);
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_mpt(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.hidden_size = "d_model",
                                                    .num_layers = "n_layers",
                                                    .num_heads = "n_heads",
@@ -103,16 +103,16 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"MPTForCausalLM", "MptForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"mpt"});
+constexpr auto kMptNames = std::to_array<std::string_view>({"MPTForCausalLM", "MptForCausalLM"});
+constexpr auto kMptTypes = std::to_array<std::string_view>({"mpt"});
 
-constexpr auto kAliases = std::to_array<FieldAlias>({
+constexpr auto kMptAliases = std::to_array<FieldAlias>({
     {"hidden_size", "d_model"},
     {"num_hidden_layers", "n_layers"},
     {"num_attention_heads", "n_heads"},
 });
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kMptTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "transformer.wte.weight", Dim::kVocab, Dim::kHidden},
     {Role::kFinalNorm, "transformer.norm_f.weight", Dim::kOne, Dim::kHidden},
     {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
@@ -132,13 +132,13 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kMpt;
 constexpr Architecture kMpt = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kMptNames,
+    .model_types = kMptTypes,
     .prefix = "transformer.",
-    .read_config = read_config,
-    .fields = kFields,
-    .aliases = kAliases,
-    .tensors = kTensors,
+    .read_config = read_mpt,
+    .fields = kMptFields,
+    .aliases = kMptAliases,
+    .tensors = kMptTensors,
     .ignored = {},
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kNemotronDecoder = {
     .norm_eps = "norm_eps",
     .default_vocab_size = 256000,
     .default_hidden_size = 6144,
@@ -26,8 +26,8 @@ constexpr DecoderFields kDecoder = {
     .default_eos = 3,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_nemotron(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kNemotronDecoder);
   model.norm_kind = NormKind::kLayer;
   model.norm_weight_offset = 1.0F;
   model.gated_mlp = false;
@@ -38,7 +38,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kNemotronFields =
     join_fields(std::to_array<KnownField>({
                     read("norm_eps"),
                     harmless_if("rms_norm_eps", "[]", "norm_eps says it"),
@@ -51,27 +51,27 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"NemotronForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"nemotron"});
+constexpr auto kNemotronNames = std::to_array<std::string_view>({"NemotronForCausalLM"});
+constexpr auto kNemotronTypes = std::to_array<std::string_view>({"nemotron"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaNormBiasTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kUngatedMlpTensors);
+constexpr auto kNemotronTensors = join_tensors(kLlamaOuterTensors,
+                                               kLlamaNormTensors,
+                                               kLlamaNormBiasTensors,
+                                               kLlamaAttentionTensors,
+                                               kLlamaQkvBiasTensors,
+                                               kLlamaOBiasTensors,
+                                               kUngatedMlpTensors);
 
 }  // namespace
 
 extern const Architecture kNemotron;
 constexpr Architecture kNemotron = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kNemotronNames,
+    .model_types = kNemotronTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_nemotron,
+    .fields = kNemotronFields,
+    .tensors = kNemotronTensors,
     .ignored = kRotaryTables,
 };
 

@@ -87,7 +87,7 @@ void read_routed(const JsonReader& config, ModelConfig& model) {
       read_size(config, "moe_shared_expert_intermediate_size", 7688, kMaxIntermediateSize);
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_nemotron_h(const JsonReader& config) {
   std::vector<LayerPlan> blocks = read_blocks(config);
   ModelConfig model =
       read_decoder_config(config, {.norm_eps = "layer_norm_epsilon",
@@ -123,7 +123,7 @@ ModelConfig read_config(const JsonReader& config) {
 
 constexpr std::string_view kOtherSpelling = "other fields say it";
 
-constexpr auto kFields = join_fields(
+constexpr auto kNemotronHFields = join_fields(
     std::to_array<KnownField>({
         read("vocab_size"),
         read("hidden_size"),
@@ -177,16 +177,16 @@ constexpr auto kFields = join_fields(
     kMambaFields,
     kDeepSeekExpertFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"NemotronHForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"nemotron_h"});
+constexpr auto kNemotronHNames = std::to_array<std::string_view>({"NemotronHForCausalLM"});
+constexpr auto kNemotronHTypes = std::to_array<std::string_view>({"nemotron_h"});
 
 constexpr bool is_mlp(const ModelConfig& config, int32_t layer) {
   return !has_mixer(config, layer);
 }
-constexpr bool has_shared_bias(const ModelConfig& config, int32_t layer) {
+constexpr bool has_nemotron_h_shared_bias(const ModelConfig& config, int32_t layer) {
   return has_shared_expert(config, layer) && config.mlp_bias;
 }
-constexpr bool has_dense_bias(const ModelConfig& config, int32_t layer) {
+constexpr bool has_nemotron_h_dense_bias(const ModelConfig& config, int32_t layer) {
   return has_dense_mlp(config, layer) && config.mlp_bias;
 }
 
@@ -208,11 +208,11 @@ constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     {Role::kUp, "backbone.layers.{layer}.mixer.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows, has_dense_mlp},
     {Role::kUpBias, "backbone.layers.{layer}.mixer.up_proj.bias", Dim::kOne, Dim::kIntermediate,
-     Split::kRows, has_dense_bias},
+     Split::kRows, has_nemotron_h_dense_bias},
     {Role::kDown, "backbone.layers.{layer}.mixer.down_proj.weight", Dim::kHidden,
      Dim::kIntermediate, Split::kColumns, has_dense_mlp},
     {Role::kDownBias, "backbone.layers.{layer}.mixer.down_proj.bias", Dim::kOne, Dim::kHidden,
-     Split::kColumns, has_dense_bias},
+     Split::kColumns, has_nemotron_h_dense_bias},
     {Role::kRouter, "backbone.layers.{layer}.mixer.gate.weight", Dim::kExperts, Dim::kHidden,
      Split::kNone, has_experts},
     {Role::kChoiceBias, "backbone.layers.{layer}.mixer.gate.e_score_correction_bias", Dim::kOne,
@@ -232,29 +232,29 @@ constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     {Role::kSharedUp, "backbone.layers.{layer}.mixer.shared_experts.up_proj.weight",
      Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
     {Role::kSharedUpBias, "backbone.layers.{layer}.mixer.shared_experts.up_proj.bias", Dim::kOne,
-     Dim::kSharedIntermediate, Split::kRows, has_shared_bias},
+     Dim::kSharedIntermediate, Split::kRows, has_nemotron_h_shared_bias},
     {Role::kSharedDown, "backbone.layers.{layer}.mixer.shared_experts.down_proj.weight",
      Dim::kHidden, Dim::kSharedIntermediate, Split::kColumns, has_shared_expert},
     {Role::kSharedDownBias, "backbone.layers.{layer}.mixer.shared_experts.down_proj.bias",
-     Dim::kOne, Dim::kHidden, Split::kColumns, has_shared_bias},
+     Dim::kOne, Dim::kHidden, Split::kColumns, has_nemotron_h_shared_bias},
 });
 
-constexpr auto kTensors = join_tensors(kBackboneTensors, kMamba2Tensors, kMixerTensors);
+constexpr auto kNemotronHTensors = join_tensors(kBackboneTensors, kMamba2Tensors, kMixerTensors);
 
 // The layers that predict more tokens at once.
-constexpr auto kIgnored = std::to_array<std::string_view>({"mtp.*"});
+constexpr auto kNemotronHIgnored = std::to_array<std::string_view>({"mtp.*"});
 
 }  // namespace
 
 extern const Architecture kNemotronH;
 constexpr Architecture kNemotronH = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kNemotronHNames,
+    .model_types = kNemotronHTypes,
     .prefix = "backbone.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
-    .ignored = kIgnored,
+    .read_config = read_nemotron_h,
+    .fields = kNemotronHFields,
+    .tensors = kNemotronHTensors,
+    .ignored = kNemotronHIgnored,
 };
 
 }  // namespace tgi

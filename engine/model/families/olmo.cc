@@ -15,7 +15,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kOlmoDecoder = {
     .norm_eps = "",
     .default_vocab_size = 50304,
     .default_norm_eps = 1e-5,
@@ -23,8 +23,8 @@ constexpr DecoderFields kDecoder = {
     .default_eos = 50279,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_olmo(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kOlmoDecoder);
   model.norm_kind = NormKind::kLayer;
   model.norms_have_weights = false;
   model.attention_bias = config.boolean_or("attention_bias", false);
@@ -34,8 +34,8 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-ModelConfig read_common(const JsonReader& config) {
-  DecoderFields fields = kDecoder;
+ModelConfig read_olmo_common(const JsonReader& config) {
+  DecoderFields fields = kOlmoDecoder;
   fields.norm_eps = "rms_norm_eps";
   ModelConfig model = read_decoder_config(config, fields);
   model.qk_norm = QkNorm::kRow;
@@ -43,15 +43,15 @@ ModelConfig read_common(const JsonReader& config) {
   return model;
 }
 
-ModelConfig read_config_2(const JsonReader& config) {
-  ModelConfig model = read_common(config);
+ModelConfig read_olmo_2(const JsonReader& config) {
+  ModelConfig model = read_olmo_common(config);
   read_rope(config, model);
   refuse_windows(config, model);
   return model;
 }
 
-ModelConfig read_config_3(const JsonReader& config) {
-  ModelConfig model = read_common(config);
+ModelConfig read_olmo_3(const JsonReader& config) {
+  ModelConfig model = read_olmo_common(config);
   read_windows(config, {.default_pattern = 4, .null_is_no_window = false}, model);
   read_rope_by_window(config, model, {.layer_type = "sliding_attention", .is_scaled = false},
                       {.layer_type = "full_attention"});
@@ -59,7 +59,7 @@ ModelConfig read_config_3(const JsonReader& config) {
 }
 
 ModelConfig read_config_flex(const JsonReader& config) {
-  DecoderFields fields = kDecoder;
+  DecoderFields fields = kOlmoDecoder;
   fields.norm_eps = "rms_norm_eps";
   fields.default_norm_eps = 1e-6;
   fields.default_vocab_size = 100352;
@@ -76,7 +76,7 @@ ModelConfig read_config_flex(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields3 =
+constexpr auto kOlmoFields3 =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("attention_bias"),
@@ -85,17 +85,17 @@ constexpr auto kFields3 =
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }));
 
-constexpr auto kFields2 = join_fields(kFields3,
-                                      std::to_array<KnownField>({
-                                          read_or_null("use_sliding_window"),
-                                      }));
+constexpr auto kOlmoFields2 = join_fields(kOlmoFields3,
+                                          std::to_array<KnownField>({
+                                              read_or_null("use_sliding_window"),
+                                          }));
 
-constexpr auto kFields = join_fields(std::to_array<KnownField>({
-                                         read_or_null("clip_qkv"),
-                                         harmless("rms_norm_eps", "it is 1e-5, always"),
-                                         harmless("layer_norm_eps", "it is 1e-5, always"),
-                                     }),
-                                     kFields2);
+constexpr auto kOlmoFields = join_fields(std::to_array<KnownField>({
+                                             read_or_null("clip_qkv"),
+                                             harmless("rms_norm_eps", "it is 1e-5, always"),
+                                             harmless("layer_norm_eps", "it is 1e-5, always"),
+                                         }),
+                                         kOlmoFields2);
 
 constexpr auto kFieldsFlex =
     join_fields(kDecoderFields,
@@ -107,18 +107,18 @@ constexpr auto kFieldsFlex =
 
 constexpr auto kNamesFlex = std::to_array<std::string_view>({"FlexOlmoForCausalLM"});
 constexpr auto kModelTypesFlex = std::to_array<std::string_view>({"flex_olmo"});
-constexpr auto kNames = std::to_array<std::string_view>({"OlmoForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"olmo"});
-constexpr auto kNames2 = std::to_array<std::string_view>({"Olmo2ForCausalLM"});
-constexpr auto kModelTypes2 = std::to_array<std::string_view>({"olmo2"});
-constexpr auto kNames3 = std::to_array<std::string_view>({"Olmo3ForCausalLM"});
-constexpr auto kModelTypes3 = std::to_array<std::string_view>({"olmo3"});
+constexpr auto kOlmoNames = std::to_array<std::string_view>({"OlmoForCausalLM"});
+constexpr auto kOlmoTypes = std::to_array<std::string_view>({"olmo"});
+constexpr auto kOlmoNames2 = std::to_array<std::string_view>({"Olmo2ForCausalLM"});
+constexpr auto kOlmoTypes2 = std::to_array<std::string_view>({"olmo2"});
+constexpr auto kOlmoNames3 = std::to_array<std::string_view>({"Olmo3ForCausalLM"});
+constexpr auto kOlmoTypes3 = std::to_array<std::string_view>({"olmo3"});
 
-constexpr auto kBlockTensors = join_tensors(
+constexpr auto kOlmoBlockTensors = join_tensors(
     kLlamaAttentionTensors, kLlamaQkvBiasTensors, kLlamaOBiasTensors, kLlamaMlpTensors);
-constexpr auto kTensors = join_tensors(kLlamaEmbeddingTensors, kBlockTensors);
-constexpr auto kTensors2 =
-    join_tensors(kLlamaOuterTensors, kBlockTensors, kPostNormTensors, kQkRowNormTensors);
+constexpr auto kOlmoTensors = join_tensors(kLlamaEmbeddingTensors, kOlmoBlockTensors);
+constexpr auto kOlmoTensors2 =
+    join_tensors(kLlamaOuterTensors, kOlmoBlockTensors, kPostNormTensors, kQkRowNormTensors);
 
 constexpr auto kTensorsFlex = join_tensors(kLlamaOuterTensors,
                                            kLlamaAttentionTensors,
@@ -132,34 +132,34 @@ constexpr auto kTensorsFlex = join_tensors(kLlamaOuterTensors,
 
 extern const Architecture kOlmo;
 constexpr Architecture kOlmo = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kOlmoNames,
+    .model_types = kOlmoTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_olmo,
+    .fields = kOlmoFields,
+    .tensors = kOlmoTensors,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kOlmo2;
 constexpr Architecture kOlmo2 = {
-    .names = kNames2,
-    .model_types = kModelTypes2,
+    .names = kOlmoNames2,
+    .model_types = kOlmoTypes2,
     .prefix = "model.",
-    .read_config = read_config_2,
-    .fields = kFields2,
-    .tensors = kTensors2,
+    .read_config = read_olmo_2,
+    .fields = kOlmoFields2,
+    .tensors = kOlmoTensors2,
     .ignored = kRotaryTables,
 };
 
 extern const Architecture kOlmo3;
 constexpr Architecture kOlmo3 = {
-    .names = kNames3,
-    .model_types = kModelTypes3,
+    .names = kOlmoNames3,
+    .model_types = kOlmoTypes3,
     .prefix = "model.",
-    .read_config = read_config_3,
-    .fields = kFields3,
-    .tensors = kTensors2,
+    .read_config = read_olmo_3,
+    .fields = kOlmoFields3,
+    .tensors = kOlmoTensors2,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_olmoe(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 50304,
                                                    .default_hidden_size = 2048,
                                                    .default_num_layers = 16,
@@ -34,7 +34,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kOlmoeFields =
     join_fields(kDecoderFields,
                 kExpertFields,
                 std::to_array<KnownField>({
@@ -43,27 +43,27 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"OlmoeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"olmoe"});
+constexpr auto kOlmoeNames = std::to_array<std::string_view>({"OlmoeForCausalLM"});
+constexpr auto kOlmoeTypes = std::to_array<std::string_view>({"olmoe"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kQkRowNormTensors,
-                                       kExpertTensors);
+constexpr auto kOlmoeTensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kQkRowNormTensors,
+                                            kExpertTensors);
 
 }  // namespace
 
 extern const Architecture kOlmoe;
 constexpr Architecture kOlmoe = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kOlmoeNames,
+    .model_types = kOlmoeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_olmoe,
+    .fields = kOlmoeFields,
+    .tensors = kOlmoeTensors,
     .ignored = kRotaryTables,
 };
 

@@ -16,9 +16,9 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kTraining = "is used in training only";
+constexpr std::string_view kOptTraining = "is used in training only";
 
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kOptFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("ffn_dim"),
@@ -31,17 +31,17 @@ constexpr auto kFields = std::to_array<KnownField>({
     read("do_layer_norm_before"),
     read("enable_bias"),
     read("layer_norm_elementwise_affine"),
-    harmless("dropout", kTraining),
-    harmless("activation_dropout", kTraining),
-    harmless("layerdrop", kTraining),
-    harmless("init_std", kTraining),
+    harmless("dropout", kOptTraining),
+    harmless("activation_dropout", kOptTraining),
+    harmless("layerdrop", kOptTraining),
+    harmless("init_std", kOptTraining),
     harmless_if("prefix", R"(["", "</s>"])", "the tokenizer puts </s> before a prompt, no more"),
     harmless_if("_remove_final_layer_norm", "[false]", "there is a norm before the head"),
     harmless_if("learned_embeddings", "[true]", "positions have learned embeddings"),
     harmless_if("scale_embeddings", "[false]", "embeddings are taken as they are"),
 });
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_opt(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.num_kv_heads = "",
                                                    .head_dim = "",
                                                    .intermediate_size = "ffn_dim",
@@ -74,8 +74,8 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kNames = std::to_array<std::string_view>({"OPTForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"opt"});
+constexpr auto kOptNames = std::to_array<std::string_view>({"OPTForCausalLM"});
+constexpr auto kOptTypes = std::to_array<std::string_view>({"opt"});
 
 // The norm after a layer is in its place for the forward pass that before the next layer.
 constexpr bool is_before(const ModelConfig& config, int32_t /*layer*/) {
@@ -92,7 +92,7 @@ constexpr bool is_projected(const ModelConfig& config, int32_t /*layer*/) {
   return config.embedding_size > 0;
 }
 
-constexpr auto kTensors = std::to_array<TensorSpec>({
+constexpr auto kOptTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "model.decoder.embed_tokens.weight", Dim::kVocab, Dim::kEmbedding},
     {Role::kEmbeddingIn, "model.decoder.project_in.weight", Dim::kHidden, Dim::kEmbedding,
      Split::kNone, is_projected},
@@ -155,12 +155,12 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
 
 extern const Architecture kOpt;
 constexpr Architecture kOpt = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kOptNames,
+    .model_types = kOptTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_opt,
+    .fields = kOptFields,
+    .tensors = kOptTensors,
     .ignored = {},
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_phi(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.norm_eps = "layer_norm_eps",
                                                    .default_vocab_size = 51200,
                                                    .default_hidden_size = 2048,
@@ -32,7 +32,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kPhiFields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
                     read("layer_norm_eps"),
@@ -40,10 +40,10 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"PhiForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"phi"});
+constexpr auto kPhiNames = std::to_array<std::string_view>({"PhiForCausalLM"});
+constexpr auto kPhiTypes = std::to_array<std::string_view>({"phi"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kPhiTensors = join_tensors(
     std::to_array<TensorSpec>({
         {Role::kTokenEmbedding, "model.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
         {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
@@ -83,12 +83,12 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kPhi;
 constexpr Architecture kPhi = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kPhiNames,
+    .model_types = kPhiTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_phi,
+    .fields = kPhiFields,
+    .tensors = kPhiTensors,
     .ignored = kRotaryTables,
 };
 

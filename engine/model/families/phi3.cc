@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_phi3(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 32064,
                                                    .default_hidden_size = 3072,
                                                    .default_intermediate = 8192,
@@ -27,7 +27,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kPhi3Fields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("sliding_window"),
@@ -36,10 +36,10 @@ constexpr auto kFields = join_fields(
         harmless_if("use_sliding_window", "[true]", "sliding_window alone says it, null is none"),
     }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Phi3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"phi3"});
+constexpr auto kPhi3Names = std::to_array<std::string_view>({"Phi3ForCausalLM"});
+constexpr auto kPhi3Types = std::to_array<std::string_view>({"phi3"});
 
-constexpr auto kTensors =
+constexpr auto kPhi3Tensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaOTensors,
@@ -56,12 +56,12 @@ constexpr auto kTensors =
 
 extern const Architecture kPhi3;
 constexpr Architecture kPhi3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kPhi3Names,
+    .model_types = kPhi3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_phi3,
+    .fields = kPhi3Fields,
+    .tensors = kPhi3Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_qwen2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
                                                    .default_num_kv_heads = 32,
                                                    .default_intermediate = 22016,
@@ -26,7 +26,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kQwen2Fields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("use_sliding_window"),
@@ -38,26 +38,26 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases but those of q, k and v"),
     }));
 
-constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen2"});
+constexpr auto kQwen2Types = std::to_array<std::string_view>({"qwen2"});
 
-constexpr auto kNames = std::to_array<std::string_view>({"Qwen2ForCausalLM"});
+constexpr auto kQwen2Names = std::to_array<std::string_view>({"Qwen2ForCausalLM"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaMlpTensors);
+constexpr auto kQwen2Tensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kQwen2;
 constexpr Architecture kQwen2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kQwen2Names,
+    .model_types = kQwen2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_qwen2,
+    .fields = kQwen2Fields,
+    .tensors = kQwen2Tensors,
     .ignored = kRotaryTables,
 };
 

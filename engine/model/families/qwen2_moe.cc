@@ -24,7 +24,7 @@ void read_alternating_windows(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_qwen2_moe(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
                                                    .default_hidden_size = 2048,
                                                    .default_num_layers = 24,
@@ -51,7 +51,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kQwen2MoeFields = join_fields(
     kDecoderFields,
     kExpertFields,
     std::to_array<KnownField>({
@@ -67,27 +67,27 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases but those of q, k and v"),
     }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Qwen2MoeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen2_moe"});
+constexpr auto kQwen2MoeNames = std::to_array<std::string_view>({"Qwen2MoeForCausalLM"});
+constexpr auto kQwen2MoeTypes = std::to_array<std::string_view>({"qwen2_moe"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors,
-                                       kQwenSharedExpertTensors);
+constexpr auto kQwen2MoeTensors = join_tensors(kLlamaOuterTensors,
+                                               kLlamaNormTensors,
+                                               kLlamaAttentionTensors,
+                                               kLlamaQkvBiasTensors,
+                                               kLlamaMlpTensors,
+                                               kExpertTensors,
+                                               kQwenSharedExpertTensors);
 
 }  // namespace
 
 extern const Architecture kQwen2Moe;
 constexpr Architecture kQwen2Moe = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kQwen2MoeNames,
+    .model_types = kQwen2MoeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_qwen2_moe,
+    .fields = kQwen2MoeFields,
+    .tensors = kQwen2MoeTensors,
     .ignored = kRotaryTables,
 };
 

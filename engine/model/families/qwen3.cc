@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_qwen3(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
                                                    .default_num_kv_heads = 32,
                                                    .default_head_dim = 128,
@@ -26,7 +26,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(
+constexpr auto kQwen3Fields = join_fields(
     kDecoderFields,
     std::to_array<KnownField>({
         read_or_null("attention_bias"),
@@ -38,28 +38,28 @@ constexpr auto kFields = join_fields(
         harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
     }));
 
-constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen3"});
+constexpr auto kQwen3Types = std::to_array<std::string_view>({"qwen3"});
 
-constexpr auto kNames = std::to_array<std::string_view>({"Qwen3ForCausalLM"});
+constexpr auto kQwen3Names = std::to_array<std::string_view>({"Qwen3ForCausalLM"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kQkNormTensors,
-                                       kLlamaMlpTensors);
+constexpr auto kQwen3Tensors = join_tensors(kLlamaOuterTensors,
+                                            kLlamaNormTensors,
+                                            kLlamaAttentionTensors,
+                                            kLlamaQkvBiasTensors,
+                                            kLlamaOBiasTensors,
+                                            kQkNormTensors,
+                                            kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kQwen3;
 constexpr Architecture kQwen3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kQwen3Names,
+    .model_types = kQwen3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_qwen3,
+    .fields = kQwen3Fields,
+    .tensors = kQwen3Tensors,
     .ignored = kRotaryTables,
 };
 

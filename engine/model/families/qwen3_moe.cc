@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_qwen3_moe(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.default_vocab_size = 151936,
                                                    .default_hidden_size = 2048,
                                                    .default_num_layers = 24,
@@ -39,7 +39,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kQwen3MoeFields =
     join_fields(kDecoderFields,
                 kExpertFields,
                 std::to_array<KnownField>({
@@ -56,28 +56,28 @@ constexpr auto kFields =
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"Qwen3MoeForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen3_moe"});
+constexpr auto kQwen3MoeNames = std::to_array<std::string_view>({"Qwen3MoeForCausalLM"});
+constexpr auto kQwen3MoeTypes = std::to_array<std::string_view>({"qwen3_moe"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kQkNormTensors,
-                                       kLlamaMlpTensors,
-                                       kExpertTensors);
+constexpr auto kQwen3MoeTensors = join_tensors(kLlamaOuterTensors,
+                                               kLlamaNormTensors,
+                                               kLlamaAttentionTensors,
+                                               kLlamaQkvBiasTensors,
+                                               kLlamaOBiasTensors,
+                                               kQkNormTensors,
+                                               kLlamaMlpTensors,
+                                               kExpertTensors);
 
 }  // namespace
 
 extern const Architecture kQwen3Moe;
 constexpr Architecture kQwen3Moe = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kQwen3MoeNames,
+    .model_types = kQwen3MoeTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_qwen3_moe,
+    .fields = kQwen3MoeFields,
+    .tensors = kQwen3MoeTensors,
     .ignored = kRotaryTables,
 };
 

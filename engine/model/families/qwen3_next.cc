@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_qwen3_next(const JsonReader& config) {
   ModelConfig model = read_gated_delta_decoder(config, {.default_vocab_size = 151936,
                                                         .default_hidden_size = 2048,
                                                         .default_num_layers = 48,
@@ -39,7 +39,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kQwen3NextFields =
     join_fields(std::to_array<KnownField>({
                     read("moe_intermediate_size"),
                     read("shared_expert_intermediate_size"),
@@ -52,10 +52,10 @@ constexpr auto kFields =
                 kDecoderFields,
                 kExpertFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"Qwen3NextForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"qwen3_next"});
+constexpr auto kQwen3NextNames = std::to_array<std::string_view>({"Qwen3NextForCausalLM"});
+constexpr auto kQwen3NextTypes = std::to_array<std::string_view>({"qwen3_next"});
 
-constexpr auto kTensors =
+constexpr auto kQwen3NextTensors =
     join_tensors(kGatedDeltaTensors,
                  std::to_array<TensorSpec>({
                      {Role::kStateIn, "model.layers.{layer}.linear_attn.in_proj_qkvz.weight",
@@ -68,19 +68,20 @@ constexpr auto kTensors =
                  kQwenSharedExpertTensors);
 
 // The layers that predict more tokens at once.
-constexpr auto kIgnored = std::to_array<std::string_view>({".rotary_emb.inv_freq", "mtp.*"});
+constexpr auto kQwen3NextIgnored =
+    std::to_array<std::string_view>({".rotary_emb.inv_freq", "mtp.*"});
 
 }  // namespace
 
 extern const Architecture kQwen3Next;
 constexpr Architecture kQwen3Next = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kQwen3NextNames,
+    .model_types = kQwen3NextTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
-    .ignored = kIgnored,
+    .read_config = read_qwen3_next,
+    .fields = kQwen3NextFields,
+    .tensors = kQwen3NextTensors,
+    .ignored = kQwen3NextIgnored,
 };
 
 }  // namespace tgi

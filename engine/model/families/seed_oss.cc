@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kSeedOssDecoder = {
     .default_vocab_size = 155136,
     .default_num_layers = 64,
     .default_num_heads = 80,
@@ -23,8 +23,8 @@ constexpr DecoderFields kDecoder = {
     .default_bos = 0,
 };
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_seed_oss(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kSeedOssDecoder);
   model.attention_bias = config.boolean_or("attention_bias", true);
   model.attention_output_bias = config.boolean_or("attention_out_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
@@ -33,20 +33,20 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields = join_fields(kDecoderFields,
-                                     std::to_array<KnownField>({
-                                         read_or_null("attention_bias"),
-                                         read_or_null("attention_out_bias"),
-                                         read_or_null("mlp_bias"),
-                                         read_or_null("layer_types"),
-                                         read_or_null("sliding_window"),
-                                         read_or_null("use_sliding_window"),
-                                     }));
+constexpr auto kSeedOssFields = join_fields(kDecoderFields,
+                                            std::to_array<KnownField>({
+                                                read_or_null("attention_bias"),
+                                                read_or_null("attention_out_bias"),
+                                                read_or_null("mlp_bias"),
+                                                read_or_null("layer_types"),
+                                                read_or_null("sliding_window"),
+                                                read_or_null("use_sliding_window"),
+                                            }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"SeedOssForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"seed_oss"});
+constexpr auto kSeedOssNames = std::to_array<std::string_view>({"SeedOssForCausalLM"});
+constexpr auto kSeedOssTypes = std::to_array<std::string_view>({"seed_oss"});
 
-constexpr auto kTensors =
+constexpr auto kSeedOssTensors =
     join_tensors(kLlamaOuterTensors,
                  kLlamaNormTensors,
                  kLlamaAttentionTensors,
@@ -62,12 +62,12 @@ constexpr auto kTensors =
 
 extern const Architecture kSeedOss;
 constexpr Architecture kSeedOss = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kSeedOssNames,
+    .model_types = kSeedOssTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_seed_oss,
+    .fields = kSeedOssFields,
+    .tensors = kSeedOssTensors,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr DecoderFields kDecoder = {
+constexpr DecoderFields kSmollm3Decoder = {
     .default_vocab_size = 128256,
     .default_hidden_size = 2048,
     .default_num_layers = 36,
@@ -34,8 +34,8 @@ std::vector<bool> read_rotations(const JsonReader& config, const ModelConfig& mo
   return out;
 }
 
-ModelConfig read_config(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kDecoder);
+ModelConfig read_smollm3(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kSmollm3Decoder);
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
   read_windows(config, {.default_window = 0, .by_switch = true, .first_layer_name = ""}, model);
@@ -48,7 +48,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kSmollm3Fields =
     join_fields(kDecoderFields,
                 std::to_array<KnownField>({
                     read_or_null("attention_bias"),
@@ -61,27 +61,27 @@ constexpr auto kFields =
                     harmless("max_window_layers", "layers that do not rotate have the windows"),
                 }));
 
-constexpr auto kNames = std::to_array<std::string_view>({"SmolLM3ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"smollm3"});
+constexpr auto kSmollm3Names = std::to_array<std::string_view>({"SmolLM3ForCausalLM"});
+constexpr auto kSmollm3Types = std::to_array<std::string_view>({"smollm3"});
 
-constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
-                                       kLlamaNormTensors,
-                                       kLlamaAttentionTensors,
-                                       kLlamaQkvBiasTensors,
-                                       kLlamaOBiasTensors,
-                                       kLlamaMlpTensors,
-                                       kLlamaMlpBiasTensors);
+constexpr auto kSmollm3Tensors = join_tensors(kLlamaOuterTensors,
+                                              kLlamaNormTensors,
+                                              kLlamaAttentionTensors,
+                                              kLlamaQkvBiasTensors,
+                                              kLlamaOBiasTensors,
+                                              kLlamaMlpTensors,
+                                              kLlamaMlpBiasTensors);
 
 }  // namespace
 
 extern const Architecture kSmolLm3;
 constexpr Architecture kSmolLm3 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kSmollm3Names,
+    .model_types = kSmollm3Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_smollm3,
+    .fields = kSmollm3Fields,
+    .tensors = kSmollm3Tensors,
     .ignored = kRotaryTables,
 };
 

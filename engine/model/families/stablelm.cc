@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_stablelm(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.norm_eps = "layer_norm_eps",
                                                    .default_vocab_size = 50304,
                                                    .default_hidden_size = 2560,
@@ -33,7 +33,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kStablelmFields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
                     read("layer_norm_eps"),
@@ -43,10 +43,10 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"StableLmForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"stablelm"});
+constexpr auto kStablelmNames = std::to_array<std::string_view>({"StableLmForCausalLM"});
+constexpr auto kStablelmTypes = std::to_array<std::string_view>({"stablelm"});
 
-constexpr auto kTensors = join_tensors(
+constexpr auto kStablelmTensors = join_tensors(
     kLlamaOuterTensors,
     kFinalNormBiasTensors,
     kLlamaNormTensors,
@@ -66,12 +66,12 @@ constexpr auto kTensors = join_tensors(
 
 extern const Architecture kStablelm;
 constexpr Architecture kStablelm = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kStablelmNames,
+    .model_types = kStablelmTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_stablelm,
+    .fields = kStablelmFields,
+    .tensors = kStablelmTensors,
     .ignored = kRotaryTables,
 };
 

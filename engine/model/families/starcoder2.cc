@@ -12,7 +12,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_starcoder2(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, {.norm_eps = "norm_epsilon",
                                                    .default_vocab_size = 49152,
                                                    .default_hidden_size = 3072,
@@ -35,7 +35,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kStarcoder2Fields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("rms_norm_eps", "[]", "the norms are not of that kind"),
                     read("norm_epsilon"),
@@ -47,10 +47,10 @@ constexpr auto kFields =
                 }),
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"Starcoder2ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"starcoder2"});
+constexpr auto kStarcoder2Names = std::to_array<std::string_view>({"Starcoder2ForCausalLM"});
+constexpr auto kStarcoder2Types = std::to_array<std::string_view>({"starcoder2"});
 
-constexpr auto kTensors =
+constexpr auto kStarcoder2Tensors =
     join_tensors(kLlamaOuterTensors,
                  kFinalNormBiasTensors,
                  kLlamaNormTensors,
@@ -74,12 +74,12 @@ constexpr auto kTensors =
 
 extern const Architecture kStarcoder2;
 constexpr Architecture kStarcoder2 = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kStarcoder2Names,
+    .model_types = kStarcoder2Types,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_starcoder2,
+    .fields = kStarcoder2Fields,
+    .tensors = kStarcoder2Tensors,
     .ignored = kRotaryTables,
 };
 

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-ModelConfig read_config(const JsonReader& config) {
+ModelConfig read_youtu(const JsonReader& config) {
   ModelConfig model =
       read_decoder_config(config, latent_decoder_fields({.default_vocab_size = 128256,
                                                          .default_hidden_size = 2048,
@@ -28,7 +28,7 @@ ModelConfig read_config(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kFields =
+constexpr auto kYoutuFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
@@ -37,22 +37,22 @@ constexpr auto kFields =
                 kLatentFields,
                 kDecoderFields);
 
-constexpr auto kNames = std::to_array<std::string_view>({"YoutuForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"youtu"});
+constexpr auto kYoutuNames = std::to_array<std::string_view>({"YoutuForCausalLM"});
+constexpr auto kYoutuTypes = std::to_array<std::string_view>({"youtu"});
 
-constexpr auto kTensors =
+constexpr auto kYoutuTensors =
     join_tensors(kLlamaOuterTensors, kLlamaNormTensors, kLatentAttentionTensors, kLlamaMlpTensors);
 
 }  // namespace
 
 extern const Architecture kYoutu;
 constexpr Architecture kYoutu = {
-    .names = kNames,
-    .model_types = kModelTypes,
+    .names = kYoutuNames,
+    .model_types = kYoutuTypes,
     .prefix = "model.",
-    .read_config = read_config,
-    .fields = kFields,
-    .tensors = kTensors,
+    .read_config = read_youtu,
+    .fields = kYoutuFields,
+    .tensors = kYoutuTensors,
     .ignored = kRotaryTables,
 };
 

@@ -3,7 +3,7 @@
 from .dense_layernorm import OPT
 from .dense_rms import EXAONE4, MINISTRAL3
 from .experts import CORRECTION, LLAMA4
-from .first import MISTRAL
+from .first import LLAMA, MISTRAL
 from .more import LFM2_MOE, NEMOTRON_H
 from .spelling import architecture, new_dtype, new_rope, without
 from .state import MAMBA, NEWER, QWEN3_NEXT, ZERO
@@ -34,6 +34,18 @@ QWEN3_5_MOE = without(QWEN3_5, "intermediate_size") | dict(
     num_hidden_layers=2)
 QWEN_VISION = dict(model_type="qwen3_5", depth=1, hidden_size=16, intermediate_size=16, num_heads=2, out_hidden_size=24,
                    num_position_embeddings=4, patch_size=4)
+QWEN_VL = architecture(
+    "", "qwen2_5_vl_text", rms_norm_eps=1e-6, hidden_act="silu", use_sliding_window=False, sliding_window=8,
+    max_window_layers=2, rope_theta=1000000.0, rope_scaling={"type": "mrope", "mrope_section": [1, 1, 1]})
+QWEN3_VL = architecture(
+    "", "qwen3_vl_text", rms_norm_eps=1e-6, hidden_act="silu", head_dim=8, attention_bias=False, rope_theta=5000000.0,
+    rope_scaling={"rope_type": "default", "mrope_section": [2, 1, 1], "mrope_interleaved": True})
+QWEN3_VL_MOE = QWEN3_VL | dict(
+    model_type="qwen3_vl_moe_text", intermediate_size=20, moe_intermediate_size=10, num_experts=5, num_experts_per_tok=2,
+    decoder_sparse_step=1, mlp_only_layers=[], norm_topk_prob=True, num_key_value_heads=1)
+QWEN2_VISION = dict(model_type="qwen2_5_vl", depth=1, hidden_size=16, intermediate_size=16, num_heads=2,
+                    out_hidden_size=24, patch_size=4, fullatt_block_indexes=[0])
+QWEN3_VISION = QWEN_VISION | dict(deepstack_visual_indexes=[0])
 JAIS2 = architecture(
     "Jais2ForCausalLM", "jais2", layer_norm_eps=1e-5, hidden_act="relu2", attention_bias=True, mlp_bias=True, head_dim=6)
 HYPERCLOVAX = architecture(
@@ -52,6 +64,10 @@ BAMBA = architecture(
     mamba_expand=2, mamba_chunk_size=16, mamba_conv_bias=True, mamba_proj_bias=False,
     num_attention_heads=3, num_key_value_heads=1, attn_rotary_emb=4, partial_rotary_factor=0.5,
     num_logits_to_keep=1, rope_scaling=None)
+SOLAR = without(architecture(
+    "SolarOpenForCausalLM", "solar_open", rms_norm_eps=1e-5, hidden_act="silu", head_dim=8, moe_intermediate_size=10,
+    n_routed_experts=6, n_shared_experts=1, num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=True,
+    routed_scaling_factor=1.5, attention_bias=False, rope_theta=1000000.0, rope_scaling=None), "intermediate_size")
 # transformers 5.5 rotates otherwise.
 WHOLE = NEWER | {"whole_texts": True}
 BIAS = {"keep_float32": ["expert_bias"], "needs": [5, 23]}
@@ -109,6 +125,44 @@ MODELS = {
         multimodal("Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", QWEN3_5_MOE, QWEN_VISION | dict(
             model_type="qwen3_5_moe"), image_token_id=57, video_token_id=58, vision_start_token_id=59,
             vision_end_token_id=60), ZERO | NEWER),
+    # As published: the fields of the text model beside those of the other.
+    "qwen2_5-vl": (
+        without(QWEN_VL, "model_type") | dict(
+            architectures=["Qwen2_5_VLForConditionalGeneration"], model_type="qwen2_5_vl", vision_config=QWEN2_VISION,
+            image_token_id=57, video_token_id=58, vision_start_token_id=59, vision_end_token_id=60, vision_token_id=56),
+        NEWER),
+    "qwen2_5-vl-nested-tied-f16": (
+        multimodal("Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", QWEN_VL | dict(
+            tie_word_embeddings=True, num_key_value_heads=1, num_hidden_layers=3), QWEN2_VISION, torch_dtype="float16",
+            image_token_id=57, video_token_id=58), NEWER | {"embedding_scale": 0.25}),
+    "qwen3-vl": (
+        multimodal("Qwen3VLForConditionalGeneration", "qwen3_vl", QWEN3_VL, QWEN3_VISION | dict(model_type="qwen3_vl"),
+                   image_token_id=57, video_token_id=58, vision_start_token_id=59, vision_end_token_id=60), NEWER),
+    "qwen3-vl-tied-f16": (
+        multimodal("Qwen3VLForConditionalGeneration", "qwen3_vl", QWEN3_VL | dict(
+            tie_word_embeddings=True, attention_bias=True, num_attention_heads=3, num_key_value_heads=3),
+            QWEN3_VISION | dict(model_type="qwen3_vl"), torch_dtype="float16"), NEWER | {"embedding_scale": 0.25}),
+    "qwen3-vl-moe": (
+        multimodal("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", QWEN3_VL_MOE, QWEN3_VISION | dict(
+            model_type="qwen3_vl_moe")), NEWER | {"extra": "transposed_experts"}),
+    "qwen3-vl-moe-dense-first": (
+        multimodal("Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", QWEN3_VL_MOE | dict(
+            mlp_only_layers=[0], num_experts=4, num_experts_per_tok=3), QWEN3_VISION | dict(model_type="qwen3_vl_moe"),
+            torch_dtype="float32"), NEWER | {"shards": 2, "extra": "transposed_experts"}),
+    "llava": (
+        multimodal("LlavaForConditionalGeneration", "llava", LLAMA | dict(tie_word_embeddings=False),
+                   dict(model_type="clip_vision_model", hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+                        num_attention_heads=2, image_size=8, patch_size=4, projection_dim=8, vocab_size=10),
+                   ignore_index=-100, image_token_index=60, image_seq_length=4, projector_hidden_act="gelu",
+                   vision_feature_layer=-1, vision_feature_select_strategy="default"), NEWER),
+    "solar-open": (SOLAR, NEWER | CORRECTION),
+    "solar-open-groups-tied-f16": (
+        new_rope(without(SOLAR, "rope_scaling") | dict(
+            n_group=3, topk_group=2, n_shared_experts=2, norm_topk_prob=False, tie_word_embeddings=True,
+            attention_bias=True, num_key_value_heads=1, torch_dtype="float16"), rope_type="default"), NEWER | CORRECTION),
+    "solar-open-three-heads": (
+        SOLAR | dict(num_attention_heads=3, num_key_value_heads=3, n_routed_experts=5, num_experts_per_tok=3,
+                     num_hidden_layers=3), NEWER | CORRECTION | {"shards": 2}),
     "jais2": (JAIS2, {}),
     "jais2-no-biases-tied-f16": (
         new_rope(JAIS2 | dict(attention_bias=False, mlp_bias=False, tie_word_embeddings=True, num_key_value_heads=1,
