@@ -60,6 +60,13 @@ std::string chat_template(const ipc::ModelStatus& model) {
                      name(model.reasoning_parser));
 }
 
+// "2 of 12 layers each: 1 keeps all, 1 what a window of 128 tokens needs"
+std::string kv_groups(const ipc::KvGroupCounts& groups) {
+  return fmt::format("{} of {} layers each: {} keep all, {} what a window of {} tokens needs",
+                     groups.num_groups(), groups.num_layers, groups.num_full, groups.num_windowed,
+                     groups.window);
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
@@ -82,6 +89,9 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
       {"chat template", chat_template(model)},
       {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
   };
+  if (model.kv_groups.num_windowed > 0) {
+    rows.push_back({"KV groups", kv_groups(model.kv_groups)});
+  }
   for (const ipc::LeftOutKernels& one : model.left_out) {
     rows.push_back({"left out", fmt::format("{}, it does not work on this machine: {}: {}", one.isa,
                                             one.kernel, one.reason)});

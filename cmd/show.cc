@@ -75,10 +75,16 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
   out +=
       row("vocabulary", fmt::format("{} tokens{}", facts.vocab_size,
                                     facts.tied_embeddings ? ", head tied to the embedding" : ""));
-  out += row("context", fmt::format("{} tokens{}", facts.max_positions,
-                                    facts.sliding_window > 0
-                                        ? fmt::format(", window of {}", facts.sliding_window)
-                                        : std::string()));
+  out +=
+      row("context", fmt::format("{} tokens{}", facts.max_positions,
+                                 facts.sliding_window > 0
+                                     ? fmt::format(", {} layers see the last {}",
+                                                   facts.num_windowed_layers, facts.sliding_window)
+                                     : std::string()));
+  if (facts.num_experts > 0) {
+    out += row("experts", fmt::format("{} in a layer, {} for each token", facts.num_experts,
+                                      facts.experts_per_token));
+  }
   if (facts.num_state_layers > 0) {
     out += row("state", fmt::format("{} in {} layers for each sequence, whatever its length",
                                     format_bytes(facts.state_bytes), facts.num_state_layers));

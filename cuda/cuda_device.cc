@@ -282,6 +282,7 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
             .max_blocks = slots.max_blocks_per_slot,
             .vocab_size = slots.vocab_size,
             .max_bias = kMaxLogitBias,
+            .num_groups = slots.num_groups,
             .block_tables = static_cast<int32_t*>(part(StatePart::kBlockTables)),
             .last_tokens = static_cast<int32_t*>(part(StatePart::kLastTokens)),
             .sampling = static_cast<SlotSampling*>(part(StatePart::kSampling)),

@@ -105,14 +105,14 @@ void CudaDevice::matmul(const MatmulArgs& args) {
   multiply(matmul_launch(args.x, matrix(*args.w), args.bias, args.out));
 }
 
-StoreKvLaunch CudaDevice::store_launch(int32_t layer, int32_t rope) const {
-  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(layer)],
+StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t rope) const {
+  StoreKvLaunch launch = {.cache = caches_[static_cast<size_t>(place.layer)],
                           .cache_head_dim = heads_.padded_dim(),
                           .cache_dtype = kv_.dtype,
                           .key_scales = nullptr,
                           .value_scales = nullptr,
                           .block_size = kv_.block_size,
-                          .block_tables = slots_.block_tables,
+                          .block_tables = slots_.tables_of(place.group),
                           .max_blocks = slots_.max_blocks,
                           .rows = step_.tokens,
                           .cos_sin = nullptr,
@@ -126,7 +126,7 @@ StoreKvLaunch CudaDevice::store_launch(int32_t layer, int32_t rope) const {
 }
 
 void CudaDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
-  launch_qk_norm_rope_store_kv(stream_.get(), args, store_launch(args.layer, args.rope));
+  launch_qk_norm_rope_store_kv(stream_.get(), args, store_launch(args.place, args.rope));
 }
 
 void CudaDevice::attention(const AttentionArgs& args) {
@@ -153,10 +153,10 @@ void CudaDevice::attention(const AttentionArgs& args) {
 
 void CudaDevice::attend(const AttentionArgs& args) {
   AttentionLaunch launch;
-  launch.cache = caches_[static_cast<size_t>(args.layer)];
+  launch.cache = caches_[static_cast<size_t>(args.place.layer)];
   launch.cache_dtype = kv_.dtype;
   launch.block_size = kv_.block_size;
-  launch.block_tables = slots_.block_tables;
+  launch.block_tables = slots_.tables_of(args.place.group);
   launch.max_blocks = slots_.max_blocks;
   launch.plan = step_.attention();
   launch.partials = partials_;
@@ -182,7 +182,7 @@ void CudaDevice::add(const AddArgs& args) {
 }
 
 void CudaDevice::rotate_and_store_latent(const LatentArgs& args) {
-  launch_rotate_and_store_latent(stream_.get(), args, store_launch(args.layer, args.rope));
+  launch_rotate_and_store_latent(stream_.get(), args, store_launch(args.place, args.rope));
 }
 
 void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
@@ -205,10 +205,10 @@ void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
 }
 
 void CudaDevice::attend_latents(const AttentionArgs& args) {
-  LatentAttentionLaunch launch = {.keys = caches_[static_cast<size_t>(args.layer)].keys,
+  LatentAttentionLaunch launch = {.keys = caches_[static_cast<size_t>(args.place.layer)].keys,
                                   .cache_dim = heads_.padded_dim(),
                                   .block_size = kv_.block_size,
-                                  .block_tables = slots_.block_tables,
+                                  .block_tables = slots_.tables_of(args.place.group),
                                   .max_blocks = slots_.max_blocks,
                                   .rows = step_.tokens,
                                   .num_splits = 1,

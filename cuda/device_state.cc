@@ -23,7 +23,8 @@ StateSizes state_sizes(const SlotLayout& layout,
     out[static_cast<size_t>(part)] = count * static_cast<int64_t>(element);
   };
   set(StatePart::kStep, static_cast<int64_t>(StepArrays::at(nullptr, capacity).size_bytes), 1);
-  set(StatePart::kBlockTables, (slots + 1) * layout.max_blocks_per_slot, sizeof(int32_t));
+  set(StatePart::kBlockTables, layout.num_groups * (slots + 1) * layout.max_blocks_per_slot,
+      sizeof(int32_t));
   set(StatePart::kLastTokens, slots + 1, sizeof(int32_t));
   set(StatePart::kSampling, slots + 1, sizeof(SlotSampling));
   set(StatePart::kBias, slots * kMaxLogitBias, sizeof(TokenBiasEntry));

@@ -28,7 +28,7 @@ void copy(const std::vector<T>& from, T* to, int32_t capacity) {
 
 StepCapacity StepCapacity::of(const SlotLayout& slots, const AttentionPlanOptions& plan) {
   return {.num_slots = slots.num_slots,
-          .max_blocks = slots.max_blocks_per_slot,
+          .max_blocks = slots.num_groups * slots.max_blocks_per_slot,
           .max_tokens = slots.max_batch_tokens,
           .max_logit_rows = slots.max_batch_tokens,
           .max_items = max_decode_items(slots.num_slots, plan),
@@ -139,7 +139,7 @@ size_t fill_step(const Batch& batch,
   }
   BlockAppendRow* append = host.appends;
   for (const BlockAppend& each : batch.block_appends) {
-    *append++ = {.slot = each.slot, .index = each.index, .block = each.block};
+    *append++ = {.slot = each.slot, .index = each.index, .block = each.block, .group = each.group};
   }
   return static_cast<size_t>(reinterpret_cast<std::byte*>(append) -
                              reinterpret_cast<std::byte*>(host.tokens));

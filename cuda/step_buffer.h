@@ -18,7 +18,7 @@ namespace tgi::cuda {
 
 struct StepCapacity {
   int32_t num_slots = 0;
-  int32_t max_blocks = 0;  // of a slot
+  int32_t max_blocks = 0;  // of a slot, in all groups
   int32_t max_tokens = 0;
   int32_t max_logit_rows = 0;
   int32_t max_items = 0;

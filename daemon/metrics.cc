@@ -97,9 +97,9 @@ std::vector<MetricFamily> collect_metrics(ServedModel* model) {
   add("tgi_queue_size", "gauge", "sequences that wait", stats.num_waiting);
   add("tgi_batch_current_size", "gauge", "sequences that run", stats.num_running);
   add("tgi_batch_current_max_tokens", "gauge", "tokens for which running sequences hold KV blocks",
-      stats.num_blocks_used * facts.block_size);
+      stats.num_blocks_used / facts.kv_groups.num_groups() * facts.block_size);
   add("tgi_batch_max_total_tokens", "gauge", "tokens for which there are KV blocks",
-      facts.num_blocks * facts.block_size);
+      facts.num_blocks / facts.kv_groups.num_groups() * facts.block_size);
   out.push_back({.name = "tgi_kv_blocks",
                  .type = "gauge",
                  .help = "blocks of the KV cache; cached: held by the prefix cache alone",

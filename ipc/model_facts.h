@@ -47,10 +47,13 @@ struct ModelFacts {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
-  int64_t max_positions = 0;     // the longest context it is meant for
-  int64_t sliding_window = 0;    // tokens; 0: none
-  int64_t num_state_layers = 0;  // that carry a state
-  int64_t state_bytes = 0;       // of all of them, for one sequence
+  int64_t max_positions = 0;   // the longest context it is meant for
+  int64_t sliding_window = 0;  // tokens: the longest; 0: no layer has one
+  int64_t num_windowed_layers = 0;
+  int64_t num_experts = 0;        // of a layer; 0: none
+  int64_t experts_per_token = 0;  // that a token goes to, beside those that all go to
+  int64_t num_state_layers = 0;   // that carry a state
+  int64_t state_bytes = 0;        // of all of them, for one sequence
   bool tied_embeddings = false;
   std::string checkpoint_dtype;
   std::string weight_format;

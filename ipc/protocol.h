@@ -237,6 +237,17 @@ struct MemoryPlan {  // bytes, of all ranks together
   int64_t available = 0;  // what the plan had to fit into
 };
 
+// Groups of layers with keys and values. A block of the KV cache belongs to one; a sequence has
+// blocks of each, of those with a window only as many as the window needs.
+struct KvGroupCounts {
+  int64_t num_full = 1;
+  int64_t num_windowed = 0;
+  int64_t window = 0;      // tokens
+  int64_t num_layers = 0;  // of a group
+
+  int64_t num_groups() const { return num_full + num_windowed; }
+};
+
 // An instruction set that the processor announces, but whose kernels failed when they were tried.
 struct LeftOutKernels {
   std::string isa;     // "amx"
@@ -271,6 +282,7 @@ struct ModelStatus {
   int64_t max_stop_sequences = 0;
   int64_t max_top_n_tokens = 0;
   int64_t block_size = 0;  // tokens
+  KvGroupCounts kv_groups{};
   int64_t num_blocks = 0;
   int64_t num_blocks_used = 0;    // leased to sequences
   int64_t num_blocks_cached = 0;  // held by the prefix cache alone
@@ -278,8 +290,8 @@ struct ModelStatus {
   int64_t num_running = 0;
   int64_t num_waiting = 0;
   std::vector<int64_t> captured_rows{};  // numbers of decode rows that a GPU has captured steps for
-  int64_t kv_bytes_per_token = 0;
-  int64_t weight_bytes_per_token = 0;  // streamed from memory for one decoded token
+  int64_t kv_bytes_per_token = 0;        // in all groups
+  int64_t weight_bytes_per_token = 0;    // streamed from memory for one decoded token
   bool has_chat_template = false;
   std::string tool_parser{};       // by which calls of tools are read; "": none
   std::string reasoning_parser{};  // ... and reasoning

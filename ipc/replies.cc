@@ -188,6 +188,17 @@ std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
 }
 
 template <>
+std::span<const Field<KvGroupCounts>> fields<KvGroupCounts>() {
+  static constexpr std::array kFields = {
+      field<&KvGroupCounts::num_full>("num_full"),
+      field<&KvGroupCounts::num_windowed>("num_windowed"),
+      field<&KvGroupCounts::window>("window"),
+      field<&KvGroupCounts::num_layers>("num_layers"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<LeftOutKernels>> fields<LeftOutKernels>() {
   static constexpr std::array kFields = {
       field<&LeftOutKernels::isa>("isa"),
@@ -224,6 +235,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::max_stop_sequences>("max_stop_sequences"),
       field<&M::max_top_n_tokens>("max_top_n_tokens"),
       field<&M::block_size>("block_size"),
+      field<&M::kv_groups>("kv_groups"),
       field<&M::num_blocks>("num_blocks"),
       field<&M::num_blocks_used>("num_blocks_used"),
       field<&M::num_blocks_cached>("num_blocks_cached"),

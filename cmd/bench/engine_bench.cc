@@ -23,8 +23,13 @@ constexpr auto kDrawEvery = std::chrono::milliseconds(200);
 double bytes_per_step(const BenchFlags& flags, int batch_size, const ipc::ModelStatus& model) {
   const double context =
       static_cast<double>(flags.prompt_length) + static_cast<double>(flags.decode_length) / 2;
-  return static_cast<double>(model.weight_bytes_per_token) +
-         context * static_cast<double>(model.kv_bytes_per_token) * batch_size;
+  const ipc::KvGroupCounts& groups = model.kv_groups;
+  const double seen = static_cast<double>(groups.num_full) * context +
+                      static_cast<double>(groups.num_windowed) *
+                          std::min(context, static_cast<double>(groups.window));
+  const double kv_bytes = seen / static_cast<double>(groups.num_groups()) *
+                          static_cast<double>(model.kv_bytes_per_token);
+  return static_cast<double>(model.weight_bytes_per_token) + kv_bytes * batch_size;
 }
 
 // Where the bench is, for the live view.

@@ -18,9 +18,10 @@ struct BlockAppendRow {
   int32_t slot = 0;
   int32_t index = 0;
   int32_t block = 0;
+  int32_t group = 0;
 };
 
-// A slot's first state; its block table row is filled with the spare block.
+// A slot's first state; its rows of the block tables are filled with the spare block.
 struct SlotStartRow {
   int32_t slot = 0;
   int32_t last_token = 0;

@@ -41,12 +41,18 @@ struct SlotTables {
   int32_t max_blocks = 0;  // of a slot
   int32_t vocab_size = 0;
   int32_t max_bias = 0;             // of a slot
-  int32_t* block_tables = nullptr;  // (num_slots + 1, max_blocks)
+  int32_t num_groups = 1;           // of layers
+  int32_t* block_tables = nullptr;  // (num_groups, num_slots + 1, max_blocks)
   // (num_slots + 1), of the context that is known: of the prompt, or sampled.
   int32_t* last_tokens = nullptr;
   SlotSampling* sampling = nullptr;  // (num_slots + 1)
   TokenBiasEntry* bias = nullptr;    // (num_slots, max_bias)
   uint16_t* token_counts = nullptr;  // (num_slots, vocab_size)
+
+  // A group's block tables, by slot.
+  int32_t* tables_of(int32_t group) const {
+    return block_tables + static_cast<int64_t>(group) * (num_slots + 1) * max_blocks;
+  }
 };
 
 // A row of tokens that a step computes. Padding: slot num_slots, context_index 0, position 0, token

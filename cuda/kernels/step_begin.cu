@@ -14,13 +14,20 @@ unsigned blocks_for(int64_t count) {
   return static_cast<unsigned>((count + kThreads - 1) / kThreads);
 }
 
+__device__ int32_t* table_row(const SlotTables& slots, int32_t group, int32_t slot) {
+  const int64_t row = static_cast<int64_t>(group) * (slots.num_slots + 1) + slot;
+  return slots.block_tables + row * slots.max_blocks;
+}
+
 // One CUDA block a start.
 __global__ void slot_starts(SlotTables slots, const SlotStartRow* starts, int32_t spare_block) {
   const SlotStartRow& start = starts[blockIdx.x];
-  int32_t* const table = slots.block_tables + static_cast<int64_t>(start.slot) * slots.max_blocks;
-  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < slots.max_blocks;
-       i += static_cast<int32_t>(blockDim.x)) {
-    table[i] = spare_block;
+  for (int32_t group = 0; group < slots.num_groups; ++group) {
+    int32_t* const table = table_row(slots, group, start.slot);
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < slots.max_blocks;
+         i += static_cast<int32_t>(blockDim.x)) {
+      table[i] = spare_block;
+    }
   }
   if (threadIdx.x == 0) {
     slots.last_tokens[start.slot] = start.last_token;
@@ -32,8 +39,7 @@ __global__ void block_appends(SlotTables slots, const BlockAppendRow* appends, i
   const auto i = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   const BlockAppendRow append = appends[i];
-  slots.block_tables[static_cast<int64_t>(append.slot) * slots.max_blocks + append.index] =
-      append.block;
+  table_row(slots, append.group, append.slot)[append.index] = append.block;
 }
 
 __global__ void resolve_tokens(SlotTables slots,

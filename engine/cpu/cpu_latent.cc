@@ -36,9 +36,10 @@ void CpuDevice::rotate_and_store_token(const LatentArgs& args, const float* tabl
   float* const key = mutable_row_of(args.key, token);
   rotate(key + args.latent_dim, cos_sin, rope.rotary_dim);
   const TokenPlace place = token_places_[static_cast<size_t>(token)];
-  const int32_t* blocks = slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)]);
+  const int32_t* blocks =
+      slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);
   const int32_t block_size = kv_->layout().block_size;
-  kv_->store(args.layer, 0, blocks[place.context_index / block_size],
+  kv_->store(args.place.layer, 0, blocks[place.context_index / block_size],
              place.context_index % block_size, key, nullptr);
 }
 

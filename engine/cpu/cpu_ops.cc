@@ -105,12 +105,13 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
     for (int64_t i = 0; i < args.num_heads * head_dim; ++i) row[i] *= scale;
   }
   const TokenPlace place = token_places_[static_cast<size_t>(token)];
-  const int32_t* blocks = slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)]);
+  const int32_t* blocks =
+      slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);
   const int32_t block_size = kv_->layout().block_size;
   const float* const keys = row + args.num_heads * head_dim;
   const float* const values = keys + args.num_kv_heads * head_dim;
   for (int32_t h = 0; h < args.num_kv_heads; ++h) {
-    kv_->store(args.layer, h, blocks[place.context_index / block_size],
+    kv_->store(args.place.layer, h, blocks[place.context_index / block_size],
                place.context_index % block_size, keys + h * head_dim, values + h * head_dim);
   }
 }
@@ -150,7 +151,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const int64_t first_head = int64_t{kv_head} * group_size;
 
     AttentionBlock block;
-    kv_->describe(args.layer, kv_head, block);
+    kv_->describe(args.place.layer, kv_head, block);
     block.q = row_of(args.q, begin) + first_head * args.head_dim;
     block.q_stride = args.q.stride;
     block.out = mutable_row_of(args.out, begin) + first_head * args.value_dim();
@@ -161,7 +162,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
     block.first_row = static_cast<int32_t>(first_row);
     block.num_rows = static_cast<int32_t>(std::min(rows_per_task, num_rows - first_row));
     block.first_position = token_places_[static_cast<size_t>(begin)].context_index;
-    block.block_table = slots_->block_table(batch_->slots[sequence]);
+    block.block_table = slots_->block_table(batch_->slots[sequence], args.place.group);
     block.scale = args.scale;
     block.softcap = args.softcap;
     block.sliding_window = args.sliding_window;

@@ -84,8 +84,8 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
     const float* const v = k + args.num_kv_heads * dim;
     for (int32_t h = 0; h < args.num_kv_heads; ++h) {
       for (int64_t d = 0; d < dim; ++d) {
-        cached(keys_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);
-        cached(values_, args.layer, h, sequence, position)[d] = round_to(kv_.dtype, v[h * dim + d]);
+        cached(keys_, args.place, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);
+        cached(values_, args.place, h, sequence, position)[d] = round_to(kv_.dtype, v[h * dim + d]);
       }
     }
   });
@@ -107,7 +107,7 @@ void ReferenceDevice::rotate_and_store_latent(const LatentArgs& args) {
     }
     float* const key = mutable_row_of(args.key, row);
     rotate_head(key + args.latent_dim, rope, cos_sin);
-    float* const to = cached(keys_, args.layer, 0, sequence, position);
+    float* const to = cached(keys_, args.place, 0, sequence, position);
     for (int64_t d = 0; d < kv_.head_dim; ++d) to[d] = round_to(kv_.dtype, key[d]);
   });
 }
@@ -132,7 +132,7 @@ void ReferenceDevice::attend(
       args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);
   double highest = sink;
   for (int64_t j = first; j <= position; ++j) {
-    const float* k = cached(keys_, args.layer, kv_head, sequence, j);
+    const float* k = cached(keys_, args.place, kv_head, sequence, j);
     double score = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
       const float q = row_of(args.q, row)[head * args.head_dim + d];
@@ -156,7 +156,7 @@ void ReferenceDevice::attend(
     double sum = 0.0;
     for (int64_t j = first; j <= position; ++j) {
       sum += weights[static_cast<size_t>(j - first)] *
-             static_cast<double>(cached(values, args.layer, kv_head, sequence, j)[d]);
+             static_cast<double>(cached(values, args.place, kv_head, sequence, j)[d]);
     }
     put(args.out, row, head * args.value_dim() + d, sum / total);
   }

@@ -147,13 +147,15 @@ const StepResult& ReferenceDevice::wait(Ticket ticket) {
 }
 
 float* ReferenceDevice::cached(std::vector<float>& cache,
-                               int32_t layer,
+                               KvPlace place,
                                int32_t kv_head,
                                size_t sequence,
                                int64_t position) const {
-  const int64_t block = slots_->block_table(batch_->slots[sequence])[position / kv_.block_size];
+  const int32_t* const blocks = slots_->block_table(batch_->slots[sequence], place.group);
+  const int64_t block = blocks[position / kv_.block_size];
   const int64_t index =
-      (((int64_t{layer} * kv_.num_blocks + block) * kv_.num_kv_heads + kv_head) * kv_.block_size +
+      (((int64_t{place.layer} * kv_.num_blocks + block) * kv_.num_kv_heads + kv_head) *
+           kv_.block_size +
        position % kv_.block_size) *
       kv_.head_dim;
   return cache.data() + index;

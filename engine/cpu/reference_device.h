@@ -66,7 +66,7 @@ class ReferenceDevice final : public Device {
 
   // One position's key or value, (head_dim).
   float* cached(std::vector<float>& cache,
-                int32_t layer,
+                KvPlace place,
                 int32_t kv_head,
                 size_t sequence,
                 int64_t position) const;

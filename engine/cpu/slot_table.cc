@@ -15,9 +15,10 @@ int64_t SlotTable::history_capacity(const SlotLayout& layout) {
 
 int64_t SlotTable::bytes(const SlotLayout& layout) {
   const auto slots = int64_t{layout.num_slots};
-  const int64_t per_slot = static_cast<int64_t>(sizeof(Entry)) +
-                           int64_t{layout.max_blocks_per_slot} * int64_t{sizeof(int32_t)} +
-                           history_capacity(layout) * int64_t{sizeof(TokenCount)};
+  const int64_t per_slot =
+      static_cast<int64_t>(sizeof(Entry)) +
+      int64_t{layout.num_groups} * layout.max_blocks_per_slot * int64_t{sizeof(int32_t)} +
+      history_capacity(layout) * int64_t{sizeof(TokenCount)};
   return slots * per_slot + int64_t{layout.vocab_size} * int64_t{sizeof(int32_t)};
 }
 
@@ -25,7 +26,8 @@ SlotTable::SlotTable(const SlotLayout& layout)
     : max_blocks_(static_cast<size_t>(layout.max_blocks_per_slot)),
       history_capacity_(history_capacity(layout)),
       entries_(static_cast<size_t>(layout.num_slots)),
-      block_tables_(static_cast<size_t>(layout.num_slots) * max_blocks_),
+      block_tables_(static_cast<size_t>(layout.num_groups) * static_cast<size_t>(layout.num_slots) *
+                    max_blocks_),
       history_(
           map_memory(static_cast<size_t>(layout.num_slots * history_capacity_) * sizeof(TokenCount),
                      "token counts of the slots")),
@@ -34,8 +36,8 @@ SlotTable::SlotTable(const SlotLayout& layout)
 void SlotTable::apply(const Batch& batch) {
   for (const SlotStart& slot_start : batch.slot_starts) start(slot_start);
   for (const BlockAppend& append : batch.block_appends) {
-    const auto slot = static_cast<size_t>(append.slot);
-    block_tables_[slot * max_blocks_ + static_cast<size_t>(append.index)] = append.block;
+    block_tables_[table_begin(append.slot, append.group) + static_cast<size_t>(append.index)] =
+        append.block;
   }
 }
 

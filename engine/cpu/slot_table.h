@@ -22,8 +22,8 @@ class SlotTable {
   // Slot starts, then block appends.
   void apply(const Batch& batch);
 
-  const int32_t* block_table(int32_t slot) const {
-    return block_tables_.data() + static_cast<size_t>(slot) * max_blocks_;
+  const int32_t* block_table(int32_t slot, int32_t group) const {
+    return block_tables_.data() + table_begin(slot, group);
   }
   const SamplingParams& sampling(int32_t slot) const { return entry(slot).sampling; }
   // The last token of the context that is known: of the prompt, or sampled.
@@ -55,10 +55,14 @@ class SlotTable {
   }
   void start(const SlotStart& start);
 
+  size_t table_begin(int32_t slot, int32_t group) const {
+    return (static_cast<size_t>(group) * entries_.size() + static_cast<size_t>(slot)) * max_blocks_;
+  }
+
   size_t max_blocks_;
   int64_t history_capacity_;
   std::vector<Entry> entries_;         // (num_slots)
-  std::vector<int32_t> block_tables_;  // (num_slots, max_blocks_per_slot)
+  std::vector<int32_t> block_tables_;  // (num_groups, num_slots, max_blocks_per_slot)
   Buffer history_;                     // (num_slots, history_capacity) TokenCount
   std::vector<int32_t> index_of_;  // (vocab) of start: where an id is in the history, -1 between
 };

@@ -24,6 +24,7 @@
 #include "engine/device/communicator.h"
 #include "engine/device/state_ops.h"
 #include "engine/tensor/batch.h"
+#include "engine/tensor/kv_groups.h"
 #include "engine/tensor/tensor.h"
 #include "engine/tensor/weight.h"
 
@@ -89,7 +90,7 @@ struct RopeSpec {
 };
 
 struct KvLayout {
-  int32_t num_layers = 0;
+  int32_t num_layers = 0;    // of a group: those that find theirs in one block
   int32_t num_kv_heads = 0;  // of this rank
   int32_t head_dim = 0;
   int32_t block_size = 16;  // tokens per block; the device may support only some (kKvBlockSizes)
@@ -105,6 +106,7 @@ struct SlotLayout {
   int32_t max_batch_tokens = 0;  // token rows of one step
   int32_t vocab_size = 0;
   int32_t block_size = 16;      // of the KvLayout: bounds the context of a slot
+  int32_t num_groups = 1;       // of layers: a slot has a block table for each
   int32_t max_matmul_cols = 0;  // the widest x that matmul or sample will be given
   int32_t num_heads = 0;        // of this rank: what attention will be given at most
   int32_t num_kv_heads = 0;
@@ -159,7 +161,7 @@ struct PositionScale {
 // all of them, norms each q and k head when weights are given, one row of them for all heads or one
 // for each head, rotates q and k, scales q, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
-  int32_t layer = 0;
+  KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
@@ -182,7 +184,7 @@ struct QkvArgs {
 // place, what is to be rotated of them goes to its place in `latent_q`, whose other columns stay;
 // the key is rotated in place and written to the cache. REQUIRES: KvLayout.latent_dim, one KV head.
 struct LatentArgs {
-  int32_t layer = 0;
+  KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
   int32_t kept_dim = 0;
   int32_t latent_dim = 0;
@@ -206,8 +208,10 @@ struct HeadMatmulArgs {
 // values. Causal attention of the step's queries over the cached context of their sequence
 // (store_kv came before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV
 // have fixed boundaries from position 0 and are merged in order, whatever the chunk of queries.
+// What lies before the tile of kKvTile tokens in which a window begins is not read: it may be
+// another's.
 struct AttentionArgs {
-  int32_t layer = 0;
+  KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
@@ -442,7 +446,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 14;
+inline constexpr int kBackendAbi = 15;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

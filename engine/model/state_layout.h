@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/device/backend.h"
+#include "engine/model/kv_plan.h"
 #include "engine/model/model_config.h"
 
 namespace tgi {
@@ -25,8 +26,8 @@ inline int32_t cached_head_dim(const ModelConfig& config) {
   return has_latents(config) ? config.latent.key_dim() : config.head_dim;
 }
 
-inline KvLayout kv_layout(const ModelConfig& config, const StateSize& size) {
-  return {.num_layers = count_layers(config, &LayerPlan::has_attention),
+inline KvLayout kv_layout(const ModelConfig& config, const KvPlan& plan, const StateSize& size) {
+  return {.num_layers = plan.num_layers,
           .num_kv_heads = cached_heads(config, size.num_ranks),
           .head_dim = cached_head_dim(config),
           .block_size = size.block_size,
@@ -46,12 +47,15 @@ inline StateLayout recurrent_layout(const ModelConfig& config) {
           .state_size = state.state_size};
 }
 
-inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) {
+inline SlotLayout slot_layout(const ModelConfig& config,
+                              const KvPlan& plan,
+                              const StateSize& size) {
   return {.num_slots = size.num_slots,
           .max_blocks_per_slot = size.max_blocks_per_slot,
           .max_batch_tokens = size.max_batch_tokens,
           .vocab_size = config.vocab_size,
           .block_size = size.block_size,
+          .num_groups = plan.groups.num_groups(),
           .max_matmul_cols = max_matmul_cols(config),
           .num_heads = config.num_heads / size.num_ranks,
           .num_kv_heads = cached_heads(config, size.num_ranks),
@@ -63,8 +67,11 @@ inline SlotLayout slot_layout(const ModelConfig& config, const StateSize& size) 
           .latent_dim = config.latent.rank};
 }
 
-inline void allocate_state(Device& device, const ModelConfig& config, const StateSize& size) {
-  device.allocate_state(kv_layout(config, size), slot_layout(config, size));
+inline void allocate_state(Device& device,
+                           const ModelConfig& config,
+                           const KvPlan& plan,
+                           const StateSize& size) {
+  device.allocate_state(kv_layout(config, plan, size), slot_layout(config, plan, size));
 }
 
 }  // namespace tgi

@@ -22,6 +22,7 @@ Transformer::Transformer(const ModelConfig& config,
                          const ModelWeights& weights,
                          Device& device,
                          Communicator& communicator,
+                         const KvPlan& kv_plan,
                          int32_t max_batch_tokens)
     : config_(config),
       weights_(weights),
@@ -29,7 +30,7 @@ Transformer::Transformer(const ModelConfig& config,
       communicator_(communicator),
       num_heads_(config.num_heads / communicator.world_size()),
       num_kv_heads_(config.num_kv_heads / communicator.world_size()),
-      attention_index_(count_before(config, &LayerPlan::has_attention)),
+      kv_places_(kv_plan.places),
       state_index_(count_before(config, &LayerPlan::has_state)) {
   const DType dtype = device.info().activation_dtype;
   const int64_t size =
@@ -227,7 +228,7 @@ void Transformer::run_attention(int32_t layer,
   multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
   if (!norms_heads) norm_qk_rows(weights, qkv);
   device_.qk_norm_rope_store_kv({
-      .layer = attention_index_[static_cast<size_t>(layer)],
+      .place = kv_places_[static_cast<size_t>(layer)],
       .num_heads = num_heads_,
       .num_kv_heads = num_kv_heads_,
       .head_dim = config_.head_dim,
@@ -243,7 +244,7 @@ void Transformer::run_attention(int32_t layer,
       .norm_eps = config_.norm_eps,
       .qkv = qkv,
   });
-  device_.attention({.layer = attention_index_[static_cast<size_t>(layer)],
+  device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads_,
                      .num_kv_heads = num_kv_heads_,
                      .head_dim = config_.head_dim,

@@ -10,6 +10,7 @@
 
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
+#include "engine/model/kv_plan.h"
 #include "engine/model/model_config.h"
 #include "engine/model/model_weights.h"
 
@@ -23,6 +24,7 @@ class Transformer final : public Forward {
               const ModelWeights& weights,
               Device& device,
               Communicator& communicator,
+              const KvPlan& kv_plan,
               int32_t max_batch_tokens);
 
   // Bytes of activations it will allocate.
@@ -132,12 +134,11 @@ class Transformer final : public Forward {
   const ModelWeights& weights_;
   Device& device_;
   Communicator& communicator_;
-  const int32_t num_heads_;     // of this rank
-  const int32_t num_kv_heads_;  // of this rank
-  std::vector<int32_t> ropes_;  // of the device, by their index in the config
-  // By layer: which of those with attention it is, and of those with a state.
-  std::vector<int32_t> attention_index_;
-  std::vector<int32_t> state_index_;
+  const int32_t num_heads_;               // of this rank
+  const int32_t num_kv_heads_;            // of this rank
+  std::vector<int32_t> ropes_;            // of the device, by their index in the config
+  const std::vector<KvPlace> kv_places_;  // by layer
+  std::vector<int32_t> state_index_;      // by layer: which of those with a state it is
   Buffer memory_;
   Workspace workspace_;
 };

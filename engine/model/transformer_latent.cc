@@ -27,7 +27,7 @@ void Transformer::run_latent_attention(int32_t layer,
   norm(weights.latent_norm, key.columns(0, latent.rank));
   if (latent.query_rank > 0) norm(weights.query_norm, short_q);
   weights.qkv.apply(device_, latent.query_rank > 0 ? short_q : x, q);
-  device_.rotate_and_store_latent({.layer = attention_index_[static_cast<size_t>(layer)],
+  device_.rotate_and_store_latent({.place = kv_places_[static_cast<size_t>(layer)],
                                    .num_heads = num_heads_,
                                    .kept_dim = latent.kept_dim,
                                    .latent_dim = latent.rank,
@@ -41,7 +41,7 @@ void Transformer::run_latent_attention(int32_t layer,
                        .out_step = latent.key_dim(),
                        .x = q,
                        .out = latent_q});
-  device_.attention({.layer = attention_index_[static_cast<size_t>(layer)],
+  device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads_,
                      .num_kv_heads = 1,
                      .head_dim = latent.key_dim(),

@@ -53,7 +53,7 @@ LayerRunner::LayerRunner(const LoadedConfig& model,
   weights_.layers.resize(static_cast<size_t>(model.config.num_layers));
   plan_steps();
   transformer_ = std::make_unique<Transformer>(model.config, weights_, device_, communicator_,
-                                               max_step_tokens_);
+                                               one_kv_group(model.config), max_step_tokens_);
   const auto width = static_cast<size_t>(model.config.hidden_size);
   hidden_ = device_.allocate(static_cast<size_t>(max_step_tokens_) * width * sizeof(float),
                              "hidden states");
@@ -82,7 +82,7 @@ void LayerRunner::plan_steps() {
     steps_.push_back(step);
   }
   max_step_tokens_ = std::max(max_step_tokens_, kLogitRows);
-  allocate_state(device_, model_.config,
+  allocate_state(device_, model_.config, one_kv_group(model_.config),
                  {.num_blocks = most_blocks,
                   .block_size = kBlockSize,
                   .kv_dtype = DType::kF32,

@@ -57,14 +57,14 @@ void TapDevice::matmul(const MatmulArgs& args) {
 void TapDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
   if (is_over_) return;
   QkvArgs first = args;
-  first.layer = 0;
+  first.place = {};
   device_.qk_norm_rope_store_kv(first);
 }
 
 void TapDevice::rotate_and_store_latent(const LatentArgs& args) {
   if (is_over_) return;
   LatentArgs first = args;
-  first.layer = 0;
+  first.place = {};
   device_.rotate_and_store_latent(first);
 }
 
@@ -75,7 +75,7 @@ void TapDevice::head_matmul(const HeadMatmulArgs& args) {
 void TapDevice::attention(const AttentionArgs& args) {
   if (is_over_) return;
   AttentionArgs first = args;
-  first.layer = 0;
+  first.place = {};
   device_.attention(first);
 }
 

@@ -29,7 +29,7 @@ Engine::Engine(const EngineOptions& options,
     : options_(options),
       workers_(std::move(workers)),
       tokenizer_(tokenizer),
-      kv_cache_(options.num_blocks, options.block_size),
+      kv_cache_(options.num_blocks, options.block_size, options.kv_groups),
       scheduler_(options.scheduler, kv_cache_),
       mailbox_(kMailboxCapacity) {
   publish_stats();

@@ -31,6 +31,7 @@ struct EngineOptions {
   SchedulerOptions scheduler;
   int32_t num_blocks = 0;
   int32_t block_size = 16;
+  KvGroups kv_groups{};
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
   int32_t vocab_size = 0;  // of the logits

@@ -77,14 +77,16 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
                      device->info().max_running, device->info().memory_bytes - out.weights,
                      state_bytes(recurrent_layout(model.config), 1))),
                  .max_batch_tokens = max_batch_tokens};
-  const int64_t block_bytes = device->kv_bytes(kv_layout(model.config, size));
-  out.kv_bytes_per_token = block_bytes / kBlockSize;
   const int64_t activations =
       Transformer::workspace_bytes(model.config, device->info(), 1, max_batch_tokens);
   for (const int32_t context : planned_contexts(model.config)) {
+    const KvPlan plan = plan_kv_groups(model.config, context);
+    const int64_t block_bytes = device->kv_bytes(kv_layout(model.config, plan, size));
     size.max_blocks_per_slot = context / kBlockSize + (context % kBlockSize != 0 ? 1 : 0);
-    out.workspace = activations + device->slot_bytes(slot_layout(model.config, size));
-    const int64_t kv_cache = size.max_blocks_per_slot * block_bytes;
+    out.workspace = activations + device->slot_bytes(slot_layout(model.config, plan, size));
+    out.kv_bytes_per_token = plan.groups.num_groups() * block_bytes / kBlockSize;
+    const int64_t kv_cache =
+        block_bytes * plan.groups.blocks_of_context(context, max_batch_tokens, kBlockSize);
     out.contexts.push_back(
         {.tokens = context, .kv_cache = kv_cache, .total = out.weights + out.workspace + kv_cache});
   }
@@ -118,6 +120,11 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);
+  for (const LayerPlan& layer : config.layers) {
+    if (layer.has_attention && layer.sliding_window > 0) ++facts.num_windowed_layers;
+  }
+  facts.num_experts = config.experts.num_experts;
+  facts.experts_per_token = facts.num_experts > 0 ? config.experts.route.top_k : 0;
   const StateLayout state = recurrent_layout(config);
   facts.num_state_layers = state.num_layers;
   facts.state_bytes = state_bytes(state, 1);

@@ -176,15 +176,18 @@ class RankLoader {
       wanted.kv_cache_bytes = *options_.kv_cache_bytes / options_.num_ranks;
     const int32_t context =
         std::min(options_.max_total_tokens.value_or(wanted.max_positions), wanted.max_positions);
+    kv_plan_ = plan_kv_groups(model_.config, context);
+    wanted.kv_groups = kv_plan_.groups;
+    wanted.max_batch_tokens = out_.max_batch_tokens;
     const StateSize one_block = state_size(1, context);
     for (size_t rank = 0; rank < num_ranks_; ++rank) {
       const Device& device = *devices_[rank];
       const DeviceInfo& info = device.info();
-      const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, one_block));
+      const int64_t block_bytes = device.kv_bytes(kv_layout(model_.config, kv_plan_, one_block));
       const int64_t workspace_bytes =
           Transformer::workspace_bytes(model_.config, info, options_.num_ranks,
                                        out_.max_batch_tokens) +
-          device.slot_bytes(slot_layout(model_.config, one_block));
+          device.slot_bytes(slot_layout(model_.config, kv_plan_, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
       const int64_t available = info.memory_bytes + given_back_to(rank, given_back);
       wanted.available_bytes = std::min(wanted.available_bytes, available);
@@ -197,6 +200,8 @@ class RankLoader {
       out_.num_threads += info.num_threads;
     }
     out_.plan = plan_memory(wanted);
+    out_.kv_groups = kv_plan_.groups;
+    out_.num_group_layers = kv_plan_.num_layers;
     out_.kv_bytes = out_.plan.num_blocks * out_.block_bytes;
     planned_for_ = wanted;
   }
@@ -217,7 +222,7 @@ class RankLoader {
     Device& device = *devices_[index];
     const StoppableCheckpoint checkpoint(open_(device.info()), *threads_, options_.stop);
     weights_[index] = load_weights(model_, checkpoint, device, weights_options(index));
-    allocate_state(device, model_.config,
+    allocate_state(device, model_.config, kv_plan_,
                    state_size(out_.plan.num_blocks, out_.plan.max_total_tokens));
   }
 
@@ -246,7 +251,7 @@ class RankLoader {
         const auto index = static_cast<size_t>(rank);
         workers[index] = std::make_unique<Worker>(
             model_.config, std::move(devices_[index]), std::move(weights_[index]),
-            std::move(communicators[index]), out_.max_batch_tokens);
+            std::move(communicators[index]), kv_plan_, out_.max_batch_tokens);
       });
     } catch (...) {
       threads_->run([&](int rank) { workers[static_cast<size_t>(rank)].reset(); });
@@ -263,6 +268,7 @@ class RankLoader {
   std::unique_ptr<RankThreads> threads_;          // (null: the workers have it)
   std::vector<std::unique_ptr<Device>> devices_;  // (num_ranks)
   std::vector<ModelWeights> weights_;             // (num_ranks)
+  KvPlan kv_plan_;
   MemoryRequest planned_for_;
   LoadedRanks out_;
 };

@@ -55,6 +55,8 @@ struct LoadedRanks {
   int64_t streamed_bytes_per_token = 0;
   int64_t block_bytes = 0;
   int64_t kv_bytes = 0;
+  KvGroups kv_groups;
+  int32_t num_group_layers = 0;
   int64_t workspace_bytes = 0;
   int64_t available_bytes = 0;
 };

@@ -12,6 +12,18 @@ static std::string of_each_rank(const MemoryRequest& request) {
   return request.num_ranks == 1 ? "" : fmt::format(" on each of {} ranks", request.num_ranks);
 }
 
+// Tokens of one sequence that `num_blocks` hold, computed one by one.
+static int64_t longest_context(const MemoryRequest& request, int64_t num_blocks) {
+  const auto fits = [&](int64_t num_tokens) {
+    return request.kv_groups.blocks_of_context(num_tokens, 1, request.block_size) <= num_blocks;
+  };
+  int64_t longest = 0;
+  for (int64_t step = int64_t{1} << 31; step > 0; step /= 2) {
+    if (longest + step <= INT32_MAX && fits(longest + step)) longest += step;
+  }
+  return longest;
+}
+
 std::string format_bytes(int64_t bytes) {
   const auto value = static_cast<double>(bytes);
   if (bytes >= int64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
@@ -37,13 +49,14 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
                     format_bytes(kv_bytes), of_each_rank(request),
                     format_bytes(request.available_bytes), advice));
   };
-  if (left < request.block_bytes || left < 0)
-    fail(request.block_bytes, "use a smaller model or free memory");
+  const int64_t least_bytes = request.kv_groups.num_groups() * request.block_bytes;
+  if (left < least_bytes || left < 0) fail(least_bytes, "use a smaller model or free memory");
 
   const int32_t wanted_context =
       std::min(request.max_total_tokens.value_or(request.max_positions), request.max_positions);
+  const KvGroups& groups = request.kv_groups;
   const int64_t blocks_per_context =
-      (int64_t{wanted_context} + request.block_size - 1) / request.block_size;
+      groups.blocks_of_context(wanted_context, request.max_batch_tokens, request.block_size);
   int64_t num_blocks = 0;
   if (request.block_bytes == 0) {
     num_blocks = kDefaultContexts * blocks_per_context;
@@ -60,13 +73,15 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
                      : fits_all;
   }
   num_blocks = std::min<int64_t>(num_blocks, INT32_MAX / request.block_size);
-  if (num_blocks < 1) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("a KV cache of {}{} holds no block; one takes {}",
-                            format_bytes(request.kv_cache_bytes.value_or(0)), of_each_rank(request),
-                            format_bytes(request.block_bytes)));
+  if (num_blocks < groups.num_groups()) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("a KV cache of {}{} does not hold one block for each group of layers; they "
+                    "take {}",
+                    format_bytes(request.kv_cache_bytes.value_or(0)), of_each_rank(request),
+                    format_bytes(groups.num_groups() * request.block_bytes)));
   }
-  const int64_t capacity = num_blocks * request.block_size;
+  const int64_t capacity = longest_context(request, num_blocks);
   if (request.max_total_tokens && *request.max_total_tokens > capacity) {
     throw Error(
         Code::kInvalidArgument,

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/tensor/kv_groups.h"
+
 namespace tgi {
 
 // The sizes of one rank; where ranks differ, of the one that has least room.
@@ -14,8 +16,10 @@ struct MemoryRequest {
   int64_t available_bytes = 0;  // for everything below
   int64_t weight_bytes = 0;
   int64_t workspace_bytes = 0;              // activations, slot table, sampling
-  int64_t block_bytes = 0;                  // of one KV block, all layers; 0: no layer has any
+  int64_t block_bytes = 0;                  // of one KV block; 0: no layer has any
   int32_t block_size = 16;                  // tokens
+  KvGroups kv_groups{};                     // each of which takes blocks for a context
+  int32_t max_batch_tokens = 512;           // of a step: windowed groups hold them for a while
   int32_t max_positions = 0;                // of the model
   bool memory_is_shared = true;             // with all else that runs on the machine
   std::optional<int64_t> kv_cache_bytes;    // what the user wants for the KV cache

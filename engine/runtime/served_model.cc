@@ -70,8 +70,12 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.max_stop_sequences = options.max_stop_sequences;
   facts.max_top_n_tokens = options.max_top_n_tokens;
   facts.block_size = block_size;
+  facts.kv_groups = {.num_full = ranks.kv_groups.num_full,
+                     .num_windowed = ranks.kv_groups.num_windowed,
+                     .window = ranks.kv_groups.window,
+                     .num_layers = ranks.num_group_layers};
   facts.num_blocks = plan.num_blocks;
-  facts.kv_bytes_per_token = ranks.block_bytes / block_size;
+  facts.kv_bytes_per_token = ranks.kv_groups.num_groups() * ranks.block_bytes / block_size;
   facts.weight_bytes_per_token = ranks.streamed_bytes_per_token;
   facts.has_chat_template = model->chat_template_.has_value();
   facts.memory = {.weights = ranks.weight_bytes,
@@ -111,6 +115,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                       .shares_prefixes = !has_state(config)};
   engine.num_blocks = plan.num_blocks;
   engine.block_size = block_size;
+  engine.kv_groups = ranks.kv_groups;
   engine.max_waiting = options.max_waiting;
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.vocab_size = config.vocab_size;

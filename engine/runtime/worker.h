@@ -8,6 +8,7 @@
 
 #include "engine/device/backend.h"
 #include "engine/device/communicator.h"
+#include "engine/model/kv_plan.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/transformer.h"
 
@@ -53,11 +54,12 @@ class Worker final : public WorkerGroup {
          std::unique_ptr<Device> device,
          ModelWeights weights,
          std::unique_ptr<Communicator> communicator,
+         const KvPlan& kv_plan,
          int32_t max_batch_tokens)
       : device_(std::move(device)),
         weights_(std::move(weights)),
         communicator_(std::move(communicator)),
-        transformer_(config, weights_, *device_, *communicator_, max_batch_tokens) {}
+        transformer_(config, weights_, *device_, *communicator_, kv_plan, max_batch_tokens) {}
 
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }

@@ -13,6 +13,8 @@
 
 namespace tgi {
 
+inline constexpr int32_t kNoBlock = -1;
+
 class BlockAllocator {
  public:
   explicit BlockAllocator(int32_t num_blocks);

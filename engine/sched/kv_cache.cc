@@ -7,15 +7,17 @@
 
 namespace tgi {
 
-KvLease::KvLease(KvLease&& other) noexcept
-    : owner_(std::exchange(other.owner_, nullptr)),
-      blocks_(std::exchange(other.blocks_, {})),
-      cursor_(std::exchange(other.cursor_, {})) {}
+KvLease::KvLease(KvLease&& other) noexcept {
+  *this = std::move(other);
+}
 
 KvLease& KvLease::operator=(KvLease&& other) noexcept {
   if (this != &other) {
     reset();
     owner_ = std::exchange(other.owner_, nullptr);
+    num_groups_ = other.num_groups_;
+    length_ = std::exchange(other.length_, 0);
+    first_windowed_ = std::exchange(other.first_windowed_, 0);
     blocks_ = std::exchange(other.blocks_, {});
     cursor_ = std::exchange(other.cursor_, {});
   }
@@ -23,25 +25,38 @@ KvLease& KvLease::operator=(KvLease&& other) noexcept {
 }
 
 void KvLease::reset() {
-  if (owner_ != nullptr) owner_->give_back(blocks_, false);
+  if (owner_ != nullptr) owner_->give_back(*this, false);
   owner_ = nullptr;
+  length_ = 0;
+  first_windowed_ = 0;
   blocks_.clear();
   cursor_ = {};
 }
 
 void KvLease::drop_unused() {
-  if (owner_ != nullptr) owner_->give_back(blocks_, true);
-  blocks_.clear();
+  if (owner_ != nullptr) owner_->give_back(*this, true);
+  owner_ = nullptr;
   reset();
 }
 
-KvCache::KvCache(int32_t num_blocks, int32_t block_size)
-    : block_size_(block_size), allocator_(num_blocks), radix_(block_size, allocator_) {}
+int32_t KvLease::num_blocks() const {
+  return static_cast<int32_t>(
+      std::ranges::count_if(blocks_, [](int32_t b) { return b != kNoBlock; }));
+}
+
+KvCache::KvCache(int32_t num_blocks, int32_t block_size, const KvGroups& groups)
+    : block_size_(block_size),
+      groups_(groups),
+      allocator_(num_blocks),
+      radix_(block_size, groups, allocator_) {}
 
 KvLease KvCache::match(int64_t adapter, std::span<const int32_t> token_ids, int32_t max_tokens) {
   KvLease lease;
   lease.owner_ = this;
+  lease.num_groups_ = groups_.num_groups();
   lease.cursor_ = radix_.match(adapter, token_ids, max_tokens / block_size_, lease.blocks_);
+  lease.length_ = lease.cursor_.num_blocks;
+  lease.first_windowed_ = radix_.first_needed(lease.length_);
   return lease;
 }
 
@@ -49,25 +64,34 @@ int32_t KvCache::extend_match(int64_t adapter,
                               std::span<const int32_t> token_ids,
                               int32_t max_tokens,
                               KvLease& lease) {
-  if (radix_.num_matching_blocks(adapter, token_ids) <= lease.num_blocks()) return 0;
+  if (radix_.num_matching_blocks(adapter, token_ids) <= lease.length()) return 0;
   KvLease longer = match(adapter, token_ids, max_tokens);
-  const int32_t gained = longer.num_blocks() - lease.num_blocks();
+  const int32_t gained = longer.length() - lease.length();
   if (gained <= 0) {
     longer.drop_unused();
     return 0;
   }
   // The sequence keeps its own blocks, whose indices the device already has, and takes over only
   // the new ones.
-  const auto first_new = longer.blocks_.begin() + lease.num_blocks();
+  release_windowed(lease, longer.first_windowed());
+  const auto first_new = longer.blocks_.begin() + std::ssize(lease.blocks_);
   lease.blocks_.insert(lease.blocks_.end(), first_new, longer.blocks_.end());
   longer.blocks_.erase(first_new, longer.blocks_.end());
+  lease.owner_ = this;
+  lease.num_groups_ = longer.num_groups_;
+  lease.length_ = longer.length_;
+  lease.first_windowed_ = longer.first_windowed_;
   lease.cursor_ = longer.cursor_;
   longer.drop_unused();
   return gained * block_size_;
 }
 
+int32_t KvCache::num_needed(const KvLease& lease, int32_t num_tokens) const {
+  return (blocks_of_tokens(num_tokens) - lease.length()) * groups_.num_groups();
+}
+
 bool KvCache::grow(KvLease& lease, int32_t num_tokens) {
-  const int32_t needed = blocks_for(num_tokens) - lease.num_blocks();
+  const int32_t needed = num_needed(lease, num_tokens);
   if (needed <= 0) return true;
   const int32_t missing = needed - allocator_.num_free();
   if (missing > 0) {
@@ -77,31 +101,59 @@ bool KvCache::grow(KvLease& lease, int32_t num_tokens) {
     if (radix_.evict(missing) < missing) return false;
   }
   lease.owner_ = this;
+  lease.num_groups_ = groups_.num_groups();
+  lease.length_ = blocks_of_tokens(num_tokens);
   for (int32_t i = 0; i < needed; ++i) lease.blocks_.push_back(allocator_.take().value());
   return true;
 }
 
 int32_t KvCache::num_missing_blocks(const KvLease& lease, int32_t num_tokens) const {
-  const int32_t needed = blocks_for(num_tokens) - lease.num_blocks();
-  return std::max(needed - num_free() - num_cached(), 0);
+  return std::max(num_needed(lease, num_tokens) - num_free() - num_cached(), 0);
 }
 
 void KvCache::publish(int64_t adapter,
                       std::span<const int32_t> token_ids,
                       int32_t num_computed_tokens,
                       KvLease& lease) {
-  const int32_t num_blocks = std::min(num_computed_tokens / block_size_, lease.num_blocks());
+  const int32_t num_blocks = std::min(num_computed_tokens / block_size_, lease.length());
   radix_.publish(adapter, token_ids, lease.blocks_, num_blocks, lease.cursor_);
 }
 
-void KvCache::give_back(const std::vector<int32_t>& blocks, bool unused) {
+void KvCache::leave_window(KvLease& lease, int32_t num_computed_tokens) {
+  if (groups_.num_windowed == 0) return;
+  // No step in flight sees it either: it computes tokens from num_computed_tokens on.
+  const auto first_needed =
+      static_cast<int32_t>(groups_.first_needed(num_computed_tokens) / block_size_);
+  release_windowed(lease, std::min(first_needed, lease.length()));
+}
+
+// What windowed groups hold before block `end` of the context.
+void KvCache::release_windowed(KvLease& lease, int32_t end) {
+  for (; lease.first_windowed_ < std::min(end, lease.length_); ++lease.first_windowed_) {
+    const int32_t first = lease.first_windowed_ * groups_.num_groups();
+    int32_t last_block = kNoBlock;
+    for (int32_t group = groups_.num_full; group < groups_.num_groups(); ++group) {
+      int32_t& block = lease.blocks_[static_cast<size_t>(first + group)];
+      allocator_.release(block);
+      last_block = std::exchange(block, kNoBlock);
+    }
+    if (last_block != kNoBlock) radix_.window_left(last_block);
+  }
+}
+
+void KvCache::give_back(const KvLease& lease, bool unused) {
+  const int32_t num_groups = groups_.num_groups();
   // Last block first: the free list then hands them out in order again.
-  for (auto it = blocks.rbegin(); it != blocks.rend(); ++it) {
+  for (auto i = static_cast<int32_t>(lease.blocks_.size()) - 1; i >= 0; --i) {
+    const int32_t block = lease.blocks_[static_cast<size_t>(i)];
+    if (block == kNoBlock) continue;
+    const bool ends_window = groups_.num_windowed > 0 && (i + 1) % num_groups == 0;
     if (has_steps_in_flight() && !unused) {
-      allocator_.retire(*it);
-      retiring_.push_back({last_submitted_, *it});
+      allocator_.retire(block);
+      retiring_.push_back({last_submitted_, block, ends_window});
     } else {
-      allocator_.release(*it);
+      allocator_.release(block);
+      if (ends_window) radix_.window_ended(block);
     }
   }
 }
@@ -110,7 +162,9 @@ void KvCache::step_retired(uint64_t step) {
   TGI_CHECK(step > last_retired_ && step <= last_submitted_);
   last_retired_ = step;
   while (!retiring_.empty() && retiring_.front().step <= step) {
-    allocator_.release_retired(retiring_.front().block);
+    const Retiring& retired = retiring_.front();
+    allocator_.release_retired(retired.block);
+    if (retired.ends_window) radix_.window_ended(retired.block);
     retiring_.pop_front();
   }
 }

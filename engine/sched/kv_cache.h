@@ -13,13 +13,15 @@
 
 #include "engine/sched/block_allocator.h"
 #include "engine/sched/radix_cache.h"
+#include "engine/tensor/kv_groups.h"
 
 namespace tgi {
 
 class KvCache;
 
-// Move-only right to a sequence's blocks, in the order of its tokens. The destructor gives them
-// back.
+// Move-only right to a sequence's blocks. It goes by the blocks of tokens that a context consists
+// of: for each of them every group has a block, but windowed groups only from first_windowed() on.
+// The destructor gives them back.
 class KvLease {
  public:
   KvLease() = default;
@@ -33,22 +35,32 @@ class KvLease {
   // Gives the blocks back at once, whatever is in flight. REQUIRES: no step was given them by this
   // lease.
   void drop_unused();
-  std::span<const int32_t> blocks() const { return blocks_; }
-  int32_t num_blocks() const { return static_cast<int32_t>(blocks_.size()); }
+
+  int32_t length() const { return length_; }  // in blocks of tokens
+  int32_t num_blocks() const;
+  int32_t first_windowed() const { return first_windowed_; }
+  // kNoBlock where a window has left it behind.
+  int32_t block(int32_t index, int32_t group) const {
+    return blocks_[static_cast<size_t>(index * num_groups_ + group)];
+  }
 
  private:
   friend class KvCache;
   KvCache* owner_ = nullptr;
-  std::vector<int32_t> blocks_;
+  int32_t num_groups_ = 1;
+  int32_t length_ = 0;
+  int32_t first_windowed_ = 0;
+  std::vector<int32_t> blocks_;  // (length, num_groups)
   RadixCache::Cursor cursor_;
 };
 
 class KvCache {
  public:
-  KvCache(int32_t num_blocks, int32_t block_size);
+  KvCache(int32_t num_blocks, int32_t block_size, const KvGroups& groups = {});
 
   int32_t block_size() const { return block_size_; }
-  int32_t blocks_for(int32_t num_tokens) const {
+  const KvGroups& groups() const { return groups_; }
+  int32_t blocks_of_tokens(int32_t num_tokens) const {
     return (num_tokens + block_size_ - 1) / block_size_;
   }
 
@@ -81,6 +93,10 @@ class KvCache {
                int32_t num_computed_tokens,
                KvLease& lease);
 
+  // Gives back what the windowed groups hold and no token from num_computed_tokens on sees. Where
+  // it was published it stays findable until its place is wanted.
+  void leave_window(KvLease& lease, int32_t num_computed_tokens);
+
   // Steps are numbered from 1 by the caller, in order.
   void step_submitted(uint64_t step) { last_submitted_ = step; }
   void step_retired(uint64_t step);
@@ -98,14 +114,18 @@ class KvCache {
 
  private:
   friend class KvLease;
-  void give_back(const std::vector<int32_t>& blocks, bool unused);
+  void give_back(const KvLease& lease, bool unused);
+  int32_t num_needed(const KvLease& lease, int32_t num_tokens) const;
+  void release_windowed(KvLease& lease, int32_t end);
 
   struct Retiring {
     uint64_t step;
     int32_t block;
+    bool ends_window;  // it is of the last windowed group
   };
 
   const int32_t block_size_;
+  const KvGroups groups_;
   BlockAllocator allocator_;
   RadixCache radix_;
   std::deque<Retiring> retiring_;

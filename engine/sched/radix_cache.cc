@@ -7,8 +7,26 @@
 
 namespace tgi {
 
-RadixCache::RadixCache(int32_t block_size, BlockAllocator& allocator)
-    : block_size_(block_size), allocator_(allocator) {}
+RadixCache::RadixCache(int32_t block_size, const KvGroups& groups, BlockAllocator& allocator)
+    : block_size_(block_size),
+      groups_(groups),
+      allocator_(allocator),
+      places_(groups.num_windowed > 0 ? static_cast<size_t>(allocator.num_blocks()) : 0),
+      left_(static_cast<int32_t>(places_.size())),
+      ended_(static_cast<int32_t>(places_.size())) {}
+
+std::span<int32_t> RadixCache::blocks_at(int32_t id, int32_t place) {
+  const auto num_groups = static_cast<size_t>(groups_.num_groups());
+  Node& run = node(id);
+  return std::span(run.blocks)
+      .subspan(static_cast<size_t>(place - run.num_before) * num_groups, num_groups);
+}
+
+bool RadixCache::has_windowed(int32_t id, int32_t place) const {
+  const Node& run = node(id);
+  return run.blocks[static_cast<size_t>((place - run.num_before + 1) * groups_.num_groups() - 1)] !=
+         kNoBlock;
+}
 
 RadixCache::Key RadixCache::key_of(std::span<const int32_t> token_ids) const {
   // FNV-1a over words; a collision only costs a compare.
@@ -60,7 +78,7 @@ int32_t RadixCache::num_common_blocks(const Node& run,
                                       int32_t from,
                                       std::span<const int32_t> rest) const {
   const auto block = static_cast<size_t>(block_size_);
-  const size_t limit = std::min(run.blocks.size() - static_cast<size_t>(from), rest.size() / block);
+  const size_t limit = std::min(static_cast<size_t>(length_of(run) - from), rest.size() / block);
   const int32_t* mine = run.token_ids.data() + static_cast<size_t>(from) * block;
   // One compare for the usual case of a whole run, then block by block to find where it ends.
   if (std::memcmp(mine, rest.data(), limit * block * sizeof(int32_t)) == 0) {
@@ -106,7 +124,7 @@ void RadixCache::walk(std::span<const int32_t> token_ids,
   while (cursor.num_blocks < limit) {
     const Node& at = node(cursor.node);
     const int32_t offset = cursor.num_blocks - at.num_before;
-    if (offset < static_cast<int32_t>(at.blocks.size())) {
+    if (offset < length_of(at)) {
       const int32_t common = num_common_blocks(at, offset, rest_at(cursor.num_blocks));
       cursor.num_blocks += common;
       if (cursor.num_blocks < end_of(cursor.node)) return;
@@ -128,18 +146,26 @@ RadixCache::Cursor RadixCache::match(int64_t adapter,
   if (cursor.node < 0) return cursor;
   cursor.generation = node(cursor.node).generation;
   walk(token_ids, max_blocks, cursor);
+  retreat(cursor);
 
+  const auto num_groups = static_cast<size_t>(groups_.num_groups());
+  const int32_t needed = first_needed(cursor.num_blocks);
   const size_t first = blocks.size();
-  blocks.resize(first + static_cast<size_t>(cursor.num_blocks));
+  blocks.resize(first + static_cast<size_t>(cursor.num_blocks) * num_groups, kNoBlock);
   int32_t end = cursor.num_blocks;
   for (int32_t id = cursor.node; id >= 0; id = node(id).parent) {
-    const Node& run = node(id);
-    for (int32_t i = run.num_before; i < end; ++i) {
-      blocks[first + static_cast<size_t>(i)] = run.blocks[static_cast<size_t>(i - run.num_before)];
+    for (int32_t place = node(id).num_before; place < end; ++place) {
+      const auto at = blocks_at(id, place);
+      const bool is_seen = place >= needed;
+      const size_t count = is_seen ? num_groups : static_cast<size_t>(groups_.num_full);
+      std::copy_n(
+          at.begin(), count,
+          blocks.begin() + static_cast<ptrdiff_t>(first + static_cast<size_t>(place) * num_groups));
+      for (size_t group = 0; group < count; ++group) allocator_.lease(at[group]);
+      if (groups_.num_windowed > 0 && is_seen) unlist(at.back());
     }
-    end = std::min(end, run.num_before);
+    end = std::min(end, node(id).num_before);
   }
-  for (size_t i = first; i < blocks.size(); ++i) allocator_.lease(blocks[i]);
   touch_path(cursor.node);
   return cursor;
 }
@@ -150,6 +176,7 @@ int32_t RadixCache::num_matching_blocks(int64_t adapter, std::span<const int32_t
   if (cursor.node < 0) return 0;
   cursor.generation = node(cursor.node).generation;
   walk(token_ids, INT32_MAX, cursor);
+  retreat(cursor);
   return cursor.num_blocks;
 }
 
@@ -167,11 +194,18 @@ int32_t RadixCache::split(int32_t id, int32_t num_kept) {
   Node& lower = node(lower_id);
   lower.token_ids.assign(upper.token_ids.begin() + static_cast<ptrdiff_t>(kept_tokens),
                          upper.token_ids.end());
-  lower.blocks.assign(upper.blocks.begin() + num_kept, upper.blocks.end());
+  const ptrdiff_t kept_blocks = ptrdiff_t{num_kept} * groups_.num_groups();
+  lower.blocks.assign(upper.blocks.begin() + kept_blocks, upper.blocks.end());
   lower.children = std::move(children);
   for (const auto& [child_key, child] : lower.children) node(child).parent = lower_id;
   upper.token_ids.resize(kept_tokens);
-  upper.blocks.resize(kept);
+  upper.blocks.resize(static_cast<size_t>(kept_blocks));
+  if (groups_.num_windowed > 0) {
+    for (int32_t place = lower.num_before; place < end_of(lower_id); ++place) {
+      const int32_t block = blocks_at(lower_id, place).back();
+      if (block != kNoBlock) places_[static_cast<size_t>(block)].node = lower_id;
+    }
+  }
 
   // Just colder than its parent.
   lower.warmer = id;
@@ -201,7 +235,9 @@ void RadixCache::publish(int64_t adapter,
   }
   // The node may have been split since: the rest of the prefix is then below it.
   cursor.num_blocks = std::min(cursor.num_blocks, end_of(cursor.node));
+  const int32_t first_walked = cursor.num_blocks;
   walk(token_ids, num_blocks, cursor);
+  take_over(blocks, first_walked, cursor);
   if (cursor.num_blocks < num_blocks) {
     const int32_t begin = cursor.num_blocks;
     const auto new_tokens = token_ids.subspan(
@@ -215,45 +251,100 @@ void RadixCache::publish(int64_t adapter,
     }
     Node& run = node(cursor.node);
     run.token_ids.insert(run.token_ids.end(), new_tokens.begin(), new_tokens.end());
-    for (int32_t i = begin; i < num_blocks; ++i) {
-      const int32_t block = blocks[static_cast<size_t>(i)];
-      allocator_.cache(block);
-      run.blocks.push_back(block);
+    const auto num_groups = static_cast<size_t>(groups_.num_groups());
+    run.blocks.resize(run.token_ids.size() / static_cast<size_t>(block_size_) * num_groups,
+                      kNoBlock);
+    for (int32_t place = begin; place < num_blocks; ++place) {
+      const auto mine = blocks.subspan(static_cast<size_t>(place) * num_groups, num_groups);
+      const auto at = blocks_at(cursor.node, place);
+      for (size_t group = 0; group < static_cast<size_t>(groups_.num_full); ++group) {
+        allocator_.cache(mine[group]);
+        at[group] = mine[group];
+      }
+      num_cached_blocks_ += groups_.num_full;
+      add_windowed(cursor.node, place, mine);
     }
-    num_cached_blocks_ += num_blocks - begin;
+    num_places_ += num_blocks - begin;
     cursor.num_blocks = num_blocks;
   }
   touch_path(cursor.node);
+  // Places that hold no block are never evicted for one, so that they are counted themselves.
+  if (num_places_ > allocator_.num_blocks()) {
+    evict_tails([this](int32_t) { return num_places_ <= allocator_.num_blocks(); });
+  }
 }
 
-int32_t RadixCache::evict(int32_t num_blocks) {
+// Of the places from `begin` to the cursor, which a sequence computed although they were there:
+// what is missing of them is added, and what nobody else leases is given up for the sequence's own,
+// so that it is not held twice.
+void RadixCache::take_over(std::span<const int32_t> blocks, int32_t begin, const Cursor& cursor) {
+  const auto num_groups = static_cast<size_t>(groups_.num_groups());
+  int32_t id = cursor.node;
+  for (int32_t place = cursor.num_blocks - 1; place >= begin; --place) {
+    while (node(id).num_before > place) id = node(id).parent;
+    const auto at = blocks_at(id, place);
+    const auto mine = blocks.subspan(static_cast<size_t>(place) * num_groups, num_groups);
+    for (size_t group = 0; group < static_cast<size_t>(groups_.num_full); ++group) {
+      if (at[group] == mine[group] || allocator_.is_leased(at[group])) continue;
+      allocator_.uncache(at[group]);
+      allocator_.cache(mine[group]);
+      at[group] = mine[group];
+    }
+    if (groups_.num_windowed == 0 || mine.back() == kNoBlock || at.back() == mine.back()) continue;
+    if (has_windowed(id, place) && allocator_.is_leased(at.back())) continue;
+    drop_windowed(id, place);
+    add_windowed(id, place, mine);
+  }
+}
+
+// Drops the last place of a leaf, unless a lease holds it.
+bool RadixCache::pop_place(int32_t id, int32_t& num_evicted) {
+  Node& leaf = node(id);
+  const int32_t place = end_of(id) - 1;
+  const auto at = blocks_at(id, place);
+  const bool is_leased = std::any_of(at.begin(), at.end(), [this](int32_t block) {
+    return block != kNoBlock && allocator_.is_leased(block);
+  });
+  if (is_leased) return false;
+  const int32_t num_before = num_cached_blocks_;
+  drop_windowed(id, place);
+  for (int32_t group = 0; group < groups_.num_full; ++group) {
+    allocator_.uncache(at[static_cast<size_t>(group)]);
+  }
+  num_cached_blocks_ -= groups_.num_full;
+  num_evicted += num_before - num_cached_blocks_;
+  leaf.blocks.resize(leaf.blocks.size() - at.size());
+  leaf.token_ids.resize(leaf.token_ids.size() - static_cast<size_t>(block_size_));
+  --num_places_;
+  return true;
+}
+
+template <typename Enough>
+int32_t RadixCache::evict_tails(Enough enough) {
   int32_t num_evicted = 0;
   int32_t id = coldest_;
-  while (id >= 0 && num_evicted < num_blocks) {
-    Node& leaf = node(id);
-    int32_t next = leaf.warmer;
-    if (leaf.children.empty()) {
-      while (num_evicted < num_blocks && !leaf.blocks.empty() &&
-             !allocator_.is_leased(leaf.blocks.back())) {
-        allocator_.uncache(leaf.blocks.back());
-        leaf.blocks.pop_back();
-        ++num_evicted;
+  while (id >= 0 && !enough(num_evicted)) {
+    const int32_t next = node(id).warmer;
+    if (node(id).children.empty()) {
+      const size_t num_tokens = node(id).token_ids.size();
+      while (!enough(num_evicted) && !node(id).token_ids.empty() && pop_place(id, num_evicted)) {
       }
-      const size_t num_tokens = leaf.blocks.size() * static_cast<size_t>(block_size_);
-      if (leaf.token_ids.size() != num_tokens) {
-        leaf.token_ids.resize(num_tokens);
-        ++leaf.generation;  // another run may grow here: cursors must walk again
-      }
-      if (leaf.blocks.empty()) {
-        // The parent is warmer than its children, but other nodes may lie between; it is reached
-        // later on this walk.
-        drop_node(id);
-      }
+      // Another run may grow here: cursors must walk again.
+      if (node(id).token_ids.size() != num_tokens) ++node(id).generation;
+      // The parent is warmer than its children, but other nodes may lie between; it is reached
+      // later on this walk.
+      if (node(id).token_ids.empty()) drop_node(id);
     }
     id = next;
   }
-  num_cached_blocks_ -= num_evicted;
   return num_evicted;
+}
+
+int32_t RadixCache::evict(int32_t num_blocks) {
+  int32_t num_evicted = evict_windowed(left_, num_blocks);
+  const int32_t rest = num_blocks - num_evicted;
+  num_evicted += evict_tails([rest](int32_t count) { return count >= rest; });
+  return num_evicted + evict_windowed(ended_, num_blocks - num_evicted);
 }
 
 void RadixCache::touch_path(int32_t id) {
@@ -282,29 +373,43 @@ void RadixCache::unlink(int32_t id) {
 void RadixCache::check_integrity() const {
   int32_t num_blocks = 0;
   int32_t num_nodes = 0;
+  int32_t num_places = 0;
   std::vector<bool> seen(static_cast<size_t>(allocator_.num_blocks()));
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Node& at = nodes_[i];
     if (!at.alive) continue;
-    TGI_CHECK(at.token_ids.size() == at.blocks.size() * static_cast<size_t>(block_size_));
+    TGI_CHECK(static_cast<int64_t>(at.blocks.size()) ==
+              int64_t{length_of(at)} * groups_.num_groups());
+    num_places += length_of(at);
     for (const auto& [key, child] : at.children) {
       TGI_CHECK(node(child).alive && node(child).parent == static_cast<int32_t>(i));
       TGI_CHECK(node(child).key == key &&
                 node(child).num_before == end_of(static_cast<int32_t>(i)));
     }
-    for (const int32_t block : at.blocks) {
+    for (size_t j = 0; j < at.blocks.size(); ++j) {
+      const int32_t block = at.blocks[j];
+      const auto group = static_cast<int32_t>(j) % groups_.num_groups();
+      const auto place = at.num_before + static_cast<int32_t>(j) / groups_.num_groups();
+      if (block == kNoBlock) {
+        TGI_CHECK(groups_.is_windowed(group) && !has_windowed(static_cast<int32_t>(i), place));
+        continue;
+      }
       TGI_CHECK(allocator_.is_cached(block) && !seen[static_cast<size_t>(block)]);
       seen[static_cast<size_t>(block)] = true;
+      ++num_blocks;
+      if (groups_.num_windowed == 0 || group + 1 < groups_.num_groups()) continue;
+      const Place known = places_[static_cast<size_t>(block)];
+      TGI_CHECK(known.node == static_cast<int32_t>(i) && known.place == place);
+      TGI_CHECK(left_.contains(block) + ended_.contains(block) == !allocator_.is_leased(block));
     }
-    num_blocks += static_cast<int32_t>(at.blocks.size());
     if (at.parent < 0) {
-      TGI_CHECK(at.blocks.empty());
+      TGI_CHECK(at.token_ids.empty());
     } else {
-      TGI_CHECK(!at.blocks.empty());
+      TGI_CHECK(!at.token_ids.empty());
       ++num_nodes;
     }
   }
-  TGI_CHECK(num_blocks == num_cached_blocks_);
+  TGI_CHECK(num_blocks == num_cached_blocks_ && num_places == num_places_);
   int32_t num_listed = 0;
   for (int32_t id = coldest_; id >= 0; id = node(id).warmer) ++num_listed;
   TGI_CHECK(num_listed == num_nodes);

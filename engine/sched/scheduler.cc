@@ -54,7 +54,7 @@ void Scheduler::remove(Sequence& sequence) {
 void Scheduler::leave_slot(Sequence& sequence) {
   free_slots_.push_back(sequence.slot);
   sequence.slot = -1;
-  sequence.num_slot_blocks = 0;
+  sequence.num_slot_places = 0;
   sequence.slot_is_started = false;
   std::erase(running_, &sequence);
 }
@@ -157,9 +157,10 @@ void Scheduler::schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_
     if (twin_is_ahead(sequence, i)) continue;
     budget -= schedule_chunk(sequence, budget, batch, scheduled);
   }
-  // Prefills alone can fill the cache between them. The oldest must always get on. While a step is
-  // in flight that is waited for: it may free what is wanted, and nothing comes back before.
-  if (batch.num_tokens() == 0 && running_.size() > 1 && !kv_cache_.has_steps_in_flight()) {
+  // Prefills alone can fill the cache between them. The oldest must always get on; left alone it
+  // may hold what the prefix cache has once more, and begins again with that. While a step is in
+  // flight that is waited for: it may free what is wanted, and nothing comes back before.
+  if (batch.num_tokens() == 0 && !running_.empty() && !kv_cache_.has_steps_in_flight()) {
     const bool oldest_is_stuck = std::any_of(
         running_.begin(), running_.end(),
         [](const Sequence* sequence) { return !sequence->paused && sequence->is_prefilling(); });
@@ -187,11 +188,15 @@ void Scheduler::admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t bu
 bool Scheduler::try_admit(Sequence& sequence) {
   KvLease lease = kv_cache_.match(sequence.request->adapter, tokens_of(sequence),
                                   num_matchable_tokens(sequence));
-  const int32_t num_matched = lease.num_blocks() * kv_cache_.block_size();
+  const int32_t num_matched = lease.length() * kv_cache_.block_size();
   // Room for the whole prompt and a block for each of those that run: blocks are taken as sequences
   // grow, but letting in what can't even be prefilled would only preempt it again.
-  const int32_t wanted = kv_cache_.blocks_for(sequence.num_tokens() + 1) - lease.num_blocks();
-  const int32_t reserve = num_running();
+  const KvGroups& groups = kv_cache_.groups();
+  const int64_t wanted =
+      groups.blocks_of_context(sequence.num_tokens() + 1, options_.max_batch_tokens,
+                               kv_cache_.block_size()) -
+      lease.num_blocks();
+  const int32_t reserve = num_running() * groups.num_groups();
   if (!running_.empty() && wanted + reserve > kv_cache_.num_free() + kv_cache_.num_cached()) {
     lease.drop_unused();
     return false;
@@ -241,7 +246,7 @@ int32_t Scheduler::schedule_chunk(Sequence& sequence,
   const int32_t block_size = kv_cache_.block_size();
   const bool at_block = sequence.num_scheduled_tokens % block_size == 0;
   if (at_block && sequence.num_computed_tokens == sequence.num_scheduled_tokens &&
-      sequence.lease.num_blocks() * block_size == sequence.num_scheduled_tokens) {
+      sequence.lease.length() * block_size == sequence.num_scheduled_tokens) {
     const int32_t gained = kv_cache_.extend_match(sequence.request->adapter, tokens_of(sequence),
                                                   num_matchable_tokens(sequence), sequence.lease);
     sequence.num_computed_tokens += gained;
@@ -253,7 +258,8 @@ int32_t Scheduler::schedule_chunk(Sequence& sequence,
   int32_t chunk = std::min(budget, sequence.num_unscheduled_tokens());
   if (!kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk)) {
     const int32_t spare = kv_cache_.num_free() + kv_cache_.num_cached();
-    const int32_t reachable = (sequence.lease.num_blocks() + spare) * block_size;
+    const int32_t reachable =
+        (sequence.lease.length() + spare / kv_cache_.groups().num_groups()) * block_size;
     chunk = std::min(chunk, reachable - sequence.num_scheduled_tokens);
     if (chunk <= 0 || !kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk))
       return 0;
@@ -286,12 +292,16 @@ void Scheduler::emit(Sequence& sequence,
   batch.slots.push_back(sequence.slot);
   batch.cu_seqlens_q.push_back(batch.num_tokens());
   batch.context_lens.push_back(end);
-  const auto blocks = sequence.lease.blocks();
-  for (int32_t i = sequence.num_slot_blocks; i < sequence.lease.num_blocks(); ++i) {
-    batch.block_appends.push_back(
-        {.slot = sequence.slot, .index = i, .block = blocks[static_cast<size_t>(i)]});
+  const KvLease& lease = sequence.lease;
+  for (int32_t i = sequence.num_slot_places; i < lease.length(); ++i) {
+    for (int32_t group = 0; group < kv_cache_.groups().num_groups(); ++group) {
+      const int32_t block = lease.block(i, group);
+      if (block == kNoBlock) continue;
+      batch.block_appends.push_back(
+          {.slot = sequence.slot, .index = i, .block = block, .group = group});
+    }
   }
-  sequence.num_slot_blocks = sequence.lease.num_blocks();
+  sequence.num_slot_places = lease.length();
 
   ScheduledStep::Part part{
       .sequence = &sequence, .num_tokens = num_tokens, .num_preemptions = sequence.num_preemptions};
@@ -342,6 +352,7 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
       kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),
                         sequence.num_computed_tokens, sequence.lease);
     }
+    kv_cache_.leave_window(sequence.lease, sequence.num_computed_tokens);
     if (token != nullptr) {
       --sequence.num_pending_tokens;
       sequence.token_ids.push_back(token->token.id);

@@ -34,7 +34,7 @@ struct Sequence {
 
   KvLease lease;
   int32_t slot = -1;             // >= 0 while running
-  int32_t num_slot_blocks = 0;   // of the lease, known to the device's block table
+  int32_t num_slot_places = 0;   // of the lease, known to the device's block tables
   bool slot_is_started = false;  // a step has told the device whose slot it is
   int32_t num_steps_in_flight = 0;
   bool paused = false;    // its reader is slow: keeps what it has, gets no steps

@@ -23,11 +23,12 @@ struct SlotStart {
   int32_t num_prompt_tokens = 0;       // of token_ids
 };
 
-// block_tables[slot][index] = block
+// block_tables[group][slot][index] = block
 struct BlockAppend {
   int32_t slot = 0;
   int32_t index = 0;
   int32_t block = 0;
+  int32_t group = 0;  // of layers: engine/tensor/kv_groups.h
 };
 
 // Draw the next token of `slot` from the logits of token row `row`.

@@ -252,7 +252,7 @@ class Run {
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
-    const int32_t num_blocks = num_slots * blocks_per_slot;
+    const int32_t num_blocks = num_slots * blocks_per_slot + 1;
     device.allocate_state({.num_layers = 2,
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = setup.head_dim,
@@ -264,11 +264,15 @@ class Run {
                            .max_batch_tokens = 512,
                            .vocab_size = 32,
                            .block_size = setup.block_size,
+                           .num_groups = 2,
                            .num_heads = setup.num_heads,
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = setup.head_dim,
                            .has_alibi = setup.alibi});
+    // The last one is nobody's: where a table names it, nothing may be read.
     for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
+    foreign_block_ = free_blocks_.back();
+    free_blocks_.pop_back();
     random.shuffle(free_blocks_);
     output_.resize(static_cast<size_t>(setup.total_tokens() * output_width()));
     done_.resize(setup.lengths.size());
@@ -276,7 +280,7 @@ class Run {
 
   // Writes NaN to every block, as a sequence whose model went wrong would have left it.
   void poison() {
-    const auto num_blocks = static_cast<int32_t>(free_blocks_.size());
+    const auto num_blocks = static_cast<int32_t>(free_blocks_.size()) + 1;
     const int32_t at_once = 64 / setup_.block_size;
     for (int32_t first = 0; first < num_blocks; first += at_once) {
       const int32_t count = std::min(at_once, num_blocks - first);
@@ -284,7 +288,7 @@ class Run {
       Batch batch = one_sequence(std::vector<int32_t>(static_cast<size_t>(num_tokens), 0));
       batch.block_appends.clear();
       for (int32_t i = 0; i < count; ++i) {
-        batch.block_appends.push_back({.slot = 0, .index = i, .block = first + i});
+        batch.block_appends.push_back({.slot = 0, .index = i, .block = first + i, .group = 1});
       }
       const Floats nan(static_cast<size_t>(num_tokens * setup_.width()), std::nanf(""));
       const DeviceTensor qkv(device_, num_tokens, setup_.width(), nan);
@@ -309,11 +313,14 @@ class Run {
   void add_sequence(size_t sequence, int32_t count, Batch& batch, Floats& rows) {
     const auto slot = static_cast<int32_t>(sequence) + 1;
     if (done_[sequence] == 0) batch.slot_starts.emplace_back().slot = slot;
+    leave_window(slot, setup_.window, done_[sequence], setup_.block_size, foreign_block_, batch);
     for (int32_t i = 0; i < count; ++i) {
       const int32_t position = done_[sequence] + i;
       if (position % setup_.block_size == 0) {
-        batch.block_appends.push_back(
-            {.slot = slot, .index = position / setup_.block_size, .block = free_blocks_.back()});
+        batch.block_appends.push_back({.slot = slot,
+                                       .index = position / setup_.block_size,
+                                       .block = free_blocks_.back(),
+                                       .group = 1});
         free_blocks_.pop_back();
       }
       batch.token_ids.push_back(0);
@@ -354,7 +361,7 @@ class Run {
     DeviceTensor copy(device_, qkv.view().rows, setup_.width(), qkv.read());
     for (const int32_t layer : {0, 1}) {
       device_.qk_norm_rope_store_kv(
-          {.layer = layer,
+          {.place = {.group = 1, .layer = layer},
            .num_heads = setup_.num_heads,
            .num_kv_heads = setup_.num_kv_heads,
            .head_dim = setup_.head_dim,
@@ -374,7 +381,7 @@ class Run {
 
   void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
     store(qkv);
-    device_.attention({.layer = 1,
+    device_.attention({.place = {.group = 1, .layer = 1},
                        .num_heads = setup_.num_heads,
                        .num_kv_heads = setup_.num_kv_heads,
                        .head_dim = setup_.head_dim,
@@ -393,6 +400,7 @@ class Run {
   std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_, sinks_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
+  int32_t foreign_block_ = 0;
   std::vector<int32_t> done_;
 };
 

@@ -265,6 +265,21 @@ inline Batch one_sequence(std::vector<int32_t> token_ids) {
   return batch;
 }
 
+// Before the step that computes `position`: the blocks of group 1 that no window reaches are
+// another's.
+inline void leave_window(int32_t slot,
+                         int32_t window,
+                         int32_t position,
+                         int32_t block_size,
+                         int32_t foreign_block,
+                         Batch& batch) {
+  if (window == 0) return;
+  const int64_t needed = KvGroups{.window = window}.first_needed(position) / block_size;
+  for (int32_t i = 0; i < needed; ++i) {
+    batch.block_appends.push_back({.slot = slot, .index = i, .block = foreign_block, .group = 1});
+  }
+}
+
 inline bool same_bits(const Floats& a, const Floats& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
            return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);

@@ -115,7 +115,7 @@ class LatentRun {
     rope_ = device.add_rope(rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
-    const int32_t num_blocks = num_slots * blocks_per_slot;
+    const int32_t num_blocks = num_slots * blocks_per_slot + 1;
     device.allocate_state({.num_layers = 2,
                            .num_kv_heads = 1,
                            .head_dim = setup.key_width(),
@@ -128,11 +128,15 @@ class LatentRun {
                            .max_batch_tokens = 512,
                            .vocab_size = 32,
                            .block_size = setup.block_size,
+                           .num_groups = 2,
                            .num_heads = setup.num_heads,
                            .num_kv_heads = 1,
                            .head_dim = setup.key_width(),
                            .latent_dim = setup.latent_dim});
+    // The last one is nobody's: where a table names it, nothing may be read.
     for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
+    foreign_block_ = free_blocks_.back();
+    free_blocks_.pop_back();
     random.shuffle(free_blocks_);
     output_.resize(static_cast<size_t>(setup.total_tokens() * out_width()));
     done_.resize(setup.lengths.size());
@@ -140,10 +144,10 @@ class LatentRun {
 
   // Writes NaN to every block, as a sequence whose model went wrong would have left it.
   void poison() {
-    const auto num_blocks = static_cast<int32_t>(free_blocks_.size());
+    const auto num_blocks = static_cast<int32_t>(free_blocks_.size()) + 1;
     for (int32_t block = 0; block < num_blocks; ++block) {
       Batch batch = one_sequence(std::vector<int32_t>(static_cast<size_t>(setup_.block_size), 0));
-      batch.block_appends = {{.slot = 0, .index = 0, .block = block}};
+      batch.block_appends = {{.slot = 0, .index = 0, .block = block, .group = 1}};
       run_rows(batch, Floats(static_cast<size_t>(setup_.block_size * setup_.q_width()), 0.0F),
                Floats(static_cast<size_t>(setup_.block_size * setup_.key_width()), std::nanf("")),
                Floats(static_cast<size_t>(setup_.block_size * latent_q_width()), 0.0F));
@@ -176,10 +180,13 @@ class LatentRun {
       if (step[i] == 0) continue;
       const auto slot = static_cast<int32_t>(i) + 1;
       if (done_[i] == 0) batch.slot_starts.emplace_back().slot = slot;
+      leave_window(slot, setup_.window, done_[i], setup_.block_size, foreign_block_, batch);
       for (int32_t position = done_[i]; position < done_[i] + step[i]; ++position) {
         if (position % setup_.block_size == 0) {
-          batch.block_appends.push_back(
-              {.slot = slot, .index = position / setup_.block_size, .block = free_blocks_.back()});
+          batch.block_appends.push_back({.slot = slot,
+                                         .index = position / setup_.block_size,
+                                         .block = free_blocks_.back(),
+                                         .group = 1});
           free_blocks_.pop_back();
         }
         batch.token_ids.push_back(0);
@@ -221,7 +228,7 @@ class LatentRun {
     DeviceTensor out(device_, count, out_width(), device_.info().activation_dtype, out_width() + 8);
     run_step(device_, batch, [&] {
       for (const int32_t layer : {0, 1}) {
-        device_.rotate_and_store_latent({.layer = layer,
+        device_.rotate_and_store_latent({.place = {.group = 1, .layer = layer},
                                          .num_heads = setup_.num_heads,
                                          .kept_dim = setup_.kept_dim,
                                          .latent_dim = setup_.latent_dim,
@@ -231,7 +238,7 @@ class LatentRun {
                                          .key = (layer == 0 ? other_rows : key_rows).view(),
                                          .latent_q = latent_rows.view()});
       }
-      device_.attention({.layer = 1,
+      device_.attention({.place = {.group = 1, .layer = 1},
                          .num_heads = setup_.num_heads,
                          .num_kv_heads = 1,
                          .head_dim = setup_.key_width(),
@@ -250,6 +257,7 @@ class LatentRun {
   Floats q_, keys_, latent_q_, output_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
+  int32_t foreign_block_ = 0;
   std::vector<int32_t> done_;
 };
 

@@ -242,7 +242,7 @@ void bench_attention(const CpuOptions& options, const Peaks& peaks) {
     DeviceTensor qkv(*device, context, width, Random(3).values(int64_t{context} * width));
     run_step(*device, batch, [&] {
       for (int32_t layer = 0; layer < kLayers; ++layer) {
-        device->qk_norm_rope_store_kv({.layer = layer,
+        device->qk_norm_rope_store_kv({.place = {.layer = layer},
                                        .num_heads = kHeads,
                                        .num_kv_heads = kKvHeads,
                                        .head_dim = kHeadDim,
@@ -260,7 +260,7 @@ void bench_attention(const CpuOptions& options, const Peaks& peaks) {
     run_step(*device, batch, [&] {
       seconds = time_of([&] {
         for (int32_t layer = 0; layer < kLayers; ++layer) {
-          device->attention({.layer = layer,
+          device->attention({.place = {.layer = layer},
                              .num_heads = kHeads,
                              .num_kv_heads = kKvHeads,
                              .head_dim = kHeadDim,

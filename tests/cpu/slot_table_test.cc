@@ -111,8 +111,8 @@ TEST_CASE("block appends land in their slot's table") {
   batch.clear();
   batch.block_appends = {{.slot = 1, .index = 1, .block = 12}, {.slot = 2, .index = 0, .block = 5}};
   table.apply(batch);
-  CHECK(table.block_table(1)[1] == 12);
-  CHECK(table.block_table(2)[0] == 5);
+  CHECK(table.block_table(1, 0)[1] == 12);
+  CHECK(table.block_table(2, 0)[0] == 5);
 }
 
 }  // namespace tgi

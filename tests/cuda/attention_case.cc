@@ -229,7 +229,7 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
       setup_.dtype, std::vector<float>(static_cast<size_t>(num_tokens_ * out_stride), kUntouched)));
 
   const AttentionArgs args = {
-      .layer = 0,
+      .place = {},
       .num_heads = setup_.num_heads(),
       .num_kv_heads = setup_.num_kv_heads,
       .head_dim = setup_.head_dim,

@@ -169,7 +169,7 @@ void bench_attention(
   (void)run_step(*bench.device, make_batch(count, rows, context, true), nothing);
   const int repeats = 50;
   const double ms = device_ms(*bench.device, make_batch(count, rows, context, false), repeats, [&] {
-    bench.device->attention({.layer = 0,
+    bench.device->attention({.place = {},
                              .num_heads = kHeads,
                              .num_kv_heads = kKvHeads,
                              .head_dim = kHeadDim,

@@ -43,13 +43,14 @@ class Served {
     const auto checkpoint = open_checkpoint(*files_);
     const ModelConfig& config = model_.config;
     ModelWeights weights = load_weights(model_, *checkpoint, *device, {.dtype = DType::kBF16});
-    allocate_state(*device, config,
+    allocate_state(*device, config, one_kv_group(config),
                    {.num_blocks = setup.num_blocks,
                     .num_slots = setup.max_running,
                     .max_blocks_per_slot = setup.num_blocks,
                     .max_batch_tokens = 48});
-    auto worker = std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                           std::make_unique<NullCommunicator>(), 48);
+    auto worker =
+        std::make_unique<Worker>(config, std::move(device), std::move(weights),
+                                 std::make_unique<NullCommunicator>(), one_kv_group(config), 48);
     CHECK(worker->max_steps_in_flight() == 2);
     EngineOptions engine;
     engine.scheduler = {.max_running = setup.max_running,

@@ -49,14 +49,15 @@ std::unique_ptr<Worker> load_worker(Backend& backend,
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device, {.dtype = dtype});
   const ModelConfig& config = model.config;
-  allocate_state(*device, config,
+  allocate_state(*device, config, one_kv_group(config),
                  {.num_blocks = 16,
                   .kv_dtype = dtype,
                   .num_slots = 2,
                   .max_blocks_per_slot = 16,
                   .max_batch_tokens = kMaxTokens});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                  std::make_unique<NullCommunicator>(), kMaxTokens);
+                                  std::make_unique<NullCommunicator>(), one_kv_group(config),
+                                  kMaxTokens);
 }
 
 // Tokens [begin, end) of `ids` in slot 1; appends the log-probability of each next token.

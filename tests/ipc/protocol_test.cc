@@ -337,6 +337,7 @@ TEST_CASE("a status comes back as it went") {
   status.model.emplace();
   status.model->name = "m";
   status.model->num_blocks = 9;
+  status.model->kv_groups = {.num_full = 2, .num_windowed = 5, .window = 512, .num_layers = 3};
   status.model->has_chat_template = true;
   status.model->left_out = {{"amx", "pack of int8", "did not end"}, {"avx512", "add", "faulted"}};
   status.model->memory.weights = int64_t{1} << 40;

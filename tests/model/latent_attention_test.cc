@@ -64,16 +64,17 @@ TEST_CASE("latent attention caches one row for all heads, whole on every rank") 
   CHECK(config.head_dim == 5);
   CHECK(config.latent.key_dim() == 9);
   for (const int num_ranks : {1, 2}) {
-    const KvLayout layout = kv_layout(config, {.num_ranks = num_ranks, .num_blocks = 3});
+    const KvLayout layout =
+        kv_layout(config, one_kv_group(config), {.num_ranks = num_ranks, .num_blocks = 3});
     CHECK(layout.num_kv_heads == 1);
     CHECK(layout.head_dim == 9);
     CHECK(layout.latent_dim == 7);
-    const SlotLayout slots = slot_layout(config, {.num_ranks = num_ranks});
+    const SlotLayout slots = slot_layout(config, one_kv_group(config), {.num_ranks = num_ranks});
     CHECK(slots.num_heads == 4 / num_ranks);
     CHECK(slots.num_kv_heads == 1);
     CHECK(slots.latent_dim == 7);
   }
-  CHECK(kv_layout(load_config(small_llama()).config, {}).latent_dim == 0);
+  CHECK(kv_layout(load_config(small_llama()).config, {}, {}).latent_dim == 0);
 }
 
 TEST_CASE("kimi k2 is DeepSeek V3 under a type of its own") {
@@ -113,7 +114,7 @@ TEST_CASE("the config of DeepSeek V3 is taken as it is published") {
   const TensorTable table(model);
   for (const TensorEntry& entry : table.entries()) num_params += entry.rows * entry.cols;
   CHECK(num_params == 671026419200);  // "671B"
-  CHECK(kv_layout(model.config, {.num_ranks = 8}).head_dim == 576);
+  CHECK(kv_layout(model.config, {}, {.num_ranks = 8}).head_dim == 576);
 }
 
 TEST_CASE("yarn's mscale_all_dim multiplies the scores of latent attention") {

@@ -43,7 +43,9 @@ void check_invariance(const FileSource& model_files,
                       bool sampled,
                       Quantization quantization = Quantization::kNone) {
   const FileSource* const files = &model_files;
-  const auto asked = mixed_requests(load_model_config(model_files).config.vocab_size, sampled);
+  const ModelConfig config = load_model_config(model_files).config;
+  const KvGroups groups = plan_kv_groups(config, FixtureOptions{}.num_blocks * 16).groups;
+  const auto asked = mixed_requests(config.vocab_size, sampled);
   std::vector<Generated> expected;
   {
     EngineFixture alone(*files, {.dtype = dtype, .quantization = quantization, .num_threads = 1});
@@ -60,7 +62,9 @@ void check_invariance(const FileSource& model_files,
       {"chunks of 7 tokens, three threads",
        {.num_threads = 3, .max_batch_tokens = 33, .max_running = 26},
        2},
-      {"so few blocks that sequences are preempted", {.max_batch_tokens = 64, .num_blocks = 24}, 2},
+      {"so few blocks that sequences are preempted",
+       {.max_batch_tokens = 64, .num_blocks = 24 * groups.num_full + 10 * groups.num_windowed},
+       2},
   };
   for (const std::string_view isa : available_isas()) {
     if (isa == "generic" || isa == available_isas().front()) continue;  // one is slow, one is auto
@@ -100,6 +104,36 @@ TEST_CASE("seeded answers of 32 mixed requests are bit-identical however they ar
 TEST_CASE("answers of a model quantised while loading are bit-identical however they are run") {
   check_invariance(*open_demo_model(), DType::kBF16, false, Quantization::kInt8);
   check_invariance(*open_demo_model(), DType::kBF16, true, Quantization::kInt4);
+}
+
+TEST_CASE("answers of windowed layers are bit-identical however they are run") {
+  for (const char* name : {"gemma3-pattern", "gpt-oss", "mistral-window"}) {
+    INFO(name);
+    const std::string models = std::string(TGI_SOURCE_DIR) + "/tests/golden/";
+    const bool is_family = std::string_view(name) != "mistral-window";
+    const auto files = open_folder(models + (is_family ? "families/" : "models/") + name);
+    check_invariance(*files, DType::kBF16, false);
+  }
+}
+
+TEST_CASE("a context is longer than what its windowed layers have room for") {
+  const auto files = open_folder(TGI_SOURCE_DIR "/tests/golden/families/gemma3-pattern");
+  const LoadedConfig model = load_model_config(*files);
+  Asked asked = mixed_requests(model.config.vocab_size, false).front();
+  while (asked.prompt_ids.size() < 200)
+    asked.prompt_ids.push_back(asked.prompt_ids[asked.prompt_ids.size() / 2]);
+  asked.max_new_tokens = 40;
+  const Generated expected =
+      EngineFixture(*files, {.dtype = DType::kBF16}).generate_one(asked, false);
+  // 15 blocks for the group that keeps all and 2 x 8 for those of the two windowed layers, who
+  // would want 30 without their window.
+  const FixtureOptions few = {.dtype = DType::kBF16, .max_batch_tokens = 32, .num_blocks = 31};
+  EngineFixture fixture(*files, few);
+  REQUIRE(plan_kv_groups(model.config, 31 * 16).groups ==
+          KvGroups{.num_full = 1, .num_windowed = 2, .window = 8});
+  for (int round = 0; round < 2; ++round) CHECK(fixture.generate_one(asked) == expected);
+  // Two of them at once: one gives way to the other.
+  for (const Generated& answer : fixture.generate({asked, asked})) CHECK(answer == expected);
 }
 
 TEST_CASE("answers of latent attention and experts are bit-identical however they are run") {

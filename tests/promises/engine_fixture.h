@@ -39,12 +39,14 @@ struct FixtureOptions {
 
 struct LoadedFixture {
   LoadedConfig model;
+  KvPlan kv_plan;
   std::unique_ptr<RankGroup> workers;
 };
 
 // A rank and what it holds of the model.
 inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                                          const LoadedConfig& model,
+                                         const KvPlan& kv_plan,
                                          const FixtureOptions& options,
                                          std::unique_ptr<Communicator> communicator) {
   const ModelConfig& config = model.config;
@@ -59,7 +61,7 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                                        .quantization = options.quantization,
                                        .rank = communicator->rank(),
                                        .world_size = options.num_ranks});
-  allocate_state(*device, config,
+  allocate_state(*device, config, kv_plan,
                  {.num_ranks = options.num_ranks,
                   .num_blocks = options.num_blocks,
                   .kv_dtype = options.dtype,
@@ -67,18 +69,20 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                   .max_blocks_per_slot = options.num_blocks,
                   .max_batch_tokens = options.max_batch_tokens});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                  std::move(communicator), options.max_batch_tokens);
+                                  std::move(communicator), kv_plan, options.max_batch_tokens);
 }
 
 inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions& options) {
   LoadedFixture out;
   out.model = load_model_config(files);
+  out.kv_plan = plan_kv_groups(out.model.config, options.num_blocks * 16);
   auto threads = std::make_unique<RankThreads>(options.num_ranks);
   auto communicators = make_host_communicators(options.num_ranks);
   std::vector<std::unique_ptr<WorkerGroup>> workers(communicators.size());
   threads->run([&](int rank) {
     const auto index = static_cast<size_t>(rank);
-    workers[index] = load_rank(files, out.model, options, std::move(communicators[index]));
+    workers[index] =
+        load_rank(files, out.model, out.kv_plan, options, std::move(communicators[index]));
   });
   out.workers = std::make_unique<RankGroup>(std::move(threads), std::move(workers));
   return out;
@@ -89,7 +93,8 @@ inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions&
 inline std::vector<std::vector<double>> all_logprobs(WorkerGroup& workers,
                                                      const std::vector<int32_t>& token_ids,
                                                      const std::vector<int32_t>& positions,
-                                                     int32_t vocab_size) {
+                                                     int32_t vocab_size,
+                                                     int32_t num_groups) {
   Batch batch;
   batch.clear();
   const auto count = static_cast<int32_t>(token_ids.size());
@@ -102,8 +107,12 @@ inline std::vector<std::vector<double>> all_logprobs(WorkerGroup& workers,
     batch.positions.push_back(i);
   }
   // Not the identity: a block table that is ignored would show.
-  for (int32_t i = 0; i <= count / 16; ++i)
-    batch.block_appends.push_back({.slot = 0, .index = i, .block = 40 - i});
+  for (int32_t i = 0; i <= count / 16; ++i) {
+    for (int32_t group = 0; group < num_groups; ++group) {
+      batch.block_appends.push_back(
+          {.slot = 0, .index = i, .block = 200 - i * num_groups - group, .group = group});
+    }
+  }
   batch.slots.push_back(0);
   batch.cu_seqlens_q.push_back(count);
   batch.context_lens.push_back(count);
@@ -149,6 +158,7 @@ class EngineFixture {
                         .max_batch_tokens = options.max_batch_tokens,
                         .shares_prefixes = !has_state(loaded.model.config)};
     engine.num_blocks = options.num_blocks;
+    engine.kv_groups = loaded.kv_plan.groups;
     engine.vocab_size = loaded.model.config.vocab_size;
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
   }

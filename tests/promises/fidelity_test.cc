@@ -22,13 +22,15 @@ double log_sum_exp(const std::vector<double>& logits) {
   return largest + std::log(sum);
 }
 
-void check_logits(WorkerGroup& workers, const Json& golden, int32_t vocab_size) {
+void check_logits(const LoadedFixture& loaded, const Json& golden) {
+  const int32_t vocab_size = loaded.model.config.vocab_size;
   auto token_ids = golden.at("prompt_ids").get<std::vector<int32_t>>();
   const auto greedy_ids = golden.at("greedy_ids").get<std::vector<int32_t>>();
   token_ids.insert(token_ids.end(), greedy_ids.begin(), greedy_ids.end() - 1);
   std::vector<int32_t> positions;
   for (const Json& row : golden.at("rows")) positions.push_back(row.at("position").get<int32_t>());
-  const auto logprobs = all_logprobs(workers, token_ids, positions, vocab_size);
+  const auto logprobs = all_logprobs(*loaded.workers, token_ids, positions, vocab_size,
+                                     loaded.kv_plan.groups.num_groups());
   for (size_t i = 0; i < positions.size(); ++i) {
     const auto expected = golden.at("rows")[i].at("logits").get<std::vector<double>>();
     const double norm = log_sum_exp(expected);
@@ -51,7 +53,7 @@ void check_folder(const std::string& folder) {
   {
     LoadedFixture loaded = load_workers(*files, {});
     for (const Json& one : golden.at("cases")) {
-      check_logits(*loaded.workers, one, loaded.model.config.vocab_size);
+      check_logits(loaded, one);
     }
   }
   std::vector<Asked> asked;

@@ -49,7 +49,8 @@ Difference difference_to_golden(const std::string& folder, const FixtureOptions&
       positions.push_back(row.at("position").get<int32_t>());
     }
     const auto logprobs =
-        all_logprobs(*loaded.workers, token_ids, positions, loaded.model.config.vocab_size);
+        all_logprobs(*loaded.workers, token_ids, positions, loaded.model.config.vocab_size,
+                     loaded.kv_plan.groups.num_groups());
     for (size_t i = 0; i < positions.size(); ++i) {
       const auto expected = golden.at("rows")[i].at("logits").get<std::vector<double>>();
       const double norm = log_sum_exp(expected);

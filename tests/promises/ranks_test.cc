@@ -36,8 +36,8 @@ double difference_to_one(const FileSource& files, FixtureOptions options) {
     options.num_ranks = ranks;
     const LoadedFixture loaded = load_workers(files, options);
     const int32_t vocab_size = loaded.model.config.vocab_size;
-    rows.push_back(
-        all_logprobs(*loaded.workers, random_ids(5, 40, vocab_size), positions, vocab_size));
+    rows.push_back(all_logprobs(*loaded.workers, random_ids(5, 40, vocab_size), positions,
+                                vocab_size, loaded.kv_plan.groups.num_groups()));
   }
   double largest = 0;
   double difference = 0;

@@ -89,7 +89,7 @@ std::unique_ptr<Worker> make_worker(const Options& options,
   const auto checkpoint = open_checkpoint(files);
   ModelWeights weights = load_weights(model, *checkpoint, *device, how);
   fmt::print("{}\n", weights.streamed_bytes_per_token);
-  allocate_state(*device, config,
+  allocate_state(*device, config, one_kv_group(config),
                  {.num_blocks = num_blocks,
                   .block_size = kBlockSize,
                   .kv_dtype = how.dtype,
@@ -97,7 +97,8 @@ std::unique_ptr<Worker> make_worker(const Options& options,
                   .max_blocks_per_slot = num_blocks,
                   .max_batch_tokens = kRowsPerStep});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
-                                  std::make_unique<NullCommunicator>(), kRowsPerStep);
+                                  std::make_unique<NullCommunicator>(), one_kv_group(config),
+                                  kRowsPerStep);
 }
 
 // Tokens [begin, end) of a text; the ones before it are in the cache already.

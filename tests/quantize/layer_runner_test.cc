@@ -38,14 +38,15 @@ std::vector<std::string> golden_folders() {
 double whole_perplexity(const LoadedConfig& model, const Checkpoint& checkpoint) {
   const auto device = make_cpu_device({.num_threads = 1});
   const ModelWeights weights = load_weights(model, checkpoint, *device, {.dtype = DType::kF32});
-  allocate_state(*device, model.config,
+  allocate_state(*device, model.config, one_kv_group(model.config),
                  {.num_blocks = 8,
                   .kv_dtype = DType::kF32,
                   .num_slots = 1,
                   .max_blocks_per_slot = 8,
                   .max_batch_tokens = 64});
   NullCommunicator communicator;
-  Transformer transformer(model.config, weights, *device, communicator, 64);
+  Transformer transformer(model.config, weights, *device, communicator, one_kv_group(model.config),
+                          64);
   double loss = 0.0;
   double count = 0.0;
   for (const std::vector<int32_t>& ids : kTexts) {

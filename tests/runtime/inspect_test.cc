@@ -67,6 +67,46 @@ TEST_CASE("inspect plans fewer sequences at a time where their states are large"
   }
 }
 
+TEST_CASE("inspect plans windowed layers by their windows, and loading takes as much") {
+  const TempFolder folder;
+  const Json config = {{"architectures", {"Gemma3ForCausalLM"}},
+                       {"vocab_size", 320},
+                       {"hidden_size", 32},
+                       {"intermediate_size", 48},
+                       {"num_hidden_layers", 12},
+                       {"num_attention_heads", 2},
+                       {"num_key_value_heads", 1},
+                       {"head_dim", 16},
+                       {"max_position_embeddings", 4096},
+                       {"sliding_window", 128},
+                       {"sliding_window_pattern", 6},
+                       {"torch_dtype", "bfloat16"}};
+  std::ofstream(folder.file("config.json")) << config.dump();
+  ModelOptions options = of(folder.path());
+  options.load_format = "dummy";
+  options.max_batch_tokens = 64;
+  const ipc::ModelFacts facts = inspect_model(options);
+  CHECK(facts.num_windowed_layers == 10);
+  CHECK(facts.sliding_window == 128);
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    if (plan.dtype != "bf16") continue;
+    const ipc::ModelStatus loaded = ServedModel::load(options)->status();
+    CHECK(loaded.kv_groups.num_full == 1);
+    CHECK(loaded.kv_groups.num_windowed == 5);
+    CHECK(loaded.kv_groups.num_layers == 2);
+    CHECK(loaded.kv_groups.window == 128);
+    CHECK(plan.workspace == loaded.memory.workspace);
+    CHECK(plan.kv_bytes_per_token == loaded.kv_bytes_per_token);
+    // A context of 4,096: two layers keep 256 blocks, ten the 17 of window, tile and chunk.
+    const ipc::ContextPlan& longest = plan.contexts.back();
+    CHECK(longest.tokens == 4096);
+    CHECK(longest.kv_cache == (256 + 5 * 17) * 16 * plan.kv_bytes_per_token / 6);
+    CHECK(loaded.memory.kv_cache == 16 * longest.kv_cache);
+    return;
+  }
+  FAIL("no plan for bf16");
+}
+
 TEST_CASE("inspect tells what the files hold, and what is wrong with them") {
   const TempFolder folder;
   fs::copy(kModels + "qwen2", folder.file("m"));

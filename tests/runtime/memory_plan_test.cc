@@ -66,6 +66,33 @@ TEST_CASE("memory plan of a model without attention has blocks for sixteen conte
   }
 }
 
+TEST_CASE("memory plan counts what windowed groups keep of a context") {
+  MemoryRequest request = machine();
+  request.max_positions = 64000;
+  request.max_batch_tokens = 160;
+  request.kv_groups = {.num_full = 1, .num_windowed = 4, .window = 1024};
+  // 4,000 blocks of the one that keeps all would not fit beside four of 79 that it takes.
+  CHECK(request.kv_groups.blocks_of_context(64000, 160, 16) == 4000 + 4 * 79);
+  CHECK(request.kv_groups.blocks_of_context(16, 160, 16) == 5);
+  CHECK(request.kv_groups.blocks_of_context(1264, 160, 16) == 5 * 79);
+  const PlannedMemory plan = plan_memory(request);
+  CHECK(plan.num_blocks == 500);
+  // Computed one by one: 1 x 204 + 4 x 70 windows and a tile.
+  CHECK(plan.max_total_tokens == (500 - 4 * 70) * 16);
+  request.max_total_tokens = plan.max_total_tokens;
+  CHECK(plan_memory(request).max_total_tokens == plan.max_total_tokens);
+  ++*request.max_total_tokens;
+  CHECK_THROWS_WITH(plan_memory(request), Catch::Contains("holds only 3520 tokens"));
+  request.max_total_tokens.reset();
+
+  request.kv_groups = {.num_full = 0, .num_windowed = 1, .window = 1024};
+  CHECK(plan_memory(request).max_total_tokens == 64000);
+  request.kv_groups = {.num_full = 1, .num_windowed = 4, .window = 1024};
+  request.kv_cache_bytes = 4 * kMiB;
+  CHECK_THROWS_WITH(plan_memory(request), Catch::Contains("one block for each group of layers") &&
+                                              Catch::Contains("5.0 MiB"));
+}
+
 TEST_CASE("memory plan refuses what does not fit, with the numbers") {
   MemoryRequest request = machine();
   request.weight_bytes = 950 * kMiB;

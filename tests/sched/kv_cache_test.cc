@@ -101,70 +101,10 @@ TEST_CASE("kv cache lets a lease adopt what a twin has published meanwhile") {
   REQUIRE(cache.grow(fast, 13));
   cache.publish(0, prompt, 12, fast);
   CHECK(cache.extend_match(0, prompt, 12, slow) == 12);
-  CHECK(std::equal(slow.blocks().begin(), slow.blocks().end(), fast.blocks().begin()));
+  for (int32_t i = 0; i < slow.length(); ++i) CHECK(slow.block(i, 0) == fast.block(i, 0));
   CHECK(cache.num_used() == 4);
   fast.reset();
   CHECK(cache.num_used() == 3);
-  cache.check_integrity();
-}
-
-TEST_CASE("kv cache accounting is exact after a random walk of 10,000 operations") {
-  KvCache cache(40, 4);
-  std::mt19937 random(7);
-  struct Live {
-    std::vector<int32_t> token_ids;
-    int32_t num_computed = 0;
-    KvLease lease;
-  };
-  std::vector<Live> live;
-  uint64_t submitted = 0;
-  uint64_t retired = 0;
-  for (int step = 0; step < 10000; ++step) {
-    switch (random() % 8) {
-      case 0:
-      case 1: {
-        Live fresh;
-        for (auto length = random() % 30 + 1; length > 0; --length) {
-          fresh.token_ids.push_back(static_cast<int32_t>(random() % 2));
-        }
-        fresh.lease =
-            cache.match(0, fresh.token_ids, static_cast<int32_t>(fresh.token_ids.size()) - 1);
-        fresh.num_computed = fresh.lease.num_blocks() * 4;
-        live.push_back(std::move(fresh));
-        break;
-      }
-      case 2:
-      case 3:
-      case 4:
-        if (!live.empty()) {
-          Live& grown = live[random() % live.size()];
-          const auto all = static_cast<int32_t>(grown.token_ids.size());
-          const int32_t more =
-              std::min(all, grown.num_computed + static_cast<int32_t>(random() % 9));
-          if (cache.grow(grown.lease, more)) {
-            grown.num_computed = more;
-            cache.publish(0, grown.token_ids, more, grown.lease);
-          }
-        }
-        break;
-      case 5:
-        if (!live.empty())
-          live.erase(live.begin() + static_cast<ptrdiff_t>(random() % live.size()));
-        break;
-      case 6:
-        if (submitted < retired + 2) cache.step_submitted(++submitted);
-        break;
-      default:
-        if (retired < submitted) cache.step_retired(++retired);
-    }
-    REQUIRE(cache.num_free() + cache.num_used() + cache.num_cached() == cache.num_blocks());
-    if (step % 16 == 0) cache.check_integrity();
-  }
-  live.clear();
-  while (retired < submitted) cache.step_retired(++retired);
-  CHECK(cache.num_used() == 0);
-  cache.clear_prefixes();
-  CHECK(cache.num_free() == 40);
   cache.check_integrity();
 }
 

@@ -19,7 +19,7 @@ std::vector<int32_t> tokens(int32_t count, int32_t first = 0) {
 
 struct Fixture {
   BlockAllocator allocator{32};
-  RadixCache cache{kBlock, allocator};
+  RadixCache cache{kBlock, {}, allocator};
 
   std::vector<int32_t> take(int32_t count) {
     std::vector<int32_t> blocks;
@@ -79,12 +79,13 @@ TEST_CASE("radix cache splits a run where two sequences part and keeps both") {
   right[2 * kBlock + 1] = 77;
   const auto left_blocks = fixture.insert(left);
   const auto right_blocks = fixture.insert(right);
-  CHECK(fixture.match(left) == left_blocks);
-  const auto matched = fixture.match(right);
+  // What both have is the one's who computed it last: nobody leased the other's.
+  CHECK(fixture.match(right) == right_blocks);
+  const auto matched = fixture.match(left);
   CHECK(std::vector(matched.begin(), matched.begin() + 2) ==
-        std::vector(left_blocks.begin(), left_blocks.begin() + 2));
+        std::vector(right_blocks.begin(), right_blocks.begin() + 2));
   CHECK(std::vector(matched.begin() + 2, matched.end()) ==
-        std::vector(right_blocks.begin() + 2, right_blocks.end()));
+        std::vector(left_blocks.begin() + 2, left_blocks.end()));
   // The two blocks that the second one computed again are free, not lost.
   CHECK(fixture.allocator.num_cached_only() == 6);
 }

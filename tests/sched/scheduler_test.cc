@@ -22,8 +22,8 @@ constexpr std::array<int32_t, 2> kStop = {1, 2};
 // it, so that any mistake in what was computed for whom, and how it was sampled, shows up as a
 // wrong token.
 struct Fixture {
-  explicit Fixture(int32_t num_blocks, SchedulerOptions options = {})
-      : kv_cache(num_blocks, kBlock), scheduler(options, kv_cache) {}
+  explicit Fixture(int32_t num_blocks, SchedulerOptions options = {}, const KvGroups& groups = {})
+      : kv_cache(num_blocks, kBlock, groups), scheduler(options, kv_cache) {}
 
   KvCache kv_cache;
   Scheduler scheduler;
@@ -363,6 +363,29 @@ TEST_CASE(
       fixture.run_all(depth);
     }
   }
+}
+
+TEST_CASE("scheduler runs windowed groups in no more blocks than one context needs") {
+  const KvGroups groups = GENERATE(KvGroups{.num_full = 1, .num_windowed = 2, .window = 8},
+                                   KvGroups{.num_full = 0, .num_windowed = 3, .window = 30},
+                                   KvGroups{.num_full = 2, .num_windowed = 1, .window = 100});
+  const size_t depth = GENERATE(1U, 2U);
+  const int num_twins = GENERATE(1, 2, 5);
+  INFO(groups.num_full << " full, " << groups.num_windowed << " of window " << groups.window << ", "
+                       << num_twins << " twins, depth " << depth);
+  const auto blocks = static_cast<int32_t>(groups.blocks_of_context(240, 1, kBlock));
+  Fixture fixture(blocks, {.max_running = 8, .max_batch_tokens = 32}, groups);
+  std::vector<int32_t> prompt(200);
+  std::iota(prompt.begin(), prompt.end(), 0);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < num_twins; ++i) fixture.add(prompt, 40);
+    fixture.run_all(depth);
+  }
+  for (int i = 0; i < 4; ++i) {
+    std::iota(prompt.begin(), prompt.end(), i % 2 == 0 ? 0 : 1000 * i);
+    fixture.add(prompt, 40);
+  }
+  fixture.run_all(depth);
 }
 
 }  // namespace tgi
