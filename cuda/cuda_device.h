@@ -92,6 +92,7 @@ class CudaDevice final : public Device {
   void add(const AddArgs& args) override;
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
+  void weigh_experts(const WeighArgs& args) override;
   void combine_experts(const CombineArgs& args) override;
   void causal_conv(const ConvArgs& args) override;
   void channel_scan(const ChannelScanArgs& args) override;

@@ -81,9 +81,9 @@ void CudaDevice::multiply_otherwise(const MatmulLaunch& launch, const MatmulShap
 }
 
 void CudaDevice::embed(const EmbedArgs& args) {
-  const CudaMatrix& table = matrix(*args.table);
-  EmbedLaunch launch = {.table = table.memory.data(),
-                        .stride = table.stride,
+  const CudaMatrix* table = args.table == nullptr ? nullptr : &matrix(*args.table);
+  EmbedLaunch launch = {.table = table == nullptr ? nullptr : table->memory.data(),
+                        .stride = table == nullptr ? 0 : table->stride,
                         .position_table = nullptr,
                         .position_stride = 0,
                         .token_ids = token_ids_,
@@ -239,6 +239,10 @@ void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
                         .x = args.x,
                         .out = args.out},
                        routes_);
+}
+
+void CudaDevice::weigh_experts(const WeighArgs& args) {
+  launch_weigh_experts(stream_.get(), args, routes_);
 }
 
 void CudaDevice::combine_experts(const CombineArgs& args) {

@@ -18,11 +18,11 @@ namespace {
 
 __device__ __forceinline__ Span visible_span(const DecodeItem& item,
                                              const SequenceRows& sequence,
-                                             int32_t sliding_window) {
+                                             const AttentionParams& params) {
   Span out;
   out.end = item.first_token + item.num_tokens;
-  out.begin = item.first_token;
-  if (sliding_window > 0) out.begin = max(out.begin, sequence.context_len - sliding_window);
+  out.begin = max(item.first_token, first_seen(sequence.context_len - 1, params.sliding_window,
+                                               params.attention_chunk));
   out.first_slice = out.begin / kSlice * kSlice;
   return out;
 }
@@ -61,7 +61,7 @@ class SliceLoader {
     if (item_ >= end_item_) return;
     const DecodeItem item = params_.plan.items[item_];
     const SequenceRows sequence = params_.plan.sequences[item.sequence];
-    const Span span = visible_span(item, sequence, params_.sliding_window);
+    const Span span = visible_span(item, sequence, params_);
     rows_ = context_rows(params_, sequence, item.kv_head, span.end);
     first_token_ = span.first_slice + kSlice * warp_;
     token_ = first_token_;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(32 * DecodeShape<C, kDim>::kWarps, 2)
   for (int32_t i = first_item; i < end_item; ++i) {
     const DecodeItem item = params.plan.items[i];
     const SequenceRows sequence = params.plan.sequences[item.sequence];
-    const Span span = visible_span(item, sequence, params.sliding_window);
+    const Span span = visible_span(item, sequence, params);
     const ScoreScale scale = with_key_scale<C>(params, item.kv_head);
     for (int first_head = 0; first_head < params.group; first_head += kHeadRows) {
       HeadRows<T, C, kDim> rows;

@@ -38,6 +38,7 @@ struct AttentionParams {
   int32_t group = 0;  // query heads of a kv head
   int32_t head_dim = 0;
   int32_t sliding_window = 0;           // 0: off
+  int32_t attention_chunk = 0;          // 0: off
   const float* sinks = nullptr;         // (optional) (num_kv_heads * group)
   const float* alibi_slopes = nullptr;  // where score.has_alibi: (num_kv_heads * group)
   ScoreScale score;
@@ -49,6 +50,13 @@ struct AttentionParams {
 // the largest score in units of log2 and the sum of weights relative to it. A multiple of 16 bytes.
 __host__ __device__ constexpr int64_t partial_floats(int32_t group, int32_t head_dim) {
   return static_cast<int64_t>(group) * head_dim + (2 * group + 3) / 4 * 4;
+}
+
+// The first token of its context that a query sees.
+__host__ __device__ constexpr int32_t first_seen(int32_t position, int32_t window, int32_t chunk) {
+  const int32_t of_chunk = chunk > 0 ? position / chunk * chunk : 0;
+  const int32_t of_window = window > 0 ? position - window + 1 : 0;
+  return of_window > of_chunk ? of_window : of_chunk;
 }
 
 // The head dimensions that there are kernels for; others take the next, filled up with zeros.

@@ -53,10 +53,8 @@ __device__ __forceinline__ QueryTile query_tile(const AttentionParams& params,
   out.first_row = sequence.first_row + tile.first_query;
   out.first_position = sequence.context_len - sequence.num_rows + tile.first_query;
   out.end = out.first_position + min(kPrefillQueryTile, sequence.num_rows - tile.first_query);
-  out.begin = 0;
-  if (params.sliding_window > 0) {
-    out.begin = max(0, out.first_position - params.sliding_window + 1) / kKeys * kKeys;
-  }
+  out.begin =
+      first_seen(out.first_position, params.sliding_window, params.attention_chunk) / kKeys * kKeys;
   return out;
 }
 
@@ -179,19 +177,20 @@ class PrefillBlock {
     }
   }
 
+  __device__ __forceinline__ int32_t first_seen_of(int32_t position) const {
+    return first_seen(position, params_.sliding_window, params_.attention_chunk);
+  }
   // Whether any query of the warp sees a token of the tile.
   __device__ __forceinline__ bool sees(int32_t token) const {
     if (first_query() >= num_queries() || token > last_position()) return false;
-    return params_.sliding_window == 0 ||
-           token + kKeys > first_position() - params_.sliding_window + 1;
+    return token + kKeys > first_seen_of(first_position());
   }
 
   __device__ __forceinline__ void attend(int32_t token, int stage, const ScoreScale& scale) {
     float scores[kHeads][kKeys / 8][4] = {};
     score(work_tile(stage, 0), scores);
     const bool is_cut =
-        token + kKeys - 1 > first_position() ||
-        (params_.sliding_window > 0 && token <= last_position() - params_.sliding_window);
+        token + kKeys - 1 > first_position() || token < first_seen_of(last_position());
 #pragma unroll
     for (int h = 0; h < kHeads; ++h) {
       apply_softcap(scale, scores[h]);
@@ -236,17 +235,16 @@ class PrefillBlock {
   }
 
   __device__ __forceinline__ void mask(int32_t token, float (&scores)[kKeys / 8][4]) const {
-    const int32_t window =
-        params_.sliding_window > 0 ? params_.sliding_window : tile_.end + kPrefillQueryTile;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int32_t position = first_position() + lane() / 4 + 8 * half;
+      const int32_t first = first_seen_of(position);
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const int32_t behind = position - (token + 8 * n + lane() % 4 * 2 + j);
-          if (behind < 0 || behind >= window) scores[n][2 * half + j] = kMinusInfinity;
+          const int32_t key = token + 8 * n + lane() % 4 * 2 + j;
+          if (key > position || key < first) scores[n][2 * half + j] = kMinusInfinity;
         }
       }
     }

@@ -76,6 +76,7 @@ void launch_expert_matmul(cudaStream_t stream,
                           const ExpertMatmulLaunch& launch,
                           const ExpertRoutes& routes);
 
+void launch_weigh_experts(cudaStream_t stream, const WeighArgs& args, const ExpertRoutes& routes);
 void launch_combine_experts(cudaStream_t stream,
                             const CombineArgs& args,
                             const ExpertRoutes& routes);

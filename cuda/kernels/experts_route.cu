@@ -31,6 +31,7 @@ struct ScoreOf {
   float sum;
 
   __device__ __forceinline__ float operator()(float logit) const {
+    if (kind == RouterScore::kSparseMixer) return logit;
     return kind == RouterScore::kSigmoid ? 1.0F / (1.0F + expf(-logit))
                                          : expf(logit - highest) / sum;
   }
@@ -39,7 +40,7 @@ struct ScoreOf {
 template <typename T>
 __device__ ScoreOf score_of(RouterScore kind, const T* logits, int32_t num_experts, int lane) {
   ScoreOf out = {kind, -INFINITY, 1.0F};
-  if (kind == RouterScore::kSigmoid) return out;
+  if (kind != RouterScore::kSoftmax) return out;
   for (int32_t e = lane; e < num_experts; e += 32)
     out.highest = fmaxf(out.highest, to_float(logits[e]));
   out.highest = warp_highest(out.highest);
@@ -117,6 +118,25 @@ __device__ int32_t best_expert(const float* scores, int32_t num_experts, int lan
   return expert;
 }
 
+// The expert's share of the softmax over those near it that are not taken yet (RouterScore).
+template <typename T>
+__device__ float sparse_share(const RouteRule& rule,
+                              const T* logits,
+                              const float* scores,
+                              int32_t num_experts,
+                              int32_t expert,
+                              int lane) {
+  const float own = to_float(logits[expert]);
+  float sum = 0.0F;
+  for (int32_t e = lane; e < num_experts; e += 32) {
+    const float other = to_float(logits[e]);
+    const bool is_taken = scores[e] != scores[e];
+    const bool is_far = (own - other) / fmaxf(fabsf(other), own) > 2.0F * rule.mixer_width;
+    if (!is_taken && !is_far) sum += expf(other - own);
+  }
+  return 1.0F / warp_sum(sum);
+}
+
 // One warp for a token; each lane keeps every 32nd expert, and is the only one that writes it.
 template <typename T>
 __global__ void choose_experts(RouteRule rule,
@@ -141,8 +161,18 @@ __global__ void choose_experts(RouteRule rule,
   }
   __syncwarp();
   if (rule.num_groups > 1) keep_best_groups(rule, scores, num_experts, lane);
+  int32_t mixed = -1;  // of a sparse mixer, lane i: the i-th expert that was chosen, and its share
+  float share = 0.0F;
   for (int32_t i = 0; i < rule.top_k; ++i) {
     const int32_t expert = best_expert(scores, num_experts, lane);
+    if (rule.score == RouterScore::kSparseMixer) {
+      const float its = sparse_share(rule, logits, scores, num_experts, expert, lane);
+      if (lane == i) {
+        mixed = expert;
+        share = its;
+      }
+      __syncwarp();
+    }
     if (expert % 32 == lane) scores[expert] = NAN;
   }
 
@@ -154,9 +184,13 @@ __global__ void choose_experts(RouteRule rule,
     const int32_t e = first + lane;
     const bool is_taken = e < num_experts && scores[e] != scores[e];
     const uint32_t taken = __ballot_sync(kAllLanes, is_taken ? 1 : 0);
+    float weight = is_taken ? score(to_float(logits[e])) : 0.0F;
+    for (int32_t i = 0; rule.score == RouterScore::kSparseMixer && i < rule.top_k; ++i) {
+      const float its = __shfl_sync(kAllLanes, share, i);
+      if (__shfl_sync(kAllLanes, mixed, i) == e) weight = its;
+    }
     if (is_taken) {
       const int32_t at = count + __popc(taken & ((1U << lane) - 1));
-      const float weight = score(to_float(logits[e]));
       experts[at] = e;
       weights[at] = weight;
       sum += weight;
@@ -233,9 +267,29 @@ __global__ void __launch_bounds__(32 * kSortWarps)
   }
 }
 
+// Block (choice, columns): the row of a token and one of its experts.
 template <typename T, int N>
-__global__ void combine_experts(
-    ExpertRoutes routes, const T* x, int64_t x_stride, T* out, int64_t out_stride, int32_t cols) {
+__global__ void weigh_experts(ExpertRoutes routes, T* x, int64_t stride, int32_t cols) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const auto col = static_cast<int32_t>(blockIdx.y * blockDim.x + threadIdx.x) * N;
+  if (col >= cols) return;
+  const float weight = routes.memory.weights[blockIdx.x];
+  T* const at = x + routes.memory.rows[blockIdx.x] * stride + col;
+  Vector<T, N> values = load<T, N>(at);
+#pragma unroll
+  for (int n = 0; n < N; ++n) values.at[n] = from_float<T>(weight * to_float(values.at[n]));
+  store<T, N>(at, values);
+}
+
+template <typename T, int N>
+__global__ void combine_experts(ExpertRoutes routes,
+                                bool is_weighted,
+                                const T* x,
+                                int64_t x_stride,
+                                T* out,
+                                int64_t out_stride,
+                                int32_t cols) {
   wait_for_previous_kernel();
   launch_next_kernel();
   const int64_t token = blockIdx.x;
@@ -246,8 +300,9 @@ __global__ void combine_experts(
   float sums[N] = {};
   for (int32_t i = 0; i < routes.top_k; ++i) {
     const Vector<T, N> values = load<T, N>(x + rows[i] * x_stride + col);
+    const float weight = is_weighted ? 1.0F : weights[i];
 #pragma unroll
-    for (int n = 0; n < N; ++n) sums[n] = fmaf(weights[i], to_float(values.at[n]), sums[n]);
+    for (int n = 0; n < N; ++n) sums[n] = fmaf(weight, to_float(values.at[n]), sums[n]);
   }
   Vector<T, N> result;
 #pragma unroll
@@ -287,6 +342,7 @@ void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes
   if (routes.num_tokens == 0) return;
   const RouteRule& rule = args.rule;
   TGI_CHECK(rule.num_groups <= kMaxExpertGroups && rule.group_best <= 2);
+  TGI_CHECK(rule.score != RouterScore::kSparseMixer || rule.top_k <= 32);
   TGI_CHECK(routes.num_tokens == args.logits.rows && routes.top_k == rule.top_k);
   with_element(args.logits.dtype, [&](auto element) {
     using T = decltype(element);
@@ -307,6 +363,16 @@ void launch_route(cudaStream_t stream, const RouteArgs& args, const ExpertRoutes
          sort_by_expert, routes, has_tile_for_each_row(routes));
 }
 
+void launch_weigh_experts(cudaStream_t stream, const WeighArgs& args, const ExpertRoutes& routes) {
+  if (args.x.rows == 0) return;
+  TGI_CHECK(args.x.rows == routes.num_rows());
+  with_width(args.x.dtype, is_wide(args.x), [&](auto element, auto width) {
+    using T = decltype(element);
+    launch(stream, elementwise(args.x.rows, args.x.cols, width()), weigh_experts<T, width()>,
+           routes, args.x.as<T>(), args.x.stride, static_cast<int32_t>(args.x.cols));
+  });
+}
+
 void launch_combine_experts(cudaStream_t stream,
                             const CombineArgs& args,
                             const ExpertRoutes& routes) {
@@ -314,8 +380,8 @@ void launch_combine_experts(cudaStream_t stream,
   with_width(args.out.dtype, is_wide(args.x) && is_wide(args.out), [&](auto element, auto width) {
     using T = decltype(element);
     launch(stream, elementwise(args.out.rows, args.out.cols, width()), combine_experts<T, width()>,
-           routes, args.x.as<const T>(), args.x.stride, args.out.as<T>(), args.out.stride,
-           static_cast<int32_t>(args.out.cols));
+           routes, args.is_weighted, args.x.as<const T>(), args.x.stride, args.out.as<T>(),
+           args.out.stride, static_cast<int32_t>(args.out.cols));
   });
 }
 

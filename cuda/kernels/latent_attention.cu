@@ -39,6 +39,7 @@ struct LatentParams {
   int32_t key_dim;
   int32_t latent_dim;
   int32_t sliding_window;
+  int32_t attention_chunk;
   ScoreScale score;
 };
 
@@ -77,7 +78,7 @@ class LatentBlock {
         first_head_(static_cast<int32_t>(blockIdx.y) * kHeads),
         token_(params.launch.rows[row_]) {
     const int32_t last = token_.context_index;
-    first_seen_ = params.sliding_window > 0 ? max(0, last - params.sliding_window + 1) : 0;
+    first_seen_ = first_seen(last, params.sliding_window, params.attention_chunk);
     const int32_t first_tile = first_seen_ / kTokens;
     const int32_t num_tiles = last / kTokens + 1 - first_tile;
     const int32_t each = (num_tiles + params.launch.num_splits - 1) / params.launch.num_splits;
@@ -362,6 +363,7 @@ void launch_latent_attention(cudaStream_t stream,
                                .key_dim = args.head_dim,
                                .latent_dim = args.latent_dim,
                                .sliding_window = args.sliding_window,
+                               .attention_chunk = args.attention_chunk,
                                .score = score_scale(args)};
   const auto rows = static_cast<unsigned>(args.q.rows);
   with_element(args.q.dtype, [&](auto element) {

@@ -32,7 +32,7 @@ __global__ void embed(const T* table,
   wait_for_previous_kernel();
   launch_next_kernel();
   const int64_t row = blockIdx.x;
-  const T* const from = table + token_ids[row] * stride;
+  const T* const from = table == nullptr ? out + row * out_stride : table + token_ids[row] * stride;
   const T* const position =
       positions == nullptr ? nullptr : positions + rows[row].position * position_stride;
   for (int32_t col = static_cast<int32_t>(threadIdx.x) * N; col < cols;

@@ -66,7 +66,8 @@ void launch_cos_sin(cudaStream_t stream,
                     int32_t stride);
 
 struct EmbedLaunch {
-  const void* table = nullptr;  // (vocab, stride), of the activation type
+  // (optional: what `out` holds) (vocab, stride), of the activation type
+  const void* table = nullptr;
   int64_t stride = 0;
   const void* position_table = nullptr;  // (optional) (positions, position_stride)
   int64_t position_stride = 0;

@@ -34,10 +34,10 @@ void CpuDevice::route(const RouteArgs& args) {
     float* const scores = mutable_row_of(args.logits, token);
     if (args.rule.score == RouterScore::kSigmoid) {
       for (int64_t e = 0; e < count; ++e) scores[e] = sigmoid(scores[e]);
-    } else {
+    } else if (args.rule.score == RouterScore::kSoftmax) {
       softmax(scores, count);
     }
-    routes_.choose(token, scores, data_or_null(args.choice_bias));
+    routes_.choose(token, scores, data_or_null(args.choice_bias), kernels_.math.exp);
   });
   routes_.finish();
 }
@@ -111,13 +111,23 @@ void CpuDevice::run_expert_tasks(const ExpertMatmulArgs& args) {
   expert_tasks_.clear();
 }
 
+void CpuDevice::weigh_experts(const WeighArgs& args) {
+  for_rows(args.x.rows / routes_.top_k(), args.x.cols * routes_.top_k(), [&](int64_t token) {
+    for (int32_t i = 0; i < routes_.top_k(); ++i) {
+      const ExpertRoutes::Chosen chosen = routes_.chosen(token, i);
+      kernels_.scale_and_cap(mutable_row_of(args.x, chosen.row), args.x.cols, chosen.weight, 0.0F);
+    }
+  });
+}
+
 void CpuDevice::combine_experts(const CombineArgs& args) {
   for_rows(args.out.rows, args.out.cols * routes_.top_k(), [&](int64_t token) {
     float* const out = mutable_row_of(args.out, token);
     std::fill(out, out + args.out.cols, 0.0F);
     for (int32_t i = 0; i < routes_.top_k(); ++i) {
       const ExpertRoutes::Chosen chosen = routes_.chosen(token, i);
-      kernels_.add(out, row_of(args.x, chosen.row), chosen.weight, out, args.out.cols);
+      const float weight = args.is_weighted ? 1.0F : chosen.weight;
+      kernels_.add(out, row_of(args.x, chosen.row), weight, out, args.out.cols);
     }
   });
 }

@@ -22,18 +22,19 @@ void clamp_values(float* values, int64_t count, float limit) {
 }  // namespace
 
 void CpuDevice::embed(const EmbedArgs& args) {
-  const auto& table = static_cast<const PanelMatrix&>(*args.table);
+  const auto* table = static_cast<const PanelMatrix*>(args.table);
   const auto* positions = static_cast<const PanelMatrix*>(args.position_table);
-  const int64_t cols = table.cols;
+  const int64_t cols = args.out.cols;
   for_rows(args.out.rows, cols * 4, [&](int64_t row) {
     const auto i = static_cast<size_t>(row);
     float* out = mutable_row_of(args.out, row);
+    if (table == nullptr) return positions->add_row(batch_->positions[i], 1.0F, out);
     if (positions != nullptr) {
       positions->copy_row(batch_->positions[i], out);
     } else {
       std::fill(out, out + cols, 0.0F);
     }
-    table.add_row(slots_->resolve(batch_->token_ids[i]), args.multiplier, out);
+    table->add_row(slots_->resolve(batch_->token_ids[i]), args.multiplier, out);
   });
 }
 
@@ -166,6 +167,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
     block.scale = args.scale;
     block.softcap = args.softcap;
     block.sliding_window = args.sliding_window;
+    block.attention_chunk = args.attention_chunk;
     if (args.alibi_slopes != nullptr) {
       block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;
     }

@@ -61,7 +61,30 @@ void ExpertRoutes::keep_best_groups(float* choice) const {
   }
 }
 
-void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias) {
+// Of `experts`, in the order in which they were chosen: their shares take the place of their
+// logits.
+void ExpertRoutes::mix_sparsely(const int32_t* experts,
+                                float* shares,
+                                float* logits,
+                                Exp exp) const {
+  for (int32_t i = 0; i < rule_.top_k; ++i) {
+    const float own = logits[experts[i]];
+    float sum = 0.0F;
+    for (int32_t e = 0; e < num_experts_; ++e) {
+      if (std::find(experts, experts + i, e) != experts + i) continue;
+      const float larger = std::max(std::abs(logits[e]), own);
+      if ((own - logits[e]) / larger > 2.0F * rule_.mixer_width) continue;
+      const float below = logits[e] - own;
+      float power = 0.0F;
+      exp(&below, &power, 1);
+      sum += power;
+    }
+    shares[i] = 1.0F / sum;
+  }
+  for (int32_t i = 0; i < rule_.top_k; ++i) logits[experts[i]] = shares[i];
+}
+
+void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias, Exp exp) {
   float* const choice = choice_.data() + token * num_experts_;
   for (int32_t e = 0; e < num_experts_; ++e) {
     const float value = scores[e] + (choice_bias == nullptr ? 0.0F : choice_bias[e]);
@@ -78,8 +101,9 @@ void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias
     }
     experts[i] = best;
   }
-  std::sort(experts, experts + rule_.top_k);
   float* const weights = weight_.data() + token * rule_.top_k;
+  if (rule_.score == RouterScore::kSparseMixer) mix_sparsely(experts, weights, scores, exp);
+  std::sort(experts, experts + rule_.top_k);
   float sum = 0.0F;
   for (int32_t i = 0; i < rule_.top_k; ++i) {
     weights[i] = scores[experts[i]];

@@ -17,8 +17,11 @@ class ExpertRoutes {
 
   // Begins the choice for `num_tokens` tokens.
   void begin(const RouteRule& rule, int64_t num_tokens);
-  // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed.
-  void choose(int64_t token, float* scores, const float* choice_bias);
+  // out[i] = exp(x[i]), of the kernels that are used.
+  using Exp = void (*)(const float* x, float* out, int64_t count);
+  // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed; of
+  // kSparseMixer they are the logits.
+  void choose(int64_t token, float* scores, const float* choice_bias, Exp exp);
   // Sorts the rows by expert.
   void finish();
 
@@ -41,6 +44,7 @@ class ExpertRoutes {
 
  private:
   void keep_best_groups(float* choice) const;
+  void mix_sparsely(const int32_t* experts, float* shares, float* logits, Exp exp) const;
 
   int32_t num_experts_ = 0;
   RouteRule rule_;

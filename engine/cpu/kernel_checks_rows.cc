@@ -34,6 +34,7 @@ struct AttentionCase {
   int32_t sliding_window;
   const float* alibi_slopes;
   const float* sinks;
+  int32_t attention_chunk = 0;
 };
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and as many as there may be.
@@ -41,7 +42,8 @@ constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
 constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
                                              {3, 20.0F, 0, nullptr, nullptr},
                                              {8, 0.0F, 50, nullptr, kSinks},
-                                             {2, 0.0F, 0, kSlopes, nullptr}};
+                                             {2, 0.0F, 0, kSlopes, nullptr},
+                                             {6, 0.0F, 0, nullptr, nullptr, 24}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -260,6 +262,7 @@ void add_attention_checks_of(KernelChecks& checks,
                                       .scale = 0.22F,
                                       .softcap = one.softcap,
                                       .sliding_window = one.sliding_window,
+                                      .attention_chunk = one.attention_chunk,
                                       .alibi_slopes = one.alibi_slopes,
                                       .scratch = scratch.data()};
                  caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);

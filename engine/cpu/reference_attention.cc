@@ -9,7 +9,6 @@
 #include "engine/cpu/reference_device.h"
 #include "engine/cpu/reference_values.h"
 #include "engine/cpu/rope_table.h"
-#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
@@ -125,8 +124,9 @@ void ReferenceDevice::head_matmul(const HeadMatmulArgs& args) {
 void ReferenceDevice::attend(
     const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head) {
   const int32_t kv_head = head / (args.num_heads / args.num_kv_heads);
-  const int64_t first =
+  int64_t first =
       args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
+  if (args.attention_chunk > 0) first = std::max(first, position - position % args.attention_chunk);
   std::vector<double> weights;
   const double sink =
       args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);

@@ -162,13 +162,14 @@ float* ReferenceDevice::cached(std::vector<float>& cache,
 }
 
 void ReferenceDevice::embed(const EmbedArgs& args) {
-  const auto& table = static_cast<const PlainMatrix&>(*args.table);
+  const auto* table = static_cast<const PlainMatrix*>(args.table);
   const auto* positions = static_cast<const PlainMatrix*>(args.position_table);
   for (int64_t row = 0; row < args.out.rows; ++row) {
     const auto i = static_cast<size_t>(row);
     const int32_t id = slots_->resolve(batch_->token_ids[i]);
-    for (int64_t col = 0; col < table.cols; ++col) {
-      double value = table.at(id, col) * static_cast<double>(args.multiplier);
+    for (int64_t col = 0; col < args.out.cols; ++col) {
+      double value = table == nullptr ? at(args.out, row, col)
+                                      : table->at(id, col) * static_cast<double>(args.multiplier);
       if (positions != nullptr) value += positions->at(batch_->positions[i], col);
       put(args.out, row, col, value);
     }

@@ -17,6 +17,7 @@ std::vector<double> router_scores(const RouteArgs& args, int64_t token) {
   const auto count = static_cast<size_t>(args.logits.cols);
   const float* const logits = row_of(args.logits, token);
   std::vector<double> out(logits, logits + count);
+  if (args.rule.score == RouterScore::kSparseMixer) return out;
   const double highest = *std::ranges::max_element(out);
   double sum = 0.0;
   for (double& x : out) {
@@ -56,18 +57,37 @@ void leave_best_groups(const RouteRule& rule, std::vector<double>& choice) {
   }
 }
 
+// The shares of those chosen, in their order, in the place of their logits.
+void mix_sparsely(const RouteRule& rule,
+                  const std::vector<size_t>& chosen,
+                  std::vector<double>& logits) {
+  std::vector<double> left = logits;
+  for (const size_t e : chosen) {
+    double sum = 0.0;
+    for (const double other : left) {
+      const double larger = std::max(std::abs(other), logits[e]);
+      const bool is_far =
+          (logits[e] - other) / larger > 2.0 * static_cast<double>(rule.mixer_width);
+      if (!is_far && std::isfinite(other)) sum += std::exp(other - logits[e]);
+    }
+    left[e] = -std::numeric_limits<double>::infinity();
+    logits[e] = 1.0 / sum;
+  }
+}
+
 }  // namespace
 
 void ReferenceDevice::route(const RouteArgs& args) {
   routes_.clear();
   for (int64_t token = 0; token < args.logits.rows; ++token) {
-    const std::vector<double> scores = router_scores(args, token);
+    std::vector<double> scores = router_scores(args, token);
     std::vector<double> choice = scores;
     for (size_t e = 0; e < choice.size() && args.choice_bias != nullptr; ++e) {
       choice[e] += static_cast<double>(args.choice_bias->as<const float>()[e]);
     }
     if (args.rule.num_groups > 1) leave_best_groups(args.rule, choice);
     const std::vector<size_t> chosen = largest(choice, args.rule.top_k);
+    if (args.rule.score == RouterScore::kSparseMixer) mix_sparsely(args.rule, chosen, scores);
     double sum = 0.0;
     for (const size_t e : chosen) sum += scores[e];
     for (const size_t e : chosen) {
@@ -92,6 +112,15 @@ void ReferenceDevice::expert_matmul(const ExpertMatmulArgs& args) {
   }
 }
 
+void ReferenceDevice::weigh_experts(const WeighArgs& args) {
+  for (size_t i = 0; i < routes_.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    for (int64_t col = 0; col < args.x.cols; ++col) {
+      put(args.x, row, col, at(args.x, row, col) * routes_[i].weight);
+    }
+  }
+}
+
 void ReferenceDevice::combine_experts(const CombineArgs& args) {
   for (int64_t token = 0; token < args.out.rows; ++token) {
     std::vector<double> sum(static_cast<size_t>(args.out.cols));
@@ -99,7 +128,7 @@ void ReferenceDevice::combine_experts(const CombineArgs& args) {
       if (routes_[i].token != token) continue;
       const float* const row = row_of(args.x, static_cast<int64_t>(i));
       for (size_t col = 0; col < sum.size(); ++col) {
-        sum[col] += routes_[i].weight * static_cast<double>(row[col]);
+        sum[col] += (args.is_weighted ? 1.0 : routes_[i].weight) * static_cast<double>(row[col]);
       }
     }
     for (size_t col = 0; col < sum.size(); ++col) {

@@ -119,7 +119,8 @@ struct SlotLayout {
 };
 
 struct EmbedArgs {
-  const Matrix* table = nullptr;           // (vocab, hidden)
+  // (vocab, hidden); null: the position's row is added to what `out` holds already.
+  const Matrix* table = nullptr;
   const Matrix* position_table = nullptr;  // (optional) (positions, hidden), added
   float multiplier = 1.0F;                 // of the token's embedding
   Tensor out;                              // (num_tokens, hidden)
@@ -219,6 +220,9 @@ struct AttentionArgs {
   float softcap = 0.0F;  // 0: off; else cap * tanh(score / cap)
   // 0: off; else a query sees itself and the window - 1 tokens before it.
   int32_t sliding_window = 0;
+  // 0: off; else the context is cut into chunks of so many tokens, and a query sees those of its
+  // own chunk.
+  int32_t attention_chunk = 0;
   // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
   // to the score, after softcap. Given only where SlotLayout.has_alibi.
   const Tensor* alibi_slopes = nullptr;
@@ -261,8 +265,10 @@ struct AddArgs {
   Tensor out;                      // (rows, cols) = x + y_multiplier * y; may be x or y
 };
 
-// What an expert is chosen by.
-enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
+// What an expert is chosen by. kSparseMixer: by the logit alone; its score is its share of the
+// softmax over those experts that were not chosen before it and whose logits are near its own: by
+// no more than 2 * mixer_width times the larger of its logit and the size of theirs.
+enum class RouterScore : uint8_t { kSoftmax, kSigmoid, kSparseMixer };
 
 // Experts for each row: those of the highest score + choice_bias, of two equal ones the first. With
 // groups, which are equal runs of experts, only those of the `top_groups` best can be chosen; a
@@ -270,7 +276,8 @@ enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 // (without the bias), divided by the sum of those chosen if `normalises`, times `scale`.
 //
 // Sources: Mixtral (https://arxiv.org/abs/2401.04088), DeepSeek V2 and V3
-// (https://arxiv.org/abs/2405.04434, https://arxiv.org/abs/2412.19437).
+// (https://arxiv.org/abs/2405.04434, https://arxiv.org/abs/2412.19437), SparseMixer
+// (https://arxiv.org/abs/2310.00811).
 struct RouteRule {
   RouterScore score = RouterScore::kSoftmax;
   int32_t top_k = 1;
@@ -279,6 +286,7 @@ struct RouteRule {
   int32_t group_best = 1;
   bool normalises = false;
   float scale = 1.0F;
+  float mixer_width = 0.0F;  // of kSparseMixer
 
   bool operator==(const RouteRule&) const = default;
 };
@@ -303,8 +311,14 @@ struct ExpertMatmulArgs {
   Tensor out;  // (num_tokens * top_k, w.rows): such rows; must not overlap x
 };
 
+// Each row times the weight of its expert, in place.
+struct WeighArgs {
+  Tensor x;  // (num_tokens * top_k, cols): rows after route
+};
+
 struct CombineArgs {
-  Tensor x;    // (num_tokens * top_k, cols): rows after route
+  bool is_weighted = false;  // already, by weigh_experts
+  Tensor x;                  // (num_tokens * top_k, cols): rows after route
   Tensor out;  // (num_tokens, cols) = sum of weight * row over a token's experts, the first first
 };
 
@@ -396,6 +410,7 @@ class Device {
   // The choice holds until the next one.
   virtual void route(const RouteArgs& args) = 0;
   virtual void expert_matmul(const ExpertMatmulArgs& args) = 0;
+  virtual void weigh_experts(const WeighArgs& args) = 0;
   virtual void combine_experts(const CombineArgs& args) = 0;
   // Of layers with a state: state_ops.h.
   virtual void causal_conv(const ConvArgs& args) = 0;

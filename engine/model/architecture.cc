@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kD
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
+extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
+    kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kAfmoe, kHyperClovaX, kExaone45;
 
 namespace {
 
@@ -104,6 +107,19 @@ constexpr std::array kArchitectures = {
     &kMiniCpm3,
     &kMistral4,
     &kYoutu,
+    &kLlama4,
+    &kLlama4Multimodal,
+    &kPhimoe,
+    &kBamba,
+    &kQwen35,
+    &kQwen35Moe,
+    &kQwen35Multimodal,
+    &kQwen35MoeMultimodal,
+    &kMistral3,
+    &kJais2,
+    &kAfmoe,
+    &kHyperClovaX,
+    &kExaone45,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -120,6 +136,16 @@ bool has(std::span<const std::string_view> names, std::string_view name) {
   }
   throw Error(Code::kUnsupported,
               fmt::format("{}: '{}' is not supported; known are {}", field, name, known));
+}
+
+const Architecture& find_text_architecture(const JsonReader& text) {
+  const std::string type = text.string_or("model_type", "");
+  for (const Architecture* architecture : kArchitectures) {
+    if (architecture->default_text.empty() && has(architecture->model_types, type)) {
+      return *architecture;
+    }
+  }
+  fail_unknown(text.path_of("model_type"), type);
 }
 
 // Python writes infinity as a bare word, which JSON has not: such a limit of steps stands in
@@ -207,6 +233,34 @@ void check_model_type(const JsonReader& config, const Architecture& architecture
                           architecture.model_types.front()));
 }
 
+// The text model of a multimodal one reads its own part of config.json.
+void read_text_model(const JsonReader& config, LoadedConfig& loaded) {
+  const Architecture& outer = *loaded.architecture;
+  const Json fallback = parse_json(outer.default_text);
+  Json json = read_text_config(config, fallback);
+  const JsonReader text(json, "text_config");
+  loaded.text = &find_text_architecture(text);
+  rename_aliases(loaded.text->aliases, json);
+  refuse_unknown_fields(text, loaded.text->fields, generic_fields(),
+                        fmt::format("the text model of {}", outer.names.front()));
+  loaded.config = loaded.text->read_config(text);
+}
+
+// Whether a tensor of the checkpoint has this in its name; false where there is none.
+bool has_tensor_named(const FileSource& files, std::string_view part) {
+  if (const auto index = files.find_text("model.safetensors.index.json")) {
+    return index->find(part) != std::string_view::npos;
+  }
+  const auto file = files.find("model.safetensors");
+  uint64_t length = 0;
+  if (!file || file->size() < sizeof length) return false;
+  std::memcpy(&length, file->data(), sizeof length);
+  const auto rest = file->subspan(sizeof length);
+  const std::string_view header(reinterpret_cast<const char*>(rest.data()),
+                                std::min<uint64_t>(length, rest.size()));
+  return header.find(part) != std::string_view::npos;
+}
+
 // So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
 void check_total_size(const LoadedConfig& model) {
   const ModelConfig& config = model.config;
@@ -263,7 +317,15 @@ LoadedConfig load_model_config(const FileSource& files) {
     loaded.weight_format = &find_format(config, settings_file);
     refuse_unknown_fields(config, loaded.architecture->fields, generic_fields(),
                           loaded.architecture->names.front());
-    loaded.config = loaded.architecture->read_config(config);
+    if (loaded.architecture->default_text.empty()) {
+      loaded.text = loaded.architecture;
+      loaded.config = loaded.text->read_config(config);
+    } else {
+      read_text_model(config, loaded);
+    }
+    // config.json does not say it.
+    loaded.has_separate_experts =
+        !loaded.text->tensors_of_separate_experts.empty() && has_tensor_named(files, ".experts.0.");
     loaded.config.architecture = loaded.architecture->names.front();
     check_total_size(loaded);
   } catch (const Error& error) {

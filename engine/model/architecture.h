@@ -23,6 +23,8 @@ enum class Role : uint8_t {
   kPositionEmbedding,
   kEmbeddingNorm,
   kEmbeddingNormBias,
+  kEmbeddingIn,  // from a row of the table to the stream
+  kHeadIn,       // from the stream to what the head reads
   kFinalNorm,
   kFinalNormBias,
   kLmHead,
@@ -58,7 +60,9 @@ enum class Role : uint8_t {
   // Of layers with a state.
   kStateIn,
   kStateInBias,
+  kStateGateIn,  // where it is not part of kStateIn
   kStateSecondIn,
+  kStateThirdIn,
   kConv,
   kConvBias,
   kStateParts,
@@ -88,6 +92,10 @@ enum class Role : uint8_t {
   kRouter,
   kRouterBias,
   kChoiceBias,
+  kExpertsIn,  // from the stream to what all experts read
+  kExpertsInBias,
+  kExpertsOut,  // back
+  kExpertsOutBias,
   kSharedGate,
   kSharedUp,
   kSharedGateUp,
@@ -141,6 +149,7 @@ enum class Dim : uint8_t {
   kVocab,
   kPositions,  // with the rows before that of position 0
   kHidden,
+  kEmbedding,
   kIntermediate,
   kGateUp,  // gate, then up
   kQ,
@@ -155,6 +164,7 @@ enum class Dim : uint8_t {
   kLatentUp,    // for each head: the columns of its key that are not rotated, its value
   kHeadValues,  // of latent attention: the values of all heads
   kExperts,
+  kExpertHidden,
   kExpertIntermediate,
   kExpertGateUp,  // gate, then up
   kSharedIntermediate,
@@ -214,11 +224,18 @@ struct Architecture {
   std::span<const KnownField> fields;     // of config.json, beside those of every model
   std::span<const FieldAlias> aliases{};  // (optional)
   std::span<const TensorSpec> tensors;
+  // (optional) The same of checkpoints in which each expert's matrices are tensors of their own,
+  // where those of `tensors` are stored one behind the other.
+  std::span<const TensorSpec> tensors_of_separate_experts{};
   // Tensors that are known and not needed, by the endings of their names, or by how they begin
   // after an optional "model.": "vision_tower.*".
   std::span<const std::string_view> ignored;
   // One more layer than config.json counts may be stored, which predicts a second token.
   bool ignores_layer_after_last = false;
+  // Of a multimodal checkpoint, of which the text model is read: text_config where there is none,
+  // and what its model_type is where it names none. Then read_config and tensors are those of the
+  // family that text_config names. Empty: a text model itself.
+  std::string_view default_text{};
 };
 
 // All families, in the order they are tried.
@@ -230,9 +247,15 @@ const Architecture& find_architecture(const JsonReader& config);
 
 struct LoadedConfig {
   const Architecture* architecture = nullptr;
+  const Architecture* text = nullptr;  // the same, or of a multimodal one its text model's
+  bool has_separate_experts = false;   // where the family has checkpoints of both kinds
   ModelConfig config;
   const WeightFormat* weight_format = nullptr;
   Json json;  // config.json, for the weight format
+
+  std::span<const TensorSpec> tensors() const {
+    return has_separate_experts ? text->tensors_of_separate_experts : text->tensors;
+  }
 };
 
 // From config.json and generation_config.json. Throws kNotFound without config.json, and

@@ -162,8 +162,9 @@ std::vector<bool> read_layer_switches(const JsonReader& config,
   return out;
 }
 
-Json read_text_config(const JsonReader& config) {
-  Json text = config.has("text_config") ? config.object("text_config").json() : Json::object();
+Json read_text_config(const JsonReader& config, const Json& fallback) {
+  Json text = config.has("text_config") ? config.object("text_config").json() : fallback;
+  if (!text.contains("model_type")) text["model_type"] = fallback.at("model_type");
   for (const char* key :
        {"dtype", "torch_dtype", "bos_token_id", "eos_token_id", "tie_word_embeddings"}) {
     if (config.has(key)) text[key] = config.json().at(key);

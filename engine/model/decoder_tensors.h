@@ -262,6 +262,26 @@ inline constexpr auto kExpertTensors = std::to_array<TensorSpec>({
      Dim::kExpertIntermediate, Split::kColumns, has_experts},
 });
 
+// The same, each kind stored one behind the other.
+inline constexpr auto kStackedExpertTensors = std::to_array<TensorSpec>({
+    {Role::kRouter, "model.layers.{layer}.mlp.gate.weight", Dim::kExperts, Dim::kHidden,
+     Split::kNone, has_experts},
+    {.role = Role::kExpertGateUp,
+     .name = "model.layers.{layer}.mlp.experts.gate_up_proj",
+     .rows = Dim::kExpertGateUp,
+     .cols = Dim::kHidden,
+     .split = Split::kRows,
+     .only_if = has_experts,
+     .stacked = true},
+    {.role = Role::kExpertDown,
+     .name = "model.layers.{layer}.mlp.experts.down_proj",
+     .rows = Dim::kHidden,
+     .cols = Dim::kExpertIntermediate,
+     .split = Split::kColumns,
+     .only_if = has_experts,
+     .stacked = true},
+});
+
 inline constexpr auto kQwenSharedExpertTensors = std::to_array<TensorSpec>({
     {Role::kSharedGate, "model.layers.{layer}.mlp.shared_expert.gate_proj.weight",
      Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},

@@ -11,8 +11,8 @@ int32_t groups_for(int32_t num_layers, int32_t group_size) {
 
 // The tokens that a layer keeps of a context of `max_context`.
 int32_t kept_tokens(const LayerPlan& layer, int32_t max_context) {
-  if (layer.sliding_window == 0) return max_context;
-  return std::min(layer.sliding_window + kKvTile, max_context);
+  const int32_t reach = layer.reach();
+  return reach == 0 || reach >= max_context - kKvTile ? max_context : reach + kKvTile;
 }
 
 int32_t largest_group(int32_t num_full, int32_t num_windowed, int64_t kept, int64_t max_context) {
@@ -49,7 +49,7 @@ KvPlan plan_kv_groups(const ModelConfig& config, int32_t max_context) {
     if (!layer.has_attention) continue;
     ++(keeps_all(layer) ? num_full : num_windowed);
     if (keeps_all(layer)) continue;
-    window = std::max(window, layer.sliding_window);
+    window = std::max(window, layer.reach());
     kept = std::max(kept, kept_tokens(layer, max_context));
   }
   if (num_windowed == 0) return one_kv_group(config);

@@ -28,10 +28,18 @@ struct LayerPlan {
   bool has_attention = true;
   bool has_state = false;  // beside attention: both read the same, and their sum is the branch
   MlpKind mlp = MlpKind::kDense;
-  int32_t sliding_window = 0;  // tokens; 0: none
-  int32_t rope = kNoRope;      // which of ModelConfig::ropes rotates q and k
+  int32_t sliding_window = 0;   // tokens; 0: none
+  int32_t attention_chunk = 0;  // tokens that see each other; 0: all
+  int32_t rope = kNoRope;       // which of ModelConfig::ropes rotates q and k
   PositionScale query_scale{};
   float score_multiplier = 1.0F;  // beside attention_scale
+  bool divides_qk = false;        // heads of q and k are normed, without weights
+
+  // The tokens that a token sees at most, itself included; 0: all before it.
+  int32_t reach() const {
+    if (sliding_window == 0) return attention_chunk;
+    return attention_chunk == 0 ? sliding_window : std::min(sliding_window, attention_chunk);
+  }
 
   bool operator==(const LayerPlan&) const = default;
 };
@@ -45,9 +53,11 @@ enum class QkNorm : uint8_t {
 // Of the layers whose MLP consists of experts.
 struct ExpertsConfig {
   int32_t num_experts = 0;
+  int32_t hidden_size = 0;               // that they read and give; 0: that of the stream
   int32_t intermediate_size = 0;         // of each
   int32_t shared_intermediate_size = 0;  // of the expert that all tokens go to; 0: none
   bool has_shared_gate = false;          // its output is multiplied by the sigmoid of a logit
+  bool weighs_inputs = false;            // what an expert reads is weighed, not what it gives
   bool has_choice_bias = false;          // added to the scores by which experts are chosen
   RouteRule route;
 };
@@ -100,6 +110,7 @@ struct ModelConfig {
 
   int32_t vocab_size = 0;
   int32_t hidden_size = 0;
+  int32_t embedding_size = 0;  // of a token in the table and the head; 0: hidden_size
   int32_t intermediate_size = 0;
   int32_t num_layers = 0;
   int32_t num_heads = 0;
@@ -113,6 +124,7 @@ struct ModelConfig {
   NormKind norm_kind = NormKind::kRms;
   float norm_eps = 1e-5F;
   float norm_weight_offset = 0.0F;  // 1 where the checkpoint stores weight - 1
+  bool has_post_norms = false;      // after each branch, where the family leaves it to the config
   bool norms_have_weights = true;   // false: those of stream and head only divide
   // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
   // reads what attention has been added to.
@@ -130,6 +142,7 @@ struct ModelConfig {
   bool attention_bias = false;         // of q, k, v and o, where the family leaves it to the config
   bool attention_output_bias = false;  // of o, where the family has a field for it
   bool mlp_bias = false;               // of gate, up and down, likewise
+  bool lm_head_bias = false;           // of the head, likewise
 
   bool learned_positions = false;
   int32_t position_offset = 0;  // rows of that table before the one of position 0
@@ -161,6 +174,7 @@ struct ModelConfig {
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;
   bool tied_embeddings = false;
+  bool divides_head_rows = false;  // each row of the head by its length, while it is loaded
 
   DType checkpoint_dtype = DType::kF32;  // dtype / torch_dtype; what "auto" loads as
   std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json
@@ -169,7 +183,8 @@ struct ModelConfig {
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
-  return std::max({config.hidden_size, config.intermediate_size, config.experts.intermediate_size,
+  return std::max({config.hidden_size, config.embedding_size, config.intermediate_size,
+                   config.experts.intermediate_size, config.experts.hidden_size,
                    config.experts.shared_intermediate_size, config.num_heads * config.head_dim,
                    config.latent.rank, config.latent.query_rank,
                    config.num_heads * config.latent.value_dim,
@@ -220,10 +235,20 @@ constexpr bool has_latents(const ModelConfig& config) {
   return config.latent.rank > 0;
 }
 
-// The longest sliding window of a layer; 0 where none has one.
+// Of a row of the table of embeddings, and of the head.
+constexpr int32_t embedding_cols(const ModelConfig& config) {
+  return config.embedding_size > 0 ? config.embedding_size : config.hidden_size;
+}
+
+// What an expert reads and gives.
+constexpr int32_t expert_cols(const ModelConfig& config) {
+  return config.experts.hidden_size > 0 ? config.experts.hidden_size : config.hidden_size;
+}
+
+// Of the layers that do not see all before a token; 0 where all do.
 inline int32_t longest_window(const ModelConfig& config) {
   int32_t longest = 0;
-  for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.sliding_window);
+  for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.reach());
   return longest;
 }
 

@@ -1,5 +1,7 @@
 #include "engine/model/model_weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,6 +42,44 @@ HostWeight transpose(HostWeight piece) {
   std::swap(part.rows, part.cols);
   std::swap(part.row_stride, part.col_stride);
   return piece;
+}
+
+// Each row divided by its length, and rounded to what it is held in only afterwards.
+HostWeight divide_rows(const HostWeight& piece) {
+  if (piece.format != "dense") {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: its rows are divided by their lengths, which is not supported "
+                            "where they are stored as integers",
+                            piece.name));
+  }
+  const WeightPart& part = piece.parts.at(0);
+  if (part.random) return piece;  // there is nothing to be faithful to
+  const auto rows = static_cast<size_t>(piece.rows);
+  const auto cols = static_cast<size_t>(piece.cols);
+  auto values = std::make_shared<std::vector<float>>(rows * cols);
+  for (size_t row = 0; row < rows; ++row) {
+    double sum = 0.0;
+    for (size_t col = 0; col < cols; ++col) {
+      const auto at =
+          static_cast<int64_t>(row) * part.row_stride + static_cast<int64_t>(col) * part.col_stride;
+      const size_t size = dtype_size(part.dtype);
+      const std::span<const std::byte> element(part.data + at * static_cast<int64_t>(size), size);
+      const float value = to_floats(element, part.dtype).front();
+      (*values)[row * cols + col] = value;
+      sum += static_cast<double>(value) * static_cast<double>(value);
+    }
+    // As torch's normalize does.
+    const auto length = static_cast<float>(std::max(std::sqrt(sum), 1e-12));
+    for (size_t col = 0; col < cols; ++col) (*values)[row * cols + col] /= length;
+  }
+  HostWeight out = piece;
+  out.parts = {part};
+  out.parts[0].data = reinterpret_cast<const std::byte*>(values->data());
+  out.parts[0].dtype = DType::kF32;
+  out.parts[0].row_stride = piece.cols;
+  out.parts[0].col_stride = 1;
+  out.owner = std::move(values);
+  return out;
 }
 
 }  // namespace
@@ -131,6 +171,9 @@ class WeightLoader::Loader {
                                                      matrix_spec(model_, *entry), sources(*entry),
                                                      rows, view_.col_range(*entry), storage));
       }
+    }
+    if (role == Role::kLmHead && model_.config.divides_head_rows) {
+      for (HostWeight& piece : pieces) piece = divide_rows(piece);
     }
     std::unique_ptr<Matrix> matrix = device_.make_matrix(pieces, storage);
     for (const TensorEntry* entry : entries) release(*entry);

@@ -52,7 +52,9 @@ struct LayerWeights {
   Linear gate_up;
   Linear down;
   DeviceVector mlp_post_norm;
-  Linear router;  // (num_experts, hidden)
+  Linear router;       // (num_experts, hidden)
+  Linear experts_in;   // from the stream to what experts read, where that is of another width
+  Linear experts_out;  // back
   DeviceVector choice_bias;
   ExpertLinears experts_gate_up;  // each as gate_up
   ExpertLinears experts_down;
@@ -70,6 +72,9 @@ struct ModelWeights {
   DeviceVector final_norm_bias;
   std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
   DeviceVector lm_head_bias;
+  // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
+  std::unique_ptr<Matrix> embedding_in;  // may be null
+  std::unique_ptr<Matrix> head_in;       // may be null
   std::vector<LayerWeights> layers;
 
   int64_t num_params = 0;

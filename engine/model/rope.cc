@@ -130,8 +130,8 @@ void set_llama3(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   const double low_factor = positive(fields, "low_freq_factor", fields.number("low_freq_factor"));
   const double high_factor =
       positive(fields, "high_freq_factor", fields.number("high_freq_factor"));
-  if (high_factor <= low_factor) {
-    fail(fmt::format("{}: expected more than low_freq_factor = {}, got {}",
+  if (high_factor < low_factor) {
+    fail(fmt::format("{}: expected low_freq_factor = {} or more, got {}",
                      fields.path_of("high_freq_factor"), low_factor, high_factor));
   }
   const auto original = static_cast<double>(original_positions(fields, model));
@@ -141,7 +141,7 @@ void set_llama3(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) {
   for (float& value : rope.inv_freq) {
     const float wavelength = static_cast<float>(2.0 * std::numbers::pi) / value;
     if (wavelength < high_wavelength) continue;
-    if (wavelength > low_wavelength) {
+    if (wavelength > low_wavelength || high_factor == low_factor) {
       value /= factor;
       continue;
     }
@@ -308,6 +308,7 @@ constexpr auto kRopeFields = std::to_array<KnownField>({
     read_or_null("short_mscale"),
     read_or_null("long_mscale"),
     harmless("mrope_section", "positions are of text alone, alike in every section"),
+    harmless("mrope_interleaved", "positions are of text alone, alike in every section"),
     harmless("finetuned", "says how the weights were made"),
 });
 

@@ -64,6 +64,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
       return config.hidden_size;
+    case Dim::kEmbedding:
+      return embedding_cols(config);
     case Dim::kIntermediate:
       return config.intermediate_size;
     case Dim::kGateUp:
@@ -91,6 +93,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return int64_t{config.num_heads} * config.latent.value_dim;
     case Dim::kExperts:
       return config.experts.num_experts;
+    case Dim::kExpertHidden:
+      return expert_cols(config);
     case Dim::kExpertIntermediate:
       return config.experts.intermediate_size;
     case Dim::kExpertGateUp:
@@ -215,11 +219,11 @@ TensorTable::TensorTable(const LoadedConfig& model) {
   Row none;
   none.fill(kAbsent);
   index_.assign(static_cast<size_t>(config.num_layers) + 1, none);
-  for (const TensorSpec& spec : model.architecture->tensors) {
+  for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1, config);
   }
   for (int32_t layer = 0; layer < config.num_layers; ++layer) {
-    for (const TensorSpec& spec : model.architecture->tensors) {
+    for (const TensorSpec& spec : model.tensors()) {
       if (is_per_layer(spec)) add(spec, layer, config);
     }
   }
@@ -269,7 +273,7 @@ double count_parameters(const LoadedConfig& model) {
              static_cast<double>(dim_size(spec.cols, model.config)) *
              (is_per_expert(spec) ? model.config.experts.num_experts : 1);
   };
-  for (const TensorSpec& spec : model.architecture->tensors) {
+  for (const TensorSpec& spec : model.tensors()) {
     if (!is_per_layer(spec)) add(spec, -1);
     for (int32_t layer = 0; is_per_layer(spec) && layer < model.config.num_layers; ++layer) {
       add(spec, layer);

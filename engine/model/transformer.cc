@@ -90,10 +90,21 @@ void Transformer::sample(int32_t num_logit_rows) {
 }
 
 void Transformer::run_embedding(const Tensor& hidden) {
-  device_.embed({.table = weights_.token_embedding.get(),
-                 .position_table = weights_.position_embedding.get(),
-                 .multiplier = config_.embedding_multiplier,
-                 .out = hidden});
+  if (weights_.embedding_in == nullptr) {
+    device_.embed({.table = weights_.token_embedding.get(),
+                   .position_table = weights_.position_embedding.get(),
+                   .multiplier = config_.embedding_multiplier,
+                   .out = hidden});
+  } else {
+    const Tensor embedded = workspace_.embedded.first_rows(hidden.rows);
+    device_.embed({.table = weights_.token_embedding.get(),
+                   .multiplier = config_.embedding_multiplier,
+                   .out = embedded});
+    device_.matmul({.x = embedded, .w = weights_.embedding_in.get(), .out = hidden});
+    if (weights_.position_embedding != nullptr) {
+      device_.embed({.position_table = weights_.position_embedding.get(), .out = hidden});
+    }
+  }
   if (weights_.embedding_norm.get() == nullptr) return;
   NormArgs norm = norm_args(weights_.embedding_norm, weights_.embedding_norm_bias);
   norm.x = hidden;
@@ -116,7 +127,12 @@ void Transformer::run_head(const Tensor& hidden) {
   sample_rows(rows);
 }
 
-void Transformer::sample_rows(const Tensor& rows) {
+void Transformer::sample_rows(const Tensor& normed) {
+  Tensor rows = normed;
+  if (weights_.head_in != nullptr) {
+    rows = workspace_.embedded.first_rows(normed.rows);
+    device_.matmul({.x = normed, .w = weights_.head_in.get(), .out = rows});
+  }
   device_.sample({.hidden = rows,
                   .lm_head = &weights_.lm_head(),
                   .bias = weights_.lm_head_bias.get(),
@@ -223,6 +239,11 @@ void Transformer::run_attention(int32_t layer,
   const Tensor attended = workspace_.attended.first_rows(x.rows);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
   const bool norms_heads = config_.qk_norm == QkNorm::kHead;
+  const Tensor ones = plan.divides_qk ? workspace_.ones.columns(0, config_.head_dim) : Tensor{};
+  const auto qk_norm = [&](const DeviceVector& weight) -> const Tensor* {
+    if (!norms_heads) return nullptr;
+    return plan.divides_qk ? &ones : weight.get();
+  };
 
   weights.qkv.apply(device_, x, all);
   multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
@@ -237,8 +258,8 @@ void Transformer::run_attention(int32_t layer,
       .query_scale = plan.query_scale,
       .norm_after_rope = config_.qk_norm_after_rope,
       .norm_kind = config_.qk_norm_kind,
-      .q_norm = norms_heads ? weights.q_norm.get() : nullptr,
-      .k_norm = norms_heads ? weights.k_norm.get() : nullptr,
+      .q_norm = qk_norm(weights.q_norm),
+      .k_norm = qk_norm(weights.k_norm),
       .q_norm_bias = weights.q_norm_bias.get(),
       .k_norm_bias = weights.k_norm_bias.get(),
       .norm_eps = config_.norm_eps,
@@ -251,6 +272,7 @@ void Transformer::run_attention(int32_t layer,
                      .scale = config_.attention_scale * plan.score_multiplier,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
+                     .attention_chunk = plan.attention_chunk,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
                      .sinks = weights.sinks.get(),
                      .q = qkv.columns(0, q_size),
@@ -321,14 +343,24 @@ void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, cons
   const Tensor activated = w.routed_activated.first_rows(num_routed);
   const Tensor down = w.routed_down.first_rows(num_routed);
 
+  // Experts may be narrower than the stream.
+  const bool is_narrow = weights.experts_in.weight != nullptr;
+  const Tensor in = is_narrow ? w.experts_in.first_rows(x.rows) : x;
+  const Tensor given = is_narrow ? w.experts_out.first_rows(x.rows) : out;
+  const bool weighs_inputs = config_.experts.weighs_inputs;
+
   weights.router.apply(device_, x, logits);
   device_.route(
       {.rule = config_.experts.route, .logits = logits, .choice_bias = weights.choice_bias.get()});
-  device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = x, .out = gate_up});
+  if (is_narrow) weights.experts_in.apply(device_, x, in);
+  device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = in, .out = gate_up});
+  // The product with what is weighed is the weighed product.
+  if (weighs_inputs) device_.weigh_experts({.x = gate_up});
   activate(gate_up, activated);
   device_.expert_matmul(
       {.experts = weights.experts_down.views, .x_is_routed = true, .x = activated, .out = down});
-  device_.combine_experts({.x = down, .out = out});
+  device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
+  if (is_narrow) weights.experts_out.apply(device_, given, out);
   if (weights.shared_down.weight != nullptr) add_shared_expert(weights, x, out);
 }
 

@@ -65,8 +65,12 @@ class Transformer final : public Forward {
     Tensor routed_gate_up;    // (max_batch_tokens * top_k, …) as gate_up, and so on
     Tensor routed_activated;  // (max_batch_tokens * top_k, intermediate of an expert)
     Tensor routed_down;       // (max_batch_tokens * top_k, hidden)
+    // (max_batch_tokens, hidden of experts) each, where that is not the stream's.
+    Tensor experts_in;
+    Tensor experts_out;
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
+    Tensor embedded;     // (max_batch_tokens, embedding), where that is not as wide as the stream
     Tensor state_in;     // (max_batch_tokens, what in_proj of a layer with a state gives)
     Tensor convolved;    // (max_batch_tokens, channels of the convolution)
     Tensor state_parts;  // (max_batch_tokens, step_rank + 2 * state_size)

@@ -48,6 +48,7 @@ void Transformer::run_latent_attention(int32_t layer,
                      .scale = config_.attention_scale * plan.score_multiplier,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
+                     .attention_chunk = plan.attention_chunk,
                      .latent_dim = latent.rank,
                      .q = latent_q,
                      .out = latents});

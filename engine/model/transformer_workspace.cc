@@ -69,6 +69,7 @@ Transformer::Workspace Transformer::lay_out(
   out.normed = shared.take(config.hidden_size);
   out.branch = shared.take(config.hidden_size);
   out.last_rows = shared.take(config.hidden_size);
+  if (config.embedding_size > 0) out.embedded = shared.take(config.embedding_size);
   if (multiplies_inputs(config)) out.scaled = shared.take(config.hidden_size);
   if (config.parallel_branches || has_both_mixers(config))
     out.second_branch = shared.take(config.hidden_size);
@@ -96,15 +97,20 @@ Transformer::Workspace Transformer::lay_out(
   const int64_t routed_size = config.experts.intermediate_size / world_size;
   Layout chosen(base, dtype, max_batch_tokens, shared.offset());
   out.router_logits = chosen.take(config.experts.num_experts);
+  if (config.experts.hidden_size > 0) {
+    out.experts_in = chosen.take(config.experts.hidden_size);
+    out.experts_out = chosen.take(config.experts.hidden_size);
+  }
   Layout routed(base, dtype, max_batch_tokens * top_k, chosen.offset());
   out.routed_gate_up = routed.take(config.gated_mlp ? 2 * routed_size : routed_size);
   out.routed_activated = routed.take(routed_size);
-  out.routed_down = routed.take(config.hidden_size);
+  out.routed_down = routed.take(expert_cols(config));
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
-  if (!config.norms_have_weights || config.state.norms_parts) {
-    out.ones =
-        last.take(std::max({config.hidden_size, config.state.step_rank, config.state.state_size}));
+  if (!config.norms_have_weights || config.state.norms_parts ||
+      count_layers(config, &LayerPlan::divides_qk) > 0) {
+    out.ones = last.take(std::max(
+        {config.hidden_size, config.head_dim, config.state.step_rank, config.state.state_size}));
   }
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();

@@ -45,15 +45,16 @@ bool is_ignored(const LoadedConfig& model, std::string_view name) {
   if (constexpr std::string_view kOuter = "model."; inner.starts_with(kOuter)) {
     inner.remove_prefix(kOuter.size());
   }
-  if (architecture.ignores_layer_after_last &&
+  if (model.text->ignores_layer_after_last &&
       inner.starts_with(fmt::format("layers.{}.", model.config.num_layers))) {
     return true;
   }
-  return std::any_of(architecture.ignored.begin(), architecture.ignored.end(),
-                     [&](std::string_view pattern) {
-                       if (!pattern.ends_with('*')) return name.ends_with(pattern);
-                       return inner.starts_with(pattern.substr(0, pattern.size() - 1));
-                     });
+  const auto matches = [&](std::string_view pattern) {
+    if (!pattern.ends_with('*')) return name.ends_with(pattern);
+    return inner.starts_with(pattern.substr(0, pattern.size() - 1));
+  };
+  return std::ranges::any_of(architecture.ignored, matches) ||
+         std::ranges::any_of(model.text->ignored, matches);
 }
 
 std::vector<const StoredTensor*> match_vector(const LoadedConfig& model,
@@ -79,7 +80,7 @@ const StoredTensor* find_tied_head(const LoadedConfig& model,
                                    const TensorTable& table,
                                    const TensorSources& sources,
                                    const Checkpoint& checkpoint) {
-  for (const TensorSpec& spec : model.architecture->tensors) {
+  for (const TensorSpec& spec : model.tensors()) {
     if (spec.role != Role::kLmHead || table.find(Role::kLmHead) != nullptr) continue;
     const StoredTensor* head = find_by_any_name(checkpoint, spec.name, model.architecture->prefix);
     const TensorEntry* embedding = table.find(Role::kTokenEmbedding);

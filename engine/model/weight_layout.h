@@ -46,6 +46,10 @@ inline constexpr std::array<LinearPart, 3> kGateUpParts = {{
 inline constexpr std::array<LinearPart, 1> kDownParts = {{{Role::kDown, Role::kDownBias}}};
 
 inline constexpr std::array<LinearPart, 1> kRouterParts = {{{Role::kRouter, Role::kRouterBias}}};
+inline constexpr std::array<LinearPart, 1> kExpertsInParts = {
+    {{Role::kExpertsIn, Role::kExpertsInBias}}};
+inline constexpr std::array<LinearPart, 1> kExpertsOutParts = {
+    {{Role::kExpertsOut, Role::kExpertsOutBias}}};
 inline constexpr std::array<LinearPart, 3> kSharedGateUpParts = {{
     {Role::kSharedGate, Role::kSharedGateBias},
     {Role::kSharedUp, Role::kSharedUpBias},
@@ -63,9 +67,11 @@ inline constexpr std::array<LinearPart, 3> kExpertGateUpParts = {{
 inline constexpr std::array<LinearPart, 1> kExpertDownParts = {
     {{Role::kExpertDown, Role::kExpertDownBias}}};
 
-inline constexpr std::array<LinearPart, 2> kStateInParts = {{
+inline constexpr std::array<LinearPart, 4> kStateInParts = {{
     {Role::kStateIn, Role::kStateInBias},
+    {Role::kStateGateIn, Role::kCount},
     {Role::kStateSecondIn, Role::kCount},
+    {Role::kStateThirdIn, Role::kCount},
 }};
 inline constexpr std::array<LinearPart, 1> kStatePartsParts = {{{Role::kStateParts, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kStepParts = {{{Role::kStep, Role::kStepBias}}};
@@ -80,13 +86,15 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 }};
 
 // Of latent attention, of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 9> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 11> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
     {&LayerWeights::step, kStepParts},
     {&LayerWeights::state_out, kStateOutParts},
     {&LayerWeights::router, kRouterParts},
+    {&LayerWeights::experts_in, kExpertsInParts},
+    {&LayerWeights::experts_out, kExpertsOutParts},
     {&LayerWeights::shared_gate_up, kSharedGateUpParts},
     {&LayerWeights::shared_down, kSharedDownParts},
     {&LayerWeights::shared_output_gate, kSharedOutputGateParts},
@@ -139,10 +147,12 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 3> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 5> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
+    {&ModelWeights::embedding_in, Role::kEmbeddingIn},
+    {&ModelWeights::head_in, Role::kHeadIn},
 }};
 
 inline constexpr std::array<ModelVector, 5> kModelVectors = {{

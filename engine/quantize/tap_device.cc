@@ -99,6 +99,10 @@ void TapDevice::expert_matmul(const ExpertMatmulArgs& args) {
   if (!is_over_) device_.expert_matmul(args);
 }
 
+void TapDevice::weigh_experts(const WeighArgs& args) {
+  if (!is_over_) device_.weigh_experts(args);
+}
+
 void TapDevice::combine_experts(const CombineArgs& args) {
   if (!is_over_) device_.combine_experts(args);
 }

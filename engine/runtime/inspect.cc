@@ -121,7 +121,7 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);
   for (const LayerPlan& layer : config.layers) {
-    if (layer.has_attention && layer.sliding_window > 0) ++facts.num_windowed_layers;
+    if (layer.has_attention && layer.reach() > 0) ++facts.num_windowed_layers;
   }
   facts.num_experts = config.experts.num_experts;
   facts.experts_per_token = facts.num_experts > 0 ? config.experts.route.top_k : 0;

@@ -106,8 +106,21 @@ def with_neox_tables(tensors, config):
     return tensors
 
 
+def with_stacked_experts(tensors, config):
+    """The matrices of a layer's experts as one tensor each: gate and up in one, one expert behind the other."""
+    out = dict(tensors)
+    for layer in range(config["num_hidden_layers"]):
+        experts = f"model.layers.{layer}.mlp.experts."
+        parts = {kind: [out.pop(f"{experts}{e}.{kind}_proj.weight") for e in range(config["num_experts"])]
+                 for kind in ("gate", "up", "down")}
+        both = [torch.cat(pair) for pair in zip(parts["gate"], parts["up"])]
+        out[experts + "gate_up_proj"] = torch.stack(both)
+        out[experts + "down_proj"] = torch.stack(parts["down"])
+    return out
+
+
 # storage["extra"] -> what is stored instead, what is read instead.
-STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store}
+STORE = {"neox_tables": with_neox_tables, "mxfp4": mxfp4.store, "stacked_experts": with_stacked_experts}
 LOAD = {"mxfp4": mxfp4.load}
 
 

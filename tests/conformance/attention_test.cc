@@ -27,6 +27,7 @@ struct Setup {
   bool own_norms = false;  // of each head
   bool norm_biases = false;
   float clip = 0.0F;
+  int32_t chunk = 0;
   bool alibi = false;
   RopeSpec rope = {};  // rotary_dim 0: none
   PositionScale query_scale = {};
@@ -83,6 +84,19 @@ std::vector<Setup> setups() {
        .head_dim = 80,
        .window = 20},
       {.name = "window of one", .window = 1},
+      {.name = "chunks of one", .chunk = 1},
+      {.name = "chunks that end within tiles, bf16", .dtype = DType::kBF16, .chunk = 40},
+      {.name = "chunks longer than a tile, a window",
+       .num_heads = 6,
+       .num_kv_heads = 2,
+       .head_dim = 32,
+       .window = 20,
+       .chunk = 100},
+      {.name = "chunks of a tile, sinks",
+       .num_kv_heads = 1,
+       .head_dim = 64,
+       .chunk = 64,
+       .sinks = true},
       {.name = "window past a tile, softcap", .window = 70, .softcap = 3.0F},
       {.name = "thirty heads to one",
        .num_heads = 30,
@@ -313,7 +327,8 @@ class Run {
   void add_sequence(size_t sequence, int32_t count, Batch& batch, Floats& rows) {
     const auto slot = static_cast<int32_t>(sequence) + 1;
     if (done_[sequence] == 0) batch.slot_starts.emplace_back().slot = slot;
-    leave_window(slot, setup_.window, done_[sequence], setup_.block_size, foreign_block_, batch);
+    leave_window(slot, setup_.window > 0 ? setup_.window : setup_.chunk, done_[sequence],
+                 setup_.block_size, foreign_block_, batch);
     for (int32_t i = 0; i < count; ++i) {
       const int32_t position = done_[sequence] + i;
       if (position % setup_.block_size == 0) {
@@ -388,6 +403,7 @@ class Run {
                        .scale = 1.0F / std::sqrt(static_cast<float>(setup_.head_dim)),
                        .softcap = setup_.softcap,
                        .sliding_window = setup_.window,
+                       .attention_chunk = setup_.chunk,
                        .alibi_slopes = setup_.alibi ? &slopes_->view() : nullptr,
                        .sinks = setup_.sinks ? &sinks_->view() : nullptr,
                        .q = qkv.view().columns(0, output_width()),

@@ -27,6 +27,7 @@ struct ExpertsSetup {
   bool has_biases = false;
   std::optional<MatrixStorage> storage{};  // none: what the device computes in
   bool uses_one_expert = false;            // all tokens go to the same
+  bool weighs_inputs = false;              // weigh_experts between the two matrices
   bool has_ties = false;                   // of two equal logits the first expert's counts
 
   MatrixStorage storage_on(const Device& device) const {
@@ -75,6 +76,25 @@ std::vector<ExpertsSetup> expert_setups() {
                 .num_groups = 40,
                 .top_groups = 3,
                 .group_best = 2},
+       .has_ties = true},
+      {.name = "what experts read is weighed by sigmoids",
+       .num_tokens = 30,
+       .rule = {.score = RouterScore::kSigmoid, .top_k = 2},
+       .weighs_inputs = true},
+      {.name = "what the one expert reads is weighed, whole vectors",
+       .num_tokens = 25,
+       .hidden = 32,
+       .width = 24,
+       .rule = {.score = RouterScore::kSigmoid, .top_k = 1},
+       .weighs_inputs = true},
+      {.name = "sparse mixer, some near",
+       .num_tokens = 40,
+       .num_experts = 16,
+       .rule = {.score = RouterScore::kSparseMixer, .top_k = 2, .mixer_width = 0.25F}},
+      {.name = "sparse mixer, all far",
+       .num_tokens = 10,
+       .num_experts = 40,
+       .rule = {.score = RouterScore::kSparseMixer, .top_k = 3, .mixer_width = 0.01F},
        .has_ties = true},
       {.name = "whole vectors, tiles of one expert that are not full",
        .num_tokens = 90,
@@ -199,9 +219,11 @@ class ExpertLayer {
                      .logits = logits.view(),
                      .choice_bias = setup_.has_choice_bias ? &choice_bias_->view() : nullptr});
       device_.expert_matmul({.experts = up_.views, .x = x.view(), .out = middle.view()});
+      if (setup_.weighs_inputs) device_.weigh_experts({.x = middle.view()});
       device_.expert_matmul(
           {.experts = down_.views, .x_is_routed = true, .x = middle.view(), .out = rows.view()});
-      device_.combine_experts({.x = rows.view(), .out = out.view()});
+      device_.combine_experts(
+          {.is_weighted = setup_.weighs_inputs, .x = rows.view(), .out = out.view()});
     });
     return {middle.read(), out.read()};
   }

@@ -23,6 +23,7 @@ struct LatentSetup {
   DType dtype = DType::kF32;
   int32_t block_size = 16;
   int32_t window = 0;
+  int32_t chunk = 0;
   float softcap = 0.0F;
   PositionScale query_scale = {};
   std::vector<int32_t> lengths = {70, 5, 99};
@@ -61,6 +62,7 @@ std::vector<LatentSetup> latent_setups() {
        .dtype = DType::kBF16,
        .lengths = {66, 3}},
       {.name = "window, softcap", .latent_dim = 24, .window = 20, .softcap = 3.0F},
+      {.name = "chunks", .latent_dim = 24, .chunk = 30},
       {.name = "queries scaled by position",
        .query_scale = {.beta = 0.3F, .positions = 7, .offset = 1}},
   };
@@ -245,6 +247,7 @@ class LatentRun {
                          .scale = 1.0F / std::sqrt(static_cast<float>(setup_.key_width())),
                          .softcap = setup_.softcap,
                          .sliding_window = setup_.window,
+                         .attention_chunk = setup_.chunk,
                          .latent_dim = setup_.latent_dim,
                          .q = latent_rows.view(),
                          .out = out.view()});

@@ -68,6 +68,23 @@ TEST_CASE("embed looks up tokens and positions in every type") {
   }
 }
 
+TEST_CASE("embed adds positions to what is there") {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    conform(
+        "embed of positions alone", 1e-7, 0.0,
+        [&](Device& device) {
+          Random random(4);
+          const int64_t cols = 40;
+          const auto positions = make_matrix(device, random.values(10 * cols), 10, cols, dtype);
+          DeviceTensor out(device, 5, cols, random.values(5 * cols));
+          run_step(device, one_sequence({49, 0, 17, 17, 31}),
+                   [&] { device.embed({.position_table = positions.get(), .out = out.view()}); });
+          return std::vector<Floats>{out.read()};
+        },
+        dtype);
+  }
+}
+
 TEST_CASE("norms agree with the reference, with and without residual and bias") {
   for (const int64_t cols : kWidths) {
     for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {

@@ -236,6 +236,7 @@ std::vector<float> AttentionCase::run(const std::vector<SequenceRows>& sequences
       .scale = scale(),
       .softcap = setup_.softcap,
       .sliding_window = setup_.sliding_window,
+      .attention_chunk = setup_.attention_chunk,
       .alibi_slopes = setup_.alibi ? &slope_row : nullptr,
       .sinks = setup_.sinks ? &sink_row : nullptr,
       .q = {q.as<void>(), setup_.dtype, num_tokens_, setup_.width(), q_stride_},
@@ -293,8 +294,11 @@ void AttentionCase::expect_row(int32_t sequence, int32_t row, int32_t head, Expe
   const SequenceRows& rows = setup_.sequences[static_cast<size_t>(sequence)];
   const int32_t position = rows.context_len - rows.num_rows + row;
   const int32_t kv_head = head / setup_.group;
-  const int32_t begin =
+  int32_t begin =
       setup_.sliding_window == 0 ? 0 : std::max(0, position - setup_.sliding_window + 1);
+  if (setup_.attention_chunk > 0) {
+    begin = std::max(begin, position - position % setup_.attention_chunk);
+  }
   const auto* const q =
       q_.data() + (rows.first_row + row) * q_stride_ + static_cast<int64_t>(head) * setup_.head_dim;
   std::vector<double> weights;

@@ -19,6 +19,7 @@ struct AttentionSetup {
   int32_t head_dim = 64;
   int32_t block_size = 16;
   int32_t sliding_window = 0;
+  int32_t attention_chunk = 0;
   float softcap = 0.0F;
   bool alibi = false;
   bool sinks = false;

@@ -128,6 +128,25 @@ TEST_CASE("windows_and_softcaps_of_decode_agree_with_plain_loops") {
   }
 }
 
+TEST_CASE("chunks_of_context_agree_with_plain_loops") {
+  uint32_t seed = 150;
+  for (const int32_t chunk : {1, 17, 64, 130, 1000}) {
+    check_case({.group = 4,
+                .head_dim = 64,
+                .attention_chunk = chunk,
+                .sequences = {rows_of(1, 400), rows_of(1, 5)},
+                .num_decode_blocks = chunk == 17 ? 1 : 6},
+               seed++);
+    check_case({.group = 2,
+                .head_dim = 32,
+                .block_size = 8,
+                .sliding_window = chunk == 130 ? 40 : 0,
+                .attention_chunk = chunk,
+                .sequences = {rows_of(70, 200), rows_of(40, 40)}},
+               seed++);
+  }
+}
+
 TEST_CASE("prefill_agrees_with_plain_loops") {
   const std::vector<SequenceRows> sequences = {rows_of(70, 70), rows_of(9, 140), rows_of(2, 2)};
   uint32_t seed = 200;
@@ -240,6 +259,7 @@ void check_cuts(AttentionSetup setup, uint32_t seed) {
 TEST_CASE("a_rows_bits_do_not_depend_on_its_chunk") {
   check_cuts({.group = 2, .head_dim = 64}, 400);
   check_cuts({.group = 1, .head_dim = 32, .sliding_window = 40}, 401);
+  check_cuts({.group = 1, .head_dim = 32, .attention_chunk = 30}, 403);
   check_cuts({.cache_is_f8 = true, .group = 2, .head_dim = 80, .softcap = 10.0F}, 402);
   check_cuts({.group = 2, .head_dim = 64, .alibi = true}, 403);
 }

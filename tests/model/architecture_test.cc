@@ -342,8 +342,68 @@ TEST_CASE("what is not computed of these families is refused by name") {
     config["architectures"] = {name};
     CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(message));
   };
-  refused("OPTForCausalLM", {{"word_embed_proj_dim", 512}}, "word_embed_proj_dim: ");
-  refused("BaichuanForCausalLM", {{"z_loss_weight", 0}}, "Baichuan 2");
+  refused("BaichuanForCausalLM", {{"z_loss_weight", 0}, {"tie_word_embeddings", true}},
+          "Baichuan 2");
+  refused("PhimoeForCausalLM", {{"num_experts_per_tok", 3}}, "chooses 2 experts, got 3");
+  refused("Llama4ForCausalLM", {{"layer_types", Json(48, "sliding_attention")}},
+          "layer_types: 'sliding_attention' is not supported");
+  refused("Mistral3ForConditionalGeneration", {{"text_config", {{"model_type", "t5"}}}},
+          "text_config.model_type: 't5' is not supported");
+  refused("Mistral3ForConditionalGeneration", {{"text_config", {{"twist", 1}}}}, "twist = 1");
+}
+
+TEST_CASE("a multimodal checkpoint is of the family that its text_config names") {
+  const auto text_of = [](const Json& text) {
+    return load_config({{"architectures", {"Mistral3ForConditionalGeneration"}},
+                        {"text_config", text},
+                        {"dtype", "float16"}});
+  };
+  const LoadedConfig mistral = text_of({{"num_hidden_layers", 3}});
+  CHECK(mistral.text->names.front() == "MistralForCausalLM");
+  CHECK(mistral.config.architecture == "Mistral3ForConditionalGeneration");
+  CHECK(mistral.config.num_layers == 3);
+  CHECK(mistral.config.checkpoint_dtype == DType::kF16);
+  CHECK(text_of({{"model_type", "ministral3"}}).text->names.front() == "Ministral3ForCausalLM");
+  CHECK(has_latents(text_of({{"model_type", "mistral4"}}).config));
+  // Without any the class has a model of its own in mind.
+  const LoadedConfig none = load_config({{"architectures", {"Mistral3ForConditionalGeneration"}}});
+  CHECK(none.config.hidden_size == 5120);
+  CHECK(none.config.num_layers == 40);
+}
+
+TEST_CASE("llama 4 has chunks where it rotates, and scaled queries where it does not") {
+  const Json config = {{"architectures", {"Llama4ForCausalLM"}},
+                       {"num_hidden_layers", 8},
+                       {"attention_chunk_size", 100},
+                       {"interleave_moe_layer_step", 2},
+                       {"no_rope_layers", Json::array()}};
+  const ModelConfig model = load_config(config).config;
+  for (int32_t i = 0; i < 8; ++i) {
+    const LayerPlan& layer = model.layers[static_cast<size_t>(i)];
+    const bool rotates = i % 4 != 3;
+    CHECK(layer.attention_chunk == (rotates ? 100 : 0));
+    CHECK((layer.rope != kNoRope) == rotates);
+    CHECK(layer.divides_qk == rotates);
+    CHECK(layer.query_scale == (rotates ? PositionScale{} : PositionScale{0.1F, 8192, 1}));
+    CHECK((layer.mlp == MlpKind::kExperts) == (i % 2 == 1));
+  }
+  const ModelConfig plain =
+      load_config(with(with(config, "use_qk_norm", false), "attn_temperature_tuning", 0)).config;
+  CHECK(count_layers(plain, &LayerPlan::divides_qk) == 0);
+  CHECK(plain.layers[3].query_scale == PositionScale{});
+  CHECK(load_config(with(config, "moe_layers", {0})).config.layers[1].mlp == MlpKind::kDense);
+  CHECK_THAT(refusal(with(config, "moe_layers", {8}), Code::kInvalidArgument),
+             Catch::Contains("moe_layers: names layer 8, but there are 8"));
+  CHECK_THAT(refusal(with(config, "attention_chunk_size", 0), Code::kInvalidArgument),
+             Catch::Contains("attention_chunk_size: expected 1 to"));
+}
+
+TEST_CASE("what is not computed of Falcon and MPT is refused by name") {
+  const auto refused = [](const char* name, const Json& fields, const char* message) {
+    Json config = fields;
+    config["architectures"] = {name};
+    CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(message));
+  };
   refused("MPTForCausalLM", {{"attn_config", {{"alibi", false}}}}, "attn_config.alibi: ");
   refused("MPTForCausalLM", {{"attn_config", {{"twist", 1}}}}, "attn_config.twist");
   refused("FalconForCausalLM", {{"new_decoder_architecture", true}, {"parallel_attn", false}},

@@ -123,6 +123,7 @@ class FakeDevice final : public Device {
   void add(const AddArgs& /*args*/) override { no_op<int>(); }
   void route(const RouteArgs& /*args*/) override { no_op<int>(); }
   void expert_matmul(const ExpertMatmulArgs& /*args*/) override { no_op<int>(); }
+  void weigh_experts(const WeighArgs& /*args*/) override { no_op<int>(); }
   void combine_experts(const CombineArgs& /*args*/) override { no_op<int>(); }
   void causal_conv(const ConvArgs& /*args*/) override { no_op<int>(); }
   void channel_scan(const ChannelScanArgs& /*args*/) override { no_op<int>(); }

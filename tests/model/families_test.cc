@@ -112,7 +112,8 @@ TEST_CASE("values that a family can't have are refused with what was expected") 
        "layer_types[0]: 'linear_attention' is not supported"},
       {"Gemma3ForConditionalGeneration",
        {{"text_config", {{"head_swizzle", 1}}}},
-       "text_config.head_swizzle = 1: not a known field of the text model of Gemma 3"},
+       "text_config.head_swizzle = 1: not a known field of the text model of "
+       "Gemma3ForConditionalGeneration"},
       {"CohereForCausalLM", {{"logit_scale", 0.0}}, "logit_scale: expected a number above 0"},
       {"Cohere2ForCausalLM", {{"use_parallel_block", false}}, "use_parallel_block: false"},
       {"OlmoForCausalLM", {{"clip_qkv", -2.0}}, "clip_qkv: expected a number above 0, got -2"},
@@ -201,7 +202,7 @@ TEST_CASE("values that a family can't have are refused with what was expected") 
       {"NemotronHForCausalLM",
        {{"hybrid_override_pattern", "M*"}, {"num_hidden_layers", 3}},
        "hybrid_override_pattern: expected 3 layers, as num_hidden_layers says, got 2"},
-      {"NemotronHForCausalLM", {{"moe_latent_size", 64}}, "moe_latent_size"},
+      {"NemotronHForCausalLM", {{"moe_latent_size", 0}}, "moe_latent_size: expected 1 to"},
       {"FalconH1ForCausalLM",
        {{"ssm_multipliers", {1.0, 2.0}}},
        "ssm_multipliers: expected 5 numbers, got [1.0,2.0]"},

@@ -267,7 +267,6 @@ TEST_CASE("sizes of latent attention that can't be are refused with what was exp
       {{{"topk_group", 3}}, "topk_group: 3 groups of 2"},
       {{{"scoring_func", "softmax"}}, "scoring_func"},
       {{{"num_local_experts", 5}}, "num_local_experts: 5 contradicts n_routed_experts = 4"},
-      {{{"architectures", {"DeepseekV2ForCausalLM"}}, {"norm_topk_prob", true}}, "norm_topk_prob"},
       {{{"architectures", {"Glm4MoeLiteForCausalLM"}}, {"mlp_layer_types", {"sparse"}}},
        "mlp_layer_types: expected 2 entries, one per layer, got 1"},
       {{{"architectures", {"Glm4MoeLiteForCausalLM"}}, {"mlp_layer_types", {"dense", "wide"}}},
@@ -277,6 +276,24 @@ TEST_CASE("sizes of latent attention that can't be are refused with what was exp
     INFO(bad.fields.dump());
     CHECK_THAT(refusal_of_config(small_deepseek(bad.fields)), Catch::Contains(bad.message));
   }
+}
+
+TEST_CASE("deepseek v2 norms the weights of experts instead of scaling them") {
+  const auto rule = [](bool norms, int32_t top_k) {
+    Json config = small_deepseek({{"norm_topk_prob", norms},
+                                  {"num_experts_per_tok", top_k},
+                                  {"scoring_func", "softmax"},
+                                  {"topk_method", "greedy"},
+                                  {"routed_scaling_factor", 16.0}});
+    config["architectures"] = {"DeepseekV2ForCausalLM"};
+    return load_config(config).config.experts.route;
+  };
+  CHECK(rule(false, 2).scale == 16.0F);
+  CHECK_FALSE(rule(false, 2).normalises);
+  CHECK(rule(true, 2).scale == 1.0F);
+  CHECK(rule(true, 2).normalises);
+  CHECK(rule(true, 1).scale == 16.0F);
+  CHECK_FALSE(rule(true, 1).normalises);
 }
 
 TEST_CASE("a model with latent attention can't be dealt out to ranks that don't divide its heads") {

@@ -239,6 +239,31 @@ TEST_CASE("a group size that does not divide is refused with the matrix and its 
              Catch::Contains("64") && Catch::Contains("10 columns") && Catch::Contains(".weight"));
 }
 
+TEST_CASE("baichuan 2 divides each row of its head by its length, and nothing else") {
+  Json config = small_llama();
+  for (const char* key : {"num_key_value_heads", "head_dim"}) config.erase(key);
+  config["architectures"] = {"BaichuanForCausalLM"};
+  config["hidden_size"] = 12;
+  const LoadedConfig first = load_config(config);
+  const LoadedConfig second = load_config(with(config, "z_loss_weight", 0));
+  const auto tensors = small_tensors(first);
+  const ModelWeights plain = load(first, tensors);
+  const ModelWeights divided = load(second, tensors);
+  const FakeMatrix& head = fake(*plain.untied_lm_head);
+  const FakeMatrix& got = fake(*divided.untied_lm_head);
+  for (int64_t row = 0; row < head.rows; ++row) {
+    double sum = 0.0;
+    for (int64_t col = 0; col < head.cols; ++col) {
+      sum += double{head.at(row, col)} * double{head.at(row, col)};
+    }
+    for (int64_t col = 0; col < head.cols; ++col) {
+      CHECK(got.at(row, col) ==
+            Approx(static_cast<double>(head.at(row, col)) / std::sqrt(sum)).epsilon(1e-6));
+    }
+  }
+  CHECK(fake(*plain.token_embedding).values == fake(*divided.token_embedding).values);
+}
+
 TEST_CASE("every source tensor is given back") {
   const LoadedConfig model = load_config(with(small_llama(), "attention_bias", true));
   const auto tensors = small_tensors(model);

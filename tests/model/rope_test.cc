@@ -122,7 +122,7 @@ TEST_CASE("senseless rope parameters are refused by name") {
   CHECK_THAT(refusal({{"type", "llama3"},
                       {"factor", 8.0},
                       {"low_freq_factor", 4.0},
-                      {"high_freq_factor", 4.0}},
+                      {"high_freq_factor", 3.5}},
                      Code::kInvalidArgument),
              Catch::Contains("high_freq_factor"));
   CHECK_THAT(refusal({{"type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 0}},

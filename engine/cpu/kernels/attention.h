@@ -65,9 +65,11 @@ class AttentionRun {
   int64_t head(int64_t r) const { return (block_.first_row + r) % block_.group_size; }
   int64_t position(int64_t r) const { return block_.first_position + query(r); }
   int64_t first_visible(int64_t r) const {
-    if (block_.sliding_window == 0) return 0;
-    const int64_t first = position(r) - block_.sliding_window + 1;
-    return first > 0 ? first : 0;
+    const int64_t p = position(r);
+    const int64_t chunk =
+        block_.attention_chunk == 0 ? 0 : p / block_.attention_chunk * block_.attention_chunk;
+    const int64_t window = block_.sliding_window == 0 ? 0 : p - block_.sliding_window + 1;
+    return window > chunk ? window : chunk;
   }
   // The keys of the 16 positions from `position` on.
   const std::byte* key_chunk(int64_t position) const {

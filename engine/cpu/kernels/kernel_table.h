@@ -65,6 +65,7 @@ struct AttentionBlock {
   float scale = 1.0F;
   float softcap = 0.0F;
   int32_t sliding_window = 0;
+  int32_t attention_chunk = 0;
   const float* alibi_slopes = nullptr;  // (optional) (group_size)
   const float* sinks = nullptr;         // (optional) (group_size)
   std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim, …), 64-byte aligned

@@ -1,5 +1,5 @@
-// Baichuan 1: Llama's block with q, k and v in one matrix; rotary embeddings (7B) or ALiBi (13B).
-// Baichuan 2 divides each row of its head by its length, which is not done here: it is refused.
+// Baichuan 1 and 2: Llama's block with q, k and v in one matrix; rotary embeddings (7B) or ALiBi
+// (13B). The second divides each row of its head by its length.
 // Source: modeling_baichuan.py of the published models.
 #include <fmt/format.h>
 
@@ -19,18 +19,7 @@ namespace {
 
 constexpr std::string_view kPositions = "max_position_embeddings";
 
-// Baichuan 2 alone has this field.
-void refuse_normed_head(const JsonReader& config) {
-  if (!config.has("z_loss_weight")) return;
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: is of Baichuan 2, which divides each row of its head by its length; "
-                          "that is not supported. Divide the rows of lm_head.weight in the "
-                          "checkpoint and take the field out of the file",
-                          config.path_of("z_loss_weight")));
-}
-
 ModelConfig read_config(const JsonReader& config) {
-  refuse_normed_head(config);
   // Models with rotary embeddings say how many positions they have, those with ALiBi how long a
   // text may be.
   const bool has_alibi = config.has("model_max_length") && !config.has(kPositions);
@@ -40,6 +29,14 @@ ModelConfig read_config(const JsonReader& config) {
                .max_positions = has_alibi ? std::string_view("model_max_length") : kPositions,
                .default_vocab_size = 64000,
                .default_max_positions = 4096});
+  // Baichuan 2 alone has this field, whatever its value.
+  model.divides_head_rows = config.json().contains("z_loss_weight");
+  if (model.divides_head_rows && model.tied_embeddings) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: Baichuan 2 divides each row of its head by its length, and can't "
+                            "tie it to the embedding",
+                            config.path_of("tie_word_embeddings")));
+  }
   if (has_alibi) {
     model.alibi_slopes = alibi_slopes_of_lower_power(model.num_heads);
   } else {

@@ -1,7 +1,7 @@
 // DeepSeek V2, V2-Lite, V2.5 and Coder V2: latent attention, rotated in pairs, and behind the first
 // layers experts that are chosen by a softmax, in the big ones from the groups with the best
-// expert. Source: models/deepseek_v2 in `transformers`; the factor of the scores with yarn as the
-// model's own code has it.
+// expert. Source: models/deepseek_v2 in `transformers`; the factor of the scores with yarn and
+// norm_topk_prob as the model's own code has them.
 #include <fmt/format.h>
 
 #include <array>
@@ -48,7 +48,10 @@ ModelConfig read_config(const JsonReader& config) {
                          .default_intermediate = 1407,
                          .default_num_shared = 2},
                         model);
-  model.experts.route.normalises = false;
+  // As the model's own code has it: either the one or the other. `transformers` passes over it.
+  RouteRule& route = model.experts.route;
+  route.normalises = config.boolean_or("norm_topk_prob", false) && route.top_k > 1;
+  if (route.normalises) route.scale = 1.0F;
   read_choice(config, model);
   read_first_sparse_layer(config, 0, model);
   return model;
@@ -57,7 +60,7 @@ ModelConfig read_config(const JsonReader& config) {
 constexpr auto kFields =
     join_fields(std::to_array<KnownField>({
                     harmless_if("scoring_func", R"(["softmax"])", "scores are those of a softmax"),
-                    harmless_if("norm_topk_prob", "[false]", "weights of experts keep their sum"),
+                    read_or_null("norm_topk_prob"),
                     read_or_null("num_experts_per_tok"),
                     read_or_null("topk_method"),
                     read_or_null("n_group"),

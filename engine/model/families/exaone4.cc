@@ -47,7 +47,7 @@ constexpr auto kFields =
                 }));
 
 constexpr auto kNames = std::to_array<std::string_view>({"Exaone4ForCausalLM"});
-constexpr auto kModelTypes = std::to_array<std::string_view>({"exaone4"});
+constexpr auto kModelTypes = std::to_array<std::string_view>({"exaone4", "exaone4_5_text"});
 
 constexpr auto kTensors = join_tensors(
     kLlamaOuterTensors, kPostNormTensors, kLlamaAttentionTensors, kQkNormTensors, kLlamaMlpTensors);

@@ -11,6 +11,7 @@
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
 #include "engine/model/rope.h"
 
 namespace tgi {
@@ -149,26 +150,6 @@ constexpr auto kFields3 =
                 }),
                 kFields2);
 
-constexpr std::string_view kImages = "is about images, and only text is read";
-
-constexpr auto kMultimodalFields = std::to_array<KnownField>({
-    read_or_null("text_config"),
-    read_or_null("tie_word_embeddings"),
-    harmless("vision_config", kImages),
-    harmless("boi_token_index", kImages),
-    harmless("eoi_token_index", kImages),
-    harmless("image_token_index", kImages),
-    harmless("image_token_id", kImages),
-    harmless("mm_tokens_per_image", kImages),
-});
-
-ModelConfig read_multimodal_config(const JsonReader& config) {
-  const Json json = read_text_config(config);
-  const JsonReader text(json, "text_config");
-  refuse_unknown_fields(text, kFields3, generic_fields(), "the text model of Gemma 3");
-  return read_config_3(text);
-}
-
 constexpr auto kNames = std::to_array<std::string_view>({"GemmaForCausalLM"});
 constexpr auto kModelTypes = std::to_array<std::string_view>({"gemma"});
 constexpr auto kNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
@@ -187,9 +168,6 @@ constexpr auto kBlockTensors = join_tensors(kLlamaOuterTensors,
 constexpr auto kTensors = join_tensors(kBlockTensors, kLlamaNormTensors);
 constexpr auto kTensors2 = join_tensors(kBlockTensors, kFourNormTensors);
 constexpr auto kTensors3 = join_tensors(kTensors2, kQkNormTensors);
-
-constexpr auto kIgnoredBesideText = std::to_array<std::string_view>(
-    {".rotary_emb.inv_freq", "vision_tower.*", "multi_modal_projector.*"});
 
 }  // namespace
 
@@ -231,10 +209,11 @@ constexpr Architecture kGemma3Multimodal = {
     .names = kMultimodalNames,
     .model_types = kMultimodalTypes,
     .prefix = "language_model.",
-    .read_config = read_multimodal_config,
+    .read_config = nullptr,
     .fields = kMultimodalFields,
-    .tensors = kTensors3,
-    .ignored = kIgnoredBesideText,
+    .tensors = {},
+    .ignored = kMultimodalIgnored,
+    .default_text = R"({"model_type": "gemma3_text"})",
 };
 
 }  // namespace tgi

@@ -79,24 +79,7 @@ constexpr auto kTensors = join_tensors(kLlamaOuterTensors,
                                        kLatentAttentionTensors,
                                        kLlamaMlpTensors,
                                        kSharedExpertsTensors,
-                                       std::to_array<TensorSpec>({
-                                           {Role::kRouter, "model.layers.{layer}.mlp.gate.weight",
-                                            Dim::kExperts, Dim::kHidden, Split::kNone, has_experts},
-                                           {.role = Role::kExpertGateUp,
-                                            .name = "model.layers.{layer}.mlp.experts.gate_up_proj",
-                                            .rows = Dim::kExpertGateUp,
-                                            .cols = Dim::kHidden,
-                                            .split = Split::kRows,
-                                            .only_if = has_experts,
-                                            .stacked = true},
-                                           {.role = Role::kExpertDown,
-                                            .name = "model.layers.{layer}.mlp.experts.down_proj",
-                                            .rows = Dim::kHidden,
-                                            .cols = Dim::kExpertIntermediate,
-                                            .split = Split::kColumns,
-                                            .only_if = has_experts,
-                                            .stacked = true},
-                                       }));
+                                       kStackedExpertTensors);
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // Nemotron-H: layers of one branch each, which is a Mamba 2, attention without positions, an MLP or
-// experts. Source: models/nemotron_h in `transformers`; https://arxiv.org/abs/2504.03624.
+// experts, which may read a narrower row than the stream. Source: models/nemotron_h in
+// `transformers`; https://arxiv.org/abs/2504.03624.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,6 +79,9 @@ void use_blocks(const JsonReader& config, std::vector<LayerPlan> blocks, ModelCo
 void read_routed(const JsonReader& config, ModelConfig& model) {
   read_deepseek_experts(
       config, {.default_num_experts = 8, .default_top_k = 2, .default_intermediate = 7688}, model);
+  if (config.has("moe_latent_size")) {
+    model.experts.hidden_size = read_size(config, "moe_latent_size", 1, kMaxHiddenSize);
+  }
   if (model.experts.shared_intermediate_size == 0) return;
   model.experts.shared_intermediate_size =
       read_size(config, "moe_shared_expert_intermediate_size", 7688, kMaxIntermediateSize);
@@ -159,7 +163,7 @@ constexpr auto kFields = join_fields(
         harmless_if("attention_bias", "[false]", "there are no biases of attention"),
         harmless_if("mamba_proj_bias", "[false]", "use_bias says which biases there are"),
         harmless_if("mamba_hidden_act", R"(["silu", "swish"])", "convolutions and gates have silu"),
-        harmless_if("moe_latent_size", "[]", "experts read the stream itself"),
+        read_or_null("moe_latent_size"),
         harmless_if("mamba_chunk_size", "[]", kOtherSpelling),
         harmless_if("mamba_conv_bias", "[]", kOtherSpelling),
         harmless_if("mamba_d_conv", "[]", kOtherSpelling),
@@ -186,6 +190,13 @@ constexpr bool has_dense_bias(const ModelConfig& config, int32_t layer) {
   return has_dense_mlp(config, layer) && config.mlp_bias;
 }
 
+constexpr bool has_narrow_experts(const ModelConfig& config, int32_t layer) {
+  return has_experts(config, layer) && config.experts.hidden_size > 0;
+}
+constexpr bool has_narrow_bias(const ModelConfig& config, int32_t layer) {
+  return has_narrow_experts(config, layer) && config.mlp_bias;
+}
+
 constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     {Role::kMlpNorm, "backbone.layers.{layer}.norm.weight", Dim::kOne, Dim::kHidden, Split::kNone,
      is_mlp},
@@ -207,9 +218,17 @@ constexpr auto kMixerTensors = std::to_array<TensorSpec>({
     {Role::kChoiceBias, "backbone.layers.{layer}.mixer.gate.e_score_correction_bias", Dim::kOne,
      Dim::kExperts, Split::kNone, has_choice_bias},
     {Role::kExpertUp, "backbone.layers.{layer}.mixer.experts.{expert}.up_proj.weight",
-     Dim::kExpertIntermediate, Dim::kHidden, Split::kRows, has_experts},
+     Dim::kExpertIntermediate, Dim::kExpertHidden, Split::kRows, has_experts},
+    {Role::kExpertsIn, "backbone.layers.{layer}.mixer.fc1_latent_proj.weight", Dim::kExpertHidden,
+     Dim::kHidden, Split::kNone, has_narrow_experts},
+    {Role::kExpertsInBias, "backbone.layers.{layer}.mixer.fc1_latent_proj.bias", Dim::kOne,
+     Dim::kExpertHidden, Split::kNone, has_narrow_bias},
+    {Role::kExpertsOut, "backbone.layers.{layer}.mixer.fc2_latent_proj.weight", Dim::kHidden,
+     Dim::kExpertHidden, Split::kNone, has_narrow_experts},
+    {Role::kExpertsOutBias, "backbone.layers.{layer}.mixer.fc2_latent_proj.bias", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_narrow_bias},
     {Role::kExpertDown, "backbone.layers.{layer}.mixer.experts.{expert}.down_proj.weight",
-     Dim::kHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
+     Dim::kExpertHidden, Dim::kExpertIntermediate, Split::kColumns, has_experts},
     {Role::kSharedUp, "backbone.layers.{layer}.mixer.shared_experts.up_proj.weight",
      Dim::kSharedIntermediate, Dim::kHidden, Split::kRows, has_shared_expert},
     {Role::kSharedUpBias, "backbone.layers.{layer}.mixer.shared_experts.up_proj.bias", Dim::kOne,

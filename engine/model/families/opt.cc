@@ -1,5 +1,6 @@
 // OPT and Galactica: learned positions that begin two rows into their table, LayerNorms before the
-// branches, or of the stream after them, biases everywhere if not said otherwise.
+// branches, or of the stream after them, biases everywhere if not said otherwise; embeddings that
+// are not as wide as the stream are projected to it, and back before the head.
 // Source: models/opt in `transformers`.
 #include <fmt/format.h>
 
@@ -68,14 +69,8 @@ ModelConfig read_config(const JsonReader& config) {
                 fmt::format("{}: false is not supported where do_layer_norm_before is false",
                             config.path_of("layer_norm_elementwise_affine")));
   }
-  const int64_t width = config.integer_or("word_embed_proj_dim", model.hidden_size);
-  if (width != model.hidden_size) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}: embeddings of {} that are projected to a hidden_size of {} are "
-                            "not supported; expected {}",
-                            config.path_of("word_embed_proj_dim"), width, model.hidden_size,
-                            model.hidden_size));
-  }
+  const int32_t width = read_size(config, "word_embed_proj_dim", model.hidden_size, kMaxHiddenSize);
+  if (width != model.hidden_size) model.embedding_size = width;
   return model;
 }
 
@@ -93,8 +88,16 @@ constexpr bool is_after_another(const ModelConfig& config, int32_t layer) {
   return config.residual_after_norm && layer > 0;
 }
 
+constexpr bool is_projected(const ModelConfig& config, int32_t /*layer*/) {
+  return config.embedding_size > 0;
+}
+
 constexpr auto kTensors = std::to_array<TensorSpec>({
-    {Role::kTokenEmbedding, "model.decoder.embed_tokens.weight", Dim::kVocab, Dim::kHidden},
+    {Role::kTokenEmbedding, "model.decoder.embed_tokens.weight", Dim::kVocab, Dim::kEmbedding},
+    {Role::kEmbeddingIn, "model.decoder.project_in.weight", Dim::kHidden, Dim::kEmbedding,
+     Split::kNone, is_projected},
+    {Role::kHeadIn, "model.decoder.project_out.weight", Dim::kEmbedding, Dim::kHidden, Split::kNone,
+     is_projected},
     {Role::kPositionEmbedding, "model.decoder.embed_positions.weight", Dim::kPositions,
      Dim::kHidden},
     {Role::kFinalNorm, "model.decoder.final_layer_norm.weight", Dim::kOne, Dim::kHidden,
@@ -105,7 +108,7 @@ constexpr auto kTensors = std::to_array<TensorSpec>({
      Dim::kHidden, Split::kNone, is_after},
     {Role::kFinalNormBias, "model.decoder.layers.{last}.final_layer_norm.bias", Dim::kOne,
      Dim::kHidden, Split::kNone, is_after},
-    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kHidden, Split::kNone, has_own_head},
+    {Role::kLmHead, "lm_head.weight", Dim::kVocab, Dim::kEmbedding, Split::kNone, has_own_head},
     {Role::kAttentionNorm, "model.decoder.layers.{layer}.self_attn_layer_norm.weight", Dim::kOne,
      Dim::kHidden, Split::kNone, is_before},
     {Role::kAttentionNormBias, "model.decoder.layers.{layer}.self_attn_layer_norm.bias", Dim::kOne,

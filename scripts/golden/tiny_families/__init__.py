@@ -10,13 +10,14 @@ storage, all optional:
   strip, prefix         taken from, or put before, the names, as old checkpoints of the family have them
   rename                pairs of a part of a name in transformers and what published files have instead
   rotary_tables, causal_masks, gamma_beta   what old checkpoints carry along, and how they call their norms
-  extra                 neox_tables, mxfp4: what is added or stored otherwise (tiny_weights.py)
+  extra                 neox_tables, mxfp4, stacked_experts: what is added or stored otherwise (tiny_weights.py)
   zero_centred_norms    the family computes 1 + weight
   embedding_scale       of the random numbers; small where the head is tied, or each token would repeat itself
   matrix_scale          of the random numbers of the other matrices
   keep_float32          parts of names of tensors that are published in float32
   prompt_lengths        instead of those of make_model_goldens
   attention             of transformers, where its eager one is wrong
+  whole_texts           transformers' steps go on from a wrong state: each text is computed anew from its first token
   needs                 the first version of transformers that gets this right
 """
 

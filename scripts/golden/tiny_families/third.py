@@ -58,7 +58,7 @@ MODELS = {
         SMALL | FILES),
     "phimoe-longrope": (
         PHIMOE | dict(num_attention_heads=3, num_key_value_heads=3, num_local_experts=4,
-                      router_jitter_noise=0.15, max_position_embeddings=512,
+                      router_jitter_noise=0.15, max_position_embeddings=128,
                       rope_scaling=dict(type="longrope", short_factor=[1.0, 1.2, 1.6, 2.0],
                                         long_factor=[2.0, 3.0, 5.0, 9.0], short_mscale=1.24,
                                         long_mscale=1.4, original_max_position_embeddings=128)), {}),

@@ -1,0 +1,100 @@
+// Bamba: Mamba 2 in most layers, attention with a partly rotated head in those that the config
+// names, Llama's MLP behind each. Source: models/bamba in `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/rope.h"
+#include "engine/model/state_fields.h"
+#include "engine/model/state_tensors.h"
+
+namespace tgi {
+namespace {
+
+ModelConfig read_bamba(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, {.head_dim = "",
+                                                   .default_vocab_size = 128000,
+                                                   .default_num_kv_heads = 8,
+                                                   .default_intermediate = 14336,
+                                                   .default_max_positions = 262144,
+                                                   .default_norm_eps = 1e-5});
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.mlp_bias = config.boolean_or("mlp_bias", false);
+  read_rope(config, model, {.takes_partial = true, .default_partial = 0.5});
+  read_mamba2(config,
+              {.num_heads = "mamba_n_heads",
+               .head_dim = "mamba_d_head",
+               .state_size = "mamba_d_state",
+               .num_groups = "mamba_n_groups",
+               .conv_kernel = "mamba_d_conv",
+               .conv_bias = "mamba_conv_bias",
+               .in_bias = "mamba_proj_bias",
+               .out_bias = "mamba_proj_bias",
+               .expand = "mamba_expand",
+               .step_limit = "time_step_limit",
+               .default_state_size = 256,
+               .default_num_groups = 1},
+              model);
+  use_state_in_all_layers(model);
+  read_attention_layers(config, "attn_layer_indices", model);
+  return model;
+}
+
+constexpr auto kBambaFields =
+    join_fields(std::to_array<KnownField>({
+                    read_or_null("attention_bias"),
+                    read_or_null("mlp_bias"),
+                    read_or_null("attn_layer_indices"),
+                    read("mamba_n_heads"),
+                    read("mamba_d_head"),
+                    read("mamba_d_state"),
+                    read("mamba_n_groups"),
+                    read("mamba_d_conv"),
+                    read("mamba_expand"),
+                    read("mamba_conv_bias"),
+                    read("mamba_proj_bias"),
+                    read_or_null("time_step_limit"),
+                    harmless_if("head_dim", "[]", "hidden_size and num_attention_heads say it"),
+                    harmless("attn_rotary_emb", "partial_rotary_factor says it"),
+                    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
+                    harmless("layer_types", "attn_layer_indices says it"),
+                    harmless("layers_block_type", "attn_layer_indices says it"),
+                    harmless("z_loss_coefficient", kStartsTraining),
+                }),
+                kMambaFields,
+                kDecoderFields);
+
+constexpr auto kBambaNames = std::to_array<std::string_view>({"BambaForCausalLM"});
+constexpr auto kBambaTypes = std::to_array<std::string_view>({"bamba"});
+
+constexpr auto kBambaTensors = join_tensors(
+    kLlamaEmbeddingTensors,
+    std::to_array<TensorSpec>({
+        {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
+        {Role::kMlpNorm, "model.layers.{layer}.pre_ff_layernorm.weight", Dim::kOne, Dim::kHidden},
+    }),
+    kOneNormTensors,
+    kLlamaAttentionTensors,
+    kLlamaQkvBiasTensors,
+    kLlamaOBiasTensors,
+    kHybridMamba2Tensors,
+    kFeedForwardTensors,
+    kFeedForwardBiasTensors);
+
+}  // namespace
+
+extern const Architecture kBamba;
+constexpr Architecture kBamba = {
+    .names = kBambaNames,
+    .model_types = kBambaTypes,
+    .prefix = "model.",
+    .read_config = read_bamba,
+    .fields = kBambaFields,
+    .tensors = kBambaTensors,
+    .ignored = kRotaryTables,
+};
+
+}  // namespace tgi

@@ -1,0 +1,31 @@
+// EXAONE 4.5: a multimodal checkpoint whose text model is EXAONE 4. Source: models/exaone4_5 in
+// `transformers`.
+#include <array>
+#include <string_view>
+
+#include "engine/model/architecture.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
+
+namespace tgi {
+namespace {
+
+constexpr auto kExaone45Names =
+    std::to_array<std::string_view>({"Exaone4_5_ForConditionalGeneration"});
+constexpr auto kExaone45Types = std::to_array<std::string_view>({"exaone4_5"});
+
+}  // namespace
+
+extern const Architecture kExaone45;
+constexpr Architecture kExaone45 = {
+    .names = kExaone45Names,
+    .model_types = kExaone45Types,
+    .prefix = "language_model.",
+    .read_config = nullptr,
+    .fields = kMultimodalFields,
+    .tensors = {},
+    .ignored = kMultimodalIgnored,
+    .default_text = R"({"model_type": "exaone4"})",
+};
+
+}  // namespace tgi

@@ -1,0 +1,41 @@
+// What config.json of a multimodal checkpoint has beside its text_config, and which tensors it has
+// beside those of its text model. Only text is read.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "engine/model/known_fields.h"
+
+namespace tgi {
+
+inline constexpr std::string_view kImages = "is about images, and only text is read";
+
+inline constexpr auto kMultimodalFields = std::to_array<KnownField>({
+    read_or_null("text_config"),
+    read_or_null("tie_word_embeddings"),
+    harmless("vision_config", kImages),
+    harmless("boi_token_index", kImages),
+    harmless("eoi_token_index", kImages),
+    harmless("image_token_index", kImages),
+    harmless("image_token_id", kImages),
+    harmless("video_token_id", kImages),
+    harmless("vision_start_token_id", kImages),
+    harmless("vision_end_token_id", kImages),
+    harmless("mm_tokens_per_image", kImages),
+    harmless("projector_hidden_act", kImages),
+    harmless("multimodal_projector_bias", kImages),
+    harmless("vision_feature_layer", kImages),
+    harmless("vision_feature_select_strategy", kImages),
+    harmless("image_seq_length", kImages),
+    harmless("spatial_merge_size", kImages),
+});
+
+inline constexpr auto kMultimodalIgnored = std::to_array<std::string_view>({
+    "vision_tower.*",
+    "vision_model.*",
+    "visual.*",
+    "multi_modal_projector.*",
+});
+
+}  // namespace tgi
