@@ -155,7 +155,7 @@ complete -c tgi -n '__fish_seen_subcommand_from load' -l quantize-group-size -x 
 complete -c tgi -n '__fish_seen_subcommand_from load' -l kv-cache-dtype -x -a 'auto f32 bf16 f16 f8e4m3' -d 'of the KV cache; auto: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l kv-cache-memory -x -d 'of the KV cache of all ranks, such as 4GiB; auto: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l max-total-tokens -x -d 'of one request, prompt and output together; auto: what the model and the KV cache allow'
-complete -c tgi -n '__fish_seen_subcommand_from load' -l max-running -x -d 'sequences in a step; each costs a slot of the device\'s table; auto: 64, on a GPU 256'
+complete -c tgi -n '__fish_seen_subcommand_from load' -l max-running -x -d 'sequences in a step; each costs a slot of the device\'s table; auto: 64, on a GPU 256, fewer where states are large'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l max-batch-tokens -x -d 'token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto: 512, on a GPU 2048'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l backend -x -a 'auto cpu cuda reference' -d 'auto: cuda where there is a GPU, else cpu; reference: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference'
 complete -c tgi -n '__fish_seen_subcommand_from load' -l num-shard -x -d 'ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache: one GPU each, or threads of this processor, where it is no faster than one; must divide the model\'s heads'

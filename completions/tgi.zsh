@@ -205,7 +205,7 @@ _tgi() {
         '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
         '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that]:SIZE: ' \
         '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
-        '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256]:N: ' \
+        '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
         '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \

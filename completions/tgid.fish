@@ -12,7 +12,7 @@ complete -c tgid -l quantize-group-size -x -d 'columns of a weight matrix that s
 complete -c tgid -l kv-cache-dtype -x -a 'auto f32 bf16 f16 f8e4m3' -d 'of the KV cache; auto: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3'
 complete -c tgid -l kv-cache-memory -x -d 'of the KV cache of all ranks, such as 4GiB; auto: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that'
 complete -c tgid -l max-total-tokens -x -d 'of one request, prompt and output together; auto: what the model and the KV cache allow'
-complete -c tgid -l max-running -x -d 'sequences in a step; each costs a slot of the device\'s table; auto: 64, on a GPU 256'
+complete -c tgid -l max-running -x -d 'sequences in a step; each costs a slot of the device\'s table; auto: 64, on a GPU 256, fewer where states are large'
 complete -c tgid -l max-batch-tokens -x -d 'token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto: 512, on a GPU 2048'
 complete -c tgid -l target-step-ms -x -d 'while others decode, prompts are cut so small that a step stays below this many milliseconds; 0: never'
 complete -c tgid -l max-waiting -x -d 'requests in the queue; more are refused at once'

@@ -22,7 +22,7 @@ _tgid() {
     '--kv-cache-dtype[of the KV cache; auto\: as dtype; f8e4m3 only on a GPU; one of auto, f32, bf16, f16, f8e4m3]:TYPE:(auto f32 bf16 f16 f8e4m3)' \
     '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that]:SIZE: ' \
     '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
-    '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256]:N: ' \
+    '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
     '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
     '--target-step-ms[while others decode, prompts are cut so small that a step stays below this many milliseconds; 0\: never]:MS: ' \
     '--max-waiting[requests in the queue; more are refused at once]:N: ' \

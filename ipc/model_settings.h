@@ -134,8 +134,8 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .low = 2}),
     setting<&ModelSettings::max_running>(
         {.name = "max-running",
-         .help =
-             "sequences in a step; each costs a slot of the device's table; auto: 64, on a GPU 256",
+         .help = "sequences in a step; each costs a slot of the device's table; auto: 64, on a GPU "
+                 "256, fewer where states are large",
          .scope = SettingScope::kLoad,
          .low = 1,
          .in_status = true}),

@@ -18,6 +18,7 @@
 #include "engine/model/transformer.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/memory_plan.h"
 #include "engine/text/chat_template.h"
 #include "engine/weights/checkpoint.h"
 
@@ -72,7 +73,9 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
   StateSize size{.num_blocks = 1,
                  .block_size = kBlockSize,
                  .kv_dtype = row.dtype,
-                 .num_slots = options.max_running.value_or(device->info().max_running),
+                 .num_slots = options.max_running.value_or(automatic_running(
+                     device->info().max_running, device->info().memory_bytes - out.weights,
+                     state_bytes(recurrent_layout(model.config), 1))),
                  .max_batch_tokens = max_batch_tokens};
   const int64_t activations =
       Transformer::workspace_bytes(model.config, device->info(), 1, max_batch_tokens);

@@ -146,11 +146,24 @@ class RankLoader {
     return rank < had ? given_back.bytes / given_back.num_ranks : 0;
   }
 
+  // When nobody says.
+  int32_t running_of(const DeviceInfo& first, const GivenBack& given_back) const {
+    const int64_t of_sequence = state_bytes(recurrent_layout(model_.config), 1);
+    if (of_sequence == 0) return first.max_running;
+    int32_t out = first.max_running;
+    for (size_t rank = 0; rank < num_ranks_; ++rank) {
+      const int64_t left = devices_[rank]->info().memory_bytes + given_back_to(rank, given_back) -
+                           plan_weight_bytes(model_, *devices_[rank], weights_options(rank));
+      out = std::min(out, automatic_running(first.max_running, left, of_sequence));
+    }
+    return out;
+  }
+
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(const GivenBack& given_back) {
     const DeviceInfo& first = devices_.front()->info();
-    out_.max_running = options_.max_running.value_or(first.max_running);
+    out_.max_running = options_.max_running.value_or(running_of(first, given_back));
     out_.max_batch_tokens = options_.max_batch_tokens.value_or(first.max_batch_tokens);
     MemoryRequest wanted;
     wanted.num_ranks = options_.num_ranks;
@@ -200,6 +213,7 @@ class RankLoader {
                                 {"workspace", format_bytes(planned_for_.workspace_bytes)},
                                 {"available", format_bytes(planned_for_.available_bytes)},
                                 {"blocks", out_.plan.num_blocks},
+                                {"max_running", out_.max_running},
                                 {"max_total_tokens", out_.plan.max_total_tokens}});
   }
 

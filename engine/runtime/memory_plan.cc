@@ -31,6 +31,12 @@ std::string format_bytes(int64_t bytes) {
   return fmt::format("{:.1f} KiB", value / (1 << 10));
 }
 
+int32_t automatic_running(int32_t proposed, int64_t left_bytes, int64_t state_bytes_of_sequence) {
+  if (state_bytes_of_sequence == 0) return proposed;
+  const int64_t fit = left_bytes / 4 / state_bytes_of_sequence;
+  return static_cast<int32_t>(std::clamp<int64_t>(fit, 1, proposed));
+}
+
 PlannedMemory plan_memory(const MemoryRequest& request) {
   TGI_CHECK(request.block_bytes >= 0 && request.block_size > 0);
   const int64_t left = request.available_bytes - request.weight_bytes - request.workspace_bytes;

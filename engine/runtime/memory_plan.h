@@ -40,6 +40,10 @@ struct PlannedMemory {
 inline constexpr int32_t kDefaultContexts = 16;
 PlannedMemory plan_memory(const MemoryRequest& request);
 
+// How many sequences run at once when nobody says: what the device proposes, but no more than whose
+// states, which are taken at the start, fill a quarter of what weights leave; at least one.
+int32_t automatic_running(int32_t proposed, int64_t left_bytes, int64_t state_bytes_of_sequence);
+
 // "1.5 GiB"
 std::string format_bytes(int64_t bytes);
 

@@ -48,6 +48,25 @@ TEST_CASE("inspect plans what loading the model then takes") {
   }
 }
 
+// 2 GiB of a sequence: the default of 64 would not fit most machines.
+TEST_CASE("inspect plans fewer sequences at a time where their states are large") {
+  const TempFolder folder;
+  fs::copy(kModels + "../families/mamba2", folder.file("m"));
+  std::ofstream(folder.file("m/config.json")) << R"({"architectures": ["Mamba2ForCausalLM"],
+    "model_type": "mamba2", "vocab_size": 61, "hidden_size": 64, "num_hidden_layers": 64,
+    "expand": 256, "num_heads": 256, "head_dim": 64, "state_size": 512, "n_groups": 1,
+    "torch_dtype": "bfloat16"})";
+  const ipc::ModelFacts facts = inspect_model(of(folder.file("m")));
+  CHECK(facts.state_bytes > int64_t{2} << 30);
+  REQUIRE(!facts.plans.empty());
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    INFO(plan.dtype);
+    CHECK(plan.error == "");
+    CHECK(plan.workspace > facts.state_bytes);
+    CHECK(plan.workspace < facts.memory);
+  }
+}
+
 TEST_CASE("inspect plans windowed layers by their windows, and loading takes as much") {
   const TempFolder folder;
   const Json config = {{"architectures", {"Gemma3ForCausalLM"}},

@@ -21,6 +21,16 @@ MemoryRequest machine() {
 
 }  // namespace
 
+TEST_CASE("fewer sequences run where their states would take more than a quarter of what is left") {
+  CHECK(automatic_running(256, 80 * kMiB, 0) == 256);
+  CHECK(automatic_running(256, 1024 * kMiB, kMiB) == 256);
+  CHECK(automatic_running(256, 1023 * kMiB, kMiB) == 255);
+  CHECK(automatic_running(256, 80 * kMiB, 3 * kMiB) == 6);
+  // The plan says then that it does not fit.
+  CHECK(automatic_running(256, 2 * kMiB, kMiB) == 1);
+  CHECK(automatic_running(256, -5 * kMiB, kMiB) == 1);
+}
+
 TEST_CASE("memory plan gives sixteen contexts by default and no more than half of what is left") {
   CHECK(plan_memory(machine()).num_blocks == 16 * 8);
   MemoryRequest tight = machine();
