@@ -118,16 +118,18 @@ void check_folder(const std::filesystem::path& folder, std::span<const DType> dt
         score(*load_worker(cuda::emulated_backend(), model, *checkpoint, dtype), ids, num_prompt);
     REQUIRE(got.size() == wanted.size());
     // Roundings of activations around 1, layer by layer: measured up to 0.13 (of weights that were
-    // f16) and 0.005. Where two experts are nearly as good, those of bf16 may choose the other:
-    // then the token, and those that attend to it, say something else.
-    const double allowed = dtype == DType::kBF16 ? 0.2 : 0.02;
-    const bool may_choose_another = dtype == DType::kBF16 && model.config.experts.num_experts > 0;
+    // f16) and 0.023. Where two experts are nearly as good, those of bf16 may choose the other:
+    // then the token, and those that attend to it, say something else. Gates that multiply gates
+    // amplify some roundings: torch's bf16 is 0.77 off at one of ten tokens of an LFM2.
+    const double allowed = dtype == DType::kBF16 ? 0.2 : 0.03;
+    const bool may_be_far_off =
+        dtype == DType::kBF16 && (model.config.experts.num_experts > 0 || has_state(model.config));
     std::vector<double> off;
     for (size_t i = 0; i < got.size(); ++i) {
       off.push_back(std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
     }
     std::ranges::sort(off);
-    CHECK(off[may_choose_another ? off.size() / 2 : off.size() - 1] < allowed);
+    CHECK(off[may_be_far_off ? off.size() / 2 : off.size() - 1] < allowed);
   }
 }
 
@@ -141,7 +143,11 @@ TEST_CASE(
   for (const std::filesystem::path& folder : traits) check_folder(folder, kBoth);
   // In 16 bits a router that wavers between two experts may choose the other: bf16 alone.
   const auto families = model_folders("families");
-  for (const std::filesystem::path& folder : families) check_folder(folder, {kBoth, 1});
+  for (const std::filesystem::path& folder : families) {
+    const ModelConfig config = load_model_config(*open_folder(folder.string())).config;
+    const bool is_strict = has_state(config) && config.experts.num_experts == 0;
+    check_folder(folder, {kBoth, is_strict ? 2U : 1U});
+  }
   if (std::getenv("TGI_GOLDEN_FAMILY") != nullptr) return;
   CHECK(traits.size() + families.size() >= (kUnderSanitizers ? 30 : 120));
 }
