@@ -165,7 +165,7 @@ class EngineFixture {
 
   // All at once; the answers in the order asked.
   std::vector<Generated> generate(const std::vector<Asked>& asked, bool use_prefix_cache = true) {
-    std::vector<std::unique_ptr<Answer>> answers;
+    answers_.clear();
     for (const Asked& each : asked) {
       auto request = std::make_unique<Request>();
       request->id = ++last_id_;
@@ -176,11 +176,11 @@ class EngineFixture {
       request->details = true;
       request->use_prefix_cache = use_prefix_cache;
       request->accepted_at = Clock::now();
-      answers.push_back(std::make_unique<Answer>());
-      engine_->submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
+      answers_.push_back(std::make_unique<Answer>());
+      engine_->submit(std::move(request), std::make_unique<AnswerSink>(*answers_.back()));
     }
     std::vector<Generated> out;
-    for (const auto& answer : answers) {
+    for (const auto& answer : answers_) {
       REQUIRE(answer->wait_for_end(120000));
       REQUIRE(answer->done);
       Generated generated;
@@ -202,6 +202,8 @@ class EngineFixture {
 
  private:
   std::unique_ptr<ByteTokenizer> tokenizer_;
+  // Outlive the engine, which still tells them of its end when a test gives up on it.
+  std::vector<std::unique_ptr<Answer>> answers_;
   std::unique_ptr<Engine> engine_;
   uint64_t last_id_ = 0;
 };
