@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 
+#include "engine/model/architecture.h"
 #include "engine/model/known_fields.h"
 
 namespace tgi {
@@ -37,5 +39,22 @@ inline constexpr auto kMultimodalIgnored = std::to_array<std::string_view>({
     "visual.*",
     "multi_modal_projector.*",
 });
+
+// `default_text`: Architecture's.
+constexpr Architecture multimodal_of(
+    std::span<const std::string_view> names,
+    std::span<const std::string_view> model_types,
+    std::string_view default_text,
+    std::span<const KnownField> fields = kMultimodalFields,
+    std::span<const std::string_view> ignored = kMultimodalIgnored) {
+  return {.names = names,
+          .model_types = model_types,
+          .prefix = "language_model.",
+          .read_config = nullptr,
+          .fields = fields,
+          .tensors = {},
+          .ignored = ignored,
+          .default_text = default_text};
+}
 
 }  // namespace tgi

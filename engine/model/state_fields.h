@@ -101,6 +101,33 @@ struct Mamba2Fields {
   double default_expand = 2.0;
 };
 
+// Of Mamba 2 among layers of attention.
+inline constexpr Mamba2Fields kHybridMamba2Names = {.num_heads = "mamba_n_heads",
+                                                    .head_dim = "mamba_d_head",
+                                                    .state_size = "mamba_d_state",
+                                                    .num_groups = "mamba_n_groups",
+                                                    .conv_kernel = "mamba_d_conv",
+                                                    .conv_bias = "mamba_conv_bias",
+                                                    .in_bias = "mamba_proj_bias",
+                                                    .out_bias = "mamba_proj_bias",
+                                                    .expand = "mamba_expand",
+                                                    .step_limit = "time_step_limit",
+                                                    .default_state_size = 256,
+                                                    .default_num_groups = 1};
+
+inline constexpr auto kHybridMamba2Fields = std::to_array<KnownField>({
+    read("mamba_n_heads"),
+    read("mamba_d_head"),
+    read("mamba_d_state"),
+    read("mamba_n_groups"),
+    read("mamba_d_conv"),
+    read("mamba_expand"),
+    read("mamba_conv_bias"),
+    read("mamba_proj_bias"),
+    read_or_null("time_step_limit"),
+    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
+});
+
 // With a norm of what comes out, after the gate. Throws kInvalidArgument for sizes that don't fit
 // each other. REQUIRES: hidden_size and norm_eps are set.
 void read_mamba2(const JsonReader& config, const Mamba2Fields& fields, ModelConfig& model);

@@ -96,4 +96,19 @@ inline constexpr auto kFeedForwardBiasTensors = std::to_array<TensorSpec>({
      Split::kColumns, has_mlp_bias},
 });
 
+// Decoders with Mamba 2, attention or both in a layer, between one norm and an MLP behind another.
+inline constexpr auto kMamba2DecoderTensors = join_tensors(
+    kLlamaEmbeddingTensors,
+    std::to_array<TensorSpec>({
+        {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
+        {Role::kMlpNorm, "model.layers.{layer}.pre_ff_layernorm.weight", Dim::kOne, Dim::kHidden},
+    }),
+    kOneNormTensors,
+    kLlamaAttentionTensors,
+    kLlamaQkvBiasTensors,
+    kLlamaOBiasTensors,
+    kHybridMamba2Tensors,
+    kFeedForwardTensors,
+    kFeedForwardBiasTensors);
+
 }  // namespace tgi

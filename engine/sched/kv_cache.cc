@@ -15,7 +15,6 @@ KvLease& KvLease::operator=(KvLease&& other) noexcept {
   if (this != &other) {
     reset();
     owner_ = std::exchange(other.owner_, nullptr);
-    num_groups_ = other.num_groups_;
     length_ = std::exchange(other.length_, 0);
     first_windowed_ = std::exchange(other.first_windowed_, 0);
     blocks_ = std::exchange(other.blocks_, {});
@@ -40,8 +39,9 @@ void KvLease::drop_unused() {
 }
 
 int32_t KvLease::num_blocks() const {
-  return static_cast<int32_t>(
-      std::ranges::count_if(blocks_, [](int32_t b) { return b != kNoBlock; }));
+  if (owner_ == nullptr) return 0;
+  const KvGroups& groups = owner_->groups_;
+  return length_ * groups.num_full + (length_ - first_windowed_) * groups.num_windowed;
 }
 
 KvCache::KvCache(int32_t num_blocks, int32_t block_size, const KvGroups& groups)
@@ -53,7 +53,6 @@ KvCache::KvCache(int32_t num_blocks, int32_t block_size, const KvGroups& groups)
 KvLease KvCache::match(int64_t adapter, std::span<const int32_t> token_ids, int32_t max_tokens) {
   KvLease lease;
   lease.owner_ = this;
-  lease.num_groups_ = groups_.num_groups();
   lease.cursor_ = radix_.match(adapter, token_ids, max_tokens / block_size_, lease.blocks_);
   lease.length_ = lease.cursor_.num_blocks;
   lease.first_windowed_ = radix_.first_needed(lease.length_);
@@ -78,7 +77,6 @@ int32_t KvCache::extend_match(int64_t adapter,
   lease.blocks_.insert(lease.blocks_.end(), first_new, longer.blocks_.end());
   longer.blocks_.erase(first_new, longer.blocks_.end());
   lease.owner_ = this;
-  lease.num_groups_ = longer.num_groups_;
   lease.length_ = longer.length_;
   lease.first_windowed_ = longer.first_windowed_;
   lease.cursor_ = longer.cursor_;
@@ -101,7 +99,6 @@ bool KvCache::grow(KvLease& lease, int32_t num_tokens) {
     if (radix_.evict(missing) < missing) return false;
   }
   lease.owner_ = this;
-  lease.num_groups_ = groups_.num_groups();
   lease.length_ = blocks_of_tokens(num_tokens);
   for (int32_t i = 0; i < needed; ++i) lease.blocks_.push_back(allocator_.take().value());
   return true;
@@ -122,9 +119,8 @@ void KvCache::publish(int64_t adapter,
 void KvCache::leave_window(KvLease& lease, int32_t num_computed_tokens) {
   if (groups_.num_windowed == 0) return;
   // No step in flight sees it either: it computes tokens from num_computed_tokens on.
-  const auto first_needed =
-      static_cast<int32_t>(groups_.first_needed(num_computed_tokens) / block_size_);
-  release_windowed(lease, std::min(first_needed, lease.length()));
+  release_windowed(lease,
+                   static_cast<int32_t>(groups_.first_needed(num_computed_tokens) / block_size_));
 }
 
 // What windowed groups hold before block `end` of the context.

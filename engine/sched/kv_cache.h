@@ -40,14 +40,11 @@ class KvLease {
   int32_t num_blocks() const;
   int32_t first_windowed() const { return first_windowed_; }
   // kNoBlock where a window has left it behind.
-  int32_t block(int32_t index, int32_t group) const {
-    return blocks_[static_cast<size_t>(index * num_groups_ + group)];
-  }
+  int32_t block(int32_t index, int32_t group) const;
 
  private:
   friend class KvCache;
   KvCache* owner_ = nullptr;
-  int32_t num_groups_ = 1;
   int32_t length_ = 0;
   int32_t first_windowed_ = 0;
   std::vector<int32_t> blocks_;  // (length, num_groups)
@@ -132,5 +129,9 @@ class KvCache {
   uint64_t last_submitted_ = 0;
   uint64_t last_retired_ = 0;
 };
+
+inline int32_t KvLease::block(int32_t index, int32_t group) const {
+  return blocks_[static_cast<size_t>(index * owner_->groups_.num_groups() + group)];
+}
 
 }  // namespace tgi

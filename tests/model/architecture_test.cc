@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "tests/catch.h"
+#include "tests/model/config_refusal.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {
@@ -26,19 +27,6 @@ std::vector<bool> windows(const Json& config) {
     out.push_back(layer.sliding_window > 0);
   }
   return out;
-}
-
-std::string refusal(const Json& config, Code code) {
-  INFO(config.dump());
-  try {
-    load_config(config);
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    CHECK_THAT(error.what(), Catch::StartsWith("memory/config.json: "));
-    return error.what();
-  }
-  FAIL("was accepted");
-  return "";
 }
 
 TEST_CASE("reads a llama config") {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tests/catch.h"
+#include "tests/model/config_refusal.h"
 #include "tests/model/model_files.h"
 
 namespace tgi {
@@ -13,19 +14,6 @@ namespace {
 Json with(Json config, const std::string& key, const Json& value) {
   config[key] = value;
   return config;
-}
-
-std::string refusal(const Json& config, Code code) {
-  INFO(config.dump());
-  try {
-    load_config(config);
-  } catch (const Error& error) {
-    CHECK(error.code() == code);
-    CHECK_THAT(error.what(), Catch::StartsWith("memory/config.json: "));
-    return error.what();
-  }
-  FAIL("was accepted");
-  return "";
 }
 
 TEST_CASE("a multimodal checkpoint is of the family that its text_config names") {

@@ -24,20 +24,7 @@ ModelConfig read_bamba(const JsonReader& config) {
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.mlp_bias = config.boolean_or("mlp_bias", false);
   read_rope(config, model, {.takes_partial = true, .default_partial = 0.5});
-  read_mamba2(config,
-              {.num_heads = "mamba_n_heads",
-               .head_dim = "mamba_d_head",
-               .state_size = "mamba_d_state",
-               .num_groups = "mamba_n_groups",
-               .conv_kernel = "mamba_d_conv",
-               .conv_bias = "mamba_conv_bias",
-               .in_bias = "mamba_proj_bias",
-               .out_bias = "mamba_proj_bias",
-               .expand = "mamba_expand",
-               .step_limit = "time_step_limit",
-               .default_state_size = 256,
-               .default_num_groups = 1},
-              model);
+  read_mamba2(config, kHybridMamba2Names, model);
   use_state_in_all_layers(model);
   read_attention_layers(config, "attn_layer_indices", model);
   return model;
@@ -48,41 +35,18 @@ constexpr auto kBambaFields =
                     read_or_null("attention_bias"),
                     read_or_null("mlp_bias"),
                     read_or_null("attn_layer_indices"),
-                    read("mamba_n_heads"),
-                    read("mamba_d_head"),
-                    read("mamba_d_state"),
-                    read("mamba_n_groups"),
-                    read("mamba_d_conv"),
-                    read("mamba_expand"),
-                    read("mamba_conv_bias"),
-                    read("mamba_proj_bias"),
-                    read_or_null("time_step_limit"),
                     harmless_if("head_dim", "[]", "hidden_size and num_attention_heads say it"),
                     harmless("attn_rotary_emb", "partial_rotary_factor says it"),
-                    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
                     harmless("layer_types", "attn_layer_indices says it"),
                     harmless("layers_block_type", "attn_layer_indices says it"),
                     harmless("z_loss_coefficient", kStartsTraining),
                 }),
+                kHybridMamba2Fields,
                 kMambaFields,
                 kDecoderFields);
 
 constexpr auto kBambaNames = std::to_array<std::string_view>({"BambaForCausalLM"});
 constexpr auto kBambaTypes = std::to_array<std::string_view>({"bamba"});
-
-constexpr auto kBambaTensors = join_tensors(
-    kLlamaEmbeddingTensors,
-    std::to_array<TensorSpec>({
-        {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kMlpNorm, "model.layers.{layer}.pre_ff_layernorm.weight", Dim::kOne, Dim::kHidden},
-    }),
-    kOneNormTensors,
-    kLlamaAttentionTensors,
-    kLlamaQkvBiasTensors,
-    kLlamaOBiasTensors,
-    kHybridMamba2Tensors,
-    kFeedForwardTensors,
-    kFeedForwardBiasTensors);
 
 }  // namespace
 
@@ -93,7 +57,7 @@ constexpr Architecture kBamba = {
     .prefix = "model.",
     .read_config = read_bamba,
     .fields = kBambaFields,
-    .tensors = kBambaTensors,
+    .tensors = kMamba2DecoderTensors,
     .ignored = kRotaryTables,
 };
 

@@ -17,15 +17,7 @@ constexpr auto kExaone45Types = std::to_array<std::string_view>({"exaone4_5"});
 }  // namespace
 
 extern const Architecture kExaone45;
-constexpr Architecture kExaone45 = {
-    .names = kExaone45Names,
-    .model_types = kExaone45Types,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kMultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "exaone4"})",
-};
+constexpr Architecture kExaone45 =
+    multimodal_of(kExaone45Names, kExaone45Types, R"({"model_type": "exaone4"})");
 
 }  // namespace tgi

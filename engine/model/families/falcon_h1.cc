@@ -79,41 +79,18 @@ constexpr auto kFalconH1Fields =
                     read_or_null("mlp_multipliers"),
                     read_or_null("ssm_multipliers"),
                     read_or_null("mamba_d_ssm"),
-                    read("mamba_n_heads"),
-                    read("mamba_d_head"),
-                    read("mamba_d_state"),
-                    read("mamba_n_groups"),
-                    read("mamba_d_conv"),
-                    read("mamba_expand"),
-                    read("mamba_conv_bias"),
-                    read("mamba_proj_bias"),
                     read("projectors_bias"),
                     read("mamba_rms_norm"),
                     read("mamba_norm_before_gate"),
-                    read_or_null("time_step_limit"),
-                    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
                     harmless_if("mamba_use_mlp", "[true]", "every layer has an MLP"),
                     harmless_if("attn_layer_indices", "[]", "every layer has attention"),
                 }),
+                kHybridMamba2Fields,
                 kMambaFields,
                 kDecoderFields);
 
 constexpr auto kFalconH1Names = std::to_array<std::string_view>({"FalconH1ForCausalLM"});
 constexpr auto kFalconH1Types = std::to_array<std::string_view>({"falcon_h1"});
-
-constexpr auto kFalconH1Tensors = join_tensors(
-    kLlamaEmbeddingTensors,
-    std::to_array<TensorSpec>({
-        {Role::kFinalNorm, "model.final_layernorm.weight", Dim::kOne, Dim::kHidden},
-        {Role::kMlpNorm, "model.layers.{layer}.pre_ff_layernorm.weight", Dim::kOne, Dim::kHidden},
-    }),
-    kOneNormTensors,
-    kLlamaAttentionTensors,
-    kLlamaQkvBiasTensors,
-    kLlamaOBiasTensors,
-    kHybridMamba2Tensors,
-    kFeedForwardTensors,
-    kFeedForwardBiasTensors);
 
 }  // namespace
 
@@ -124,7 +101,7 @@ constexpr Architecture kFalconH1 = {
     .prefix = "model.",
     .read_config = read_falcon_h1,
     .fields = kFalconH1Fields,
-    .tensors = kFalconH1Tensors,
+    .tensors = kMamba2DecoderTensors,
     .ignored = kRotaryTables,
 };
 

@@ -205,15 +205,7 @@ constexpr Architecture kGemma3 = {
 };
 
 extern const Architecture kGemma3Multimodal;
-constexpr Architecture kGemma3Multimodal = {
-    .names = kMultimodalNames,
-    .model_types = kMultimodalTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kMultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "gemma3_text"})",
-};
+constexpr Architecture kGemma3Multimodal =
+    multimodal_of(kMultimodalNames, kMultimodalTypes, R"({"model_type": "gemma3_text"})");
 
 }  // namespace tgi

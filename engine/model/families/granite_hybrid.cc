@@ -40,20 +40,7 @@ ModelConfig read_granite_hybrid(const JsonReader& config) {
   model.residual_multiplier = read_positive(config, "residual_multiplier", 1.0);
   model.attention_scale = read_positive(config, "attention_multiplier", 1.0);
   model.logit_scale = 1.0F / read_positive(config, "logits_scaling", 1.0);
-  read_mamba2(config,
-              {.num_heads = "mamba_n_heads",
-               .head_dim = "mamba_d_head",
-               .state_size = "mamba_d_state",
-               .num_groups = "mamba_n_groups",
-               .conv_kernel = "mamba_d_conv",
-               .conv_bias = "mamba_conv_bias",
-               .in_bias = "mamba_proj_bias",
-               .out_bias = "mamba_proj_bias",
-               .expand = "mamba_expand",
-               .step_limit = "time_step_limit",
-               .default_state_size = 256,
-               .default_num_groups = 1},
-              model);
+  read_mamba2(config, kHybridMamba2Names, model);
   const std::string positions = config.optional_string("position_embedding_type").value_or("nope");
   if (positions == "rope") read_rope(config, model);
   read_mlp(config, model);
@@ -77,22 +64,13 @@ constexpr auto kGraniteHybridFields =
                     read("num_experts_per_tok"),
                     read("shared_intermediate_size"),
                     read_or_null("position_embedding_type"),
-                    read("mamba_n_heads"),
-                    read("mamba_d_head"),
-                    read("mamba_d_state"),
-                    read("mamba_n_groups"),
-                    read("mamba_d_conv"),
-                    read("mamba_expand"),
-                    read("mamba_conv_bias"),
-                    read("mamba_proj_bias"),
-                    read_or_null("time_step_limit"),
-                    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
                     harmless("init_method", kStartsTraining),
                     harmless("router_aux_loss_coef", kTrainsRouter),
                     harmless("output_router_logits", kTrainsRouter),
                     harmless_if("normalization_function", R"(["rmsnorm"])", "norms have no mean"),
                     harmless_if("mlp_bias", "[false]", "there are no biases of the MLP"),
                 }),
+                kHybridMamba2Fields,
                 kMambaFields,
                 kDecoderFields);
 

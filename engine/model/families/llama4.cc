@@ -215,15 +215,9 @@ constexpr Architecture kLlama4 = {
 };
 
 extern const Architecture kLlama4Multimodal;
-constexpr Architecture kLlama4Multimodal = {
-    .names = kLlama4MultimodalNames,
-    .model_types = kLlama4MultimodalTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kLlama4MultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "llama4_text"})",
-};
+constexpr Architecture kLlama4Multimodal = multimodal_of(kLlama4MultimodalNames,
+                                                         kLlama4MultimodalTypes,
+                                                         R"({"model_type": "llama4_text"})",
+                                                         kLlama4MultimodalFields);
 
 }  // namespace tgi

@@ -37,27 +37,14 @@ constexpr auto kLlavaIgnored = std::to_array<std::string_view>({
 }  // namespace
 
 extern const Architecture kLlava;
-constexpr Architecture kLlava = {
-    .names = kLlavaNames,
-    .model_types = kLlavaTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kLlavaFields,
-    .tensors = {},
-    .ignored = kLlavaIgnored,
-    .default_text = R"({"model_type": "llama"})",
-};
+constexpr Architecture kLlava = multimodal_of(
+    kLlavaNames, kLlavaTypes, R"({"model_type": "llama"})", kLlavaFields, kLlavaIgnored);
 
 extern const Architecture kLlavaOneVision;
-constexpr Architecture kLlavaOneVision = {
-    .names = kLlavaOneVisionNames,
-    .model_types = kLlavaOneVisionTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kLlavaFields,
-    .tensors = {},
-    .ignored = kLlavaIgnored,
-    .default_text = R"({"model_type": "qwen2"})",
-};
+constexpr Architecture kLlavaOneVision = multimodal_of(kLlavaOneVisionNames,
+                                                       kLlavaOneVisionTypes,
+                                                       R"({"model_type": "qwen2"})",
+                                                       kLlavaFields,
+                                                       kLlavaIgnored);
 
 }  // namespace tgi

@@ -18,21 +18,15 @@ constexpr auto kMistral3Types = std::to_array<std::string_view>({"mistral3"});
 }  // namespace
 
 extern const Architecture kMistral3;
-constexpr Architecture kMistral3 = {
-    .names = kMistral3Names,
-    .model_types = kMistral3Types,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kMultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "mistral", "head_dim": 128, "hidden_size": 5120,
+constexpr Architecture kMistral3 =
+    multimodal_of(kMistral3Names,
+                  kMistral3Types,
+                  R"({"model_type": "mistral", "head_dim": 128, "hidden_size": 5120,
                         "intermediate_size": 32768, "max_position_embeddings": 131072,
                         "num_attention_heads": 32, "num_hidden_layers": 40,
                         "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
                         "rope_theta": 1000000000.0, "sliding_window": null,
                         "tie_word_embeddings": true,
-                        "vocab_size": 131072})",
-};
+                        "vocab_size": 131072})");
 
 }  // namespace tgi

@@ -141,27 +141,11 @@ constexpr Architecture kQwen35Moe = {
 };
 
 extern const Architecture kQwen35Multimodal;
-constexpr Architecture kQwen35Multimodal = {
-    .names = kQwen35MultimodalNames,
-    .model_types = kQwen35MultimodalTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kMultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "qwen3_5_text"})",
-};
+constexpr Architecture kQwen35Multimodal = multimodal_of(
+    kQwen35MultimodalNames, kQwen35MultimodalTypes, R"({"model_type": "qwen3_5_text"})");
 
 extern const Architecture kQwen35MoeMultimodal;
-constexpr Architecture kQwen35MoeMultimodal = {
-    .names = kQwen35MoeMultimodalNames,
-    .model_types = kQwen35MoeMultimodalTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kMultimodalFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "qwen3_5_moe_text"})",
-};
+constexpr Architecture kQwen35MoeMultimodal = multimodal_of(
+    kQwen35MoeMultimodalNames, kQwen35MoeMultimodalTypes, R"({"model_type": "qwen3_5_moe_text"})");
 
 }  // namespace tgi

@@ -196,39 +196,18 @@ constexpr Architecture kQwen3VlMoeText = {
 };
 
 extern const Architecture kQwen2Vl;
-constexpr Architecture kQwen2Vl = {
-    .names = kQwen2VlNames,
-    .model_types = kQwen2VlTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kQwenVlFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "qwen2_vl_text"})",
-};
+constexpr Architecture kQwen2Vl = multimodal_of(
+    kQwen2VlNames, kQwen2VlTypes, R"({"model_type": "qwen2_vl_text"})", kQwenVlFields);
 
 extern const Architecture kQwen3Vl;
-constexpr Architecture kQwen3Vl = {
-    .names = kQwen3VlNames,
-    .model_types = kQwen3VlTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kQwenVlFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "qwen3_vl_text"})",
-};
+constexpr Architecture kQwen3Vl = multimodal_of(
+    kQwen3VlNames, kQwen3VlTypes, R"({"model_type": "qwen3_vl_text"})", kQwenVlFields);
 
 extern const Architecture kQwen3VlMoe;
-constexpr Architecture kQwen3VlMoe = {
-    .names = kQwen3VlMoeNames,
-    .model_types = kQwen3VlMoeTypes,
-    .prefix = "language_model.",
-    .read_config = nullptr,
-    .fields = kQwenVlFields,
-    .tensors = {},
-    .ignored = kMultimodalIgnored,
-    .default_text = R"({"model_type": "qwen3_vl_moe_text", "tie_word_embeddings": false})",
-};
+constexpr Architecture kQwen3VlMoe =
+    multimodal_of(kQwen3VlMoeNames,
+                  kQwen3VlMoeTypes,
+                  R"({"model_type": "qwen3_vl_moe_text", "tie_word_embeddings": false})",
+                  kQwenVlFields);
 
 }  // namespace tgi
