@@ -29,7 +29,8 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .memory_bytes = available_memory_bytes() / options.world_size,
            .activation_dtype = DType::kF32,
            .keeps_stored_integers = true,
-           .left_out = std::move(left_out)};
+           .left_out = std::move(left_out),
+           .takes_adapters = true};
 }
 
 Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -89,6 +90,7 @@ int64_t CpuDevice::slot_bytes(const SlotLayout& layout) const {
   total += static_cast<int64_t>(cos_sin_bytes(layout) + prepared_bytes(layout));
   if (layout.num_experts > 0) total += ExpertRoutes::bytes(layout);
   total += state_bytes(layout.state, layout.num_slots);
+  if (layout.max_adapters > 0) total += pool_.num_threads() * LowRankScratch::bytes();
   return total;
 }
 
@@ -112,6 +114,14 @@ void CpuDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   if (slots.num_experts > 0) {
     routes_ = ExpertRoutes(slots.num_experts, slots.experts_per_token, slots.max_batch_tokens);
     expert_tasks_.reserve(static_cast<size_t>(slots.num_experts));
+  }
+  low_rank_scratch_.clear();
+  if (slots.max_adapters > 0) {
+    adapters_.assign(static_cast<size_t>(slots.max_adapters) + 1, nullptr);
+    adapter_rows_.reserve(slots.max_batch_tokens);
+    logit_adapter_rows_.reserve(kLogitTileRows);
+    low_rank_tasks_.reserve(static_cast<size_t>(slots.max_batch_tokens));
+    low_rank_scratch_.resize(static_cast<size_t>(pool_.num_threads()));
   }
   scratch_.clear();
   for (int thread = 0; thread < pool_.num_threads(); ++thread) {
@@ -139,6 +149,7 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
   rows_.begin(batch);
+  find_adapter_rows(batch);
   forward_ = &forward;
   forward.run(batch.num_tokens(), batch.num_logit_rows());
   batch_ = nullptr;

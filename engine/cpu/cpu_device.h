@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/cpu/cpu_adapter.h"
 #include "engine/cpu/cpu_backend.h"
 #include "engine/cpu/expert_routes.h"
 #include "engine/cpu/kernels/kernel_table.h"
@@ -46,6 +47,10 @@ class CpuDevice final : public Device {
   std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                       const MatrixStorage& storage) override;
 
+  int64_t adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const override;
+  std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> parts, DType dtype) override;
+  void set_adapter(int32_t index, const Adapter* adapter) override;
+
   int32_t add_rope(const RopeSpec& rope) override;
   int64_t kv_bytes(const KvLayout& layout) const override;
   int64_t slot_bytes(const SlotLayout& layout) const override;
@@ -58,6 +63,7 @@ class CpuDevice final : public Device {
   void embed(const EmbedArgs& args) override;
   void norm(const NormArgs& args) override;
   void matmul(const MatmulArgs& args) override;
+  void add_low_rank(const LowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
@@ -97,6 +103,15 @@ class CpuDevice final : public Device {
     int64_t first_task = 0;  // of all
   };
 
+  // Some rows of one adapter, in the add_low_rank being run.
+  struct LowRankTask {
+    const CpuAdapter::Product* product = nullptr;
+    MatmulTasks shrink;
+    int64_t first_row = 0;  // of those that are sorted by adapter
+    int64_t num_rows = 0;
+    int64_t prepared = 0;  // where they begin in prepared_, in bytes
+  };
+
   // Workspace of one thread.
   struct Scratch {
     explicit Scratch(int32_t vocab_size) : sampler(vocab_size) {}
@@ -116,6 +131,13 @@ class CpuDevice final : public Device {
   void run_head_tasks(const HeadMatmulArgs& args, size_t first, size_t end);
   void run_matmul(const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
+  void find_adapter_rows(const Batch& batch);
+  void add_low_rank(const LowRankArgs& args, const AdapterRows& rows);
+  void add_low_rank_to_logits(const LowRankArgs& args, int64_t first);
+  void run_low_rank_task(const LowRankTask& task,
+                         const LowRankArgs& args,
+                         const AdapterRows& rows,
+                         const LowRankScratch& scratch);
   // Of a slot: the last tokens that the convolution saw, oldest first; and what is carried on.
   float* conv_state(int32_t layer, size_t sequence);
   float* recurrent_state(int32_t layer, size_t sequence);
@@ -144,11 +166,17 @@ class CpuDevice final : public Device {
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
-  const Batch* batch_ = nullptr;          // of the step being run
-  Forward* forward_ = nullptr;            // of the step that was submitted last
-  StepRows rows_;                         // of that step
-  ExpertRoutes routes_;                   // of the last op `route`
-  std::vector<ExpertTask> expert_tasks_;  // of the expert_matmul being run
+  const Batch* batch_ = nullptr;                   // of the step being run
+  Forward* forward_ = nullptr;                     // of the step that was submitted last
+  StepRows rows_;                                  // of that step
+  ExpertRoutes routes_;                            // of the last op `route`
+  std::vector<ExpertTask> expert_tasks_;           // of the expert_matmul being run
+  std::vector<const CpuAdapter*> adapters_;        // (max_adapters + 1); the first is none
+  AdapterRows adapter_rows_;                       // of the step
+  std::vector<const CpuAdapter*> logit_adapters_;  // of each row that is drawn or scored
+  AdapterRows logit_adapter_rows_;                 // of the tile of logits being computed
+  std::vector<LowRankTask> low_rank_tasks_;        // of the add_low_rank being run
+  std::vector<LowRankScratch> low_rank_scratch_;   // (num_threads), where there are adapters
   uint64_t step_ = 0;
   StepResult result_;
 };

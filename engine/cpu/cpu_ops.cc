@@ -236,6 +236,9 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
   Tensor hidden = args.hidden.first_rows(count);
   hidden.data = mutable_row_of(args.hidden, begin);
   run_matmul({.x = hidden, .w = args.lm_head, .bias = args.bias, .out = logits});
+  if (args.site >= 0) {
+    add_low_rank_to_logits({.site = args.site, .x = hidden, .out = logits}, begin);
+  }
 
   const bool adjusted = args.logit_scale != 1.0F || args.logit_softcap != 0.0F;
   const auto num_samples = static_cast<int64_t>(rows_.sample_rows.size());

@@ -79,6 +79,24 @@ void MatmulTasks::cut_tiles(int64_t num_panels, int64_t num_threads) {
   num_panel_tasks_ = (num_panels + panels_per_task_ - 1) / panels_per_task_;
 }
 
+void MatmulTasks::run_columns(const std::byte* x,
+                              int64_t first,
+                              int64_t count,
+                              const Tensor& out) const {
+  kernel_.block({.x = x,
+                 .x_stride_bytes = x_stride_bytes_,
+                 .num_rows = num_rows_,
+                 .k = w_.cols,
+                 .group_size = w_.layout.group_size,
+                 .head = w_.layout.head,
+                 .panels = w_.panel(first / kPanelRows),
+                 .panel_bytes = w_.panel_bytes,
+                 .num_panels = (count + kPanelRows - 1) / kPanelRows,
+                 .out = out.as<float>(),
+                 .out_stride = out.stride,
+                 .num_outputs = count});
+}
+
 void MatmulTasks::run(int64_t task,
                       const std::byte* x,
                       const float* bias,

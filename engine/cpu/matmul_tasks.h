@@ -25,6 +25,10 @@ class MatmulTasks {
   // x: the prepared rows. `out` has as many.
   void run(int64_t task, const std::byte* x, const float* bias, const Tensor& out) const;
 
+  // All rows, but only outputs [first, first + count), to the first columns of `out`. `first` is a
+  // multiple of kPanelRows.
+  void run_columns(const std::byte* x, int64_t first, int64_t count, const Tensor& out) const;
+
  private:
   void cut(int64_t num_panels, int64_t num_threads);
   void cut_tiles(int64_t num_panels, int64_t num_threads);

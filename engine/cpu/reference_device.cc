@@ -63,7 +63,8 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .description = cpu_description(),
            .num_threads = 1,
            .memory_bytes = available_memory_bytes() / world_size,
-           .activation_dtype = DType::kF32};
+           .activation_dtype = DType::kF32,
+           .takes_adapters = true};
 }
 
 Buffer ReferenceDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -117,6 +118,7 @@ void ReferenceDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots
   values_.assign(kv.latent_dim > 0 ? 0 : num_cached / 2, 0.0F);
   state_layout_ = slots.state;
   num_slots_ = slots.num_slots;
+  adapters_.assign(static_cast<size_t>(slots.max_adapters) + 1, nullptr);
   state_.assign(static_cast<size_t>(state_bytes(slots.state, slots.num_slots)) / sizeof(float),
                 0.0);
 }
@@ -129,6 +131,9 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
   rows_.begin(batch);
+  slot_of_row_.clear();
+  for_tokens(
+      [&](size_t sequence, int32_t, int64_t) { slot_of_row_.push_back(batch.slots[sequence]); });
   forward_ = &forward;
   forward.run(batch.num_tokens(), batch.num_logit_rows());
   batch_ = nullptr;
@@ -255,9 +260,16 @@ void ReferenceDevice::sample(const SampleArgs& args) {
     const std::vector<double> x = head.rounded(row_of(args.hidden, static_cast<int64_t>(row)));
     for (int32_t id = 0; id < vocab_size; ++id) {
       const double bias = args.bias == nullptr ? 0.0 : at(*args.bias, 0, id);
-      const double logit = dot(x, head, id) + bias;
-      logits[static_cast<size_t>(id)] = static_cast<float>(cap(
-          logit * static_cast<double>(args.logit_scale), static_cast<double>(args.logit_softcap)));
+      logits[static_cast<size_t>(id)] = static_cast<float>(dot(x, head, id) + bias);
+    }
+    if (args.site >= 0) {
+      add_low_rank_to_row(adapter_of_logits(row), args.site,
+                          row_of(args.hidden, static_cast<int64_t>(row)), logits.data());
+    }
+    for (float& logit : logits) {
+      logit =
+          static_cast<float>(cap(static_cast<double>(logit) * static_cast<double>(args.logit_scale),
+                                 static_cast<double>(args.logit_softcap)));
     }
   };
   const SamplerMath& math = plain_sampler_math();

@@ -30,6 +30,10 @@ class ReferenceDevice final : public Device {
   std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                       const MatrixStorage& storage) override;
 
+  int64_t adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const override;
+  std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> parts, DType dtype) override;
+  void set_adapter(int32_t index, const Adapter* adapter) override;
+
   int32_t add_rope(const RopeSpec& rope) override;
   int64_t kv_bytes(const KvLayout& layout) const override;
   int64_t slot_bytes(const SlotLayout& layout) const override;
@@ -42,6 +46,7 @@ class ReferenceDevice final : public Device {
   void embed(const EmbedArgs& args) override;
   void norm(const NormArgs& args) override;
   void matmul(const MatmulArgs& args) override;
+  void add_low_rank(const LowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
@@ -74,6 +79,9 @@ class ReferenceDevice final : public Device {
   void attend(
       const AttentionArgs& args, size_t sequence, int32_t row, int64_t position, int32_t head);
 
+  void add_low_rank_to_row(const Adapter* adapter, int32_t site, const float* x, float* out) const;
+  const Adapter* adapter_of_logits(size_t index) const;
+
   // Of a slot: (conv_kernel - 1, conv_channels), the oldest token first; and the numbers of each
   // channel.
   double* conv_state(int32_t layer, size_t sequence);
@@ -95,7 +103,9 @@ class ReferenceDevice final : public Device {
   std::vector<float> values_;  // as keys_; empty where keys hold the values
   StateLayout state_layout_;
   int32_t num_slots_ = 0;
-  std::vector<double> state_;  // (layer, slot, numbers of the layout)
+  std::vector<double> state_;             // (layer, slot, numbers of the layout)
+  std::vector<const Adapter*> adapters_;  // (max_adapters + 1); the first is none
+  std::vector<int32_t> slot_of_row_;      // of the token rows of the step
   const Batch* batch_ = nullptr;
   Forward* forward_ = nullptr;
   StepRows rows_;

@@ -46,6 +46,7 @@ void SlotTable::start(const SlotStart& start) {
   slot.sampling = start.sampling;
   slot.last_token = start.token_ids.empty() ? 0 : start.token_ids.back();
   slot.num_history = 0;
+  slot.adapter = start.adapter;
   if (!slot.sampling.has_penalties()) return;
   TokenCount* const history = history_of(start.slot);
   for (size_t i = 0; i < start.token_ids.size(); ++i) {

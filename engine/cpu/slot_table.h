@@ -28,6 +28,7 @@ class SlotTable {
   const SamplingParams& sampling(int32_t slot) const { return entry(slot).sampling; }
   // The last token of the context that is known: of the prompt, or sampled.
   int32_t last_token(int32_t slot) const { return entry(slot).last_token; }
+  int32_t adapter(int32_t slot) const { return entry(slot).adapter; }
   // Distinct ids, kept only for slots with penalties.
   std::span<const TokenCount> history(int32_t slot) const {
     return {history_of(slot), static_cast<size_t>(entry(slot).num_history)};
@@ -44,6 +45,7 @@ class SlotTable {
     SamplingParams sampling;
     int32_t last_token = 0;
     int32_t num_history = 0;
+    int32_t adapter = 0;
   };
 
   // Distinct ids a slot can see: no more than its context, no more than there are.

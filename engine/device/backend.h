@@ -21,10 +21,12 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/device/communicator.h"
 #include "engine/device/state_ops.h"
 #include "engine/tensor/batch.h"
 #include "engine/tensor/kv_groups.h"
+#include "engine/tensor/low_rank.h"
 #include "engine/tensor/tensor.h"
 #include "engine/tensor/weight.h"
 
@@ -54,6 +56,7 @@ struct DeviceInfo {
   // Reported alternatives, ties included.
   int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
   std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
+  bool takes_adapters = false;             // has make_adapter, set_adapter and add_low_rank
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -116,7 +119,12 @@ struct SlotLayout {
   bool has_alibi = false;         // attention will be given slopes
   StateLayout state{};            // of the layers that carry one
   int32_t latent_dim = 0;         // of the KvLayout
+  int32_t max_adapters = 0;       // that rows of one step may have; 0: none
 };
+
+// The largest rank of an adapter, and of all that it adds to one linear together.
+inline constexpr int32_t kMaxAdapterRank = 256;
+inline constexpr int32_t kMaxStackedRank = 5 * kMaxAdapterRank;
 
 struct EmbedArgs {
   // (vocab, hidden); null: the position's row is added to what `out` holds already.
@@ -147,6 +155,16 @@ struct MatmulArgs {
   const Matrix* w = nullptr;     // (w.rows, w.cols)
   const Tensor* bias = nullptr;  // (optional) (1, w.rows), f32
   Tensor out;                    // (rows, w.rows); must not overlap x
+};
+
+// Adds to each row what the adapter of its sequence (SlotStart.adapter) adds to the linear `site`
+// (engine/tensor/low_rank.h). A row whose sequence has none, or whose adapter has nothing there,
+// keeps its bits. x, and the short row between the two products after it was multiplied by `scale`,
+// are rounded to the type that the adapter is held in where that is bf16.
+struct LowRankArgs {
+  int32_t site = 0;
+  Tensor x;    // (num_tokens, cols)
+  Tensor out;  // (num_tokens, outputs of the linear)
 };
 
 // A factor that grows with the position p: 1 + beta * ln(1 + floor((p + offset) / positions)).
@@ -328,6 +346,7 @@ struct SampleArgs {
   const Tensor* bias = nullptr;     // (optional) (1, vocab), f32
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;  // 0: off
+  int32_t site = -1;           // as LowRankArgs, of the logits before scale and cap; -1: nothing
 };
 
 // The forward pass of a model, given to submit; must outlive the step's sample. Calls the device's
@@ -347,6 +366,13 @@ class Forward {
 };
 
 using Ticket = uint64_t;
+
+// An adapter in the layout that its device's kernels want. Immutable.
+class Adapter {
+ public:
+  virtual ~Adapter() = default;
+  int64_t size_bytes = 0;
+};
 
 class Device {
  public:
@@ -369,6 +395,21 @@ class Device {
   // `storage`; pieces of stored integers keep them where the device has kernels for them.
   virtual std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                               const MatrixStorage& storage) = 0;
+
+  // --- adapters (optional: DeviceInfo.takes_adapters)
+  // What make_adapter will take.
+  virtual int64_t adapter_bytes(std::span<const LowRankPart> /*parts*/, DType /*dtype*/) const {
+    throw Error(Code::kUnsupported, "this backend has no kernels for adapters");
+  }
+  // Holds them in that type. From any thread, beside steps. Throws kUnsupported, kOutOfMemory.
+  virtual std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> /*parts*/,
+                                                DType /*dtype*/) {
+    throw Error(Code::kUnsupported, "this backend has no kernels for adapters");
+  }
+  // What SlotStart.adapter `index`, from 1 to max_adapters, stands for in steps that are submitted
+  // from now on; null: nothing. The one before is no longer used when the steps in flight have
+  // retired.
+  virtual void set_adapter(int32_t /*index*/, const Adapter* /*adapter*/) {}
 
   // --- state: once per model, after the plan is made
   virtual int32_t add_rope(const RopeSpec& rope) = 0;
@@ -398,6 +439,7 @@ class Device {
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
   virtual void matmul(const MatmulArgs& args) = 0;
+  virtual void add_low_rank(const LowRankArgs& /*args*/) {}
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
@@ -461,7 +503,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 15;
+inline constexpr int kBackendAbi = 16;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -1,5 +1,5 @@
-// A matrix with its optional bias: the only place that calls Device::matmul (LoRA will be added
-// here and nowhere else).
+// A matrix with its optional bias, and what adapters add to it: the only place that calls
+// Device::matmul and Device::add_low_rank.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,11 @@ struct DeviceVector {
 struct Linear {
   std::unique_ptr<Matrix> weight;
   DeviceVector bias;
+  int32_t site = -1;  // where adapters find it (site_of); -1: there are none
 
   void apply(Device& device, const Tensor& x, const Tensor& out) const {
     device.matmul({.x = x, .w = weight.get(), .bias = bias.get(), .out = out});
+    if (site >= 0) device.add_low_rank({.site = site, .x = x, .out = out});
   }
 };
 

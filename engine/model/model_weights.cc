@@ -127,6 +127,7 @@ class WeightLoader::Loader {
     streamed_bytes_ -= weights.position_embedding ? weights.position_embedding->size_bytes : 0;
     streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
 
+    if (options_.takes_adapters) weights.head_site = head_site(model_.config.num_layers);
     weights.layers.resize(static_cast<size_t>(model_.config.num_layers));
     return weights;
   }
@@ -136,6 +137,7 @@ class WeightLoader::Loader {
     for (const LayerLinear& row : kLayerLinears) out.*row.target = load_linear(row.parts, layer);
     load_latent_up(layer, out);
     for (const LayerLinear& row : kOtherLinears) out.*row.target = load_linear(row.parts, layer);
+    if (options_.takes_adapters) give_sites(layer, out);
     for (const ExpertLinear& row : kExpertLinears) {
       out.*row.target = load_experts(row.parts, layer);
     }
@@ -146,6 +148,15 @@ class WeightLoader::Loader {
   }
 
  private:
+  static void give_sites(int32_t layer, LayerWeights& out) {
+    size_t linear = 0;
+    const auto give = [&](const LayerLinear& row) {
+      (out.*row.target).site = site_of(layer, linear++);
+    };
+    std::ranges::for_each(kLayerLinears, give);
+    std::ranges::for_each(kOtherLinears, give);
+  }
+
   const std::vector<const StoredTensor*>& sources(const TensorEntry& entry) const {
     return sources_[static_cast<size_t>(&entry - view_.table().entries().data())];
   }

@@ -72,6 +72,7 @@ struct ModelWeights {
   DeviceVector final_norm_bias;
   std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
   DeviceVector lm_head_bias;
+  int32_t head_site = -1;  // as Linear's
   // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
   std::unique_ptr<Matrix> embedding_in;  // may be null
   std::unique_ptr<Matrix> head_in;       // may be null
@@ -98,6 +99,7 @@ struct LoadWeightsOptions {
   int32_t group_size = 0;
   int rank = 0;
   int world_size = 1;
+  bool takes_adapters = false;  // the linears have sites
 };
 
 inline constexpr int32_t kInt8GroupSize = 128;

@@ -137,7 +137,8 @@ void Transformer::sample_rows(const Tensor& normed) {
                   .lm_head = &weights_.lm_head(),
                   .bias = weights_.lm_head_bias.get(),
                   .logit_scale = config_.logit_scale,
-                  .logit_softcap = config_.logit_softcap});
+                  .logit_softcap = config_.logit_softcap,
+                  .site = weights_.head_site});
 }
 
 Transformer::Stream Transformer::stream_at(const Tensor& sum) const {

@@ -100,8 +100,8 @@ inline constexpr std::array<LayerLinear, 11> kOtherLinears = {{
     {&LayerWeights::shared_output_gate, kSharedOutputGateParts},
 }};
 
-// Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those of
-// kLayerLinears first, and behind those of all layers the head.
+// Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
+// of kLayerLinears first, and behind those of all layers the head.
 inline constexpr int32_t kSitesOfLayer =
     static_cast<int32_t>(kLayerLinears.size() + kOtherLinears.size());
 constexpr int32_t site_of(int32_t layer, size_t linear) {

@@ -21,6 +21,7 @@ struct SlotStart {
   SamplingParams sampling;
   std::span<const int32_t> token_ids;  // prompt and what was generated so far
   int32_t num_prompt_tokens = 0;       // of token_ids
+  int32_t adapter = 0;                 // of its rows: as it was told the device; 0: none
 };
 
 // block_tables[group][slot][index] = block

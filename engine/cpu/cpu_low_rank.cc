@@ -1,0 +1,142 @@
+// CpuDevice: what adapters add to rows. One task does both products of some rows of one adapter, so
+// that nothing between them leaves the cache.
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/cpu/cpu_adapter.h"
+#include "engine/cpu/cpu_device.h"
+#include "engine/cpu/cpu_device_internal.h"
+#include "engine/cpu/cpu_device_rows.h"
+#include "engine/cpu/matmul_tasks.h"
+
+namespace tgi {
+
+int64_t CpuDevice::adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const {
+  return CpuAdapter::bytes(parts, dtype, kernels_);
+}
+
+std::unique_ptr<Adapter> CpuDevice::make_adapter(std::span<const LowRankPart> parts, DType dtype) {
+  return std::make_unique<CpuAdapter>(parts, dtype, kernels_);
+}
+
+void CpuDevice::set_adapter(int32_t index, const Adapter* adapter) {
+  TGI_CHECK(index >= 1 && index <= slot_layout_->max_adapters);
+  adapters_[static_cast<size_t>(index)] = static_cast<const CpuAdapter*>(adapter);
+}
+
+void CpuDevice::find_adapter_rows(const Batch& batch) {
+  adapter_rows_.begin();
+  logit_adapters_.clear();
+  if (slot_layout_->max_adapters == 0) return;
+  const auto adapter_of = [this](int32_t slot) {
+    return adapters_[static_cast<size_t>(slots_->adapter(slot))];
+  };
+  for (size_t i = 0; i < batch.slots.size(); ++i) {
+    const int32_t begin = batch.cu_seqlens_q[i];
+    adapter_rows_.add(adapter_of(batch.slots[i]), begin, batch.cu_seqlens_q[i + 1] - begin);
+  }
+  adapter_rows_.finish();
+  if (adapter_rows_.segments().empty()) return;
+  for (const SampleRow& row : batch.sample_rows) logit_adapters_.push_back(adapter_of(row.slot));
+  for (const ScoreRow& row : batch.score_rows) {
+    const auto sequence = token_places_[static_cast<size_t>(row.row)].sequence;
+    logit_adapters_.push_back(adapter_of(batch.slots[static_cast<size_t>(sequence)]));
+  }
+}
+
+void CpuDevice::add_low_rank(const LowRankArgs& args) {
+  add_low_rank(args, adapter_rows_);
+}
+
+// The logits of rows [first, first + args.x.rows) of those that are drawn or scored.
+void CpuDevice::add_low_rank_to_logits(const LowRankArgs& args, int64_t first) {
+  if (logit_adapters_.empty()) return;
+  logit_adapter_rows_.begin();
+  for (int64_t i = 0; i < args.x.rows; ++i) {
+    logit_adapter_rows_.add(logit_adapters_[static_cast<size_t>(first + i)], i, 1);
+  }
+  logit_adapter_rows_.finish();
+  add_low_rank(args, logit_adapter_rows_);
+}
+
+void CpuDevice::add_low_rank(const LowRankArgs& args, const AdapterRows& rows) {
+  low_rank_tasks_.clear();
+  int64_t num_rows = 0;
+  for (const AdapterRows::Segment& segment : rows.segments()) {
+    if (segment.adapter->at(args.site) != nullptr) num_rows += segment.count;
+  }
+  if (num_rows == 0) return;
+  // Few rows each where there are few of them, so that all threads have some.
+  const int64_t even = (num_rows + pool_.num_threads() - 1) / pool_.num_threads();
+  const int64_t rows_per_task = std::clamp<int64_t>(even, 1, kLowRankRows);
+  int64_t prepared_at = 0;
+  for (const AdapterRows::Segment& segment : rows.segments()) {
+    const CpuAdapter::Product* const product = segment.adapter->at(args.site);
+    if (product == nullptr) continue;
+    for (int64_t at = 0; at < segment.count; at += rows_per_task) {
+      const int64_t count = std::min(rows_per_task, segment.count - at);
+      const MatmulTasks shrink(kernels_, *product->a, count, 1);
+      low_rank_tasks_.push_back({.product = product,
+                                 .shrink = shrink,
+                                 .first_row = segment.first + at,
+                                 .num_rows = count,
+                                 .prepared = prepared_at});
+      prepared_at += count * shrink.x_stride_bytes();
+    }
+  }
+  const auto room = static_cast<int64_t>(prepared_.size_bytes());
+  TGI_CHECK(prepared_at <= room);
+  // All of them before the first product: kernels read some rows behind their own.
+  const auto num_tasks = static_cast<int64_t>(low_rank_tasks_.size());
+  for_rows(num_tasks, rows_per_task * args.x.cols, [&](int64_t index) {
+    const LowRankTask& task = low_rank_tasks_[static_cast<size_t>(index)];
+    auto* out = static_cast<std::byte*>(prepared_.data()) + task.prepared;
+    for (int64_t i = 0; i < task.num_rows; ++i, out += task.shrink.x_stride_bytes()) {
+      task.shrink.prepare(row_of(args.x, rows.row(task.first_row + i)), out);
+    }
+  });
+  pool_.parallel_for(num_tasks, [&](int64_t index, int thread) {
+    run_low_rank_task(low_rank_tasks_[static_cast<size_t>(index)], args, rows,
+                      low_rank_scratch_[static_cast<size_t>(thread)]);
+  });
+}
+
+void CpuDevice::run_low_rank_task(const LowRankTask& task,
+                                  const LowRankArgs& args,
+                                  const AdapterRows& rows,
+                                  const LowRankScratch& scratch) {
+  const int64_t count = task.num_rows;
+  const auto* const x = static_cast<const std::byte*>(prepared_.data()) + task.prepared;
+  const Tensor shrunk{.data = scratch.shrunk.data(),
+                      .dtype = DType::kF32,
+                      .rows = count,
+                      .cols = task.product->a->rows,
+                      .stride = kMaxStackedRank};
+  for (int64_t i = 0; i < task.shrink.num_tasks(); ++i) task.shrink.run(i, x, nullptr, shrunk);
+
+  auto* const prepared = static_cast<std::byte*>(scratch.prepared.data());
+  const Tensor product{.data = scratch.product.data(),
+                       .dtype = DType::kF32,
+                       .rows = count,
+                       .cols = kLowRankOutputs,
+                       .stride = kLowRankOutputs};
+  for (const CpuAdapter::Part& part : task.product->parts) {
+    const MatmulTasks expand(kernels_, *part.b, count, 1);
+    for (int64_t i = 0; i < count; ++i) {
+      float* const row = mutable_row_of(shrunk, i) + part.first_rank;
+      kernels_.scale_and_cap(row, part.b->cols, part.scale, 0.0F);
+      expand.prepare(row, prepared + i * expand.x_stride_bytes());
+    }
+    for (int64_t first = 0; first < part.b->rows; first += kLowRankOutputs) {
+      const int64_t num_outputs = std::min(kLowRankOutputs, part.b->rows - first);
+      expand.run_columns(prepared, first, num_outputs, product);
+      for (int64_t i = 0; i < count; ++i) {
+        float* const out =
+            mutable_row_of(args.out, rows.row(task.first_row + i)) + part.first_output + first;
+        kernels_.add(out, row_of(product, i), 1.0F, out, num_outputs);
+      }
+    }
+  }
+}
+
+}  // namespace tgi

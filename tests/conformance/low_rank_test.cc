@@ -1,0 +1,299 @@
+// add_low_rank, and what adapters add to logits: the reference is agreed with, a row's bits depend
+// on nothing but the row and its adapter, and rows without one keep theirs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "engine/cpu/cpu_backend.h"
+#include "tests/catch.h"
+#include "tests/conformance/device_case.h"
+#include "tests/conformance/harness.h"
+
+namespace tgi {
+namespace {
+
+constexpr int32_t kNumSlots = 6;
+constexpr int32_t kMaxTokens = 160;
+constexpr int32_t kVocab = 90;
+
+// One product of an adapter with a site.
+struct PartSetup {
+  int32_t site = 0;
+  int64_t rank = 4;
+  int64_t first_output = 0;
+  int64_t num_outputs = 8;
+  float scale = 1.0F;
+};
+
+struct AdapterSetup {
+  std::vector<PartSetup> parts;
+};
+
+struct LowRankSetup {
+  std::string name;
+  int64_t cols = 40;
+  int64_t outputs = 70;
+  std::vector<AdapterSetup> adapters;
+  // Of each sequence: its adapter, 0 for none, and its rows.
+  std::vector<std::pair<int32_t, int32_t>> sequences;
+};
+
+std::vector<LowRankSetup> low_rank_setups() {
+  return {
+      {.name = "one row", .adapters = {{{{.num_outputs = 70}}}}, .sequences = {{1, 1}}},
+      {.name = "rank 1, some of the outputs",
+       .adapters = {{{{.rank = 1, .first_output = 3, .num_outputs = 41, .scale = 0.5F}}}},
+       .sequences = {{1, 5}}},
+      {.name = "base rows between two adapters of different ranks",
+       .adapters = {{{{.rank = 3, .num_outputs = 70, .scale = 2.0F}}},
+                    {{{.rank = 16, .num_outputs = 70}}}},
+       .sequences = {{1, 3}, {0, 4}, {2, 1}, {0, 1}, {1, 2}}},
+      {.name = "three products with the same x, as q, k and v",
+       .cols = 65,
+       .outputs = 100,
+       .adapters = {{{{.rank = 8, .num_outputs = 50},
+                      {.rank = 2, .first_output = 50, .num_outputs = 25, .scale = 1.5F},
+                      {.rank = 8, .first_output = 75, .num_outputs = 25}}},
+                    {{{.rank = 5, .first_output = 75, .num_outputs = 25}}}},
+       .sequences = {{2, 2}, {1, 9}, {2, 1}, {0, 2}}},
+      {.name = "an adapter without anything at the site",
+       .adapters = {{{{.site = 1, .num_outputs = 70}}}, {{{.num_outputs = 70}}}},
+       .sequences = {{1, 2}, {2, 2}}},
+      {.name = "rank 256, more rows than a task has",
+       .cols = 300,
+       .outputs = 130,
+       .adapters = {{{{.rank = 256, .num_outputs = 130, .scale = 0.125F}}},
+                    {{{.rank = 33, .num_outputs = 130}}}},
+       .sequences = {{1, 77}, {2, 40}, {0, 20}, {1, 1}}},
+      {.name = "nobody has one", .adapters = {{{{.num_outputs = 70}}}}, .sequences = {{0, 4}}},
+  };
+}
+
+// The numbers of a setup, rounded to what the device holds.
+class LowRankProblem {
+ public:
+  LowRankProblem(const LowRankSetup& setup, DType dtype) : setup_(setup) {
+    Random random(static_cast<uint32_t>(setup.cols * 131 + setup.outputs));
+    for (const AdapterSetup& adapter : setup.adapters) {
+      std::vector<LowRankPart>& parts = parts_.emplace_back();
+      for (const PartSetup& part : adapter.parts) {
+        const HostWeight a = store(random, part.rank, setup.cols, dtype);
+        // In two pieces, as rows of a fused matrix come.
+        const int64_t half = part.num_outputs / 2;
+        std::vector<HostWeight> b = {store(random, part.num_outputs - half, part.rank, dtype)};
+        if (half > 0) b.push_back(store(random, half, part.rank, dtype));
+        parts.push_back({.site = part.site,
+                         .first_output = part.first_output,
+                         .scale = part.scale,
+                         .a = a,
+                         .b = b});
+      }
+    }
+    x = random.values(num_rows() * setup.cols);
+    out = random.values(num_rows() * setup.outputs);
+  }
+
+  int64_t num_rows() const {
+    int64_t count = 0;
+    for (const auto& [adapter, rows] : setup_.sequences) count += rows;
+    return count;
+  }
+  const LowRankSetup& setup() const { return setup_; }
+  const std::vector<std::vector<LowRankPart>>& parts() const { return parts_; }
+
+  Floats x;
+  Floats out;
+
+ private:
+  HostWeight store(Random& random, int64_t rows, int64_t cols, DType dtype) {
+    stored_.push_back(
+        std::make_unique<StoredMatrix>(random.values(rows * cols), rows, cols, dtype));
+    return stored_.back()->weight;
+  }
+
+  const LowRankSetup& setup_;
+  std::vector<std::unique_ptr<StoredMatrix>> stored_;
+  std::vector<std::vector<LowRankPart>> parts_;
+};
+
+void allocate(Device& device, int32_t max_adapters) {
+  device.allocate_state({.num_layers = 1,
+                         .num_kv_heads = 1,
+                         .head_dim = 16,
+                         .block_size = 16,
+                         .num_blocks = 6,
+                         .dtype = device.info().activation_dtype},
+                        {.num_slots = kNumSlots,
+                         .max_blocks_per_slot = 12,
+                         .max_batch_tokens = kMaxTokens,
+                         .vocab_size = kVocab,
+                         .block_size = 16,
+                         .max_matmul_cols = 512,
+                         .max_adapters = max_adapters});
+}
+
+// Some of the setup's sequences as one step.
+Batch batch_of(const LowRankSetup& setup, size_t first, size_t count) {
+  Batch batch;
+  batch.clear();
+  for (size_t i = first; i < first + count; ++i) {
+    const auto [adapter, rows] = setup.sequences[i];
+    const auto slot = static_cast<int32_t>(i);
+    batch.slots.push_back(slot);
+    for (int32_t row = 0; row < rows; ++row) {
+      batch.token_ids.push_back(1);
+      batch.positions.push_back(row);
+    }
+    batch.cu_seqlens_q.push_back(batch.num_tokens());
+    batch.context_lens.push_back(rows);
+    batch.slot_starts.push_back(
+        {.slot = slot, .sampling = {}, .token_ids = {}, .adapter = adapter});
+  }
+  return batch;
+}
+
+class AdaptersOnDevice {
+ public:
+  AdaptersOnDevice(Device& device, const LowRankProblem& problem) : device_(device) {
+    const auto count = static_cast<int32_t>(problem.parts().size());
+    allocate(device, count);
+    for (int32_t i = 0; i < count; ++i) {
+      const std::vector<LowRankPart>& parts = problem.parts()[static_cast<size_t>(i)];
+      const DType dtype = device.info().activation_dtype;
+      adapters_.push_back(device.make_adapter(parts, dtype));
+      CHECK(adapters_.back()->size_bytes == device.adapter_bytes(parts, dtype));
+      device.set_adapter(i + 1, adapters_.back().get());
+    }
+  }
+  ~AdaptersOnDevice() {
+    for (size_t i = 0; i < adapters_.size(); ++i) {
+      device_.set_adapter(static_cast<int32_t>(i) + 1, nullptr);
+    }
+  }
+  AdaptersOnDevice(const AdaptersOnDevice&) = delete;
+  AdaptersOnDevice& operator=(const AdaptersOnDevice&) = delete;
+
+  Floats add(const LowRankProblem& problem, size_t first, size_t count) {
+    const LowRankSetup& setup = problem.setup();
+    const Batch batch = batch_of(setup, first, count);
+    int64_t begin = 0;
+    for (size_t i = 0; i < first; ++i) begin += setup.sequences[i].second;
+    const auto rows_of = [&](const Floats& all, int64_t cols) {
+      const auto from = all.begin() + begin * cols;
+      return Floats(from, from + batch.num_tokens() * cols);
+    };
+    const DType dtype = device_.info().activation_dtype;
+    DeviceTensor x(device_, batch.num_tokens(), setup.cols, dtype, setup.cols + 8);
+    DeviceTensor out(device_, batch.num_tokens(), setup.outputs, dtype, setup.outputs + 10);
+    x.write(rows_of(problem.x, setup.cols));
+    out.write(rows_of(problem.out, setup.outputs));
+    run_step(device_, batch,
+             [&] { device_.add_low_rank({.site = 0, .x = x.view(), .out = out.view()}); });
+    return out.read();
+  }
+
+ private:
+  Device& device_;
+  std::vector<std::unique_ptr<Adapter>> adapters_;
+};
+
+TEST_CASE("what adapters add agrees with the reference, whatever else is in the step") {
+  for (const LowRankSetup& setup : low_rank_setups()) {
+    std::map<std::string, Floats> of_group;
+    for (const DeviceCase& device_case : device_cases()) {
+      const auto device = device_case.make();
+      if (!device->info().takes_adapters) continue;
+      INFO(setup.name << " on " << device_case.name);
+      const DType dtype = device->info().activation_dtype;
+      const LowRankProblem problem(setup, dtype);
+      const auto reference = make_reference_device();
+      const Floats expected =
+          AdaptersOnDevice(*reference, problem).add(problem, 0, setup.sequences.size());
+      AdaptersOnDevice adapters(*device, problem);
+      const Floats all = adapters.add(problem, 0, setup.sequences.size());
+      // Two sums of products below 1, of cols and of rank; and the roundings of what is between.
+      const auto cols = static_cast<double>(setup.cols);
+      const double size = std::sqrt(cols * 256.0);
+      CHECK(worst_error(all, expected, (cols * 0x1p-21 + 8.0 * roundoff(dtype)) * size,
+                        8.0 * roundoff(dtype)) <= 1.0);
+
+      Floats one_by_one;
+      int64_t row = 0;
+      for (size_t i = 0; i < setup.sequences.size(); ++i) {
+        const Floats alone = adapters.add(problem, i, 1);
+        one_by_one.insert(one_by_one.end(), alone.begin(), alone.end());
+        const int64_t end = row + setup.sequences[i].second;
+        const auto part = [&](const Floats& values) {
+          return Floats(values.begin() + row * setup.outputs, values.begin() + end * setup.outputs);
+        };
+        const bool keeps = setup.sequences[i].first == 0;
+        if (keeps) CHECK(same_bits(alone, part(problem.out)));
+        row = end;
+      }
+      if (device_case.bit_group.empty()) continue;
+      CHECK(same_bits(one_by_one, all));
+      const auto [first, is_new] = of_group.try_emplace(device_case.bit_group, all);
+      if (!is_new) CHECK(same_bits(first->second, all));
+    }
+  }
+}
+
+TEST_CASE("what adapters add to logits is drawn and scored by") {
+  LowRankSetup setup{.name = "head",
+                     .cols = 48,
+                     .outputs = kVocab,
+                     .adapters = {{{{.rank = 6, .num_outputs = kVocab, .scale = 2.0F}}},
+                                  {{{.rank = 20, .num_outputs = kVocab}}}},
+                     .sequences = {{1, 2}, {0, 1}, {2, 3}, {1, 1}}};
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    if (!device->info().takes_adapters) continue;
+    INFO(device_case.name);
+    const DType dtype = device->info().activation_dtype;
+    const LowRankProblem problem(setup, dtype);
+    const auto scores = [&](Device& on, int32_t site) {
+      AdaptersOnDevice adapters(on, problem);
+      Random random(5);
+      const auto head = make_matrix(on, random.values(kVocab * setup.cols), kVocab, setup.cols,
+                                    MatrixStorage(dtype));
+      const DeviceTensor x(on, problem.num_rows(), setup.cols, problem.x);
+      const DeviceTensor hidden(on, problem.num_rows(), setup.cols, problem.x);
+      Batch batch = batch_of(setup, 0, setup.sequences.size());
+      batch.sample_rows = {{.row = 1, .slot = 0}, {.row = 2, .slot = 1}, {.row = 5, .slot = 2}};
+      batch.score_rows = {{.row = 3, .target_id = 7}, {.row = 6, .target_id = 70}};
+      const auto num_rows = static_cast<int64_t>(batch.num_logit_rows());
+      const Tensor rows = hidden.view().first_rows(num_rows);
+      const StepResult& result = run_step(
+          on, batch, [&] { on.gather_logit_rows(x.view(), rows); },
+          [&] {
+            on.sample({.hidden = rows, .lm_head = head.get(), .logit_scale = 0.25F, .site = site});
+          });
+      Floats out;
+      for (const SampledToken& token : result.sampled) {
+        out.push_back(static_cast<float>(token.token.id));
+        out.push_back(token.token.logprob);
+      }
+      out.insert(out.end(), result.scores.begin(), result.scores.end());
+      return out;
+    };
+    const auto reference = make_reference_device();
+    const auto plain = make_reference_device();
+    const Floats expected = scores(*reference, 0);
+    CHECK(worst_error(scores(*device, 0), expected, 256.0 * roundoff(dtype), 0.0) <= 1.0);
+    CHECK(worst_error(scores(*plain, -1), expected, 256.0 * roundoff(dtype), 0.0) > 1.0);
+  }
+}
+
+TEST_CASE("a rank that there are no kernels for is refused by name") {
+  const auto device = make_cpu_device({.num_threads = 1, .may_oversubscribe = true});
+  Random random(3);
+  const StoredMatrix a(random.values(257 * 4), 257, 4, DType::kF32);
+  const StoredMatrix b(random.values(8 * 257), 8, 257, DType::kF32);
+  const LowRankPart part{.site = 0, .first_output = 0, .a = a.weight, .b = {b.weight}};
+  CHECK_THROWS_WITH(device->make_adapter(std::span(&part, 1), DType::kF32),
+                    "test.weight: rank 257, where adapters of ranks up to 256 are supported");
+}
+
+}  // namespace
+}  // namespace tgi
