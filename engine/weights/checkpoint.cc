@@ -144,12 +144,14 @@ std::optional<std::string> tensorflow_name(std::string_view name) {
 
 }  // namespace
 
+std::unique_ptr<Checkpoint> open_safetensors(const FileSource& files, const std::string& name) {
+  auto checkpoint = std::make_unique<SafetensorsCheckpoint>(files);
+  checkpoint->add_file(name);
+  return checkpoint;
+}
+
 std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files) {
-  if (files.find(kSingleFile)) {
-    auto checkpoint = std::make_unique<SafetensorsCheckpoint>(files);
-    checkpoint->add_file(kSingleFile);
-    return checkpoint;
-  }
+  if (files.find(kSingleFile)) return open_safetensors(files, kSingleFile);
   if (const auto index = files.find_text(kIndexFile)) return open_sharded(files, *index);
   std::string advice;
   const bool has_torch = std::ranges::any_of(files.names(), [](const std::string& name) {

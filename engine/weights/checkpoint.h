@@ -60,6 +60,9 @@ class Checkpoint {
 // shard is missing, and kInvalidArgument naming file, tensor and numbers when one is malformed.
 std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files);
 
+// The tensors of this one file. Throws kNotFound when it is not there, and as above.
+std::unique_ptr<Checkpoint> open_safetensors(const FileSource& files, const std::string& name);
+
 // `name` as tables spell it today, or as other checkpoints do: with or without `prefix` ("model."),
 // in front or after the first dot ("model.language_model.norm.weight"), a norm's weight and bias as
 // gamma and beta. Nothing when there is none of them.

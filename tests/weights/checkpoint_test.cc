@@ -42,6 +42,12 @@ TEST_CASE("opens a single file") {
   CHECK(files.released_bytes() == 8);
 }
 
+TEST_CASE("opens a file of another name") {
+  const MemorySource files({{"other.safetensors", kShard1}});
+  CHECK(open_safetensors(files, "other.safetensors")->find("a") != nullptr);
+  CHECK_THROWS_AS(open_safetensors(files, "model.safetensors"), Error);
+}
+
 TEST_CASE("opens a sharded index, with tensors that it does not list") {
   const MemorySource files({{kIndex, R"({"metadata":{},"weight_map":{"a":"1.safetensors"}})"},
                             {"1.safetensors", build_safetensors({
