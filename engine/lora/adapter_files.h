@@ -1,0 +1,60 @@
+// An adapter that was opened and fits its base model: which of the model's linears it changes, with
+// which tensors, and how much. Nothing of it is copied, and no device is involved.
+//
+// Source of the format: PEFT's save_pretrained (https://huggingface.co/docs/peft).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/lora/adapter_config.h"
+#include "engine/lora/module_sites.h"
+#include "engine/weights/checkpoint.h"
+
+namespace tgi {
+
+inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
+
+// y = W x becomes y = W x + scale * B (A x).
+struct AdapterLinear {
+  std::string module;               // as the adapter names it: "model.layers.0.self_attn.q_proj"
+  const StoredTensor* a = nullptr;  // (rank, inputs)
+  const StoredTensor* b = nullptr;  // (outputs, rank)
+  int32_t rank = 0;
+  float scale = 0.0F;
+  std::vector<SitePart> parts;  // what of the model it is
+};
+
+// Immutable. The files must outlive it: its numbers are read from their bytes.
+struct AdapterFiles {
+  AdapterConfig config;
+  std::unique_ptr<Checkpoint> tensors;
+  std::vector<AdapterLinear> linears;  // in the order of their sites
+};
+
+// What can be told without a base model, for lists.
+struct AdapterFacts {
+  std::string base_model;
+  int32_t max_rank = 0;
+  int64_t size_bytes = 0;  // of its tensors
+  int32_t num_linears = 0;
+  std::vector<std::string> targets;  // the last parts of their modules' names, sorted: "q_proj"
+};
+
+// Opens an adapter and checks it against the model: every tensor has to be of one of its linears,
+// of the right size, and finite. `base` is the model's checkpoint, for adapters that bring copies
+// of its embedding or head, which have to be equal to it; without one such adapters are refused.
+//
+// Throws kNotFound without a file; kInvalidArgument listing all tensors that do not fit, with the
+// model that the adapter was made for; kUnsupported for what only is not supported.
+AdapterFiles open_adapter(const FileSource& files,
+                          const LoadedConfig& model,
+                          const Checkpoint* base = nullptr);
+
+// Throws kNotFound without a file, and as read_adapter_config; whether it fits a model is not
+// looked at.
+AdapterFacts read_adapter_facts(const FileSource& files);
+
+}  // namespace tgi

@@ -1,0 +1,33 @@
+// Names of the tensors of an adapter, as PEFT writes them:
+//   base_model.model.<module>.lora_A.weight      <module> as transformers names it in the base
+//   model base_model.model.<module>.lora_A.<adapter>.weight      in files of other tools
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tgi {
+
+enum class AdapterTensor : uint8_t {
+  kA,          // (rank, inputs)
+  kB,          // (outputs, rank)
+  kBOffset,    // lora_B's bias
+  kEmbedding,  // A or B of an embedding
+  kMagnitude,  // of DoRA
+  kBias,       // of the module itself, whole
+  kWeight,     // likewise: of a module that is changed as a whole, or a copy of the base's
+  kOther,
+};
+
+struct AdapterTensorName {
+  AdapterTensor kind = AdapterTensor::kOther;
+  std::string_view module;  // of the name that was given; of kOther all that follows the prefix
+};
+
+AdapterTensorName parse_adapter_tensor(std::string_view name);
+
+// Why an adapter with such a tensor is not read; empty for those that are.
+std::string_view refusal_of(AdapterTensor kind);
+
+}  // namespace tgi

@@ -1,0 +1,355 @@
+#include "engine/lora/adapter_files.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/catch.h"
+#include "tests/lora/adapter_builder.h"
+#include "tests/model/model_files.h"
+
+namespace tgi {
+namespace {
+
+LoadedConfig golden_config(const std::string& name) {
+  return load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/families/" + name));
+}
+
+// small_llama: q 24, k and v 8, hidden 10, intermediate 14, 2 layers.
+std::vector<TestTensor> small_adapter() {
+  return together({lora_of("model.layers.1.self_attn.q_proj", 24, 10),
+                   lora_of("model.layers.0.mlp.down_proj", 10, 14), lora_of("lm_head", 11, 10)});
+}
+
+std::string refused(const std::vector<TestTensor>& tensors,
+                    Code code,
+                    const Json& config = small_adapter_config(),
+                    const LoadedConfig& model = load_config(small_llama())) {
+  return refusal_of_action(code, [&] {
+    const MemorySource files = adapter_files(config, tensors);
+    open_adapter(files, model);
+  });
+}
+
+// Names of the parts that the module was found as, of an adapter of it alone.
+std::string found_as(const LoadedConfig& model,
+                     const std::string& module,
+                     int64_t outputs,
+                     int64_t inputs) {
+  const MemorySource files =
+      adapter_files(small_adapter_config(), lora_of(module, outputs, inputs));
+  const AdapterFiles adapter = open_adapter(files, model);
+  const TensorTable table(model);
+  std::string out;
+  for (const SitePart& part : adapter.linears.at(0).parts) {
+    const bool is_head = part.layer == SitePart::kHead;
+    out += (out.empty() ? "" : " ") + std::to_string(part.layer) + ":" +
+           (is_head ? "head" : table.find(part.role, part.layer)->name);
+  }
+  return out;
+}
+
+TEST_CASE("the linears of an adapter come in the order of their sites, the head last") {
+  const MemorySource files = adapter_files(small_adapter_config(), small_adapter());
+  const AdapterFiles adapter = open_adapter(files, load_config(small_llama()));
+  REQUIRE(adapter.linears.size() == 3);
+  CHECK(adapter.linears[0].module == "model.layers.0.mlp.down_proj");
+  CHECK(adapter.linears[1].module == "model.layers.1.self_attn.q_proj");
+  CHECK(adapter.linears[2].module == "lm_head");
+  CHECK(adapter.linears[0].rank == 2);
+  CHECK(adapter.linears[0].scale == 2.0F);
+  CHECK(adapter.linears[0].a->shape == std::vector<int64_t>{2, 14});
+  CHECK(adapter.linears[0].b->shape == std::vector<int64_t>{10, 2});
+}
+
+TEST_CASE("modules are found with other words around the decoder") {
+  const LoadedConfig llama = load_config(small_llama());
+  const std::string expected = "1:model.layers.1.mlp.up_proj.weight";
+  for (const std::string prefix :
+       {"model.", "", "language_model.", "model.language_model.", "language_model.model."}) {
+    CHECK(found_as(llama, prefix + "layers.1.mlp.up_proj", 14, 10) == expected);
+  }
+  CHECK(found_as(llama, "language_model.lm_head", 11, 10) == "-1:head");
+  CHECK(found_as(llama, "model.lm_head", 11, 10) == "-1:head");
+  for (const std::string module :
+       {"vision_tower.layers.1.mlp.up_proj", "model.vision_model.encoder.layers.1.mlp.up_proj",
+        "model.layers.2.mlp.up_proj", "model.layers.1.mlp.fc1", "layers.1.mlp.up_proj.x", "up_proj",
+        "model", "model.layers", "model.layers.1", "0"}) {
+    INFO(module);
+    CHECK_THAT(refused(lora_of(module, 14, 10), Code::kInvalidArgument),
+               Catch::Contains("2 tensors are of no linear of it: base_model.model." + module));
+  }
+}
+
+TEST_CASE("modules are those of the family's own table") {
+  CHECK(found_as(load_config(small_gpt2()), "transformer.h.0.attn.c_attn", 36, 12) ==
+        "0:transformer.h.0.attn.c_attn.weight");
+  CHECK(found_as(load_config(small_gpt2()), "lm_head", 11, 12) == "-1:head");
+  CHECK(found_as(golden_config("phi3-window"), "model.layers.1.mlp.gate_up_proj", 76, 32) ==
+        "1:model.layers.1.mlp.gate_up_proj.weight");
+  CHECK(found_as(golden_config("falcon-40b-style"),
+                 "transformer.h.1.self_attention.query_key_value", 64,
+                 32) == "1:transformer.h.1.self_attention.query_key_value.weight");
+  // One tensor whose rows go to two places.
+  const LoadedConfig next = golden_config("qwen3-next");
+  CHECK(found_as(next, "model.layers.1.self_attn.q_proj", 48, 24) ==
+        "1:model.layers.1.self_attn.q_proj.weight 1:model.layers.1.self_attn.q_proj.weight");
+  CHECK(found_as(next, "model.layers.0.linear_attn.in_proj_qkvz", 88, 24) ==
+        "0:model.layers.0.linear_attn.in_proj_qkvz.weight");
+  CHECK(found_as(next, "model.layers.0.mlp.shared_expert.up_proj", 6, 24) ==
+        "0:model.layers.0.mlp.shared_expert.up_proj.weight");
+  CHECK(found_as(golden_config("jamba"), "model.layers.0.mamba.x_proj", 13, 48) ==
+        "0:model.layers.0.mamba.x_proj.weight");
+  // Trained as another class than that of the base.
+  const LoadedConfig gemma = golden_config("gemma3-multimodal");
+  for (const std::string prefix : {"model.", "language_model.model.", "model.language_model."}) {
+    CHECK_THAT(found_as(gemma, prefix + "layers.0.self_attn.o_proj", gemma.config.hidden_size,
+                        gemma.config.num_heads * gemma.config.head_dim),
+               Catch::StartsWith("0:"));
+  }
+}
+
+// What an adapter made with transformers can be of (scripts/golden/make_adapters).
+TEST_CASE("the linears of every model type are found under the names of transformers") {
+  const auto folder = open_folder(TGI_SOURCE_DIR "/tests/golden/adapters");
+  const Json models = parse_json(folder->require_text("modules.json"));
+  CHECK(models.size() >= 60);
+  int num_found = 0;
+  int num_refused = 0;
+  for (const auto& [name, modules] : models.items()) {
+    const LoadedConfig model =
+        load_model_config(*open_folder(TGI_SOURCE_DIR "/tests/golden/" + name));
+    const ModuleSites sites(model);
+    for (const Json& row : modules) {
+      for (const Json& layer : row.at(1)) {
+        auto module = row.at(0).get<std::string>();
+        const std::string mark = "{layer}";
+        if (const size_t at = module.find(mark); at != std::string::npos) {
+          module.replace(at, mark.size(), std::to_string(layer.get<int>()));
+        }
+        INFO(name << " " << module);
+        const ModuleTarget* target = sites.find(module);
+        const bool is_of_images = module.find("vision") != std::string::npos ||
+                                  module.find("visual") != std::string::npos ||
+                                  module.find("projector") != std::string::npos;
+        CHECK((target == nullptr) == is_of_images);
+        if (target == nullptr) continue;
+        const bool is_refused = module.ends_with("kv_b_proj") || module.ends_with("project_in") ||
+                                module.ends_with("project_out");
+        CHECK(target->refusal.empty() == !is_refused);
+        CHECK(target->parts.empty() == is_refused);
+        CHECK(target->outputs == row.at(2));
+        CHECK(target->inputs == row.at(3));
+        (is_refused ? num_refused : num_found) += 1;
+      }
+    }
+  }
+  CHECK(num_found >= 900);
+  CHECK(num_refused >= 10);
+}
+
+TEST_CASE("a tied head is a module all the same") {
+  Json config = small_llama();
+  config["tie_word_embeddings"] = true;
+  CHECK(found_as(load_config(config), "lm_head", 11, 10) == "-1:head");
+}
+
+TEST_CASE("shapes have to be those of the linear and of the rank") {
+  const std::string module = "model.layers.1.self_attn.q_proj";
+  CHECK_THAT(refused(lora_of(module, 24, 12), Code::kInvalidArgument),
+             Catch::StartsWith("memory/adapter_model.safetensors: does not fit this model "
+                               "(LlamaForCausalLM); 1 tensor is misshapen: ") &&
+                 Catch::Contains("q_proj.lora_A.weight: expected (2, 10), got (2, 12)"));
+  CHECK_THAT(refused(lora_of(module, 22, 10), Code::kInvalidArgument),
+             Catch::Contains("q_proj.lora_B.weight: expected (24, 2), got (22, 2)"));
+  CHECK_THAT(refused(lora_of(module, 24, 10, 4), Code::kInvalidArgument),
+             Catch::Contains("expected (2, 10), got (4, 10)") &&
+                 Catch::Contains("expected (24, 2), got (24, 4)"));
+  Json config = small_adapter_config();
+  config["rank_pattern"] = {{"q_proj", 4}};
+  const MemorySource files = adapter_files(config, lora_of(module, 24, 10, 4));
+  CHECK(open_adapter(files, load_config(small_llama())).linears.at(0).rank == 4);
+}
+
+TEST_CASE("A needs its B, and B its A") {
+  auto tensors = lora_of("lm_head", 11, 10);
+  CHECK_THAT(refused({tensors[0]}, Code::kInvalidArgument),
+             Catch::Contains("1 tensor is without its lora_B: base_model.model.lm_head.lora_A"));
+  CHECK_THAT(refused({tensors[1]}, Code::kInvalidArgument),
+             Catch::Contains("without its lora_A: base_model.model.lm_head.lora_B"));
+}
+
+TEST_CASE("a linear has one adapter") {
+  CHECK_THAT(refused(together({lora_of("model.layers.0.mlp.up_proj", 14, 10),
+                               lora_of("layers.0.mlp.up_proj", 14, 10)}),
+                     Code::kInvalidArgument),
+             Catch::Contains("of a linear that another module is, too: "
+                             "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight"));
+  auto tensors = lora_of("lm_head", 11, 10);
+  tensors.push_back(numbers("base_model.model.lm_head.lora_A.other.weight", 2, 10));
+  CHECK_THAT(refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("of a module that another tensor is of, too: "));
+}
+
+TEST_CASE("an adapter of another model is refused, naming the one it was made for") {
+  Json config = small_adapter_config();
+  config["base_model_name_or_path"] = "org/other-model";
+  const std::string text = refused(together({lora_of("transformer.h.0.attn.c_attn", 36, 12),
+                                             lora_of("model.layers.5.mlp.up_proj", 14, 10)}),
+                                   Code::kInvalidArgument, config);
+  CHECK_THAT(text,
+             Catch::Contains("4 tensors are of no linear of it: ") &&
+                 Catch::Contains("base_model.model.transformer.h.0.attn.c_attn.lora_A.weight") &&
+                 Catch::EndsWith("; adapter_config.json says that it was made for "
+                                 "org/other-model"));
+}
+
+TEST_CASE("what is of no linear is not listed without end") {
+  std::vector<TestTensor> tensors;
+  for (int i = 0; i < 20; ++i) {
+    for (TestTensor& one : lora_of("model.layers." + std::to_string(100 + i) + ".x", 4, 4)) {
+      tensors.push_back(std::move(one));
+    }
+  }
+  CHECK_THAT(refused(tensors, Code::kInvalidArgument), Catch::Contains(" and 28 more"));
+}
+
+TEST_CASE("what is not supported yet is refused by name") {
+  const auto refuses = [](const TestTensor& tensor, const std::string& reason,
+                          const LoadedConfig& model = load_config(small_llama())) {
+    CHECK_THAT(refused({tensor}, Code::kUnsupported, small_adapter_config(), model),
+               Catch::Contains("1 tensor is " + reason + ": " + tensor.name));
+  };
+  const std::string q = "base_model.model.model.layers.0.self_attn.q_proj";
+  refuses(numbers(q + ".lora_B.bias", 1, 24), "of lora_bias, which is not supported");
+  refuses(numbers(q + ".lora_magnitude_vector", 1, 24), "of DoRA, which is not supported");
+  refuses(numbers(q + ".bias", 1, 24),
+          "a bias of the model, trained whole, which is not supported");
+  refuses(numbers(q + ".lora_velora_embed.default", 1, 24), "not known");
+  const std::string embedding = "of an embedding, whose adapters are not supported";
+  refuses(numbers("base_model.model.model.embed_tokens.lora_embedding_A", 2, 11), embedding);
+  refuses(numbers("base_model.model.model.embed_tokens.lora_A.weight", 2, 11), embedding);
+  refuses(numbers("base_model.model.model.norm.lora_A.weight", 2, 10),
+          "not of a linear of the model");
+  const std::string experts = "of experts, whose adapters are not supported";
+  refuses(
+      numbers("base_model.model.model.layers.0.block_sparse_moe.experts.1.w1.lora_A.weight", 2, 24),
+      experts, golden_config("mixtral"));
+  refuses(numbers("base_model.model.model.layers.0.mlp.experts.base_layer.lora_A.weight", 2, 24),
+          experts, golden_config("mixtral"));
+  refuses(numbers("base_model.model.model.layers.0.self_attn.kv_b_proj.lora_A.weight", 2, 24),
+          "of what latents become keys and values by, which is not kept as a linear: adapters of "
+          "it are not supported",
+          golden_config("deepseek2-lite"));
+  refuses(numbers("base_model.model.model.decoder.project_in.lora_A.weight", 2, 24),
+          "of what changes the width of embeddings, whose adapters are not supported",
+          golden_config("opt-350m-style"));
+}
+
+TEST_CASE("numbers that are not finite are refused by the tensor's name") {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    auto tensors = lora_of("lm_head", 11, 10);
+    std::memcpy(tensors[1].data.data() + 84, &bad, sizeof bad);
+    CHECK_THAT(refused(tensors, Code::kInvalidArgument),
+               Catch::Contains("not finite: it holds a NaN or an infinity: "
+                               "base_model.model.lm_head.lora_B.weight"));
+  }
+}
+
+TEST_CASE("element types that can't be computed with are named") {
+  auto tensors = lora_of("lm_head", 11, 10);
+  tensors[0].dtype = "I32";
+  CHECK_THAT(refused(tensors, Code::kUnsupported), Catch::Contains("lm_head.lora_A.weight: I32"));
+}
+
+TEST_CASE("an adapter without tensors is refused") {
+  CHECK_THAT(refused(std::vector<TestTensor>{}, Code::kInvalidArgument),
+             Catch::Contains("holds no tensor of a LoRA"));
+}
+
+TEST_CASE("a torch file has to be converted") {
+  const MemorySource files(
+      {{"adapter_config.json", small_adapter_config().dump()}, {"adapter_model.bin", "x"}});
+  const LoadedConfig model = load_config(small_llama());
+  CHECK_THAT(refusal_of_action(Code::kUnsupported, [&] { open_adapter(files, model); }),
+             Catch::StartsWith("memory/adapter_model.bin: ") &&
+                 Catch::Contains("adapter_model.safetensors"));
+  const MemorySource none({{"adapter_config.json", small_adapter_config().dump()}});
+  CHECK_THAT(refusal_of_action(Code::kNotFound, [&] { open_adapter(none, model); }),
+             Catch::Contains("memory/adapter_model.safetensors"));
+}
+
+TEST_CASE("copies of the base's weights have to be equal to it") {
+  const LoadedConfig model = load_config(small_llama());
+  const auto base_tensors = small_tensors(model);
+  const MemorySource base_files = weight_files(base_tensors);
+  const auto base = open_checkpoint(base_files);
+  const auto head = std::ranges::find(base_tensors, "lm_head.weight", &TestTensor::name);
+  REQUIRE(head != base_tensors.end());
+
+  const auto open_with = [&](TestTensor copy, const Checkpoint* compared) {
+    auto tensors = lora_of("lm_head", 11, 10);
+    tensors.push_back(std::move(copy));
+    const MemorySource files = adapter_files(small_adapter_config(), tensors);
+    return open_adapter(files, model, compared).linears.size();
+  };
+  TestTensor copy = *head;
+  copy.name = "base_model.model.lm_head.base_layer.weight";
+  CHECK(open_with(copy, base.get()) == 1);
+  CHECK_THAT(refusal_of_action(Code::kInvalidArgument, [&] { open_with(copy, nullptr); }),
+             Catch::Contains("can't be compared with the base's: " + copy.name));
+  copy.name = "base_model.model.lm_head.weight";
+  CHECK(open_with(copy, base.get()) == 1);
+
+  TestTensor other = copy;
+  other.data.back() = static_cast<char>(other.data.back() ^ 1);
+  CHECK_THAT(
+      refusal_of_action(Code::kUnsupported, [&] { open_with(other, base.get()); }),
+      Catch::Contains("a whole weight that is not the base's") && Catch::Contains(copy.name));
+
+  // Rounded to the type that the adapter was trained in: the upper halves of numbers with few bits.
+  TestTensor half = copy;
+  half.dtype = "BF16";
+  half.data.clear();
+  for (size_t i = 0; i < copy.data.size(); i += 4) {
+    float value = 0.0F;
+    std::memcpy(&value, copy.data.data() + i, sizeof value);
+    uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    const auto rounded = static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+    half.data.append(reinterpret_cast<const char*>(&rounded), 2);
+  }
+  CHECK(open_with(half, base.get()) == 1);
+}
+
+TEST_CASE("a copy of a tied head is compared with the embedding") {
+  Json config = small_llama();
+  config["tie_word_embeddings"] = true;
+  const LoadedConfig model = load_config(config);
+  const auto base_tensors = small_tensors(model);
+  const MemorySource base_files = weight_files(base_tensors);
+  const auto base = open_checkpoint(base_files);
+  auto tensors = lora_of("lm_head", 11, 10);
+  tensors.push_back(
+      *std::ranges::find(base_tensors, "model.embed_tokens.weight", &TestTensor::name));
+  tensors.back().name = "base_model.model.lm_head.base_layer.weight";
+  const MemorySource files = adapter_files(small_adapter_config(), tensors);
+  CHECK(open_adapter(files, model, base.get()).linears.size() == 1);
+}
+
+TEST_CASE("facts are told without a model") {
+  Json config = small_adapter_config();
+  config["base_model_name_or_path"] = "org/base";
+  const MemorySource files =
+      adapter_files(config, together({small_adapter(), lora_of("x.up_proj", 4, 6, 5)}));
+  const AdapterFacts facts = read_adapter_facts(files);
+  CHECK(facts.base_model == "org/base");
+  CHECK(facts.max_rank == 5);
+  CHECK(facts.num_linears == 4);
+  CHECK(facts.targets == std::vector<std::string>{"down_proj", "lm_head", "q_proj", "up_proj"});
+  CHECK(facts.size_bytes == 4 * (2 * (24 + 10) + 2 * (10 + 14) + 2 * (11 + 10) + 5 * (4 + 6)));
+  CHECK(is_adapter(files));
+  CHECK_FALSE(is_adapter(config_files("{}")));
+}
+
+}  // namespace
+}  // namespace tgi

@@ -1,0 +1,246 @@
+// What an adapter adds against what the loader makes of a weight: with A the identity and B a
+// weight as it is stored, the product is the weight, and so has to be what a rank has of it.
+#include "engine/lora/adapter_parts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/lora/adapter_builder.h"
+#include "tests/model/fake_device.h"
+#include "tests/model/model_files.h"
+
+namespace tgi {
+namespace {
+
+float value_at(const HostWeight& weight, int64_t row, int64_t col) {
+  const WeightPart& part = weight.parts.at(0);
+  const int64_t element = row * part.row_stride + col * part.col_stride;
+  return stored_float(part.data + static_cast<size_t>(element) * dtype_size(part.dtype),
+                      part.dtype);
+}
+
+// (outputs, inputs), of all columns of a stacked linear; what no part adds to is NaN.
+struct Product {
+  std::vector<float> values;
+  int64_t rows = 0;
+  int64_t cols = 0;
+};
+
+Product product_of(const std::vector<LowRankPart>& parts,
+                   int32_t site,
+                   int64_t rows,
+                   int64_t cols) {
+  Product out{.values = std::vector<float>(static_cast<size_t>(rows * cols), std::nanf("")),
+              .rows = rows,
+              .cols = cols};
+  for (const LowRankPart& part : parts) {
+    if (part.site != site) continue;
+    REQUIRE(part.a.cols == cols);
+    REQUIRE(part.first_output + part.num_outputs() <= rows);
+    int64_t row = part.first_output;
+    for (const HostWeight& piece : part.b) {
+      REQUIRE(piece.cols == part.a.rows);
+      for (int64_t i = 0; i < piece.rows; ++i, ++row) {
+        for (int64_t col = 0; col < cols; ++col) {
+          double sum = 0;
+          for (int64_t r = 0; r < piece.cols; ++r) {
+            sum += static_cast<double>(value_at(piece, i, r)) *
+                   static_cast<double>(value_at(part.a, r, col));
+          }
+          float& value = out.values[static_cast<size_t>(row * cols + col)];
+          REQUIRE(std::isnan(value));  // no two parts add to the same
+          value = static_cast<float>(sum) * part.scale;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+std::string identity(int64_t size) {
+  std::vector<float> values(static_cast<size_t>(size * size), 0.0F);
+  for (int64_t i = 0; i < size; ++i) values[static_cast<size_t>(i * size + i)] = 1.0F;
+  return f32_bytes(values);
+}
+
+std::string shape(int64_t rows, int64_t cols) {
+  return "[" + std::to_string(rows) + "," + std::to_string(cols) + "]";
+}
+
+// Every linear of the model as an adapter of full rank.
+class WholeWeights {
+ public:
+  WholeWeights(const LoadedConfig& model, const Checkpoint& checkpoint) {
+    const TensorTable table(model);
+    for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+      for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
+        for (const LinearPart& part : linear_parts(linear)) {
+          const TensorEntry* entry = table.find(part.weight, layer);
+          if (entry != nullptr) add(*entry, entry->name, checkpoint);
+        }
+      }
+    }
+    if (const TensorEntry* head = table.find(Role::kLmHead)) add(*head, head->name, checkpoint);
+    config_["peft_type"] = "LORA";
+    config_["use_rslora"] = false;
+  }
+
+  MemorySource files() const { return adapter_files(config_, tensors_); }
+
+ private:
+  void add(const TensorEntry& entry, const std::string& name, const Checkpoint& checkpoint) {
+    if (!seen_.insert(name).second) return;
+    const StoredTensor* stored = checkpoint.find(name);
+    REQUIRE(stored != nullptr);
+    const auto bytes = checkpoint.bytes(*stored);
+    const int64_t inputs = entry.cols;
+    const int64_t outputs = stored->num_elements() / inputs;
+    const bool is_transposed = entry.spec->transposed;
+    std::vector<float> values;
+    for (int64_t out = 0; out < outputs; ++out) {
+      for (int64_t in = 0; in < inputs; ++in) {
+        const int64_t at = is_transposed ? in * outputs + out : out * inputs + in;
+        values.push_back(stored_float(
+            bytes.data() + static_cast<size_t>(at) * dtype_size(*stored->dtype), *stored->dtype));
+      }
+    }
+    checkpoint.release(*stored);
+    const std::string suffix = ".weight";
+    REQUIRE(name.ends_with(suffix));
+    const std::string module = name.substr(0, name.size() - suffix.size());
+    REQUIRE(inputs <= kMaxAdapterRank);
+    config_["rank_pattern"][module] = inputs;
+    config_["alpha_pattern"][module] = inputs;
+    tensors_.push_back({"base_model.model." + module + ".lora_A.weight", "F32",
+                        shape(inputs, inputs), identity(inputs)});
+    tensors_.push_back({"base_model.model." + module + ".lora_B.weight", "F32",
+                        shape(outputs, inputs), f32_bytes(values)});
+  }
+
+  Json config_ = Json::object();
+  std::vector<TestTensor> tensors_;
+  std::set<std::string> seen_;
+};
+
+const Linear& linear_of(const LayerWeights& layer, size_t linear) {
+  return linear < kLayerLinears.size() ? layer.*kLayerLinears[linear].target
+                                       : layer.*kOtherLinears[linear - kLayerLinears.size()].target;
+}
+
+bool can_be_dealt_out(const ModelConfig& config, int world_size) {
+  try {
+    check_world_size(config, world_size);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+int check_rank(const LoadedConfig& model,
+               const Checkpoint& checkpoint,
+               const AdapterFiles& adapter,
+               const LoadWeightsOptions& options) {
+  FakeDevice device;
+  const ModelWeights weights = load_weights(model, checkpoint, device, options);
+  const auto parts = adapter_parts(adapter, model, options);
+  int num_linears = 0;
+  const auto compare = [&](const Matrix* matrix, int32_t site) {
+    const bool has_part =
+        std::ranges::any_of(parts, [&](const LowRankPart& part) { return part.site == site; });
+    CHECK(has_part == (matrix != nullptr));
+    if (matrix == nullptr) return;
+    INFO(fake(*matrix).names.front());
+    const Product product = product_of(parts, site, matrix->rows, matrix->cols);
+    CHECK(product.values == fake(*matrix).values);
+    ++num_linears;
+  };
+  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+    for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
+      compare(linear_of(weights.layers[static_cast<size_t>(layer)], linear).weight.get(),
+              site_of(layer, linear));
+    }
+  }
+  compare(weights.untied_lm_head.get(), head_site(model.config.num_layers));
+  return num_linears;
+}
+
+void check_folder(const std::filesystem::path& folder, int& num_cut) {
+  INFO(folder);
+  const auto files = open_folder(folder.string());
+  const LoadedConfig model = load_model_config(*files);
+  if (model.config.divides_head_rows) return;
+  const auto checkpoint = make_dummy_checkpoint(model, 7);
+  const MemorySource adapter_source = WholeWeights(model, *checkpoint).files();
+  const AdapterFiles adapter = open_adapter(adapter_source, model);
+  for (const int world_size : {1, 2}) {
+    if (!can_be_dealt_out(model.config, world_size)) continue;
+    for (int rank = 0; rank < world_size; ++rank) {
+      INFO("rank " << rank << " of " << world_size);
+      const LoadWeightsOptions options{
+          .dtype = DType::kF32, .rank = rank, .world_size = world_size};
+      CHECK(check_rank(model, *checkpoint, adapter, options) > 0);
+      if (world_size > 1) ++num_cut;
+    }
+  }
+}
+
+TEST_CASE("of every family, each rank gets the rows and columns that it has of the weights") {
+  int num_folders = 0;
+  int num_cut = 0;
+  for (const std::string kind : {"models", "families"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(TGI_SOURCE_DIR "/tests/golden/" + kind)) {
+      if (!entry.is_directory()) continue;
+      check_folder(entry.path(), num_cut);
+      ++num_folders;
+    }
+  }
+  CHECK(num_folders >= 200);
+  CHECK(num_cut >= 100);
+}
+
+TEST_CASE("rows that lie side by side are one piece, and A is cut where the weight's columns are") {
+  const LoadedConfig model = load_config(small_llama());
+  const MemorySource files = adapter_files(
+      small_adapter_config(),
+      together({lora_of("model.layers.1.self_attn.o_proj", 10, 24),
+                lora_of("model.layers.1.self_attn.v_proj", 8, 10),
+                lora_of("model.layers.1.mlp.up_proj", 14, 10), lora_of("lm_head", 11, 10)}));
+  const AdapterFiles adapter = open_adapter(files, model);
+  const auto parts = adapter_parts(adapter, model, {.rank = 1, .world_size = 2});
+  REQUIRE(parts.size() == 4);
+  const LowRankPart& v = parts[0];
+  CHECK(v.site == site_of(1, 0));
+  CHECK(v.first_output == 12 + 4);
+  CHECK(v.scale == 2.0F);
+  REQUIRE(v.b.size() == 1);
+  CHECK(v.b[0].rows == 4);
+  CHECK(value_at(v.b[0], 0, 0) == 100.0F + 8.0F / 8.0F);  // the 5th of 8 rows of 2
+  CHECK(v.a.cols == 10);
+  CHECK(v.a.name == "base_model.model.model.layers.1.self_attn.v_proj.lora_A.weight");
+  const LowRankPart& o = parts[1];
+  CHECK(o.site == site_of(1, 1));
+  CHECK(o.first_output == 0);
+  CHECK(o.a.cols == 12);
+  CHECK(value_at(o.a, 0, 0) == 12.0F / 8.0F);
+  CHECK(o.num_outputs() == 10);
+  CHECK(parts[2].site == site_of(1, 2));
+  CHECK(parts[2].first_output == 7);
+  CHECK(parts[3].site == head_site(2));
+  CHECK(parts[3].num_outputs() == 11);
+}
+
+TEST_CASE("a model that can't be dealt out is refused") {
+  const LoadedConfig model = load_config(small_llama());
+  const MemorySource files = adapter_files(small_adapter_config(), lora_of("lm_head", 11, 10));
+  const AdapterFiles adapter = open_adapter(files, model);
+  refusal_of_action(Code::kInvalidArgument,
+                    [&] { adapter_parts(adapter, model, {.rank = 0, .world_size = 4}); });
+  refusal_of_action(Code::kInvalidArgument,
+                    [&] { adapter_parts(adapter, model, {.rank = 2, .world_size = 2}); });
+}
+
+}  // namespace
+}  // namespace tgi
