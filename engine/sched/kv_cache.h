@@ -107,6 +107,8 @@ class KvCache {
   bool has_steps_in_flight() const { return last_submitted_ > last_retired_; }
 
   void clear_prefixes() { radix_.clear(); }
+  // The prefixes of an adapter that is no more. False: some are leased still, try again later.
+  bool forget(int64_t adapter) { return radix_.forget(adapter); }
   void check_integrity() const;
 
  private:

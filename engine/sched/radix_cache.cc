@@ -7,6 +7,8 @@
 
 namespace tgi {
 
+static constexpr auto kAnyNode = [](int32_t) { return true; };
+
 RadixCache::RadixCache(int32_t block_size, const KvGroups& groups, BlockAllocator& allocator)
     : block_size_(block_size),
       groups_(groups),
@@ -270,7 +272,7 @@ void RadixCache::publish(int64_t adapter,
   touch_path(cursor.node);
   // Places that hold no block are never evicted for one, so that they are counted themselves.
   if (num_places_ > allocator_.num_blocks()) {
-    evict_tails([this](int32_t) { return num_places_ <= allocator_.num_blocks(); });
+    evict_tails([this](int32_t) { return num_places_ <= allocator_.num_blocks(); }, kAnyNode);
   }
 }
 
@@ -319,13 +321,13 @@ bool RadixCache::pop_place(int32_t id, int32_t& num_evicted) {
   return true;
 }
 
-template <typename Enough>
-int32_t RadixCache::evict_tails(Enough enough) {
+template <typename Enough, typename May>
+int32_t RadixCache::evict_tails(Enough enough, May may) {
   int32_t num_evicted = 0;
   int32_t id = coldest_;
   while (id >= 0 && !enough(num_evicted)) {
     const int32_t next = node(id).warmer;
-    if (node(id).children.empty()) {
+    if (node(id).children.empty() && may(id)) {
       const size_t num_tokens = node(id).token_ids.size();
       while (!enough(num_evicted) && !node(id).token_ids.empty() && pop_place(id, num_evicted)) {
       }
@@ -343,8 +345,25 @@ int32_t RadixCache::evict_tails(Enough enough) {
 int32_t RadixCache::evict(int32_t num_blocks) {
   int32_t num_evicted = evict_windowed(left_, num_blocks);
   const int32_t rest = num_blocks - num_evicted;
-  num_evicted += evict_tails([rest](int32_t count) { return count >= rest; });
+  num_evicted += evict_tails([rest](int32_t count) { return count >= rest; }, kAnyNode);
   return num_evicted + evict_windowed(ended_, num_blocks - num_evicted);
+}
+
+bool RadixCache::forget(int64_t adapter) {
+  const int32_t root = find_root(adapter);
+  if (root < 0) return true;
+  evict_tails([](int32_t) { return false; },
+              [this, root](int32_t id) {
+                while (node(id).parent >= 0) id = node(id).parent;
+                return id == root;
+              });
+  Node& emptied = node(root);
+  if (!emptied.children.empty()) return false;
+  emptied.alive = false;
+  ++emptied.generation;
+  free_nodes_.push_back(root);
+  roots_.erase(adapter);
+  return true;
 }
 
 void RadixCache::touch_path(int32_t id) {

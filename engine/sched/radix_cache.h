@@ -83,6 +83,10 @@ class RadixCache {
   // Forgets everything no lease holds, as on a change of weights.
   void clear() { evict(INT32_MAX); }
 
+  // Forgets what this adapter's sequences have published. False: a lease holds some of it, which
+  // stays with what is before it.
+  bool forget(int64_t adapter);
+
   int32_t num_cached_blocks() const { return num_cached_blocks_; }
 
   // Walks the whole tree and throws kInternal when something is wrong. For tests and idle moments.
@@ -130,8 +134,8 @@ class RadixCache {
   void unlist(int32_t block);
   int32_t evict_windowed(const BlockList& list, int32_t num_blocks);
   bool pop_place(int32_t leaf, int32_t& num_evicted);
-  template <typename Enough>
-  int32_t evict_tails(Enough enough);
+  template <typename Enough, typename May>
+  int32_t evict_tails(Enough enough, May may);
   bool is_live(const Cursor& cursor) const;
   void touch_path(int32_t id);
   void unlink(int32_t id);

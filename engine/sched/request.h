@@ -9,6 +9,7 @@
 
 #include "engine/dialect/answer_reader.h"
 #include "engine/guide/token_guide.h"
+#include "engine/sched/host_adapter.h"
 #include "engine/tensor/sampling_params.h"
 
 namespace tgi {
@@ -17,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Request {
   uint64_t id = 0;
-  int64_t adapter = 0;  // part of the prefix cache's key
+  std::shared_ptr<const HostAdapter> adapter;  // (optional)
   std::vector<int32_t> prompt_ids;
   SamplingParams sampling;                   // of sequence 0; the others differ in sequence_index
   std::shared_ptr<const Guidance> guidance;  // (optional) which tokens its answers may have
@@ -36,6 +37,8 @@ struct Request {
   int32_t num_truncated_tokens = 0;
   int64_t num_prompt_characters = 0;  // with announce
   Clock::time_point accepted_at;
+
+  int64_t adapter_id() const { return adapter == nullptr ? 0 : adapter->id; }
 };
 
 }  // namespace tgi

@@ -51,6 +51,11 @@ void Scheduler::remove(Sequence& sequence) {
   sequence.lease.reset();
 }
 
+bool Scheduler::withdraw(Sequence& sequence) {
+  if (sequence.slot >= 0 || sequence.num_preemptions > 0) return false;
+  return std::erase(waiting_, &sequence) > 0;
+}
+
 void Scheduler::leave_slot(Sequence& sequence) {
   free_slots_.push_back(sequence.slot);
   sequence.slot = -1;
@@ -186,7 +191,7 @@ void Scheduler::admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t bu
 }
 
 bool Scheduler::try_admit(Sequence& sequence) {
-  KvLease lease = kv_cache_.match(sequence.request->adapter, tokens_of(sequence),
+  KvLease lease = kv_cache_.match(sequence.request->adapter_id(), tokens_of(sequence),
                                   num_matchable_tokens(sequence));
   const int32_t num_matched = lease.length() * kv_cache_.block_size();
   // Room for the whole prompt and a block for each of those that run: blocks are taken as sequences
@@ -218,8 +223,9 @@ bool Scheduler::twin_is_ahead(const Sequence& sequence, size_t num_older) const 
   const int32_t block_size = kv_cache_.block_size();
   int32_t reach = sequence.num_scheduled_tokens;
   if (sequence.slot < 0) {
-    reach = std::min(kv_cache_.num_matching_tokens(sequence.request->adapter, sequence.token_ids),
-                     num_matchable_tokens(sequence) / block_size * block_size);
+    reach =
+        std::min(kv_cache_.num_matching_tokens(sequence.request->adapter_id(), sequence.token_ids),
+                 num_matchable_tokens(sequence) / block_size * block_size);
   }
   const int32_t needed = reach + block_size;
   if (reach % block_size != 0 || needed > num_matchable_tokens(sequence)) return false;
@@ -228,7 +234,7 @@ bool Scheduler::twin_is_ahead(const Sequence& sequence, size_t num_older) const 
     // Done with the block means published: a match would have found it.
     if (&older == &sequence || older.paused || !older.request->use_prefix_cache) continue;
     if (older.num_computed_tokens >= needed || older.num_tokens() < needed) continue;
-    if (older.request->adapter != sequence.request->adapter) continue;
+    if (older.request->adapter_id() != sequence.request->adapter_id()) continue;
     if (std::equal(older.token_ids.begin(), older.token_ids.begin() + needed,
                    sequence.token_ids.begin())) {
       return true;
@@ -247,8 +253,9 @@ int32_t Scheduler::schedule_chunk(Sequence& sequence,
   const bool at_block = sequence.num_scheduled_tokens % block_size == 0;
   if (at_block && sequence.num_computed_tokens == sequence.num_scheduled_tokens &&
       sequence.lease.length() * block_size == sequence.num_scheduled_tokens) {
-    const int32_t gained = kv_cache_.extend_match(sequence.request->adapter, tokens_of(sequence),
-                                                  num_matchable_tokens(sequence), sequence.lease);
+    const int32_t gained =
+        kv_cache_.extend_match(sequence.request->adapter_id(), tokens_of(sequence),
+                               num_matchable_tokens(sequence), sequence.lease);
     sequence.num_computed_tokens += gained;
     sequence.num_scheduled_tokens += gained;
     if (sequence.num_generated_tokens() == 0 && sequence.num_preemptions == 0) {
@@ -280,7 +287,8 @@ void Scheduler::emit(Sequence& sequence,
     batch.slot_starts.push_back({.slot = sequence.slot,
                                  .sampling = sequence.sampling,
                                  .token_ids = sequence.token_ids,
-                                 .num_prompt_tokens = sequence.num_prompt_tokens});
+                                 .num_prompt_tokens = sequence.num_prompt_tokens,
+                                 .adapter = sequence.adapter_place});
     sequence.slot_is_started = true;
   }
   for (int32_t position = begin; position < end; ++position) {
@@ -349,7 +357,7 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
     }
     sequence.num_computed_tokens += part.num_tokens;
     if (may_share(sequence)) {
-      kv_cache_.publish(sequence.request->adapter, tokens_of(sequence),
+      kv_cache_.publish(sequence.request->adapter_id(), tokens_of(sequence),
                         sequence.num_computed_tokens, sequence.lease);
     }
     kv_cache_.leave_window(sequence.lease, sequence.num_computed_tokens);

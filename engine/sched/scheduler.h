@@ -65,6 +65,9 @@ class Scheduler {
   // out of flight.
   void add(Sequence& sequence);
 
+  // Leaves the queue, to be added again later. False: it has begun, and stays.
+  bool withdraw(Sequence& sequence);
+
   // Finished or cancelled: leaves the queue or its slot, and gives its blocks back.
   void remove(Sequence& sequence);
 

@@ -33,6 +33,7 @@ struct Sequence {
   int32_t num_preemptions = 0;
 
   KvLease lease;
+  int32_t adapter_place = 0;     // of the request's adapter on the device; 0: none
   int32_t slot = -1;             // >= 0 while running
   int32_t num_slot_places = 0;   // of the lease, known to the device's block tables
   bool slot_is_started = false;  // a step has told the device whose slot it is

@@ -72,6 +72,32 @@ TEST_CASE("radix cache keeps adapters apart") {
   CHECK(blocks.empty());
 }
 
+TEST_CASE("radix cache forgets one adapter's prefixes and no other's") {
+  Fixture fixture;
+  fixture.insert(tokens(3));
+  const auto publish = [&](int64_t adapter, const std::vector<int32_t>& blocks) {
+    RadixCache::Cursor cursor;
+    const auto count = static_cast<int32_t>(blocks.size());
+    fixture.cache.publish(adapter, tokens(count), blocks, count, cursor);
+  };
+  const auto done = fixture.take(4);
+  publish(7, done);
+  fixture.release(done);
+  const auto running = fixture.take(2);
+  publish(8, running);
+  CHECK(fixture.allocator.num_cached_only() == 7);
+  CHECK(fixture.cache.forget(7));
+  CHECK(fixture.cache.forget(9));  // nobody knows it
+  CHECK_FALSE(fixture.cache.forget(8));
+  fixture.release(running);
+  CHECK(fixture.cache.forget(8));
+  fixture.cache.check_integrity();
+  fixture.allocator.check_integrity();
+  CHECK(fixture.allocator.num_cached_only() == 3);
+  CHECK(fixture.match(tokens(3)).size() == 3);
+  CHECK(fixture.cache.num_matching_blocks(7, tokens(4)) == 0);
+}
+
 TEST_CASE("radix cache splits a run where two sequences part and keeps both") {
   Fixture fixture;
   auto left = tokens(4);
