@@ -29,6 +29,7 @@ enum class Code {
   kNotFinite,        // the model's logits hold a NaN or an infinity: no token can be taken
   kInternal,         // a bug of ours
   kForbidden,        // this user may not ask for it, another one may
+  kAdapter,          // the adapter that a request wants is not there or can't be used
 };
 
 struct CodeRow {
@@ -38,7 +39,7 @@ struct CodeRow {
   int exit_status;  // of a tgi command; 2 is left to usage errors found by the flag parser
 };
 
-inline constexpr std::array<CodeRow, 12> kCodeTable = {{
+inline constexpr std::array<CodeRow, 13> kCodeTable = {{
     {Code::kInvalidArgument, "invalid_argument", 422, 3},
     {Code::kNotFound, "not_found", 404, 4},
     {Code::kUnsupported, "unsupported", 422, 5},
@@ -50,6 +51,7 @@ inline constexpr std::array<CodeRow, 12> kCodeTable = {{
     {Code::kDeviceLost, "device_lost", 500, 9},
     {Code::kForbidden, "forbidden", 403, 10},
     {Code::kNotFinite, "not_finite", 500, 11},
+    {Code::kAdapter, "adapter_failed", 424, 12},
     {Code::kInternal, "internal", 500, 1},
 }};
 

@@ -88,12 +88,16 @@ void handle_generate(Services& services,
                      const Asked<ipc::GenerateRequest>& asked) {
   Mailbox<Outgoing>& outbox = services.outbox;
   ModelHost& models = services.models;
+  // It reads any folder that the daemon's user may read.
+  if (asked->adapter_path) {
+    services.access.require(Access::kManage, "generate with adapter_path", caller.client);
+  }
   run_job(
       services.intake_jobs, outbox, caller.session,
       [&outbox, &models, session = caller.session, ended = caller.ended, asked] {
         if (ended.stop_requested()) return;
         const std::shared_ptr<ServedModel> model = models.require();
-        std::unique_ptr<Request> request = model->intake().prepare(*asked);
+        std::unique_ptr<Request> request = model->prepare(*asked);
         const uint64_t request_id = request->id;
         model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
         const auto tell = [weak = std::weak_ptr(model)](const auto& say) {
@@ -171,6 +175,37 @@ void handle_stop(Services& services, const Caller& caller, const Asked<NoParams>
   services.stop();
 }
 
+void handle_load_adapter(Services& services,
+                         const Caller& caller,
+                         const Asked<ipc::LoadAdapterParams>& asked) {
+  ModelHost& models = services.models;
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
+    const std::shared_ptr<ServedModel> model = models.require();
+    (void)model->adapters().load(asked->name, asked->path);
+    if (asked->pinned) model->adapters().pin(asked->name, *asked->pinned);
+    for (const ipc::AdapterStatus& each : model->adapters().list()) {
+      if (each.name == asked->name) return ipc::to_json(each);
+    }
+    throw Error(Code::kAdapter, fmt::format("adapter {}: it was unloaded meanwhile", asked->name));
+  });
+}
+
+void handle_unload_adapter(Services& services,
+                           const Caller& caller,
+                           const Asked<ipc::UnloadAdapterParams>& asked) {
+  ModelHost& models = services.models;
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
+    models.require()->adapters().unload(asked->name);
+    return OrderedJson::object();
+  });
+}
+
+void handle_adapters(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
+  ModelHost& models = services.models;
+  answer_by_job(services.intake_jobs, services.outbox, caller.session,
+                [&models] { return ipc::to_json(models.require()->list_adapters()); });
+}
+
 void handle_tokenize(Services& services,
                      const Caller& caller,
                      const Asked<ipc::TokenizeParams>& asked) {
@@ -233,13 +268,18 @@ constexpr MethodRow method(std::string_view name, Access access) {
       }};
 }
 
-constexpr std::array<MethodRow, 10> kMethods = {{
+constexpr std::array<MethodRow, 13> kMethods = {{
     method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
     method<no_params, handle_status>(ipc::kStatus, Access::kUse),
     method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
     method<no_params, handle_unload>(ipc::kUnload, Access::kManage),
     method<no_params, handle_stop>(ipc::kStop, Access::kManage),
     method<ipc::tokenize_params_from_json, handle_tokenize>(ipc::kTokenize, Access::kUse),
+    method<ipc::load_adapter_params_from_json, handle_load_adapter>(ipc::kLoadAdapter,
+                                                                    Access::kManage),
+    method<ipc::unload_adapter_params_from_json, handle_unload_adapter>(ipc::kUnloadAdapter,
+                                                                        Access::kManage),
+    method<no_params, handle_adapters>(ipc::kAdapters, Access::kUse),
     method<no_params, handle_metrics>(ipc::kMetrics, Access::kUse),
     // Reads any folder that the daemon's user may read.
     method<ipc::inspect_params_from_json, handle_inspect>(ipc::kInspect, Access::kManage),

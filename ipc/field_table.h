@@ -66,6 +66,14 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>();
 template <>
 std::span<const Field<TokenizeParams>> fields<TokenizeParams>();
 template <>
+std::span<const Field<LoadAdapterParams>> fields<LoadAdapterParams>();
+template <>
+std::span<const Field<UnloadAdapterParams>> fields<UnloadAdapterParams>();
+template <>
+std::span<const Field<AdapterStatus>> fields<AdapterStatus>();
+template <>
+std::span<const Field<AdapterList>> fields<AdapterList>();
+template <>
 std::span<const Field<TokenInfo>> fields<TokenInfo>();
 template <>
 std::span<const Field<TokenEvent>> fields<TokenEvent>();

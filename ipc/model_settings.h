@@ -44,6 +44,9 @@ struct ModelSettings {
   std::optional<int32_t> num_threads;  // of all ranks
   bool pin_threads = false;
   std::chrono::milliseconds slow_reader_timeout{30000};
+  double adapter_memory_fraction = 0.1;  // 0: no adapters
+  int32_t max_active_adapters = 1024;
+  std::chrono::milliseconds adapter_cycle_time{2000};
 };
 
 using ModelSetting = Setting<ModelSettings>;
@@ -210,6 +213,21 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
     setting<&ModelSettings::slow_reader_timeout>(
         {.name = "slow-reader-timeout",
          .help = "a client that reads nothing for so long is cancelled"}),
+    setting<&ModelSettings::adapter_memory_fraction>(
+        {.name = "adapter-memory-fraction",
+         .help = "of the memory that weights and workspace leave, for adapters that are in use; "
+                 "others wait until there is room; 0: no adapters",
+         .scope = SettingScope::kLoad,
+         .high = 1}),
+    setting<&ModelSettings::max_active_adapters>({.name = "max-active-adapters",
+                                                  .help = "adapters in use at once; 0: no adapters",
+                                                  .scope = SettingScope::kLoad,
+                                                  .high = 65536}),
+    setting<&ModelSettings::adapter_cycle_time>(
+        {.name = "adapter-cycle-time",
+         .help = "an adapter that was in use for so long takes no new requests while another one "
+                 "waits for its place",
+         .scope = SettingScope::kLoad}),
 });
 
 inline std::span<const ModelSetting> model_settings() {

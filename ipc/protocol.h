@@ -40,6 +40,7 @@ inline constexpr int kMaxJsonDepth = 64;
 inline constexpr size_t kMaxJsonObjectMembers = 1024;
 inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
 inline constexpr size_t kMaxLogitBiases = 1024;
+inline constexpr size_t kMaxAdapterName = 1024;  // bytes
 
 // Method names.
 inline constexpr std::string_view kGenerate = "generate";
@@ -49,6 +50,9 @@ inline constexpr std::string_view kUnload = "unload";
 inline constexpr std::string_view kStop = "stop";
 inline constexpr std::string_view kTokenize = "tokenize";
 inline constexpr std::string_view kMetrics = "metrics";
+inline constexpr std::string_view kLoadAdapter = "load_adapter";
+inline constexpr std::string_view kUnloadAdapter = "unload_adapter";
+inline constexpr std::string_view kAdapters = "adapters";
 inline constexpr std::string_view kCheck = "check";  // of the model's logits against float32
 
 struct Hello {
@@ -124,6 +128,10 @@ struct GenerateRequest {
   std::optional<std::vector<int32_t>> prompt_ids;
   // [{role, content, ...}]; rendered by the model's chat template.
   std::optional<OrderedJson> messages;
+  // (optional) The adapter by which the model answers: the name that it was loaded under.
+  std::optional<std::string> adapter{};
+  // (optional) ... its folder: it is loaded under that name if it is not yet.
+  std::optional<std::string> adapter_path{};
   // Chat only, as is all that follows. [{type: "function", function: {name, description,
   // parameters, strict}}]; what is called comes as tool_calls.
   std::optional<OrderedJson> tools;
@@ -229,10 +237,45 @@ struct LoadParams {
   GivenSettings settings{};
 };
 
+struct LoadAdapterParams {
+  std::string name;
+  std::string path;                 // a folder
+  std::optional<bool> pinned = {};  // it stays on the device although no request wants it
+};
+
+struct UnloadAdapterParams {
+  std::string name;
+};
+
+struct AdapterStatus {
+  std::string name;
+  std::string path;
+  std::string base_model;  // that it was made for, as it says; "": it does not
+  int64_t max_rank = 0;
+  int64_t num_linears = 0;           // of the model that it changes
+  std::vector<std::string> targets;  // the last parts of their names
+  int64_t file_bytes = 0;
+  int64_t device_bytes = 0;  // of the rank that needs most, while it is in use
+  std::string state;         // "host": mapped, "loading": on its way to the device, "active"
+  bool pinned = false;
+  int64_t num_requests = 0;  // since it was loaded
+  int64_t num_running = 0;   // requests
+  int64_t num_waiting = 0;   // requests, until it is on the device
+  double idle_seconds = 0;   // since the last request came
+};
+
+struct AdapterList {
+  std::vector<AdapterStatus> adapters;
+  int64_t max_bytes = 0;   // that those in use may take on the device of each rank
+  int64_t used_bytes = 0;  // that they take
+  int64_t max_active = 0;
+};
+
 struct MemoryPlan {  // bytes, of all ranks together
   int64_t weights = 0;
   int64_t kv_cache = 0;
   int64_t workspace = 0;
+  int64_t adapters = 0;   // that those in use may take
   int64_t states = 0;     // of workspace: of layers that carry one, for all running sequences
   int64_t available = 0;  // what the plan had to fit into
 };
@@ -408,6 +451,13 @@ OrderedJson to_json(const GenerateRequest& request);
 GenerateRequest generate_request_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadParams& params);
 LoadParams load_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const LoadAdapterParams& params);
+LoadAdapterParams load_adapter_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const UnloadAdapterParams& params);
+UnloadAdapterParams unload_adapter_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const AdapterStatus& status);
+OrderedJson to_json(const AdapterList& list);
+AdapterList adapter_list_from_json(const OrderedJson& json);
 OrderedJson to_json(const Status& status);
 Status status_from_json(const OrderedJson& json);
 OrderedJson to_json(const TokenizeParams& params);

@@ -131,6 +131,39 @@ std::span<const Field<TokenEvent>> fields<TokenEvent>() {
 }
 
 template <>
+std::span<const Field<AdapterStatus>> fields<AdapterStatus>() {
+  using A = AdapterStatus;
+  static constexpr std::array kFields = {
+      field<&A::name>("name", kRequired),
+      field<&A::path>("path"),
+      field<&A::base_model>("base_model"),
+      field<&A::max_rank>("max_rank"),
+      field<&A::num_linears>("num_linears"),
+      field<&A::targets>("targets"),
+      field<&A::file_bytes>("file_bytes"),
+      field<&A::device_bytes>("device_bytes"),
+      field<&A::state>("state"),
+      field<&A::pinned>("pinned"),
+      field<&A::num_requests>("num_requests"),
+      field<&A::num_running>("num_running"),
+      field<&A::num_waiting>("num_waiting"),
+      field<&A::idle_seconds>("idle_seconds"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<AdapterList>> fields<AdapterList>() {
+  static constexpr std::array kFields = {
+      field<&AdapterList::adapters>("adapters"),
+      field<&AdapterList::max_bytes>("max_bytes"),
+      field<&AdapterList::used_bytes>("used_bytes"),
+      field<&AdapterList::max_active>("max_active"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<Timings>> fields<Timings>() {
   static constexpr std::array kFields = {
       field<&Timings::queue_ms>("queue_ms"),
@@ -181,8 +214,8 @@ template <>
 std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
   static constexpr std::array kFields = {
       field<&MemoryPlan::weights>("weights"),     field<&MemoryPlan::kv_cache>("kv_cache"),
-      field<&MemoryPlan::workspace>("workspace"), field<&MemoryPlan::states>("states"),
-      field<&MemoryPlan::available>("available"),
+      field<&MemoryPlan::workspace>("workspace"), field<&MemoryPlan::adapters>("adapters"),
+      field<&MemoryPlan::states>("states"),       field<&MemoryPlan::available>("available"),
   };
   return kFields;
 }
@@ -344,6 +377,18 @@ OrderedJson to_json(const TokenizeResult& result) {
 
 TokenizeResult tokenize_result_from_json(const OrderedJson& json) {
   return from_reply<TokenizeResult>(json, "result");
+}
+
+OrderedJson to_json(const AdapterStatus& status) {
+  return write_value(status);
+}
+
+OrderedJson to_json(const AdapterList& list) {
+  return write_value(list);
+}
+
+AdapterList adapter_list_from_json(const OrderedJson& json) {
+  return from_reply<AdapterList>(json, "result");
 }
 
 }  // namespace tgi::ipc

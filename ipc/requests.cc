@@ -61,6 +61,22 @@ void check_one_of(const std::string& names, std::initializer_list<bool> given) {
   if (count != 1) fail_field(names, fmt::format("expected exactly one of them, got {}", count));
 }
 
+void check_adapter_name(const std::string& field, const std::string& name) {
+  if (name.empty()) fail_field(field, "expected the name of an adapter, got \"\"");
+  if (name.size() > kMaxAdapterName) {
+    fail_field(field,
+               fmt::format("expected at most {} bytes, got {}", kMaxAdapterName, name.size()));
+  }
+}
+
+// The daemon has a working folder of its own.
+void check_adapter_path(const std::string& field, const std::string& path) {
+  if (!path.starts_with('/')) {
+    fail_field(field, fmt::format("expected the absolute path of a folder, got \"{}\"",
+                                  path.substr(0, 200)));
+  }
+}
+
 void check_guide(const GuideParams& guide, const OrderedJson& json) {
   refuse_unknown<GuideParams>(json, "guide");
   check_one_of("guide: json_schema, json_object, regex, choice, gbnf, lark",
@@ -93,6 +109,24 @@ std::span<const Field<GuideParams>> fields<GuideParams>() {
       field<&G::gbnf>("gbnf"),
       field<&G::lark>("lark"),
       field<&G::flexible_whitespace>("flexible_whitespace"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<LoadAdapterParams>> fields<LoadAdapterParams>() {
+  static constexpr std::array kFields = {
+      field<&LoadAdapterParams::name>("name", {.required = true}),
+      field<&LoadAdapterParams::path>("path", {.required = true}),
+      field<&LoadAdapterParams::pinned>("pinned"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<UnloadAdapterParams>> fields<UnloadAdapterParams>() {
+  static constexpr std::array kFields = {
+      field<&UnloadAdapterParams::name>("name", {.required = true}),
   };
   return kFields;
 }
@@ -151,6 +185,8 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
       field<&R::prompt>("prompt"),
       field<&R::prompt_ids>("prompt_ids", {.low = 0}),
       field<&R::messages>("messages"),
+      field<&R::adapter>("adapter"),
+      field<&R::adapter_path>("adapter_path"),
       field<&R::tools>("tools"),
       field<&R::tool_choice>("tool_choice"),
       field<&R::parallel_tool_calls>("parallel_tool_calls"),
@@ -236,7 +272,33 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
   if (request.prompt_ids && request.prompt_ids->empty()) {
     fail_field("prompt_ids", "expected at least one id, got none");
   }
+  if (request.adapter) check_adapter_name("adapter", *request.adapter);
+  if (request.adapter_path && !request.adapter) {
+    fail_field("adapter_path", "only goes with adapter");
+  }
+  if (request.adapter_path) check_adapter_path("adapter_path", *request.adapter_path);
   return request;
+}
+
+OrderedJson to_json(const LoadAdapterParams& params) {
+  return write_value(params);
+}
+
+LoadAdapterParams load_adapter_params_from_json(const OrderedJson& params) {
+  auto out = from_params<LoadAdapterParams>(params);
+  check_adapter_name("name", out.name);
+  check_adapter_path("path", out.path);
+  return out;
+}
+
+OrderedJson to_json(const UnloadAdapterParams& params) {
+  return write_value(params);
+}
+
+UnloadAdapterParams unload_adapter_params_from_json(const OrderedJson& params) {
+  auto out = from_params<UnloadAdapterParams>(params);
+  check_adapter_name("name", out.name);
+  return out;
 }
 
 OrderedJson to_json(const LoadParams& params) {

@@ -1,6 +1,8 @@
 // CpuDevice: what adapters add to rows. One task does both products of some rows of one adapter, so
 // that nothing between them leaves the cache.
 #include <algorithm>
+#include <memory>
+#include <span>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_adapter.h"

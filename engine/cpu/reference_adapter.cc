@@ -1,4 +1,6 @@
 // ReferenceDevice: adapters.
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/error.h"

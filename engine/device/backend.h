@@ -122,8 +122,7 @@ struct SlotLayout {
   int32_t max_adapters = 0;       // that rows of one step may have; 0: none
 };
 
-// The largest rank of an adapter, and of all that it adds to one linear together.
-inline constexpr int32_t kMaxAdapterRank = 256;
+// Of all that an adapter adds to one linear together.
 inline constexpr int32_t kMaxStackedRank = 5 * kMaxAdapterRank;
 
 struct EmbedArgs {

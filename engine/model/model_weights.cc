@@ -114,6 +114,7 @@ class WeightLoader::Loader {
 
   ModelWeights load_outer() {
     ModelWeights weights;
+    weights.dtype = options_.dtype;
     for (const ModelMatrix& row : kModelMatrices) {
       const TensorEntry* entry = view_.table().find(row.role);
       if (entry == nullptr) continue;

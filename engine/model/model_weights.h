@@ -78,6 +78,7 @@ struct ModelWeights {
   std::unique_ptr<Matrix> head_in;       // may be null
   std::vector<LayerWeights> layers;
 
+  DType dtype = DType::kBF16;  // of matrices that are not quantised
   int64_t num_params = 0;
   int64_t size_bytes = 0;  // on the device
   // Read from memory to decode one token: all but the embedding rows.

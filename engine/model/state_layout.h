@@ -16,6 +16,7 @@ struct StateSize {
   int32_t num_slots = 0;            // sequences in a step
   int32_t max_blocks_per_slot = 0;  // bounds the context of a sequence
   int32_t max_batch_tokens = 0;     // token rows in a step
+  int32_t max_adapters = 0;         // on the device at once
 };
 
 // What attention sees of the cache. Of latents there is one row, whole on every rank.
@@ -64,7 +65,8 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .experts_per_token = config.experts.num_experts > 0 ? config.experts.route.top_k : 0,
           .has_alibi = !config.alibi_slopes.empty(),
           .state = recurrent_layout(config),
-          .latent_dim = config.latent.rank};
+          .latent_dim = config.latent.rank,
+          .max_adapters = size.max_adapters};
 }
 
 inline void allocate_state(Device& device,

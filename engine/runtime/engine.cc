@@ -31,8 +31,14 @@ Engine::Engine(const EngineOptions& options,
       tokenizer_(tokenizer),
       kv_cache_(options.num_blocks, options.block_size, options.kv_groups),
       scheduler_(options.scheduler, kv_cache_),
+      adapters_(options.adapters),
       mailbox_(kMailboxCapacity) {
   publish_stats();
+  // A full mailbox is that of an engine which does not get on: nobody is left to be told.
+  loader_ =
+      std::make_unique<AdapterLoader>(*workers_, [this](const HostAdapter& host, MadeAdapter made) {
+        (void)mailbox_.try_send(AdapterMade{host.id, std::move(made)});
+      });
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -91,6 +97,7 @@ void Engine::run(const std::stop_token& stop) {
     handle_commands();
     try {
       if (num_paused_ > 0) cancel_slow_readers();
+      settle_adapters();
       sample_when_known();
       while (can_submit() && submit_step()) sample_when_known();
       if (!in_flight_.empty()) {
@@ -174,9 +181,10 @@ void Engine::start_request(Submit& command) {
   if (!is_new) throw Error(Code::kInternal, fmt::format("two requests have the id {}", id));
   LiveRequest& live = *at->second;
   try {
-    for (const auto& sequence : live.sequences) scheduler_.add(*sequence);
+    admit(live);
   } catch (...) {
     for (const auto& sequence : live.sequences) scheduler_.remove(*sequence);
+    leave_adapter(live);
     live_.erase(at);
     throw;
   }
@@ -221,6 +229,7 @@ void Engine::fail_request(LiveRequest& live, const Error& error) {
 // Takes the request out of every list. Its memory stays until no step in flight names it.
 void Engine::drop_request(LiveRequest& live) {
   if (live.paused) --num_paused_;
+  leave_adapter(live);
   for (const auto& sequence : live.sequences) {
     if (!sequence->finished) scheduler_.remove(*sequence);
   }
@@ -263,6 +272,7 @@ void Engine::publish_prepared() {
 }
 
 void Engine::publish_stats() {
+  publish_adapters();
   const std::lock_guard lock(stats_mutex_);
   stats_.num_blocks_used = kv_cache_.num_used();
   stats_.num_blocks_cached = kv_cache_.num_cached();

@@ -20,9 +20,11 @@
 #include <vector>
 
 #include "base/mailbox.h"
+#include "engine/runtime/adapter_loader.h"
 #include "engine/runtime/live_request.h"
 #include "engine/runtime/step_metrics.h"
 #include "engine/runtime/worker.h"
+#include "engine/sched/adapter_pool.h"
 #include "engine/sched/scheduler.h"
 
 namespace tgi {
@@ -36,6 +38,7 @@ struct EngineOptions {
   std::chrono::milliseconds slow_reader_timeout{30000};
   int32_t vocab_size = 0;  // of the logits
   std::vector<int32_t> eos_token_ids;
+  AdapterPoolOptions adapters;
   // Called once, on the engine thread, when a step failed beyond repair and everybody was answered.
   // (optional)
   std::function<void()> on_failure;
@@ -48,6 +51,9 @@ struct EngineStats {
   int64_t num_running = 0;             // sequences
   int64_t num_waiting = 0;             // sequences
   std::vector<int32_t> prepared_rows;  // sizes of steps that the device has ready
+  std::unordered_map<int64_t, AdapterPool::Standing> adapters;  // by HostAdapter.id
+  int64_t adapter_bytes_used = 0;                               // of each rank
+  int32_t num_active_adapters = 0;
   ipc::Counters counters;
   StepMetrics steps;
 };
@@ -83,6 +89,15 @@ class Engine {
   // Every running request gets `error` as its end, from now on new ones as well.
   void refuse_all(const Error& error);
 
+  // What an adapter will take on the device.
+  int64_t adapter_bytes(const AdapterParts& parts) const;
+  // It is loaded soon, and stays on the device although no request wants it. One that does not fit
+  // is not, which the log says.
+  void pin_adapter(std::shared_ptr<const HostAdapter> adapter);
+  void unpin_adapter(int64_t adapter);
+  // No request will come with it any more: what is cached of it goes when those that run are done.
+  void forget_adapter(int64_t adapter);
+
   EngineStats stats() const;
   int64_t num_live_requests() const { return num_live_.load(); }
 
@@ -110,7 +125,21 @@ class Engine {
   struct Refuse {
     Error error;
   };
-  using Command = std::variant<Submit, Cancel, Acknowledge, Refuse>;
+  struct AdapterMade {
+    int64_t adapter;
+    MadeAdapter made;
+  };
+  struct Pin {
+    std::shared_ptr<const HostAdapter> adapter;
+  };
+  struct Unpin {
+    int64_t adapter;
+  };
+  struct Forget {
+    int64_t adapter;
+  };
+  using Command =
+      std::variant<Submit, Cancel, Acknowledge, Refuse, AdapterMade, Pin, Unpin, Forget>;
 
   struct InFlight {
     Ticket ticket;
@@ -120,6 +149,16 @@ class Engine {
     bool is_sampled = false;
   };
 
+  // On the device, or on its way there.
+  struct OnDevice {
+    int32_t place = 0;
+    std::unique_ptr<Adapter> adapter;
+  };
+  struct LeavingAdapter {
+    uint64_t step;  // the last that may name it
+    std::unique_ptr<Adapter> adapter;
+  };
+
   void run(const std::stop_token& stop);
   void send(Command&& command);
   void handle_commands();
@@ -127,9 +166,26 @@ class Engine {
   void handle(Cancel& command);
   void handle(Acknowledge& command);
   void handle(Refuse& command);
+  void handle(AdapterMade& command);
+  void handle(Pin& command);
+  void handle(Unpin& command);
+  void handle(Forget& command);
 
   void start_request(Submit& command);
   void refuse(Submit& command, const Error& error);
+
+  // engine_adapters.cc
+  void require_room(const HostAdapter& adapter) const;
+  void admit(LiveRequest& live);
+  static void give_place(LiveRequest& live, int32_t place);
+  void let_run(const std::vector<uint64_t>& requests, int32_t place);
+  void leave_adapter(const LiveRequest& live);
+  void settle_adapters();
+  void take_off_device(int64_t adapter, int32_t place);
+  bool has_gone(int64_t adapter);
+  void put_back_waiting(int64_t adapter);
+  void drop_left_adapters();
+  void publish_adapters();
 
   bool can_submit() const;
   bool submit_step();
@@ -162,6 +218,14 @@ class Engine {
   const Tokenizer& tokenizer_;
   KvCache kv_cache_;
   Scheduler scheduler_;
+  AdapterPool adapters_;
+  std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten
+  std::unordered_map<int64_t, OnDevice> on_device_;
+  std::vector<LeavingAdapter> leaving_adapters_;
+  std::vector<int64_t> forgotten_adapters_;  // of which something is left
+  bool adapters_changed_ = true;             // since they were published
+  uint64_t last_submitted_ = 0;              // steps, by the scheduler's count
+  uint64_t last_retired_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
   // Answered, but a step in flight still names them.
   std::vector<std::unique_ptr<LiveRequest>> ending_;
@@ -182,7 +246,8 @@ class Engine {
   std::atomic<int64_t> num_live_{0};
   std::atomic<bool> failed_{false};
   mutable std::mutex stats_mutex_;
-  EngineStats stats_;    // guarded by stats_mutex_
+  EngineStats stats_;  // guarded by stats_mutex_
+  std::unique_ptr<AdapterLoader> loader_;
   std::jthread thread_;  // last: starts when everything else is there
 };
 

@@ -32,6 +32,7 @@ bool Engine::submit_step() {
     LiveRequest& live = *static_cast<LiveSequence*>(part.sequence)->live;
     if (live.first_scheduled_at.time_since_epoch().count() == 0) live.first_scheduled_at = now;
   }
+  last_submitted_ = scheduled.step;
   const Ticket ticket = workers_->submit(batch_);
   in_flight_.push_back(
       {.ticket = ticket, .began = began, .started = now, .scheduled = std::move(scheduled)});
@@ -96,6 +97,7 @@ void Engine::retire_step() {
   // Submitted while another ran, it began when that was done.
   step.started = std::max(step.started, last_computed_);
   last_computed_ = now;
+  last_retired_ = step.scheduled.step;
   scheduler_.step_retired(step.scheduled, result.sampled);
   scheduler_.observe_step_time(
       step.scheduled, std::chrono::duration<double, std::milli>(now - step.started).count());

@@ -110,7 +110,14 @@ class RankLoader {
     LoadWeightsOptions out = options_.weights;
     out.rank = static_cast<int>(rank);
     out.world_size = options_.num_ranks;
+    out.takes_adapters = num_adapters() > 0;
     return out;
+  }
+
+  // That may be on the device at once; 0 where there are to be none.
+  int32_t num_adapters() const {
+    const bool can = options_.adapter_memory_fraction > 0 && options_.max_active_adapters > 0;
+    return can && devices_.front()->info().takes_adapters ? options_.max_active_adapters : 0;
   }
 
   StateSize state_size(int32_t num_blocks, int32_t max_total_tokens) const {
@@ -121,7 +128,8 @@ class RankLoader {
         .kv_dtype = options_.kv_dtype,
         .num_slots = out_.max_running,
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
-        .max_batch_tokens = out_.max_batch_tokens};
+        .max_batch_tokens = out_.max_batch_tokens,
+        .max_adapters = num_adapters()};
   }
 
   void make_device(int rank) {
@@ -179,6 +187,8 @@ class RankLoader {
     kv_plan_ = plan_kv_groups(model_.config, context);
     wanted.kv_groups = kv_plan_.groups;
     wanted.max_batch_tokens = out_.max_batch_tokens;
+    out_.max_active_adapters = num_adapters();
+    if (num_adapters() > 0) wanted.adapter_fraction = options_.adapter_memory_fraction;
     const StateSize one_block = state_size(1, context);
     for (size_t rank = 0; rank < num_ranks_; ++rank) {
       const Device& device = *devices_[rank];
@@ -203,6 +213,7 @@ class RankLoader {
     out_.kv_groups = kv_plan_.groups;
     out_.num_group_layers = kv_plan_.num_layers;
     out_.kv_bytes = out_.plan.num_blocks * out_.block_bytes;
+    out_.adapter_bytes = out_.plan.adapter_bytes * options_.num_ranks;
     planned_for_ = wanted;
   }
 
@@ -211,6 +222,7 @@ class RankLoader {
                                 {"weights", format_bytes(planned_for_.weight_bytes)},
                                 {"kv_cache", format_bytes(out_.plan.kv_bytes)},
                                 {"workspace", format_bytes(planned_for_.workspace_bytes)},
+                                {"adapters", format_bytes(out_.plan.adapter_bytes)},
                                 {"available", format_bytes(planned_for_.available_bytes)},
                                 {"blocks", out_.plan.num_blocks},
                                 {"max_running", out_.max_running},

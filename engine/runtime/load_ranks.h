@@ -33,7 +33,9 @@ struct LoadRanksOptions {
   std::optional<int32_t> max_batch_tokens;  // likewise
   std::optional<int32_t> max_total_tokens;
   std::optional<int64_t> kv_cache_bytes;  // of all ranks
-  std::stop_token stop;                   // ends the load with kCancelled, between two tensors
+  double adapter_memory_fraction = 0;     // of what weights and workspace leave
+  int32_t max_active_adapters = 0;
+  std::stop_token stop;  // ends the load with kCancelled, between two tensors
 };
 
 struct LoadedRanks {
@@ -58,7 +60,9 @@ struct LoadedRanks {
   KvGroups kv_groups;
   int32_t num_group_layers = 0;
   int64_t workspace_bytes = 0;
+  int64_t adapter_bytes = 0;  // that may be taken
   int64_t available_bytes = 0;
+  int32_t max_active_adapters = 0;  // 0: adapters can't be used
 };
 
 // Throws kInvalidArgument for less than one rank or more than the backend has devices for, with

@@ -49,6 +49,8 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
                     format_bytes(kv_bytes), of_each_rank(request),
                     format_bytes(request.available_bytes), advice));
   };
+  const auto for_adapters = static_cast<int64_t>(static_cast<double>(std::max<int64_t>(left, 0)) *
+                                                 request.adapter_fraction);
   const int64_t least_bytes = request.kv_groups.num_groups() * request.block_bytes;
   if (left < least_bytes || left < 0) fail(least_bytes, "use a smaller model or free memory");
 
@@ -66,7 +68,9 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
       fail(num_blocks * request.block_bytes, "give --kv-cache-memory a smaller value");
     }
   } else {
-    const int64_t fits_all = left / request.block_bytes;
+    // Where memory is short, a whole context goes before adapters.
+    const int64_t fits_all = std::max((left - for_adapters) / request.block_bytes,
+                                      std::min(left / request.block_bytes, blocks_per_context));
     const int64_t fits_half = std::max(fits_all / 2, std::min(fits_all, blocks_per_context));
     num_blocks = request.memory_is_shared
                      ? std::min(fits_half, kDefaultContexts * blocks_per_context)
@@ -92,7 +96,8 @@ PlannedMemory plan_memory(const MemoryRequest& request) {
   }
   return {.num_blocks = static_cast<int32_t>(num_blocks),
           .max_total_tokens = static_cast<int32_t>(std::min<int64_t>(wanted_context, capacity)),
-          .kv_bytes = num_blocks * request.block_bytes};
+          .kv_bytes = num_blocks * request.block_bytes,
+          .adapter_bytes = std::min(for_adapters, left - num_blocks * request.block_bytes)};
 }
 
 }  // namespace tgi

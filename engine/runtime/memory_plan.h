@@ -23,6 +23,7 @@ struct MemoryRequest {
   int32_t max_positions = 0;                // of the model
   bool memory_is_shared = true;             // with all else that runs on the machine
   std::optional<int64_t> kv_cache_bytes;    // what the user wants for the KV cache
+  double adapter_fraction = 0;              // of what weights and workspace leave, for adapters
   std::optional<int32_t> max_total_tokens;  // what the user wants for one request
 };
 
@@ -30,11 +31,13 @@ struct PlannedMemory {
   int32_t num_blocks = 0;
   int32_t max_total_tokens = 0;  // of one request: what the model, the user and the KV cache allow
   int64_t kv_bytes = 0;
+  int64_t adapter_bytes = 0;  // that adapters may take
 };
 
 // Where blocks take no memory there are as many as kDefaultContexts contexts need; else:
-// without a wish the KV cache gets all that is left beside weights and workspace; of memory that is
-// shared, room for kDefaultContexts whole contexts, but at most half of what is left. Throws
+// without a wish the KV cache gets all that is left beside weights, workspace and adapters; of
+// memory that is shared, room for kDefaultContexts whole contexts, but at most half of what is
+// left. A wish goes before adapters, which then have what it leaves of theirs. Throws
 // kOutOfMemory with the sum when the parts don't fit, kInvalidArgument when one request of
 // max_total_tokens can't ever fit.
 inline constexpr int32_t kDefaultContexts = 16;

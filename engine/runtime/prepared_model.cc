@@ -171,6 +171,8 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   model->ranks.max_batch_tokens = options.max_batch_tokens;
   model->ranks.max_total_tokens = options.max_total_tokens;
   model->ranks.kv_cache_bytes = options.kv_cache_bytes;
+  model->ranks.adapter_memory_fraction = options.adapter_memory_fraction;
+  model->ranks.max_active_adapters = options.max_active_adapters;
   model->ranks.stop = options.stop;
   model->files = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
   return made_of_intact(*model->files, [&] {

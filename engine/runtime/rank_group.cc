@@ -14,6 +14,12 @@ int min_steps_in_flight(const std::vector<std::unique_ptr<WorkerGroup>>& workers
   return steps;
 }
 
+// One for each rank.
+class RankAdapters final : public Adapter {
+ public:
+  std::vector<std::unique_ptr<Adapter>> of_rank;
+};
+
 }  // namespace
 
 RankGroup::RankGroup(std::unique_ptr<RankThreads> threads,
@@ -86,6 +92,29 @@ bool RankGroup::prepare_step() {
     if (workers_[static_cast<size_t>(rank)]->prepare_step()) is_more = true;
   });
   return is_more;
+}
+
+int64_t RankGroup::adapter_bytes(const AdapterParts& parts) const {
+  int64_t most = 0;
+  for (const auto& worker : workers_) most = std::max(most, worker->adapter_bytes(parts));
+  return most;
+}
+
+std::unique_ptr<Adapter> RankGroup::make_adapter(const AdapterParts& parts) {
+  auto out = std::make_unique<RankAdapters>();
+  for (const auto& worker : workers_) {
+    out->of_rank.push_back(worker->make_adapter(parts));
+    out->size_bytes += out->of_rank.back()->size_bytes;
+  }
+  return out;
+}
+
+void RankGroup::set_adapter(int32_t place, const Adapter* adapter) {
+  const auto* const all = static_cast<const RankAdapters*>(adapter);
+  run([&](int rank) {
+    const auto index = static_cast<size_t>(rank);
+    workers_[index]->set_adapter(place, all == nullptr ? nullptr : all->of_rank[index].get());
+  });
 }
 
 std::string RankGroup::find_disagreement() const {

@@ -32,6 +32,9 @@ class RankGroup final : public WorkerGroup {
   void sample(Ticket ticket, const TokenMasks& masks) override;
   const StepResult& wait(Ticket ticket) override;
   bool prepare_step() override;
+  int64_t adapter_bytes(const AdapterParts& parts) const override;
+  std::unique_ptr<Adapter> make_adapter(const AdapterParts& parts) override;
+  void set_adapter(int32_t place, const Adapter* adapter) override;
   std::vector<int32_t> prepared_rows() const override { return workers_.front()->prepared_rows(); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "engine/dialect/dialect.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
+#include "engine/runtime/demo_model.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/prepared_model.h"
 
@@ -81,6 +83,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.memory = {.weights = ranks.weight_bytes,
                   .kv_cache = ranks.kv_bytes,
                   .workspace = ranks.workspace_bytes,
+                  .adapters = ranks.adapter_bytes,
                   .states = state_bytes(recurrent_layout(config), ranks.max_running),
                   .available = ranks.available_bytes};
 
@@ -120,8 +123,14 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.vocab_size = config.vocab_size;
   engine.eos_token_ids = config.eos_token_ids;
+  engine.adapters = {.memory_bytes = plan.adapter_bytes,
+                     .max_active = ranks.max_active_adapters,
+                     .cycle_time = options.adapter_cycle_time};
   engine.on_failure = options.on_failure;
   model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_);
+  const bool has_files = options.load_format != "dummy" && options.model != kDemoModel;
+  model->adapters_ = std::make_unique<AdapterStore>(
+      loaded, how, options.num_shard, has_files ? options.model : "", *model->engine_);
 
   facts.load_seconds =
       prepared->seconds + std::chrono::duration<double>(Clock::now() - started).count();
@@ -137,6 +146,25 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                             {"threads", facts.num_threads},
                             {"seconds", fmt::format("{:.2f}", facts.load_seconds)}});
   return model;
+}
+
+std::unique_ptr<Request> ServedModel::prepare(const ipc::GenerateRequest& asked) {
+  // First: what is wrong with an adapter is no matter of the prompt.
+  std::shared_ptr<const HostAdapter> adapter;
+  if (asked.adapter) {
+    adapter = asked.adapter_path ? adapters_->load(*asked.adapter, *asked.adapter_path)
+                                 : adapters_->find(*asked.adapter);
+  }
+  std::unique_ptr<Request> request = intake_->prepare(asked);
+  request->adapter = std::move(adapter);
+  return request;
+}
+
+ipc::AdapterList ServedModel::list_adapters() const {
+  return {.adapters = adapters_->list(),
+          .max_bytes = facts_.memory.adapters / std::max<int64_t>(facts_.num_shard, 1),
+          .used_bytes = engine_->stats().adapter_bytes_used,
+          .max_active = options_.max_active_adapters};
 }
 
 ipc::ModelStatus ServedModel::status() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/runtime/adapter_store.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/intake.h"
@@ -40,6 +41,13 @@ class ServedModel {
 
   Engine& engine() { return *engine_; }
   const Intake& intake() const { return *intake_; }
+  AdapterStore& adapters() { return *adapters_; }
+
+  // As Intake's, with the adapter that is asked for. Throws what it throws, and kAdapter.
+  std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked);
+
+  ipc::AdapterList list_adapters() const;
+
   const GuideCompiler& guides() const { return *guides_; }
   const ModelOptions& options() const { return options_; }
 
@@ -59,7 +67,8 @@ class ServedModel {
   std::unique_ptr<GuideCompiler> guides_;
   std::jthread warming_guides_;  // uses guides_; ends by itself
   std::unique_ptr<Intake> intake_;
-  ipc::ModelStatus facts_;          // all but the engine's counters; constant after load
+  ipc::ModelStatus facts_;  // all but the engine's counters; constant after load
+  std::unique_ptr<AdapterStore> adapters_;
   std::unique_ptr<Engine> engine_;  // last: stops first
 };
 

@@ -14,6 +14,9 @@
 
 namespace tgi {
 
+// What an adapter adds, of each rank.
+using AdapterParts = std::vector<std::vector<LowRankPart>>;
+
 // Submit and wait are apart so that the next step can be built while one runs; sample is apart from
 // both because what may be drawn can depend on what the step before has drawn.
 class WorkerGroup {
@@ -32,6 +35,12 @@ class WorkerGroup {
   // (optional)
   virtual bool prepare_step() { return false; }
   virtual std::vector<int32_t> prepared_rows() const { return {}; }
+
+  // --- adapters (optional): as Device's. The first two from any thread, beside steps.
+  // Of the rank that needs most.
+  virtual int64_t adapter_bytes(const AdapterParts& /*parts*/) const { return 0; }
+  virtual std::unique_ptr<Adapter> make_adapter(const AdapterParts& /*parts*/) { return nullptr; }
+  virtual void set_adapter(int32_t /*place*/, const Adapter* /*adapter*/) {}
 
   // Another rank has failed: a step that waits for it ends with kDeviceLost. From any thread.
   // (optional: does nothing by default, where there are no others)
@@ -67,11 +76,24 @@ class Worker final : public WorkerGroup {
   const StepResult& wait(Ticket ticket) override { return device_->wait(ticket); }
   bool prepare_step() override { return device_->prepare_step(transformer_); }
   std::vector<int32_t> prepared_rows() const override { return device_->prepared_rows(); }
+  int64_t adapter_bytes(const AdapterParts& parts) const override {
+    return device_->adapter_bytes(mine(parts), weights_.dtype);
+  }
+  std::unique_ptr<Adapter> make_adapter(const AdapterParts& parts) override {
+    return device_->make_adapter(mine(parts), weights_.dtype);
+  }
+  void set_adapter(int32_t place, const Adapter* adapter) override {
+    device_->set_adapter(place, adapter);
+  }
   void abort(int failed_rank, const std::string& reason) override {
     communicator_->abort(failed_rank, reason);
   }
 
  private:
+  const std::vector<LowRankPart>& mine(const AdapterParts& parts) const {
+    return parts[static_cast<size_t>(communicator_->rank())];
+  }
+
   std::unique_ptr<Device> device_;
   ModelWeights weights_;
   std::unique_ptr<Communicator> communicator_;

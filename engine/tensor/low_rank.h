@@ -9,6 +9,9 @@
 
 namespace tgi {
 
+// That devices have memory for.
+inline constexpr int32_t kMaxAdapterRank = 256;
+
 // out[row][first_output + n] += scale * sum over r of b[n][r] * (sum over k of a[r][k] * x[row][k])
 struct LowRankPart {
   int32_t site = 0;  // which linear of the model

@@ -15,6 +15,7 @@
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
+#include "engine/runtime/adapter_store.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/rank_group.h"
 #include "engine/text/byte_tokenizer.h"
@@ -35,6 +36,9 @@ struct FixtureOptions {
   int32_t max_batch_tokens = 512;
   int32_t max_running = 32;
   int32_t num_blocks = 512;
+  int32_t max_active_adapters = 0;
+  int64_t adapter_bytes = int64_t{1} << 30;
+  std::string base{};  // the model's folder, for adapters that bring copies of its head
 };
 
 struct LoadedFixture {
@@ -60,14 +64,16 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                                       {.dtype = options.dtype,
                                        .quantization = options.quantization,
                                        .rank = communicator->rank(),
-                                       .world_size = options.num_ranks});
+                                       .world_size = options.num_ranks,
+                                       .takes_adapters = options.max_active_adapters > 0});
   allocate_state(*device, config, kv_plan,
                  {.num_ranks = options.num_ranks,
                   .num_blocks = options.num_blocks,
                   .kv_dtype = options.dtype,
                   .num_slots = options.max_running,
                   .max_blocks_per_slot = options.num_blocks,
-                  .max_batch_tokens = options.max_batch_tokens});
+                  .max_batch_tokens = options.max_batch_tokens,
+                  .max_adapters = options.max_active_adapters});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                   std::move(communicator), kv_plan, options.max_batch_tokens);
 }
@@ -89,19 +95,23 @@ inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions&
 }
 
 // Log-probabilities of the whole vocabulary after each of the wanted positions, from one step over
-// all tokens.
+// all tokens. `adapter`: its place on the device.
 inline std::vector<std::vector<double>> all_logprobs(WorkerGroup& workers,
                                                      const std::vector<int32_t>& token_ids,
                                                      const std::vector<int32_t>& positions,
                                                      int32_t vocab_size,
-                                                     int32_t num_groups) {
+                                                     int32_t num_groups,
+                                                     int32_t adapter = 0) {
   Batch batch;
   batch.clear();
   const auto count = static_cast<int32_t>(token_ids.size());
   SamplingParams sampling;
   sampling.top_n_tokens = vocab_size;
-  batch.slot_starts.push_back(
-      {.slot = 0, .sampling = sampling, .token_ids = token_ids, .num_prompt_tokens = count});
+  batch.slot_starts.push_back({.slot = 0,
+                               .sampling = sampling,
+                               .token_ids = token_ids,
+                               .num_prompt_tokens = count,
+                               .adapter = adapter});
   for (int32_t i = 0; i < count; ++i) {
     batch.token_ids.push_back(token_ids[static_cast<size_t>(i)]);
     batch.positions.push_back(i);
@@ -146,6 +156,7 @@ struct Asked {
   std::vector<int32_t> prompt_ids;
   int32_t max_new_tokens = 16;
   SamplingParams sampling;
+  std::shared_ptr<const HostAdapter> adapter{};  // (optional)
 };
 
 class EngineFixture {
@@ -160,7 +171,13 @@ class EngineFixture {
     engine.num_blocks = options.num_blocks;
     engine.kv_groups = loaded.kv_plan.groups;
     engine.vocab_size = loaded.model.config.vocab_size;
+    engine.adapters = {.memory_bytes = options.adapter_bytes,
+                       .max_active = options.max_active_adapters,
+                       .cycle_time = std::chrono::milliseconds(5)};
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
+    adapters_ = std::make_unique<AdapterStore>(std::move(loaded.model),
+                                               LoadWeightsOptions{.dtype = options.dtype},
+                                               options.num_ranks, options.base, *engine_);
   }
 
   // All at once; the answers in the order asked.
@@ -172,6 +189,7 @@ class EngineFixture {
       request->prompt_ids = each.prompt_ids;
       request->max_new_tokens = each.max_new_tokens;
       request->sampling = each.sampling;
+      request->adapter = each.adapter;
       request->ignore_eos = true;
       request->details = true;
       request->use_prefix_cache = use_prefix_cache;
@@ -199,12 +217,14 @@ class EngineFixture {
   }
 
   Engine& engine() { return *engine_; }
+  AdapterStore& adapters() { return *adapters_; }
 
  private:
   std::unique_ptr<ByteTokenizer> tokenizer_;
   // Outlive the engine, which still tells them of its end when a test gives up on it.
   std::vector<std::unique_ptr<Answer>> answers_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<AdapterStore> adapters_;
   uint64_t last_id_ = 0;
 };
 

@@ -1,0 +1,197 @@
+// See adapter_store.h.
+#include "engine/runtime/adapter_store.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/files/file_source.h"
+#include "engine/lora/adapter_parts.h"
+
+namespace tgi {
+namespace {
+
+constexpr size_t kMostListed = 20;
+
+Error adapter_error(const std::string& name, const std::exception& error) {
+  return Error(Code::kAdapter, fmt::format("adapter {}: {}", name, error.what()));
+}
+
+// What the parts of a HostAdapter are views of.
+struct OpenedFiles final : FileSource {
+  std::unique_ptr<FileSource> folder;
+  AdapterFiles adapter;
+
+  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
+    return folder->find(name);
+  }
+  std::string describe(const std::string& name) const override { return folder->describe(name); }
+  void release(std::span<const std::byte> bytes) const override { folder->release(bytes); }
+  void check_intact() const override { folder->check_intact(); }
+};
+
+}  // namespace
+
+AdapterStore::AdapterStore(LoadedConfig model,
+                           const LoadWeightsOptions& weights,
+                           int32_t num_ranks,
+                           std::string base,
+                           Engine& engine)
+    : model_(std::move(model)),
+      weights_(weights),
+      num_ranks_(num_ranks),
+      base_(std::move(base)),
+      engine_(engine) {}
+
+AdapterStore::FileStamp AdapterStore::stamp_of(const std::string& folder) {
+  FileStamp out;
+  for (const char* file : {kAdapterConfigFile, kAdapterWeightsFile}) {
+    struct stat facts {};
+    const bool is_there = ::stat(fmt::format("{}/{}", folder, file).c_str(), &facts) == 0;
+    if (!is_there) facts = {};
+    for (const int64_t number :
+         {static_cast<int64_t>(facts.st_dev), static_cast<int64_t>(facts.st_ino),
+          static_cast<int64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtim.tv_sec),
+          static_cast<int64_t>(facts.st_mtim.tv_nsec)}) {
+      out.push_back(number);
+    }
+  }
+  return out;
+}
+
+AdapterStore::Entry AdapterStore::open(const std::string& name, const std::string& folder) {
+  try {
+    Entry entry;
+    entry.folder = folder;
+    entry.stamp = stamp_of(folder);
+    auto files = std::make_shared<OpenedFiles>();
+    files->folder = open_folder(folder);
+    const std::unique_ptr<FileSource> base_files = base_.empty() ? nullptr : open_folder(base_);
+    const std::unique_ptr<Checkpoint> base =
+        base_files == nullptr ? nullptr : open_checkpoint(*base_files);
+    entry.facts = read_adapter_facts(*files->folder);
+    auto adapter = std::make_shared<HostAdapter>();
+    made_of_intact(*files->folder, [&] {
+      files->adapter = open_adapter(*files->folder, model_, base.get());
+      for (int32_t rank = 0; rank < num_ranks_; ++rank) {
+        LoadWeightsOptions of_rank = weights_;
+        of_rank.rank = rank;
+        of_rank.world_size = num_ranks_;
+        adapter->parts.push_back(adapter_parts(files->adapter, model_, of_rank));
+      }
+      return true;
+    });
+    adapter->id = ++last_id_;
+    adapter->name = name;
+    adapter->device_bytes = engine_.adapter_bytes(adapter->parts);
+    adapter->files = std::move(files);
+    entry.adapter = std::move(adapter);
+    return entry;
+  } catch (const std::exception& error) {
+    throw adapter_error(name, error);
+  }
+}
+
+std::shared_ptr<const HostAdapter> AdapterStore::use(Entry& entry) const {
+  ++entry.num_requests;
+  entry.last_used = Clock::now();
+  return entry.adapter;
+}
+
+std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
+                                                      const std::string& folder) {
+  const auto is_current = [&](const Entry& entry) {
+    return entry.folder == folder && entry.stamp == stamp_of(folder);
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = entries_.find(name);
+    if (it != entries_.end() && is_current(it->second)) return use(it->second);
+  }
+  // Not under the lock: it reads files. Who did the same meanwhile was first.
+  Entry opened = open(name, folder);
+  const std::lock_guard lock(mutex_);
+  const auto [it, is_new] = entries_.try_emplace(name);
+  Entry& entry = it->second;
+  if (!is_new && is_current(entry)) return use(entry);
+  if (!is_new) {
+    engine_.forget_adapter(entry.adapter->id);
+    opened.is_pinned = entry.is_pinned;
+    opened.num_requests = entry.num_requests;
+  }
+  entry = std::move(opened);
+  if (entry.is_pinned) engine_.pin_adapter(entry.adapter);
+  return use(entry);
+}
+
+AdapterStore::Entry& AdapterStore::require(const std::string& name) {
+  const auto it = entries_.find(name);
+  if (it != entries_.end()) return it->second;
+  std::string known;
+  size_t count = 0;
+  for (const auto& [other, entry] : entries_) {
+    if (++count > kMostListed) break;
+    known += (known.empty() ? "" : ", ") + other;
+  }
+  if (count > kMostListed) known += fmt::format(" and {} more", entries_.size() - kMostListed);
+  throw Error(Code::kAdapter, fmt::format("adapter {}: no adapter of that name is loaded; {}", name,
+                                          known.empty() ? "none is" : "there are: " + known));
+}
+
+std::shared_ptr<const HostAdapter> AdapterStore::find(const std::string& name) {
+  std::string folder;
+  {
+    const std::lock_guard lock(mutex_);
+    folder = require(name).folder;
+  }
+  return load(name, folder);
+}
+
+void AdapterStore::pin(const std::string& name, bool pinned) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = require(name);
+  entry.is_pinned = pinned;
+  if (pinned) {
+    engine_.pin_adapter(entry.adapter);
+  } else {
+    engine_.unpin_adapter(entry.adapter->id);
+  }
+}
+
+void AdapterStore::unload(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  engine_.forget_adapter(require(name).adapter->id);
+  entries_.erase(name);
+}
+
+std::vector<ipc::AdapterStatus> AdapterStore::list() const {
+  const EngineStats stats = engine_.stats();
+  const auto now = Clock::now();
+  std::vector<ipc::AdapterStatus> out;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, entry] : entries_) {
+    const auto it = stats.adapters.find(entry.adapter->id);
+    const auto standing = it == stats.adapters.end() ? AdapterPool::Standing{} : it->second;
+    out.push_back({.name = name,
+                   .path = entry.folder,
+                   .base_model = entry.facts.base_model,
+                   .max_rank = entry.facts.max_rank,
+                   .num_linears = entry.facts.num_linears,
+                   .targets = entry.facts.targets,
+                   .file_bytes = entry.facts.size_bytes,
+                   .device_bytes = entry.adapter->device_bytes,
+                   .state = standing.is_active    ? "active"
+                            : standing.is_loading ? "loading"
+                                                  : "host",
+                   .pinned = entry.is_pinned,
+                   .num_requests = entry.num_requests,
+                   .num_running = standing.num_running,
+                   .num_waiting = standing.num_waiting,
+                   .idle_seconds = std::chrono::duration<double>(now - entry.last_used).count()});
+  }
+  return out;
+}
+
+}  // namespace tgi
