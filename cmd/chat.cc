@@ -46,6 +46,7 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
   add_reasoning_flags(app, flags.reasoning);
   app.add_flag("--stats", flags.stats, "after each answer say on stderr how fast it came");
   add_model_flags(app, flags.model);
+  add_adapter_flag(app, flags.adapter);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/true);
 }
 
@@ -56,7 +57,9 @@ Chat::Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool int
       lines_(lines),
       interactive_(interactive),
       tools_(flags.tools ? std::optional(read_tools(*flags.tools)) : std::nullopt),
-      reasoning_(flags.reasoning) {
+      reasoning_(flags.reasoning),
+      offline_(flags.model.offline) {
+  use_adapter(flags.adapter);
   if (flags.load) conversation.load(*flags.load);
   if (flags.system) conversation.set_system(*flags.system);
 }
@@ -147,7 +150,17 @@ ipc::GenerateRequest Chat::request() const {
   out.stream = true;
   out.params = to_params(sampling);
   out.params.max_reasoning_tokens = reasoning_.max_tokens;
+  set_adapter(adapter_choice_, out);
   return out;
+}
+
+void Chat::use_adapter(const std::string& name) {
+  if (name.empty()) {
+    adapter_choice_.reset();
+    return;
+  }
+  session_.prepare();
+  adapter_choice_ = choose_adapter(session_, name, offline_);
 }
 
 std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {

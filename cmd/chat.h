@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cmd/adapter_choice.h"
 #include "cmd/conversation.h"
 #include "cmd/line_editor.h"
 #include "cmd/sampling_flags.h"
@@ -22,6 +23,7 @@ struct ChatFlags {
   ReasoningFlags reasoning;
   bool stats = false;
   ModelFlags model;
+  std::string adapter;  // empty: none
   SamplingFlags sampling;
 };
 
@@ -40,6 +42,10 @@ class Chat {
   // Asks for an answer to the conversation as it stands and adds it. Where the model calls tools,
   // their results are read and it is asked again.
   void answer();
+
+  // Answers are by this adapter from now on; empty: by the model alone. Throws when there is none
+  // of that name, and changes nothing then.
+  void use_adapter(const std::string& name);
 
   // What the commands work on.
   Conversation conversation;
@@ -64,6 +70,8 @@ class Chat {
   const bool interactive_;
   const std::optional<ipc::OrderedJson> tools_;
   const ReasoningFlags reasoning_;
+  const bool offline_;
+  std::optional<AdapterChoice> adapter_choice_;
 };
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.

@@ -84,6 +84,10 @@ void regenerate(Chat& chat, std::string_view /*arguments*/) {
   }
 }
 
+void adapter(Chat& chat, std::string_view arguments) {
+  chat.use_adapter(arguments == "off" ? "" : std::string(arguments));
+}
+
 void quit(Chat& chat, std::string_view /*arguments*/) {
   chat.done = true;
 }
@@ -99,6 +103,10 @@ constexpr std::array kChatCommands = {
         "set a generation parameter (see the options) or stats on; VALUE off takes it back; "
         "without arguments show them",
         set},
+    ChatCommand{"/adapter", "ADAPTER",
+                "answer by this LoRA adapter from now on, as --adapter names it; off: by the model "
+                "alone",
+                adapter},
     ChatCommand{"/regenerate", "", "drop the last answer and ask again", regenerate},
     ChatCommand{"/quit", "", "end; so does Ctrl-D", quit},
 };

@@ -172,6 +172,7 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
   add_reasoning_flags(app, flags.reasoning);
   add_model_flags(app, flags.model);
+  add_adapter_flag(app, flags.adapter);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/false);
   add_guide_flags(app, flags.guide);
 }
@@ -207,6 +208,11 @@ ipc::GenerateRequest make_request(const GenerateFlags& flags,
   return request;
 }
 
+std::optional<AdapterChoice> choose_adapter(const Session& session, const GenerateFlags& flags) {
+  if (flags.adapter.empty()) return std::nullopt;
+  return choose_adapter(session, flags.adapter, flags.model.offline);
+}
+
 std::string describe_usage(const ipc::DoneEvent& done) {
   const int64_t num_decoded = done.best.num_generated_tokens - 1;
   const double decode_ms = done.timings.decode_ms;
@@ -231,8 +237,9 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   Session session(common);
   choose_model(session, flags.model);
   if (flags.lines) return run_generate_lines(flags, params, prompt, session);
-  const ipc::GenerateRequest request = make_request(flags, params, prompt);
+  ipc::GenerateRequest request = make_request(flags, params, prompt);
   session.prepare();
+  set_adapter(choose_adapter(session, flags), request);
   const ipc::DoneEvent done =
       flags.json ? generate_json(flags, request, session) : generate_text(flags, request, session);
   if (flags.details && !flags.json) say_details(done);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cmd/adapter_choice.h"
 #include "cmd/guide_flags.h"
 #include "cmd/sampling_flags.h"
 #include "cmd/session.h"
@@ -25,6 +26,7 @@ struct GenerateFlags {
   ReasoningFlags reasoning;
   std::optional<std::string> system;
   ModelFlags model;
+  std::string adapter;  // empty: none
   SamplingFlags sampling;
   GuideFlags guide;
 };
@@ -41,6 +43,9 @@ ipc::GenerateParams make_params(const GenerateFlags& flags);
 ipc::GenerateRequest make_request(const GenerateFlags& flags,
                                   const ipc::GenerateParams& params,
                                   const std::string& prompt);
+
+// REQUIRES: the session was prepared.
+std::optional<AdapterChoice> choose_adapter(const Session& session, const GenerateFlags& flags);
 
 // --lines: up to flags.parallel prompts at once, answers in the order of the lines. The exit status
 // of the first line that could not be answered.

@@ -77,12 +77,15 @@ class Board {
 // until it is taken. A daemon that is going away stops saying so soon.
 Answer answer_one(const GenerateFlags& flags,
                   const ipc::GenerateParams& params,
+                  const std::optional<AdapterChoice>& adapter,
                   const std::string& prompt,
                   const ipc::Client& client) {
   for (int pause_ms = kFirstPauseMs;; pause_ms = std::min(2 * pause_ms, kLongestPauseMs)) {
     try {
       try {
-        return client.generate(make_request(flags, params, prompt), [](const ipc::TokenEvent&) {});
+        ipc::GenerateRequest request = make_request(flags, params, prompt);
+        set_adapter(adapter, request);
+        return client.generate(request, [](const ipc::TokenEvent&) {});
       } catch (const Error& error) {
         if (error.code() != Code::kOverloaded) throw;
       }
@@ -159,6 +162,7 @@ int run_generate_lines(const GenerateFlags& flags,
                        Session& session) {
   const std::vector<std::string> lines = split_lines(text);
   session.prepare();
+  const std::optional<AdapterChoice> adapter = choose_adapter(session, flags);
   Board board(lines.size());
   std::vector<std::jthread> workers;
   struct StopOnExit {  // before the threads are joined, also when writing an answer throws
@@ -169,7 +173,7 @@ int run_generate_lines(const GenerateFlags& flags,
   for (size_t i = 0; i < num_workers; ++i) {
     workers.emplace_back([&] {
       while (const auto index = board.take()) {
-        Answer answer = answer_one(flags, params, lines[*index], session.client());
+        Answer answer = answer_one(flags, params, adapter, lines[*index], session.client());
         if (std::holds_alternative<ipc::Stopped>(answer)) board.stop();
         board.put(*index, std::move(answer));
       }

@@ -228,11 +228,11 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets_count<&Options::max_client_batch_size>("max-client-batch-size",
                                                 "most prompts of a /v1/completions request; "
                                                 "default 4"),
-    refused("lora-adapters",
-            "LIST",
-            "LoRA adapters are not available yet",
-            "merge the adapter into the weights and load that folder",
-            EnvUse::kRead),
+    as_list(sets("lora-adapters",
+                 "LIST",
+                 "LoRA adapters that requests may name: ADAPTER or NAME=ADAPTER, a folder or "
+                 "ORG/NAME[@REVISION]",
+                 set_lora_adapter)),
     fixed("usage-stats", "LEVEL", "off", "nothing about the use is ever sent anywhere", kLeaveOut),
     sets_count<&Options::payload_limit>("payload-limit",
                                         "most bytes of a request's body; default 2000000"),

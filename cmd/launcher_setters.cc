@@ -226,6 +226,29 @@ void set_max_total_tokens(ServeOptions& options, const std::string& value) {
   pass_to_engine(options, "max-total-tokens", fmt::format("{}", *options.max_total_tokens));
 }
 
+void set_lora_adapter(ServeOptions& options, const std::string& value) {
+  options.lora_adapters.push_back(parse_launcher_text(value));
+}
+
+void set_preloaded_adapter(ServeOptions& options, const std::string& value) {
+  options.preloaded_adapters.push_back(parse_launcher_text(value));
+}
+
+void set_static_adapter(ServeOptions& options, const std::string& value) {
+  options.static_adapter = parse_launcher_text(value);
+}
+
+void set_adapter_source(ServeOptions& options, const std::string& value) {
+  if (value != "hub" && value != "local" && value != "s3") {
+    const bool is_predibase = value == "pbase";
+    throw Error(is_predibase ? Code::kUnsupported : Code::kInvalidArgument,
+                is_predibase ? std::string("models and adapters of Predibase are not supported; "
+                                           "expected hub, local or s3")
+                             : fmt::format("expected hub, local or s3, got {}", value));
+  }
+  options.adapter_source = value;
+}
+
 void set_log_level(ServeOptions& options, const std::string& value) {
   const std::string level = lower(value);
   if (!is_among(kLogLevelNames, level)) {

@@ -34,6 +34,10 @@ void set_origin(ServeOptions& options, const std::string& value);
 void set_api_key(ServeOptions& options, const std::string& value);  // in no message
 void set_otlp_endpoint(ServeOptions& options, const std::string& value);
 void set_tokenizer_config(ServeOptions& options, const std::string& value);
+void set_lora_adapter(ServeOptions& options, const std::string& value);
+void set_preloaded_adapter(ServeOptions& options, const std::string& value);
+void set_static_adapter(ServeOptions& options, const std::string& value);
+void set_adapter_source(ServeOptions& options, const std::string& value);
 void set_log_level(ServeOptions& options, const std::string& value);
 
 // A limit of the gateway, and of tgid where it is more than that allows by itself.

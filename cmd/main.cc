@@ -19,6 +19,7 @@
 #include "base/manual/usage.h"
 #include "base/manual/version_line.h"
 #include "base/standard_descriptors.h"
+#include "cmd/adapters.h"
 #include "cmd/bench.h"
 #include "cmd/chat.h"
 #include "cmd/docs.h"
@@ -50,6 +51,7 @@ struct Flags {
   GenerateFlags generate;
   ChatFlags chat;
   PsFlags ps;
+  AdaptersFlags adapters;
   ServeFlags serve;
   LoadFlags load;
   UnloadFlags unload;
@@ -85,6 +87,9 @@ constexpr std::array kCommands = {
     Command{"ps", "show what the daemon is doing",
             [](CLI::App& app, Flags& flags) { add_ps_flags(app, flags.ps); },
             [](const Flags& flags) { return run_ps(flags.ps, flags.common); }},
+    Command{"adapters", "list, load and unload LoRA adapters",
+            [](CLI::App& app, Flags& flags) { add_adapters_flags(app, flags.adapters); },
+            [](const Flags& flags) { return run_adapters(flags.adapters, flags.common); }},
     Command{"load", "load a model into the daemon",
             [](CLI::App& app, Flags& flags) { add_load_flags(app, flags.load); },
             [](const Flags& flags) { return run_load(flags.load, flags.common); }},

@@ -35,6 +35,7 @@ constexpr std::array kExitRows = {
     ExitRow{exit_of(Code::kDeviceLost), "the accelerator failed"},
     ExitRow{exit_of(Code::kForbidden), "this user may use the daemon, but not manage it"},
     ExitRow{exit_of(Code::kNotFinite), "the model's logits are not finite"},
+    ExitRow{exit_of(Code::kAdapter), "the adapter is not there or can't be used"},
     ExitRow{exit_of(Code::kCancelled), "stopped by Ctrl-C or cancelled"},
 };
 
@@ -116,6 +117,13 @@ constexpr std::array kCommandRows = {
                 TermRow{"tgi ps --json | jq .model.num_running", "One number of it"},
                 {},
                 {}}},
+    CommandRow{"adapters",
+               "",
+               {TermRow{"tgi adapters", "What is loaded, and how much it is used"},
+                TermRow{"tgi adapters --load ./my-lora --name mine", "Check one and keep it"},
+                TermRow{"tgi generate --adapter mine 'Once upon a time'", "Answer by it"},
+                {}},
+               true},
     CommandRow{"load",
                "revision offline dtype quantize kv-cache-dtype kv-cache-memory backend",
                {TermRow{"tgi load ~/models/Qwen2.5-0.5B-Instruct", "A folder"},

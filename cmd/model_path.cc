@@ -50,6 +50,10 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
   download::FetchRequest request = download::request_for(model);
   request.revision = options.revision;
   request.offline = options.offline;
+  if (options.token) {
+    request.settings.token = download::clean_token(*options.token, "api_token");
+    request.settings.token_from = "api_token";
+  }
   if (!options.cache_dir.empty()) {
     request.cache_dir = download::expand_path(options.cache_dir, request.variables);
   }

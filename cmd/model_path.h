@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace tgi {
@@ -11,10 +12,11 @@ namespace tgi {
 std::string absolute_model(const std::string& model);
 
 struct ResolveOptions {
-  std::string revision{};     // of a model of the hub; empty: main, or the one in its name
-  std::string cache_dir{};    // empty: huggingface_hub's
-  bool offline = false;       // never ask anybody
-  bool needs_weights = true;  // false: a folder's torch checkpoint is left as it is
+  std::string revision{};              // of a model of the hub; empty: main, or the one in its name
+  std::string cache_dir{};             // empty: huggingface_hub's
+  std::optional<std::string> token{};  // to the hub, in place of the user's own
+  bool offline = false;                // never ask anybody
+  bool needs_weights = true;           // false: a folder's torch checkpoint is left as it is
   int cancel_fd = -1;
   // Gets the lines about a download (optional); without it they go to stderr, on a terminal with a
   // display.

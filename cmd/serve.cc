@@ -19,6 +19,8 @@
 #include "base/files/paths.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "cmd/download/content_hash.h"
+#include "cmd/http/adapters.h"
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
@@ -121,6 +123,60 @@ std::unique_ptr<http::OtlpExporter> make_exporter(const ServeOptions& options,
       }});
 }
 
+struct GivenAdapter {
+  http::NamedAdapter named;
+  bool is_pinned = false;
+};
+
+// NAME=ADAPTER, or ADAPTER alone, which is its name too.
+GivenAdapter find_adapter(const std::string& text, bool is_pinned, const ResolveOptions& resolve) {
+  const size_t equals = text.find('=');
+  const bool has_name = equals != std::string::npos && equals > 0;
+  const std::string adapter = has_name ? text.substr(equals + 1) : text;
+  const size_t at = adapter.find('@');
+  std::string name = has_name ? text.substr(0, equals) : adapter.substr(0, at);
+  return {.named = {.name = std::move(name), .folder = resolve_model(adapter, resolve)},
+          .is_pinned = is_pinned};
+}
+
+// Those that were given, brought here and checked by the daemon.
+http::AdaptersOptions prepare_adapters(const ServeOptions& options,
+                                       const ipc::Client& client,
+                                       const ResolveOptions& resolve) {
+  std::vector<GivenAdapter> given;
+  for (const std::string& text : options.lora_adapters) {
+    given.push_back(find_adapter(text, false, resolve));
+  }
+  for (const std::string& text : options.preloaded_adapters) {
+    given.push_back(find_adapter(text, true, resolve));
+  }
+  http::AdaptersOptions out;
+  if (!options.static_adapter.empty()) {
+    given.push_back(find_adapter(options.static_adapter, true, resolve));
+    out.static_adapter = given.back().named.name;
+  }
+  for (const GivenAdapter& each : given) {
+    ipc::LoadAdapterParams params{.name = each.named.name, .path = each.named.folder};
+    if (each.is_pinned) params.pinned = true;
+    client.call(ipc::kLoadAdapter, ipc::to_json(params));
+    out.named.push_back(each.named);
+  }
+  out.default_source = options.adapter_source;
+  // As LoRAX does.
+  out.finds_others = options.preloaded_adapters.empty();
+  out.resolve = [resolve](const std::string& id, const std::optional<std::string>& token) {
+    ResolveOptions of_request = resolve;
+    of_request.cancel_fd = -1;
+    if (token) {
+      // Where requests without the token don't look.
+      of_request.token = token;
+      of_request.cache_dir = state_dir() + "/adapters/" + download::sha256_of(*token).substr(0, 32);
+    }
+    return resolve_model(id, of_request);
+  };
+  return out;
+}
+
 // Serves until a signal, then lets what runs finish. A second signal ends it at once.
 void serve_until_signal(http::HttpServer& server,
                         http::Service& service,
@@ -168,18 +224,19 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     options.json_output ? log.event(LogLevel::kWarn, descriptors.notice)
                         : Session::say("warning: " + descriptors.notice);
   }
+  ResolveOptions resolve{
+      .cache_dir = options.cache_dir, .offline = options.offline, .cancel_fd = signals.get()};
+  if (options.json_output) {
+    resolve.on_line = [&](const std::string& line) { log.event(LogLevel::kInfo, line); };
+  }
   if (!options.model.empty()) {
-    ResolveOptions resolve{.revision = options.revision,
-                           .cache_dir = options.cache_dir,
-                           .offline = options.offline,
-                           .cancel_fd = signals.get()};
-    if (options.json_output) {
-      resolve.on_line = [&](const std::string& line) { log.event(LogLevel::kInfo, line); };
-    }
-    options.model_path = resolve_model(options.model, resolve);
+    ResolveOptions of_model = resolve;
+    of_model.revision = options.revision;
+    options.model_path = resolve_model(options.model, of_model);
   }
   const ipc::Status status = prepare_served_model(starter, options, start);
 
+  http::Adapters adapters(prepare_adapters(options, starter, resolve));
   const http::ApiOptions limits = api_options(options, *status.model);
   check_limits(limits, *status.model);
   set_log_level(parse_log_level(options.log_level));
@@ -198,7 +255,8 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .metrics = metrics,
                         .log = log,
                         .pumps = &pumps,
-                        .exporter = exporter.get()};
+                        .exporter = exporter.get(),
+                        .adapters = &adapters};
   http::Gateway gateway(
       {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
   // Outlives the server, whose threads ask it.

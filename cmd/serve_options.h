@@ -45,6 +45,13 @@ struct ServeOptions {
   bool enable_prefill_logprobs = false;     // without it `prefill` of the details is empty
   std::optional<std::string> tokenizer_config_path;  // a file that exists
 
+  // --- LoRA adapters
+  // Given at the start: NAME=ADAPTER or ADAPTER alone, a folder or ORG/NAME[@REVISION] of the hub.
+  std::vector<std::string> lora_adapters;
+  std::vector<std::string> preloaded_adapters;  // likewise, and kept on the device
+  std::string static_adapter;                   // of requests that name none; empty: none
+  std::string adapter_source = "hub";           // of those that clients name: hub, local, s3
+
   // --- what is said about it
   int64_t validation_workers = 2;  // for /info; is in `engine` too when given
   std::string compute_type;        // of the header x-compute-type; empty: the gateway's own

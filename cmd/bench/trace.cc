@@ -15,15 +15,15 @@ namespace tgi::bench {
 namespace {
 
 constexpr int64_t kMaxTokens = int64_t{1} << 24;
-constexpr size_t kShownBytes = 60;
+constexpr size_t kShownTraceBytes = 60;
 
 std::string shown(std::string_view line) {
   std::string out;
-  for (const char c : line.substr(0, kShownBytes)) {
+  for (const char c : line.substr(0, kShownTraceBytes)) {
     const auto byte = static_cast<unsigned char>(c);
     out += byte >= 0x20 && byte < 0x7F ? c : '?';
   }
-  return line.size() > kShownBytes ? out + "..." : out;
+  return line.size() > kShownTraceBytes ? out + "..." : out;
 }
 
 [[noreturn]] void fail(std::string_view expected, std::string_view got) {

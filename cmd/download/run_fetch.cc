@@ -94,7 +94,9 @@ std::optional<FetchedModel> find_usable(const FetchRequest& request) {
   std::optional<FetchedModel> model = find_model(request);
   if (!model || !needs_conversion(model->path)) return model;
   model->path = converted_folder(*model);
-  return exists(model->path + "/config.json") ? model : std::nullopt;
+  const bool is_whole =
+      exists(model->path + "/config.json") || exists(model->path + "/adapter_config.json");
+  return is_whole ? model : std::nullopt;
 }
 
 FetchRequest request_for(const std::string& model) {

@@ -46,6 +46,8 @@ ApiError daemon_error(const Error& error, bool started) {
       return {502, "generation", failed};
     case Code::kNotFinite:
       return {424, "generation", failed, "not_finite"};
+    case Code::kAdapter:
+      return {424, "generation", failed, "adapter_failed"};
     case Code::kOutOfMemory:
     case Code::kCancelled:
     case Code::kDeviceLost:

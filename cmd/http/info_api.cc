@@ -1,5 +1,6 @@
 #include "cmd/http/info_api.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,31 +9,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cmd/http/adapters.h"
 #include "ipc/client.h"
 
 namespace tgi::http {
 namespace {
 
-constexpr int kAskTimeoutMs = 2000;
-
-// One short question to the daemon. Throws Error, kUnavailable when it takes too long.
-OrderedJson ask(const Service& service, std::string_view method, const OrderedJson& params) {
-  ipc::ClientOptions options = service.daemon;
-  options.cancel_fd = -1;
-  options.hello_timeout_ms = kAskTimeoutMs;
-  ipc::Exchange exchange(options, method, params);
-  std::optional<ipc::Reply> reply = exchange.next(kAskTimeoutMs);
-  if (!reply || !reply->result) {
-    throw Error(Code::kUnavailable, "the daemon did not answer in time");
-  }
-  return std::move(*reply->result);
-}
-
-OrderedJson model_json(const ApiOptions& options) {
-  return {{"id", options.model_id},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", options.model_id}};
+OrderedJson model_json(const std::string& id, const ApiOptions& options) {
+  OrderedJson out = {
+      {"id", id}, {"object", "model"}, {"created", 0}, {"owned_by", options.model_id}};
+  // As vLLM tells adapters from what they are of.
+  if (id != options.model_id) out["parent"] = options.model_id;
+  return out;
 }
 
 // [{id, text, start, stop}]: the text is the slice of the source.
@@ -90,7 +78,8 @@ Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   try {
     healthy =
         !service.draining &&
-        ipc::status_from_json(ask(service, ipc::kStatus, OrderedJson::object())).phase == "ready";
+        ipc::status_from_json(ask_daemon(service, ipc::kStatus, OrderedJson::object())).phase ==
+            "ready";
   } catch (const Error&) {
     // The daemon is not there, or does not answer: that is the answer.
   }
@@ -105,8 +94,8 @@ Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
 Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   std::optional<EngineReport> report;
   try {
-    report =
-        ipc::metric_families_from_json(ask(scope->service(), ipc::kMetrics, OrderedJson::object()));
+    report = ipc::metric_families_from_json(
+        ask_daemon(scope->service(), ipc::kMetrics, OrderedJson::object()));
   } catch (const Error&) {
     // Told by tgi_engine_up.
   }
@@ -116,15 +105,24 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) 
 }
 
 Response models(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  return json_response(
-      200, {{"object", "list"}, {"data", OrderedJson::array({model_json(scope->options())})}});
+  const ApiOptions& options = scope->options();
+  OrderedJson data = OrderedJson::array({model_json(options.model_id, options)});
+  for (const std::string& name : adapter_names(scope->service())) {
+    data.push_back(model_json(name, options));
+  }
+  return json_response(200, {{"object", "list"}, {"data", std::move(data)}});
 }
 
 Response one_model(std::shared_ptr<Scope> scope, const Request& request) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string name = request.path.substr(kPrefix.size());
-  check_model(name.empty() ? "?" : name, scope->options());
-  return json_response(200, model_json(scope->options()));
+  const ApiOptions& options = scope->options();
+  const std::vector<std::string> names = adapter_names(scope->service());
+  const bool is_adapter = std::ranges::find(names, name) != names.end();
+  if (!is_adapter && !is_base_model(name.empty() ? "?" : name, options)) {
+    throw model_not_found(name.empty() ? "?" : name, options);
+  }
+  return json_response(200, model_json(is_adapter ? name : options.model_id, options));
 }
 
 Response tokenize(Scope& scope, const GenerateBody& body) {

@@ -6,6 +6,7 @@
 
 #include "base/json_text.h"
 #include "base/utf8.h"
+#include "cmd/http/adapters.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/sse.h"
 #include "cmd/http/stream_pump.h"
@@ -100,6 +101,12 @@ std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::D
   return line;
 }
 
+AdapterAsk adapter_of(const GenerateParameters& parameters) {
+  return {.id = parameters.adapter_id,
+          .source = parameters.adapter_source,
+          .token = parameters.api_token};
+}
+
 // What the events of one stream share.
 class NativeStream {
  public:
@@ -111,8 +118,9 @@ class NativeStream {
   std::shared_ptr<Generation> start() const {
     scope_->begin_generation(1);
     check_parameters(parameters_, inputs_, true, scope_->options());
-    return std::make_shared<Generation>(
-        scope_, std::vector{to_daemon(parameters_, inputs_, true, scope_->options())});
+    ipc::GenerateRequest asked = to_daemon(parameters_, inputs_, true, scope_->options());
+    choose_adapter(*scope_, adapter_of(parameters_), asked);
+    return std::make_shared<Generation>(scope_, std::vector{std::move(asked)});
   }
 
   void on_event(Generation::Event& event, EventWriter& events) {
@@ -148,7 +156,9 @@ Response generate(std::shared_ptr<Scope> scope, const GenerateBody& body, bool i
   scope->begin_generation(
       std::min(record.best_of, std::max<int64_t>(scope->options().max_best_of, 1)));
   check_parameters(parameters, body.inputs, false, scope->options());
-  Generation generation(scope, {to_daemon(parameters, body.inputs, false, scope->options())});
+  ipc::GenerateRequest asked = to_daemon(parameters, body.inputs, false, scope->options());
+  choose_adapter(*scope, adapter_of(parameters), asked);
+  Generation generation(scope, {std::move(asked)});
   const ipc::DoneEvent done = std::move(generation.wait().front());
   note_finish(*scope, done);
 

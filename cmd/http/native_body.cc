@@ -79,7 +79,13 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
            "\"json_schema\"; or a text, a grammar in GBNF or Lark"}),
       inherited_field<P, &GuideFields::response_format>(
           "response_format", {"as LoRAX: {\"type\": \"json_object\", \"schema\": schema}"}),
-      body_field<&P::adapter_id>("adapter_id", {"not available yet"}),
+      body_field<&P::adapter_id>(
+          "adapter_id", {"the LoRA adapter to answer by: one that the server was started with, or "
+                         "ORG/NAME of the hub; absent or \"\": the base model"}),
+      body_field<&P::adapter_source>("adapter_source",
+                                     {"where `adapter_id` is: hub, local (then it is the path of "
+                                      "a folder of the server) or s3; default: hub"}),
+      body_field<&P::api_token>("api_token", {"to the hub, for a private `adapter_id`"}),
       body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
   };
   return kFields;
@@ -140,9 +146,6 @@ void check_parameters(const GenerateParameters& p,
           "`truncate` must be strictly positive and less than {}. Given: {}", max_input,
           p.truncate.value_or(0));
   (void)guide_of(p, options.supports_grammars);
-  require(!p.adapter_id,
-          "`adapter_id`: adapters are not supported; leave it out for the base model. Given: {}",
-          p.adapter_id.value_or(""));
 }
 
 ipc::GenerateRequest to_daemon(const GenerateParameters& p,

@@ -33,6 +33,8 @@ struct GenerateParameters : GuideFields {
   bool details = false;
   bool decoder_input_details = false;
   std::optional<std::string> adapter_id;
+  std::optional<std::string> adapter_source;
+  std::optional<std::string> api_token;
   // Not TGI's.
   std::optional<double> min_p;
   std::optional<double> presence_penalty;

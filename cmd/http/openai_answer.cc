@@ -22,16 +22,13 @@ std::string unique_id(std::string_view prefix) {
 
 }  // namespace
 
-OrderedJson answer_head(std::string_view id_prefix,
-                        std::string_view object,
-                        const std::optional<std::string>& model,
-                        const ApiOptions& options) {
+OrderedJson answer_head(std::string_view id_prefix, std::string_view object, const Scope& scope) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const bool named = model && *model == options.model_id;
+  const std::string& adapter = scope.record().adapter;
   return {{"id", unique_id(id_prefix)},
           {"object", object},
           {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-          {"model", named ? *model : options.model_id},
+          {"model", adapter.empty() ? scope.options().model_id : adapter},
           {"system_fingerprint", fmt::format("{}-native", ipc::kVersion)}};
 }
 

@@ -16,11 +16,9 @@ namespace tgi::http {
 
 using ipc::OrderedJson;
 
-// The members before `choices`: id, object, created, model, system_fingerprint.
-OrderedJson answer_head(std::string_view id_prefix,
-                        std::string_view object,
-                        const std::optional<std::string>& model,
-                        const ApiOptions& options);
+// The members before `choices`: id, object, created, model (or the adapter that was named in its
+// place), system_fingerprint.
+OrderedJson answer_head(std::string_view id_prefix, std::string_view object, const Scope& scope);
 
 // The text of an object without its closing bracket, for more members to follow.
 std::string open_object(const OrderedJson& object);

@@ -4,7 +4,11 @@
 #include <array>
 #include <charconv>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "cmd/http/adapters.h"
 
 namespace tgi::http {
 namespace {
@@ -17,11 +21,16 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 24> shared_rows() {
+constexpr std::array<BodyField<B>, 26> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
-          "model", {"the name of the model; absent, \"\" or \"tgi\": whatever is served"}),
+          "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
+                    "\"tgi\": whatever is served"}),
+      inherited_field<B, &P::adapter_source>(
+          "adapter_source", {"as LoRAX: where an adapter that `model` names is: hub, local or s3"}),
+      inherited_field<B, &P::api_token>("api_token",
+                                        {"as LoRAX: to the hub, for a private adapter"}),
       inherited_field<B, &P::temperature>(
           "temperature", {.description = "0: always the most likely token; default 1",
                           .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
@@ -174,7 +183,6 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
 }
 
 void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
-  check_model(p.model, options);
   const int64_t n = p.n.value_or(1);
   require(n <= options.max_choices, "`n` must be > 0 and <= {}. Given: {}", options.max_choices, n);
   const auto num_stop = static_cast<int64_t>(read_stop(p.stop).size());
@@ -245,14 +253,45 @@ std::span<const BodyField<CompletionBody>> body_fields<CompletionBody>() {
   return kFields;
 }
 
-void check_model(const std::optional<std::string>& model, const ApiOptions& options) {
+bool is_base_model(const std::optional<std::string>& model, const ApiOptions& options) {
   // What clients send that have no name to send: TGI's, and huggingface_hub's.
   static constexpr std::array<std::string_view, 3> kAnyModel = {"", "tgi", "dummy"};
-  if (!model || *model == options.model_id) return;
-  if (std::find(kAnyModel.begin(), kAnyModel.end(), *model) != kAnyModel.end()) return;
-  throw ApiError(404, "model_not_found",
-                 fmt::format("The model `{}` does not exist; this server has `{}`",
-                             model->substr(0, 200), options.model_id));
+  if (!model || *model == options.model_id) return true;
+  return std::find(kAnyModel.begin(), kAnyModel.end(), *model) != kAnyModel.end();
+}
+
+ApiError model_not_found(const std::string& model,
+                         const ApiOptions& options,
+                         const std::string& reason) {
+  return {404, "model_not_found",
+          fmt::format("The model `{}` does not exist; this server has `{}`{}", model.substr(0, 200),
+                      options.model_id,
+                      reason.empty() ? "" : ", and no adapter of that name: " + reason)};
+}
+
+void choose_by_model(Scope& scope,
+                     const OpenAiParameters& parameters,
+                     ipc::GenerateRequest& request) {
+  const ApiOptions& options = scope.options();
+  AdapterAsk ask{.source = parameters.adapter_source, .token = parameters.api_token};
+  if (!is_base_model(parameters.model, options)) {
+    const std::string& name = *parameters.model;
+    const std::vector<std::string> known = adapter_names(scope.service());
+    const bool is_known = std::ranges::find(known, name) != known.end();
+    // What is no name of the hub is an adapter only where one is known.
+    const bool may_be_found = ask.source || std::ranges::count(name, '/') == 1;
+    if (scope.service().adapters == nullptr || (!is_known && !may_be_found)) {
+      throw model_not_found(name, options);
+    }
+    ask.id = name;
+    try {
+      return choose_adapter(scope, ask, request);
+    } catch (const ApiError& error) {
+      if (error.status() != 424 || is_known) throw;
+      throw model_not_found(name, options, error.what());
+    }
+  }
+  choose_adapter(scope, ask, request);
 }
 
 bool is_greedy(const OpenAiParameters& parameters) {

@@ -24,6 +24,8 @@ struct Seed {
 // What chat and completions share.
 struct OpenAiParameters : GuideFields {
   std::optional<std::string> model;
+  std::optional<std::string> adapter_source;
+  std::optional<std::string> api_token;
   std::optional<uint32_t> max_tokens;
   std::optional<double> temperature;
   std::optional<double> repetition_penalty;
@@ -89,8 +91,18 @@ struct SchemaName<CompletionBody> {
   static constexpr std::string_view value = "CompletionRequest";
 };
 
-// Throws 404 model_not_found for a name that is not this server's.
-void check_model(const std::optional<std::string>& model, const ApiOptions& options);
+// Whether the model itself is meant; so where no name is given.
+bool is_base_model(const std::optional<std::string>& model, const ApiOptions& options);
+
+// For a name that is neither the model's nor an adapter's. `reason`: why it is no adapter.
+ApiError model_not_found(const std::string& model,
+                         const ApiOptions& options,
+                         const std::string& reason = "");
+
+// The adapter that `model` names, where it names one. Throws 404 for a name that is nobody's.
+void choose_by_model(Scope& scope,
+                     const OpenAiParameters& parameters,
+                     ipc::GenerateRequest& request);
 
 // Whether each token is the most likely one: then all of `n` answers are the same.
 bool is_greedy(const OpenAiParameters& parameters);

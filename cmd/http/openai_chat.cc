@@ -92,7 +92,7 @@ Response whole_answer(Scope& scope, Generation& generation, const ChatBody& body
                                     : OrderedJson()},
          {"finish_reason", reason}});
   }
-  OrderedJson answer = answer_head("chatcmpl", "chat.completion", body.model, scope.options());
+  OrderedJson answer = answer_head("chatcmpl", "chat.completion", scope);
   answer["choices"] = std::move(choices);
   UsageCounts usage;
   usage.add(done, n);
@@ -107,7 +107,7 @@ class Chunks {
  public:
   Chunks(std::shared_ptr<Scope> scope, const ChatBody& body)
       : scope_(std::move(scope)),
-        head_(answer_head("chatcmpl", "chat.completion.chunk", body.model, scope_->options())),
+        head_(answer_head("chatcmpl", "chat.completion.chunk", *scope_)),
         wants_usage_(wants_usage(body)),
         logprobs_(body.logprobs),
         num_top_(body.top_logprobs.value_or(0)),
@@ -212,8 +212,9 @@ Response chat_completions(std::shared_ptr<Scope> scope, const ChatBody& body) {
   scope->record().stream = body.stream;
   const int64_t num_sequences = is_greedy(body) ? 1 : body.n.value_or(1);
   scope->begin_generation(std::min(num_sequences, scope->options().max_choices));
-  const auto generation = std::make_shared<Generation>(
-      scope, std::vector<ipc::GenerateRequest>{to_daemon(body, scope->options())});
+  ipc::GenerateRequest asked = to_daemon(body, scope->options());
+  choose_by_model(*scope, body, asked);
+  const auto generation = std::make_shared<Generation>(scope, std::vector{std::move(asked)});
   if (!body.stream) return whole_answer(*scope, *generation, body);
   generation->wait_until_accepted();
   const auto chunks = std::make_shared<Chunks>(scope, body);

@@ -124,7 +124,7 @@ Response whole_answer(Scope& scope, Generation& generation, const CompletionBody
           choice_json(static_cast<int64_t>(choices.size()), done, *sequence, body.logprobs, scope));
     }
   }
-  OrderedJson answer = answer_head("cmpl", "text_completion", body.model, scope.options());
+  OrderedJson answer = answer_head("cmpl", "text_completion", scope);
   answer["choices"] = std::move(choices);
   answer["usage"] = usage.to_json();
   Response response = json_response(200, answer);
@@ -137,7 +137,7 @@ class Chunks {
  public:
   Chunks(std::shared_ptr<Scope> scope, const CompletionBody& body, size_t num_prompts)
       : scope_(std::move(scope)),
-        head_(answer_head("cmpl", "text_completion", body.model, scope_->options())),
+        head_(answer_head("cmpl", "text_completion", *scope_)),
         wants_usage_(wants_usage(body)),
         // TGI puts the usage of a prompt into its last chunk.
         usage_in_last_(!body.stream_options && body.n.value_or(1) == 1),
@@ -258,6 +258,7 @@ Response completions(std::shared_ptr<Scope> scope, const CompletionBody& body) {
   scope->begin_generation(std::min(num_asked, options.max_client_batch_size) *
                           std::min(num_sequences, options.max_choices));
   std::vector<ipc::GenerateRequest> asked = to_daemon(body, options);
+  for (ipc::GenerateRequest& each : asked) choose_by_model(*scope, body, each);
   const size_t num_prompts = asked.size();
   const auto generation = std::make_shared<Generation>(scope, std::move(asked));
   if (!body.stream) return whole_answer(*scope, *generation, body);

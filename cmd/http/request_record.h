@@ -52,6 +52,7 @@ struct RequestRecord {
   std::string route;       // of the route table ("/generate"), never the path; "": no such route
   std::string path;        // untrusted; told in the log alone, and only when there is no route
   std::string model;       // untrusted; for metrics never
+  std::string adapter;     // untrusted; likewise; "": none
   int status = 0;          // as sent; 499 when the client left before anything was
   std::string error_type;  // TGI's tag: "validation", "incomplete_generation"...; "": none
   std::chrono::system_clock::time_point started_at;  // arrival at the socket

@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "cmd/http/adapters.h"
+#include "cmd/http/log_text.h"
+
 namespace tgi::http {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int kAskTimeoutMs = 2000;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -113,17 +118,44 @@ std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_charac
   };
   const int64_t num_generated = record.num_generated_tokens.value_or(0);
   const double inference_s = record.inference_s.value_or(0);
-  return {{"x-compute-type", scope.options().compute_type},
-          {"x-compute-time", fmt::format("{:.6f}", total_s)},
-          {"x-compute-characters", std::to_string(num_prompt_characters)},
-          {"x-total-time", millis(total_s)},
-          {"x-validation-time", millis(record.validation_s.value_or(0))},
-          {"x-queue-time", millis(record.queue_s.value_or(0))},
-          {"x-inference-time", millis(inference_s)},
-          {"x-time-per-token",
-           millis(inference_s / static_cast<double>(std::max<int64_t>(num_generated, 1)))},
-          {"x-prompt-tokens", std::to_string(record.num_prompt_tokens.value_or(0))},
-          {"x-generated-tokens", std::to_string(num_generated)}};
+  std::vector<Header> out = {
+      {"x-compute-type", scope.options().compute_type},
+      {"x-compute-time", fmt::format("{:.6f}", total_s)},
+      {"x-compute-characters", std::to_string(num_prompt_characters)},
+      {"x-total-time", millis(total_s)},
+      {"x-validation-time", millis(record.validation_s.value_or(0))},
+      {"x-queue-time", millis(record.queue_s.value_or(0))},
+      {"x-inference-time", millis(inference_s)},
+      {"x-time-per-token",
+       millis(inference_s / static_cast<double>(std::max<int64_t>(num_generated, 1)))},
+      {"x-prompt-tokens", std::to_string(record.num_prompt_tokens.value_or(0))},
+      {"x-generated-tokens", std::to_string(num_generated)}};
+  // LoRAX's.
+  if (!record.adapter.empty()) {
+    out.push_back({"x-adapter-id", printable(record.adapter)});
+    out.push_back({"x-model-id", printable(scope.options().model_id)});
+  }
+  return out;
+}
+
+ipc::OrderedJson ask_daemon(const Service& service,
+                            std::string_view method,
+                            const ipc::OrderedJson& params) {
+  ipc::ClientOptions options = service.daemon;
+  options.cancel_fd = -1;
+  options.hello_timeout_ms = kAskTimeoutMs;
+  ipc::Exchange exchange(options, method, params);
+  std::optional<ipc::Reply> reply = exchange.next(kAskTimeoutMs);
+  if (!reply || !reply->result) {
+    throw Error(Code::kUnavailable, "the daemon did not answer in time");
+  }
+  return std::move(*reply->result);
+}
+
+void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& request) {
+  if (scope.service().adapters == nullptr) return;
+  scope.service().adapters->choose(ask, scope.options().model_id, request);
+  scope.record().adapter = request.adapter.value_or("");
 }
 
 }  // namespace tgi::http

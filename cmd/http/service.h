@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/http/api_error.h"
@@ -80,6 +81,8 @@ class CurrentOptions {
 };
 
 class StreamPumps;
+class Adapters;
+struct AdapterAsk;
 
 struct Service {
   CurrentOptions options;
@@ -89,6 +92,7 @@ struct Service {
   RequestLog& log;
   StreamPumps* pumps = nullptr;
   OtlpExporter* exporter = nullptr;   // (optional)
+  Adapters* adapters = nullptr;       // (optional)
   std::atomic<bool> draining{false};  // no new work
   // Requests to generate whose last byte is not written yet; their permits are back before that.
   std::atomic<int64_t> num_unanswered{0};
@@ -138,6 +142,15 @@ class Scope {
   std::vector<std::chrono::steady_clock::time_point> last_token_at_;  // of each choice
   RequestRecord record_;
 };
+
+// One short question to the daemon. Throws Error, kUnavailable when it takes too long.
+ipc::OrderedJson ask_daemon(const Service& service,
+                            std::string_view method,
+                            const ipc::OrderedJson& params);
+
+// Sets the adapter that is asked for, and notes it in the scope's record. Throws as
+// Adapters::choose.
+void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& request);
 
 // The x-* headers of TGI's whole answers, from what the record knows by now.
 std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_characters);

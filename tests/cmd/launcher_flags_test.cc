@@ -75,6 +75,13 @@ const std::map<std::string_view, std::string> kSamples = {
     {"graceful-termination-timeout", "0"},
     {"LOG_LEVEL", "WARN"},
     {"COMPUTE_TYPE", "1-epyc"},
+    {"lora-adapters", "mine=/adapters/mine,ORG/NAME@v1"},
+    {"preloaded-adapter-ids", "/adapters/mine,ORG/NAME@v1"},
+    {"adapter-id", "ORG/NAME"},
+    {"default-adapter-source", "local"},
+    {"max-active-adapters", "7"},
+    {"adapter-cycle-time-s", "3"},
+    {"adapter-memory-fraction", "0.25"},
 };
 
 // Those whose every value is met, so that nothing has to be set.

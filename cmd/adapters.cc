@@ -1,0 +1,112 @@
+#include "cmd/adapters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cmd/model_path.h"
+#include "cmd/ps.h"
+
+namespace tgi {
+namespace {
+
+ipc::AdapterList ask_list(const Session& session) {
+  return ipc::adapter_list_from_json(session.client().call(ipc::kAdapters));
+}
+
+std::string text_of(const ipc::AdapterList& list) {
+  const auto row = [](const auto&... cells) {
+    return fmt::format("{:<32} {:>5} {:>10}  {:<8} {:>8} {:>8} {:>8}  {}\n", cells...);
+  };
+  std::string out =
+      row("NAME", "RANK", "SIZE", "STATE", "REQUESTS", "RUNNING", "WAITING", "TARGETS");
+  for (const ipc::AdapterStatus& each : list.adapters) {
+    out += row(each.name, each.max_rank, format_bytes(each.device_bytes),
+               each.pinned ? each.state + "*" : each.state, each.num_requests, each.num_running,
+               each.num_waiting, fmt::format("{}", fmt::join(each.targets, ",")));
+  }
+  return out +
+         fmt::format(
+             "{} of {} in use, at most {} adapters at once{}\n", format_bytes(list.used_bytes),
+             format_bytes(list.max_bytes), list.max_active,
+             std::ranges::any_of(list.adapters, &ipc::AdapterStatus::pinned) ? "; * pinned" : "");
+}
+
+void load(Session& session, const AdaptersFlags& flags) {
+  const std::string path = resolve_model(*flags.load, {.offline = flags.offline});
+  session.client().call(
+      ipc::kLoadAdapter,
+      ipc::to_json(ipc::LoadAdapterParams{.name = flags.name.value_or(*flags.load), .path = path}));
+}
+
+void pin(Session& session, const std::string& name, bool pinned) {
+  for (const ipc::AdapterStatus& each : ask_list(session).adapters) {
+    if (each.name != name) continue;
+    session.client().call(
+        ipc::kLoadAdapter,
+        ipc::to_json(ipc::LoadAdapterParams{.name = name, .path = each.path, .pinned = pinned}));
+    return;
+  }
+  throw Error(Code::kAdapter,
+              fmt::format("adapter {}: it is not loaded; `tgi adapters` lists those that are, "
+                          "--load loads one",
+                          name));
+}
+
+}  // namespace
+
+void add_adapters_flags(CLI::App& app, AdaptersFlags& flags) {
+  app.footer(
+      "Without an option it lists the adapters that the model of the daemon has: their rank, what "
+      "they take on the device while they are in use, and how many requests they have had. An "
+      "adapter that was loaded is in host memory; it is active while requests use it, and until "
+      "another one needs its place. Answers by one: `tgi generate --adapter NAME`.");
+  auto* json = app.add_flag("--json", flags.json, "write the list as one JSON object");
+  auto* load_flag =
+      app.add_option("--load", flags.load,
+                     "check this adapter against the model and keep it: a folder, or "
+                     "ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here")
+          ->type_name("ADAPTER");
+  app.add_option("--name", flags.name, "with --load: what requests call it; default: as --load")
+      ->type_name("NAME")
+      ->needs(load_flag);
+  app.add_flag("--offline", flags.offline, "with --load: download nothing")->needs(load_flag);
+  auto* unload = app.add_option("--unload", flags.unload,
+                                "forget an adapter, when the requests that have it are done")
+                     ->type_name("NAME");
+  auto* pin_flag = app.add_option("--pin", flags.pin,
+                                  "keep a loaded adapter on the device although nobody uses it")
+                       ->type_name("NAME");
+  auto* unpin = app.add_option("--unpin", flags.unpin, "no longer")->type_name("NAME");
+  for (auto* one : {json, load_flag, unload, pin_flag, unpin}) {
+    for (auto* other : {json, load_flag, unload, pin_flag, unpin}) {
+      if (one != other) one->excludes(other);
+    }
+  }
+}
+
+int run_adapters(const AdaptersFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  if (flags.load) {
+    load(session, flags);
+    session.out().write("loaded\n");
+  } else if (flags.unload) {
+    session.client().call(ipc::kUnloadAdapter,
+                          ipc::to_json(ipc::UnloadAdapterParams{.name = *flags.unload}));
+    session.out().write("unloaded\n");
+  } else if (flags.pin) {
+    pin(session, *flags.pin, true);
+    session.out().write("pinned\n");
+  } else if (flags.unpin) {
+    pin(session, *flags.unpin, false);
+    session.out().write("unpinned\n");
+  } else {
+    const ipc::AdapterList list = ask_list(session);
+    session.out().write(flags.json ? ipc::to_json(list).dump() + "\n" : text_of(list));
+  }
+  return 0;
+}
+
+}  // namespace tgi

@@ -1,0 +1,109 @@
+#include "cmd/http/adapters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "cmd/http/service.h"
+
+namespace tgi::http {
+namespace {
+
+// LoRAX's and TGI's name of the base model.
+constexpr std::string_view kBase = "base-model";
+
+ApiError adapter_error(const std::string& id, const std::string& problem) {
+  return daemon_error(Error(Code::kAdapter, fmt::format("adapter {}: {}", id, problem)), false);
+}
+
+}  // namespace
+
+void Adapters::choose(const AdapterAsk& ask,
+                      const std::string& model_id,
+                      ipc::GenerateRequest& request) {
+  const std::string& id = ask.id.value_or(options_.static_adapter);
+  if (id.empty() || id == model_id || id == kBase) return;
+  if (id.size() > ipc::kMaxAdapterName) {
+    throw validation_error(fmt::format("`adapter_id` has at most {} bytes. Given: {}",
+                                       ipc::kMaxAdapterName, id.size()));
+  }
+  request.adapter = id;
+  // No name of the hub: the daemon knows it or nobody does.
+  const bool is_short = id.find('/') == std::string::npos;
+  const bool is_named = std::ranges::any_of(
+      options_.named, [&](const NamedAdapter& named) { return named.name == id; });
+  if (is_short && !is_named && !ask.source) return;
+  request.adapter_path = folder_of(ask, id);
+}
+
+std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
+  for (const NamedAdapter& named : options_.named) {
+    if (named.name == id) return named.folder;
+  }
+  const std::string source = ask.source.value_or(options_.default_source);
+  if (source != "hub" && source != "local" && source != "s3") {
+    throw validation_error(
+        fmt::format("`adapter_source` must be hub, local or s3. Given: {}", source.substr(0, 100)));
+  }
+  if (!options_.finds_others) {
+    throw adapter_error(id, "this server has only the adapters that it was started with");
+  }
+  if (source == "local") {
+    if (id.starts_with('/')) return id;
+    throw adapter_error(id, "a local adapter is named by the absolute path of its folder");
+  }
+  const std::pair key(id, ask.token.value_or(""));
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = found_.find(key);
+    if (it != found_.end()) return it->second;
+  }
+  // A path would be a folder of this machine.
+  if (id.starts_with('/') || id.starts_with('.') || id.starts_with('~')) {
+    throw adapter_error(id, "expected ORG/NAME of the hub; a folder needs adapter_source local");
+  }
+  try {
+    const std::string address = source == "s3" && !id.starts_with("s3://") ? "s3://" + id : id;
+    std::string folder = options_.resolve(address, ask.token);
+    const std::lock_guard lock(mutex_);
+    return found_.try_emplace(key, std::move(folder)).first->second;
+  } catch (const Error& error) {
+    throw adapter_error(id, error.what());
+  }
+}
+
+std::vector<std::string> Adapters::names() const {
+  std::set<std::string> out;
+  for (const NamedAdapter& named : options_.named) out.insert(named.name);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, folder] : found_) {
+    if (key.second.empty()) out.insert(key.first);
+  }
+  return {out.begin(), out.end()};
+}
+
+bool Adapters::knows(std::string_view name) const {
+  const bool is_named = std::ranges::any_of(
+      options_.named, [&](const NamedAdapter& named) { return named.name == name; });
+  if (is_named) return true;
+  const std::lock_guard lock(mutex_);
+  return found_.contains({std::string(name), ""});
+}
+
+std::vector<std::string> adapter_names(const Service& service) {
+  std::set<std::string> out;
+  if (service.adapters == nullptr) return {};
+  for (const std::string& name : service.adapters->names()) out.insert(name);
+  try {
+    const auto list = ipc::adapter_list_from_json(
+        ask_daemon(service, ipc::kAdapters, ipc::OrderedJson::object()));
+    for (const ipc::AdapterStatus& each : list.adapters) out.insert(each.name);
+  } catch (const Error&) {
+    // A daemon that is not there has none.
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace tgi::http

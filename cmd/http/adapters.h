@@ -1,0 +1,75 @@
+// Which LoRA adapters clients of the gateway may name, and where their files are. Thread-safe.
+//
+// A name is that of an adapter given at the start, or of one of the hub, which is found or
+// downloaded when it is first asked for; a folder only where the request says that it is local. An
+// adapter that was brought with a client's token is for requests with that token alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "cmd/http/api_error.h"
+#include "ipc/protocol.h"
+
+namespace tgi::http {
+
+// What a request says of the adapter it wants.
+struct AdapterAsk {
+  std::optional<std::string> id{};
+  std::optional<std::string> source{};  // "hub", "local", "s3"; absent: as the gateway was told
+  std::optional<std::string> token{};   // to the hub, for this request; in no message
+};
+
+// The folder of an adapter. Throws tgi::Error. Called from several threads.
+using ResolveAdapter =
+    std::function<std::string(const std::string& id, const std::optional<std::string>& token)>;
+
+struct NamedAdapter {
+  std::string name;
+  std::string folder;
+};
+
+struct AdaptersOptions {
+  std::vector<NamedAdapter> named;  // given at the start
+  std::string static_adapter;       // of requests that name none; empty: the base model
+  std::string default_source = "hub";
+  bool finds_others = true;  // those of the hub, not only the named ones
+  ResolveAdapter resolve;
+};
+
+class Adapters {
+ public:
+  explicit Adapters(AdaptersOptions options) : options_(std::move(options)) {}
+
+  // Sets the adapter of a request to the daemon; none for the base model, which is also called
+  // `model_id`. Throws ApiError: 424 where it is not to be had, 422 for a source that is not known.
+  void choose(const AdapterAsk& ask, const std::string& model_id, ipc::GenerateRequest& request);
+
+  // Whether it was given at the start, or was found for some request without a token.
+  bool knows(std::string_view name) const;
+  // Those, sorted.
+  std::vector<std::string> names() const;
+
+  bool finds_others() const { return options_.finds_others; }
+
+ private:
+  std::string folder_of(const AdapterAsk& ask, const std::string& id);
+
+  const AdaptersOptions options_;
+  mutable std::mutex mutex_;
+  // By id and token; guarded by mutex_.
+  std::map<std::pair<std::string, std::string>, std::string> found_;
+};
+
+struct Service;
+
+// Those that clients of the service may name: the gateway's, and those that the daemon has loaded.
+std::vector<std::string> adapter_names(const Service& service);
+
+}  // namespace tgi::http
