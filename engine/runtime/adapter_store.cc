@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/files/file_source.h"

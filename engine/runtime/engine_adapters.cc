@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "engine/runtime/engine.h"
@@ -119,8 +123,8 @@ void Engine::put_back_waiting(int64_t adapter) {
 
 void Engine::drop_left_adapters() {
   const auto is_free = [this](const LeavingAdapter& one) { return one.step <= last_retired_; };
-  std::erase_if(leaving_adapters_, is_free);
   std::erase_if(forgotten_adapters_, [this](int64_t id) { return has_gone(id); });
+  std::erase_if(leaving_adapters_, is_free);
 }
 
 // Of a forgotten adapter: when nobody uses it any more, all that is left of it goes.

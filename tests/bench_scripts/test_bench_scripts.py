@@ -185,6 +185,15 @@ os.execv(sys.argv[first], sys.argv[first:])
 """
 
 
+def test_bench_adapters():
+    program("tgid")
+    text = run("bench_adapters", "--quick", "--bin-dir", BIN)
+    table = rows(text, "tgi, .*")
+    assert [row[0] for row in table] == ["tgi, base", "tgi, one adapter", "tgi, 4 adapters"]
+    assert all(is_positive(row[2]) and is_positive(row[3]) for row in table), text
+    assert re.search(r"^24 requests of 4 adapters in turn, 2 places: all answered", text, re.M), text
+
+
 def test_profile_kernels(tmp_path):
     program("tgid")
     (tmp_path / "bin").symlink_to(BIN)

@@ -1,4 +1,4 @@
-"""Adapters and images: refused with a typed 422 that names the feature, until they land."""
+"""Images: refused with a typed 422 that names the feature, until they land."""
 
 from client import chat_body
 
@@ -11,12 +11,6 @@ def refused(response, *names):
     assert any(name in message.lower() for name in names), message
     assert isinstance(body["error_type"], str)
     return body
-
-
-def test_28_an_unknown_adapter_is_refused(api):
-    response = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "x/y"}})
-    assert response.status_code in (404, 422)
-    assert "x/y" in response.text or "adapter" in response.text
 
 
 def test_30_images_are_refused_by_name(api):

@@ -192,7 +192,7 @@ def test_fixed_what_can_not_be_generated_is_refused(pair, endless_model):
 def test_fixed_an_unknown_model_or_adapter_is_an_error(api):
     assert api.post("/v1/chat/completions", chat_body("hi", model="org/adapter")).status_code == 404
     native = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "org/adapter"}})
-    assert native.status_code in (404, 422)
+    assert native.status_code == 424 and native.json()["error_type"] == "generation"
 
 
 def test_fixed_generated_text_of_one_request_is_cached_for_the_next(api):

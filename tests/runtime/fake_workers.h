@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -37,7 +38,12 @@ struct FakeOptions {
   int32_t poison = -1;  // a token after which the logits of a sequence are not finite
   // (optional) rows of each step that mixes a prompt's chunk with sequences that decode
   std::vector<int32_t>* mixed_rows = nullptr;
+  std::chrono::microseconds adapter_time{0};  // to make one
 };
+
+// Adapters of fake workers are told apart by the site of their one part; its first_output is their
+// size. Those from this site on can't be made.
+inline constexpr int32_t kFirstBrokenAdapter = 1000;
 
 class FakeWorkers final : public WorkerGroup {
  public:
@@ -52,7 +58,9 @@ class FakeWorkers final : public WorkerGroup {
     for (const SlotStart& start : batch.slot_starts) {
       slots_[start.slot].assign(start.token_ids.begin(), start.token_ids.end());
       seeds_[start.slot] = start.sampling.do_sample ? start.sampling.seed : 0;
+      adapters_[start.slot] = start.adapter;
     }
+    for (const int32_t slot : batch.slots) (void)tag_of(slot);
     sample_rows_ = batch.sample_rows;
     StepResult result;
     for (const ScoreRow& row : batch.score_rows) {
@@ -83,7 +91,9 @@ class FakeWorkers final : public WorkerGroup {
       known.resize(static_cast<size_t>(row.position));
       const bool is_poisoned =
           std::find(known.begin(), known.end(), options_.poison) != known.end();
-      int32_t id = is_poisoned ? 0 : 'a' + fake_next_token(known, options_.vocab, seeds_[row.slot]);
+      int32_t id = is_poisoned ? 0
+                               : 'a' + fake_next_token(known, options_.vocab,
+                                                       seeds_[row.slot] ^ tag_of(row.slot));
       if (row.is_masked) {
         const int32_t num_ids = masks.words_per_row * 32;
         while (((mask[id / 32] >> (id % 32)) & 1U) == 0) id = (id + 1) % num_ids;
@@ -97,6 +107,27 @@ class FakeWorkers final : public WorkerGroup {
     TGI_CHECK(mask == masks.bits.data() + masks.bits.size());
   }
 
+  int64_t adapter_bytes(const AdapterParts& parts) const override {
+    return parts[0][0].first_output;
+  }
+
+  std::unique_ptr<Adapter> make_adapter(const AdapterParts& parts) override {
+    if (options_.adapter_time.count() > 0) std::this_thread::sleep_for(options_.adapter_time);
+    auto out = std::make_unique<FakeAdapter>(num_adapters_);
+    out->tag = static_cast<uint64_t>(parts[0][0].site);
+    if (out->tag >= kFirstBrokenAdapter) throw Error(Code::kOutOfMemory, "the fake device is full");
+    return out;
+  }
+
+  void set_adapter(int32_t place, const Adapter* adapter) override {
+    TGI_CHECK(place >= 1);
+    TGI_CHECK((places_[place] == nullptr) != (adapter == nullptr));
+    places_[place] = static_cast<const FakeAdapter*>(adapter);
+  }
+
+  // That exist, on the device or on their way.
+  int64_t num_adapters() const { return *num_adapters_; }
+
   const StepResult& wait(Ticket /*ticket*/) override {
     // One after the other, as a device does them.
     if (times_.front().count() > 0) std::this_thread::sleep_for(times_.front());
@@ -107,7 +138,30 @@ class FakeWorkers final : public WorkerGroup {
   }
 
  private:
+  struct FakeAdapter final : Adapter {
+    explicit FakeAdapter(std::shared_ptr<std::atomic<int64_t>> all) : count(std::move(all)) {
+      ++*count;
+    }
+    ~FakeAdapter() override {
+      tag = 0;
+      --*count;
+    }
+    uint64_t tag = 0;
+    std::shared_ptr<std::atomic<int64_t>> count;
+  };
+
+  // What the slot's adapter does to the draw. Its place must not be empty.
+  uint64_t tag_of(int32_t slot) {
+    const int32_t place = adapters_[slot];
+    if (place == 0) return 0;
+    TGI_CHECK(places_[place] != nullptr && places_[place]->tag != 0);
+    return places_[place]->tag;
+  }
+
   const FakeOptions options_;
+  std::map<int32_t, int32_t> adapters_;  // by slot: its place
+  std::map<int32_t, const FakeAdapter*> places_;
+  std::shared_ptr<std::atomic<int64_t>> num_adapters_ = std::make_shared<std::atomic<int64_t>>(0);
   int64_t num_steps_ = 0;
   int64_t num_sampled_ = 0;
   std::vector<SampleRow> sample_rows_;  // of the step submitted last

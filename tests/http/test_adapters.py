@@ -1,0 +1,165 @@
+"""LoRA adapters over HTTP: by TGI's and LoRAX's fields, by OpenAI's `model`, given at the start or named later. A tiny adapter of the demo
+model is written here; that its numbers are PEFT's is what tests/promises shows."""
+
+import json
+import struct
+import subprocess
+
+import pytest
+
+from client import Api, chat_body
+from gateway import ROOT, TGI
+
+CONFIG = json.loads((ROOT / "assets/demo/config.json").read_text())
+
+
+def write_adapter(folder, rank=4, seed=1, value=0.05, **config):
+    """An adapter of q and o of every layer."""
+    hidden = CONFIG["hidden_size"]
+    q = CONFIG["num_attention_heads"] * (CONFIG.get("head_dim") or hidden // CONFIG["num_attention_heads"])
+    header, data = {}, b""
+    state = seed
+    for layer in range(CONFIG["num_hidden_layers"]):
+        for name, inputs, outputs in (("q_proj", hidden, q), ("o_proj", q, hidden)):
+            for part, shape in (("lora_A", (rank, inputs)), ("lora_B", (outputs, rank))):
+                numbers = []
+                for _ in range(shape[0] * shape[1]):
+                    state = (state * 1103515245 + 12345) % 2**31
+                    numbers.append(value * (state / 2**30 - 1))
+                blob = struct.pack(f"<{len(numbers)}f", *numbers)
+                header[f"base_model.model.model.layers.{layer}.self_attn.{name}.{part}.weight"] = {
+                    "dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + len(blob)]}
+                data += blob
+    text = json.dumps(header).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "adapter_config.json").write_text(json.dumps({
+        "peft_type": "LORA", "r": rank, "lora_alpha": 8 * rank, "target_modules": ["q_proj", "o_proj"],
+        "base_model_name_or_path": "demo", **config}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def adapters(tmp_path_factory):
+    place = tmp_path_factory.mktemp("adapters")
+    return [write_adapter(place / "one", seed=1), write_adapter(place / "two", seed=2)]
+
+
+@pytest.fixture
+def with_adapters(serve, adapters):
+    return Api(serve("--lora-adapters", f"first={adapters[0]},{adapters[1]}").url)
+
+
+def text_of(api, **parameters):
+    return api.ok("/generate", {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 12, "do_sample": False} | parameters})["generated_text"]
+
+
+def test_adapter_id_answers_by_the_adapter(with_adapters, adapters):
+    base = text_of(with_adapters)
+    first, second = text_of(with_adapters, adapter_id="first"), text_of(with_adapters, adapter_id=str(adapters[1]))
+    assert len({base, first, second}) == 3
+    # Again, when prefixes are cached; and the base model under its names.
+    assert text_of(with_adapters, adapter_id="first") == first
+    assert text_of(with_adapters, adapter_id="") == base == text_of(with_adapters, adapter_id="demo")
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"max_new_tokens": 1, "adapter_id": "first"}})
+    assert response.headers["x-adapter-id"] == "first" and response.headers["x-model-id"] == "demo"
+
+
+def test_the_model_of_openai_is_an_adapter(with_adapters):
+    native = text_of(with_adapters, adapter_id="first")
+    body = {"model": "first", "prompt": "Once upon a time", "max_tokens": 12, "temperature": 0}
+    answer = with_adapters.ok("/v1/completions", body)
+    assert answer["choices"][0]["text"] == native and answer["model"] == "first"
+    chat = with_adapters.ok("/v1/chat/completions", chat_body("hi", model="first", max_tokens=4))
+    assert chat["model"] == "first"
+    listed = {model["id"]: model for model in with_adapters.get("/v1/models").json()["data"]}
+    assert listed["first"]["parent"] == "demo" and "parent" not in listed["demo"]
+    assert with_adapters.get("/v1/models/first").json()["id"] == "first"
+    assert with_adapters.get("/v1/models/third").status_code == 404
+
+
+def test_streams_have_adapters_too(with_adapters):
+    native = text_of(with_adapters, adapter_id="first")
+    body = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 12, "do_sample": False, "adapter_id": "first"}}
+    events = with_adapters.events("/generate_stream", body)
+    assert events[-1]["generated_text"] == native
+
+
+@pytest.mark.parametrize("name", ["third", "org/third", "/tmp", "../x", "first/../x", "x" * 2000])
+def test_an_unknown_adapter_is_an_error(with_adapters, name):
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": name}})
+    assert response.status_code in (422, 424), response.text
+    if response.status_code == 424:
+        assert response.json()["error_type"] == "generation"
+        assert response.json()["error"].startswith("Request failed during generation: adapter ")
+
+
+def test_a_folder_is_named_only_as_local(with_adapters, adapters, tmp_path):
+    third = write_adapter(tmp_path / "third", seed=3)
+    assert with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(third)}}).status_code == 424
+    assert text_of(with_adapters, adapter_id=str(third), adapter_source="local") != text_of(with_adapters)
+    unknown = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "x", "adapter_source": "pbase"}})
+    assert unknown.status_code == 422 and "adapter_source" in unknown.text
+
+
+def test_an_adapter_that_does_not_fit_says_why(with_adapters, tmp_path):
+    wide = write_adapter(tmp_path / "dora", use_dora=True)
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(wide), "adapter_source": "local"}})
+    assert response.status_code == 424 and "use_dora" in response.text
+    cut = write_adapter(tmp_path / "cut")
+    file = cut / "adapter_model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(cut), "adapter_source": "local"}})
+    assert response.status_code == 424 and "adapter_model.safetensors" in response.text
+    nan = write_adapter(tmp_path / "nan", value=float("nan"))
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(nan), "adapter_source": "local"}})
+    assert response.status_code == 424 and "finite" in response.text
+    assert text_of(with_adapters)  # the server goes on
+
+
+def test_an_adapter_whose_files_change_is_another_one(with_adapters, tmp_path):
+    folder = write_adapter(tmp_path / "changing", seed=5)
+    asked = {"adapter_id": str(folder), "adapter_source": "local"}
+    before = text_of(with_adapters, **asked)
+    (folder / "adapter_model.safetensors").unlink()
+    write_adapter(folder, seed=6)
+    after = text_of(with_adapters, **asked)
+    assert after != before
+    (folder / "adapter_model.safetensors").unlink()
+    write_adapter(folder, seed=5)
+    assert text_of(with_adapters, **asked) == before
+
+
+def test_a_static_adapter_is_that_of_requests_that_name_none(serve, adapters, with_adapters):
+    api = Api(serve("--adapter-id", str(adapters[0])).url)
+    assert text_of(api) == text_of(with_adapters, adapter_id="first")
+
+
+def test_preloaded_adapters_are_the_only_ones(serve, adapters, tmp_path):
+    api = Api(serve("--preloaded-adapter-ids", str(adapters[0])).url)
+    assert text_of(api, adapter_id=str(adapters[0]))
+    other = write_adapter(tmp_path / "other")
+    response = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(other), "adapter_source": "local"}})
+    assert response.status_code == 424 and "started with" in response.text
+
+
+def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
+    def tgi(*arguments, code=0):
+        done = subprocess.run([TGI, *map(str, arguments)], env=home.environment(), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    base = tgi("generate", "Once upon a time", "--max-new-tokens", 12)
+    tgi("adapters", "--load", adapters[0], "--name", "mine")
+    mine = tgi("generate", "Once upon a time", "--max-new-tokens", 12, "--adapter", "mine")
+    assert mine != base and mine == tgi("generate", "Once upon a time", "--max-new-tokens", 12, "--adapter", adapters[0])
+    listed = json.loads(tgi("adapters", "--json"))
+    entry = next(one for one in listed["adapters"] if one["name"] == "mine")
+    assert entry["max_rank"] == 4 and entry["targets"] == ["o_proj", "q_proj"] and entry["state"] == "active" and entry["num_requests"] >= 2
+    tgi("adapters", "--pin", "mine")
+    assert "mine" in tgi("adapters") and next(one for one in json.loads(tgi("adapters", "--json"))["adapters"] if one["name"] == "mine")["pinned"]
+    tgi("adapters", "--unpin", "mine")
+    tgi("adapters", "--unload", "mine")
+    assert "no adapter of that name" in tgi("adapters", "--unload", "mine", code=12)
+    assert "adapter_config.json" in tgi("generate", "x", "--adapter", "/tmp", code=12)
+    assert tgi("generate", "Once upon a time", "--max-new-tokens", 12) == base
