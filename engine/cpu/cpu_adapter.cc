@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/thread_pool.h"
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
@@ -31,30 +34,105 @@ PartsOfSite by_site(std::span<const LowRankPart> parts) {
 
 constexpr int64_t kPreparedRank = prepared_row_bytes(kMaxAdapterRank * 4);
 
+// bf16 comes in blocks of columns that a short row leaves half empty, and the products of one row
+// take the time that reading them takes: then b is f16, which has no blocks.
+DType held_type(DType dtype, int64_t rank) {
+  const bool fills_blocks = round_up(rank, kPairBlock) <= rank + rank / 4;
+  return dtype == DType::kBF16 && !fills_blocks ? DType::kF16 : dtype;
+}
+
+int64_t matrix_bytes(DType dtype, const KernelTable& kernels, int64_t rows, int64_t cols) {
+  return PanelMatrix::bytes(PanelMatrix::layout_for(MatrixStorage(dtype), kernels.pair_order, cols),
+                            rows);
+}
+
+float element(const WeightPart& part, int64_t row, int64_t col) {
+  const int64_t at = row * part.row_stride + col * part.col_stride;
+  const std::byte* const from = part.data + at * static_cast<int64_t>(dtype_size(part.dtype));
+  if (part.dtype == DType::kF32) {
+    float value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, from, sizeof bits);
+  return part.dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+
+// The pieces one below the other, times the power of two that brings the largest number near the
+// largest of f16: then rounding to f16 keeps more of them than bf16 has.
+struct Shifted {
+  explicit Shifted(std::span<const HostWeight> pieces) {
+    float largest = 0;
+    for (const HostWeight& piece : pieces) {
+      const WeightPart& part = dense_part(piece);
+      for (int64_t row = 0; row < piece.rows; ++row) {
+        for (int64_t col = 0; col < piece.cols; ++col) {
+          values.push_back(element(part, row, col));
+          largest = std::max(largest, std::abs(values.back()));
+        }
+      }
+      weight.rows += piece.rows;
+    }
+    if (largest > 0 && std::isfinite(largest)) exponent = 15 - std::ilogb(largest) - 1;
+    // A power that is no number of f32 itself is not needed: so small, all are nothing.
+    exponent = std::clamp(exponent, -120, 120);
+    const float power = std::ldexp(1.0F, exponent);
+    for (float& value : values) value *= power;
+    weight.name = pieces.front().name;
+    weight.format = "dense";
+    weight.cols = pieces.front().cols;
+    weight.parts.push_back({.role = "weight",
+                            .data = reinterpret_cast<const std::byte*>(values.data()),
+                            .dtype = DType::kF32,
+                            .rows = weight.rows,
+                            .cols = weight.cols,
+                            .row_stride = weight.cols});
+  }
+  Shifted(const Shifted&) = delete;
+  Shifted& operator=(const Shifted&) = delete;
+
+  std::vector<float> values;
+  HostWeight weight;
+  int exponent = 0;
+};
+
 }  // namespace
 
 CpuAdapter::CpuAdapter(std::span<const LowRankPart> parts,
                        DType dtype,
                        const KernelTable& kernels) {
   ThreadPool alone(1, false, 0);
-  const MatrixStorage storage(dtype);
+  size_bytes = bytes(parts, dtype, kernels);
+  memory_ = map_memory(static_cast<size_t>(size_bytes), "adapter");
+  auto* memory = static_cast<std::byte*>(memory_.data());
+  const auto make = [&](std::span<const HostWeight> pieces, DType type) {
+    auto out = std::make_unique<PanelMatrix>(pieces, MatrixStorage(type), kernels, alone, memory);
+    memory += out->size_bytes;
+    return out;
+  };
   for (const auto& [site, at_site] : by_site(parts)) {
     auto product = std::make_unique<Product>();
     std::vector<HostWeight> stacked;
+    for (const LowRankPart* part : at_site) stacked.push_back(part->a);
+    product->a = make(stacked, dtype);
+    TGI_CHECK(product->a->rows <= kMaxStackedRank);
     int64_t rank = 0;
     for (const LowRankPart* part : at_site) {
-      product->parts.push_back(
-          {.b = std::make_unique<PanelMatrix>(part->b, storage, kernels, alone),
-           .first_rank = rank,
-           .first_output = part->first_output,
-           .scale = part->scale});
-      stacked.push_back(part->a);
+      Part& made = product->parts.emplace_back();
+      made.first_rank = rank;
+      made.first_output = part->first_output;
+      made.scale = part->scale;
       rank += part->a.rows;
-      size_bytes += product->parts.back().b->size_bytes;
+      const DType type = held_type(dtype, part->a.rows);
+      if (type == dtype) {
+        made.b = make(part->b, dtype);
+        continue;
+      }
+      const Shifted shifted(part->b);
+      made.b = make(std::span(&shifted.weight, 1), type);
+      made.scale = std::ldexp(made.scale, -shifted.exponent);
     }
-    TGI_CHECK(rank <= kMaxStackedRank);
-    product->a = std::make_unique<PanelMatrix>(stacked, storage, kernels, alone);
-    size_bytes += product->a->size_bytes;
     by_site_.resize(std::max(by_site_.size(), static_cast<size_t>(site) + 1));
     by_site_[static_cast<size_t>(site)] = std::move(product);
   }
@@ -64,17 +142,14 @@ int64_t CpuAdapter::bytes(std::span<const LowRankPart> parts,
                           DType dtype,
                           const KernelTable& kernels) {
   int64_t total = 0;
-  const auto matrix = [&](int64_t rows, int64_t cols) {
-    total += PanelMatrix::bytes(
-        PanelMatrix::layout_for(MatrixStorage(dtype), kernels.pair_order, cols), rows);
-  };
   for (const auto& [site, at_site] : by_site(parts)) {
     int64_t rank = 0;
     for (const LowRankPart* part : at_site) {
-      matrix(part->num_outputs(), part->a.rows);
+      total +=
+          matrix_bytes(held_type(dtype, part->a.rows), kernels, part->num_outputs(), part->a.rows);
       rank += part->a.rows;
     }
-    matrix(rank, at_site.front()->a.cols);
+    total += matrix_bytes(dtype, kernels, rank, at_site.front()->a.cols);
   }
   return total;
 }

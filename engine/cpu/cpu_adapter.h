@@ -24,7 +24,7 @@ class CpuAdapter final : public Adapter {
     std::unique_ptr<PanelMatrix> b;
     int64_t first_rank = 0;  // where its rows of the stacked a begin
     int64_t first_output = 0;
-    float scale = 1.0F;
+    float scale = 1.0F;  // of the short row, before b
   };
   // What is added to one linear.
   struct Product {
@@ -39,6 +39,7 @@ class CpuAdapter final : public Adapter {
   }
 
  private:
+  Buffer memory_;  // of all matrices, so that they share its large pages
   std::vector<std::unique_ptr<Product>> by_site_;
 };
 
@@ -74,8 +75,8 @@ class AdapterRows {
 };
 
 // Of one thread, for a task's rows.
-inline constexpr int64_t kLowRankRows = 32;     // of a task
-inline constexpr int64_t kLowRankOutputs = 64;  // that are computed at a time
+inline constexpr int64_t kLowRankRows = 32;      // of a task
+inline constexpr int64_t kLowRankOutputs = 256;  // that are computed at a time
 struct LowRankScratch {
   LowRankScratch();
   static int64_t bytes();

@@ -145,7 +145,8 @@ int64_t PanelMatrix::bytes(const PanelLayout& layout, int64_t rows) {
 PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
                          const MatrixStorage& storage,
                          const KernelTable& kernels,
-                         ThreadPool& pool) {
+                         ThreadPool& pool,
+                         std::byte* memory) {
   TGI_CHECK(!pieces.empty());
   cols = pieces[0].cols;
   for (const HostWeight& piece : pieces) {
@@ -163,7 +164,13 @@ PanelMatrix::PanelMatrix(std::span<const HostWeight> pieces,
   min_many_rows = measure_min_many_rows(kernels, layout);
   if (storage.stored) {
     for (const HostWeight& piece : pieces) check_grouped(piece, storage);
-    data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
+  } else {
+    // Before anything is taken.
+    for (const HostWeight& piece : pieces) (void)dense_part(piece);
+  }
+  if (memory == nullptr) data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
+  panels_ = memory == nullptr ? static_cast<std::byte*>(data_.data()) : memory;
+  if (storage.stored) {
     pack_grouped(pieces, pool);
   } else {
     pack_dense(pieces, kernels, pool);
@@ -174,7 +181,6 @@ void PanelMatrix::pack_dense(std::span<const HostWeight> pieces,
                              const KernelTable& kernels,
                              ThreadPool& pool) {
   const std::vector<SourceRow> sources = stack_rows(pieces, num_panels() * kPanelRows);
-  data_ = map_memory(static_cast<size_t>(size_bytes), pieces[0].name);
   const auto pack = kernels.pack[static_cast<size_t>(layout.type)];
   pool.parallel_for(num_panels(), [&](int64_t index, int /*thread*/) {
     PackPanel job;

@@ -23,15 +23,16 @@ class PanelMatrix final : public Matrix {
 
   // Stacks the pieces by rows. Throws kUnsupported naming the format of a piece that is not what
   // `storage` says, kInvalidArgument when its parts do not fit its shape, kOutOfMemory.
+  // `memory` (optional): size_bytes of zeros on a line of 64 bytes, that outlive it; else it takes
+  // some of its own.
   PanelMatrix(std::span<const HostWeight> pieces,
               const MatrixStorage& storage,
               const KernelTable& kernels,
-              ThreadPool& pool);
+              ThreadPool& pool,
+              std::byte* memory = nullptr);
 
   int64_t num_panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
-  const std::byte* panel(int64_t index) const {
-    return static_cast<const std::byte*>(data_.data()) + index * panel_bytes;
-  }
+  const std::byte* panel(int64_t index) const { return panels_ + index * panel_bytes; }
   // out (cols) = row, or += multiplier * row.
   void copy_row(int64_t row, float* out) const;
   void add_row(int64_t row, float multiplier, float* out) const;
@@ -43,11 +44,10 @@ class PanelMatrix final : public Matrix {
  private:
   void pack_dense(std::span<const HostWeight> pieces, const KernelTable& kernels, ThreadPool& pool);
   void pack_grouped(std::span<const HostWeight> pieces, ThreadPool& pool);
-  std::byte* mutable_panel(int64_t index) {
-    return static_cast<std::byte*>(data_.data()) + index * panel_bytes;
-  }
+  std::byte* mutable_panel(int64_t index) { return panels_ + index * panel_bytes; }
 
-  Buffer data_;
+  Buffer data_;  // (optional) where the panels lie
+  std::byte* panels_ = nullptr;
 };
 
 // The value of one element of a panel's 16 rows.

@@ -159,7 +159,7 @@ struct MatmulArgs {
 // Adds to each row what the adapter of its sequence (SlotStart.adapter) adds to the linear `site`
 // (engine/tensor/low_rank.h). A row whose sequence has none, or whose adapter has nothing there,
 // keeps its bits. x, and the short row between the two products after it was multiplied by `scale`,
-// are rounded to the type that the adapter is held in where that is bf16.
+// may be rounded to bf16 where the adapter is held in that.
 struct LowRankArgs {
   int32_t site = 0;
   Tensor x;    // (num_tokens, cols)
