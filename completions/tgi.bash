@@ -24,7 +24,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat serve ps load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
+    _tgi_words 'generate chat serve ps adapters load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -36,6 +36,7 @@ _tgi() {
         --max-reasoning-tokens) COMPREPLY=(); return ;;
         --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
+        --adapter) COMPREPLY=(); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -56,7 +57,7 @@ _tgi() {
         --choice) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
@@ -66,6 +67,7 @@ _tgi() {
         --max-reasoning-tokens) COMPREPLY=(); return ;;
         --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
+        --adapter) COMPREPLY=(); return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -79,7 +81,7 @@ _tgi() {
         --stop) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
     serve)
       case "$previous" in
@@ -117,13 +119,20 @@ _tgi() {
         --api-key) COMPREPLY=(); return ;;
         --tokenizer-config-path) _tgi_files; return ;;
         --max-client-batch-size) COMPREPLY=(); return ;;
+        --lora-adapters) COMPREPLY=(); return ;;
         --payload-limit) COMPREPLY=(); return ;;
         -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
+        --adapter-id) COMPREPLY=(); return ;;
+        --default-adapter-source) COMPREPLY=(); return ;;
+        --preloaded-adapter-ids) COMPREPLY=(); return ;;
+        --max-active-adapters) COMPREPLY=(); return ;;
+        --adapter-cycle-time-s) COMPREPLY=(); return ;;
+        --adapter-memory-fraction) COMPREPLY=(); return ;;
         --backend) COMPREPLY=(); return ;;
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -131,6 +140,17 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='--json --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    adapters)
+      case "$previous" in
+        --load) COMPREPLY=(); return ;;
+        --name) COMPREPLY=(); return ;;
+        --unload) COMPREPLY=(); return ;;
+        --pin) COMPREPLY=(); return ;;
+        --unpin) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json --load --name --offline --unload --pin --unpin --socket --no-start -v --verbose -h --help --help-all'
       ;;
     load)
       case "$previous" in
@@ -150,9 +170,12 @@ _tgi() {
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
+        --adapter-memory-fraction) COMPREPLY=(); return ;;
+        --max-active-adapters) COMPREPLY=(); return ;;
+        --adapter-cycle-time) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

@@ -15,6 +15,7 @@ _tgi() {
     'chat:talk with the model'
     'serve:answer HTTP\: TGI'\''s API and OpenAI'\''s'
     'ps:show what the daemon is doing'
+    'adapters:list, load and unload LoRA adapters'
     'load:load a model into the daemon'
     'unload:free the model'\''s memory; the daemon stays'
     'stop:stop the daemon after it has finished what runs'
@@ -50,6 +51,7 @@ _tgi() {
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -97,6 +99,7 @@ _tgi() {
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -163,10 +166,17 @@ _tgi() {
         '--tokenizer-config-path[a tokenizer_config.json whose chat template is used]:FILE:_files' \
         '--disable-grammar-support[answer a request with a grammar by 422 `grammar is not supported`]' \
         '--max-client-batch-size[most prompts of a /v1/completions request; default 4]:N: ' \
+        '*--lora-adapters[LoRA adapters that requests may name\: ADAPTER or NAME=ADAPTER, a folder or ORG/NAME\[@REVISION\]]:LIST: ' \
         '--payload-limit[most bytes of a request'\''s body; default 2000000]:N: ' \
         '--enable-prefill-logprobs[without it `prefill` of the details is empty, whatever decoder_input_details says]' \
         '-g[seconds that running requests get to finish at the end; default 90]:N: ' \
         '--graceful-termination-timeout[seconds that running requests get to finish at the end; default 90]:N: ' \
+        '--adapter-id[the LoRA adapter of requests that name none\: a folder or ORG/NAME\[@REVISION\]]:ADAPTER: ' \
+        '--default-adapter-source[where an adapter is whose request does not say\: hub, local (a path on this machine) or s3; default hub]:KIND: ' \
+        '*--preloaded-adapter-ids[adapters that are loaded at the start and stay on the device, as --lora-adapters writes them]:LIST: ' \
+        '--max-active-adapters[adapters in use at once; default 1024 (tgid --max-active-adapters)]:N: ' \
+        '--adapter-cycle-time-s[an adapter that was in use for so long takes no new requests while another one waits for its place; default 2 (tgid --adapter-cycle-time)]:SECONDS: ' \
+        '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters in use; default 0.1 (tgid --adapter-memory-fraction)]:X: ' \
         '--backend[auto (cuda where there is a GPU, else cpu), cpu, cuda, reference; default auto. LoRAX'\''s kinds of attention are refused (tgid --backend)]:NAME: ' \
         '--n-threads[as --threads (tgid --threads)]:N: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
@@ -182,6 +192,24 @@ _tgi() {
     ps)
       _arguments \
         '--json[write the whole status as one JSON object]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    adapters)
+      _arguments \
+        '--json[write the list as one JSON object]' \
+        '--load[check this adapter against the model and keep it\: a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
+        '--name[with --load\: what requests call it; default\: as --load]:NAME: ' \
+        '--offline[with --load\: download nothing]' \
+        '--unload[forget an adapter, when the requests that have it are done]:NAME: ' \
+        '--pin[keep a loaded adapter on the device although nobody uses it]:NAME: ' \
+        '--unpin[no longer]:NAME: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -211,6 +239,9 @@ _tgi() {
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
         '--cuda-memory-fraction[of the memory that is free on a GPU, for weights, KV cache and workspace together; above 0, at most 1]:X: ' \
+        '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters that are in use; others wait until there is room; 0\: no adapters]:X: ' \
+        '--max-active-adapters[adapters in use at once; 0\: no adapters]:N: ' \
+        '--adapter-cycle-time[an adapter that was in use for so long takes no new requests while another one waits for its place]:SECONDS: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -37,6 +37,9 @@ _tgid() {
     '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup]:N: ' \
     '--pin-threads[keep each thread of the CPU backend on one processor\: for a machine that serves nothing else]' \
     '--slow-reader-timeout[a client that reads nothing for so long is cancelled]:SECONDS: ' \
+    '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters that are in use; others wait until there is room; 0\: no adapters]:X: ' \
+    '--max-active-adapters[adapters in use at once; 0\: no adapters]:N: ' \
+    '--adapter-cycle-time[an adapter that was in use for so long takes no new requests while another one waits for its place]:SECONDS: ' \
     '--socket[Unix socket to listen on]:PATH:_files' \
     '--allow-group[members of this group may use the daemon, beside its own user and root\: generate, tokenize, see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
     '--manage-group[members of this group may manage the daemon too, beside its own user and root\: load, unload, stop, quantize, inspect and check; where another group has the socket they must be in both]:GROUP: ' \

@@ -23,6 +23,8 @@ namespace {
 constexpr int64_t kReserveBytes = int64_t{512} << 20;
 // Room for the prompts with penalties and the biases that a step tells the GPU; more wait for it.
 constexpr size_t kListBytes = size_t{1} << 20;
+// Adapters that come and go between two steps; more wait for the stream.
+constexpr size_t kPlaceChangeBytes = 256 * sizeof(LowRankAdapter);
 // Of each matrix, as it may be an expert's.
 constexpr int64_t kTableBytes = sizeof(ExpertPointers);
 
@@ -122,7 +124,8 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .max_running = 256,
            .max_batch_tokens = 2048,
            .max_logit_bias = kMaxLogitBias,
-           .max_top_tokens = kMaxTopTokens};
+           .max_top_tokens = kMaxTopTokens,
+           .takes_adapters = true};
   plan_options_.num_blocks = decode_grid_blocks(
       properties.multiProcessorCount, static_cast<int64_t>(properties.sharedMemPerMultiprocessor));
   plan_options_.deterministic = options.deterministic;
@@ -298,6 +301,12 @@ void CudaDevice::allocate_state(const KvLayout& kv, const SlotLayout& slots) {
   sample_workspace_ = part(StatePart::kSampleWorkspace);
   masks_ = static_cast<uint32_t*>(part(StatePart::kMasks));
   sampled_ = static_cast<SampledRow*>(part(StatePart::kSampled));
+  if (slots.max_adapters > 0) {
+    slots_.adapters = static_cast<int32_t*>(part(StatePart::kSlotAdapters));
+    adapter_places_ = static_cast<LowRankAdapter*>(part(StatePart::kAdapterPlaces));
+    shrunk_rows_ = static_cast<float*>(part(StatePart::kShrunkRows));
+    place_changes_ = PinnedStaging(kPlaceChangeBytes);
+  }
   expert_memory_ = {.scores = static_cast<float*>(part(StatePart::kExpertScores)),
                     .experts = static_cast<int32_t*>(part(StatePart::kChosenExperts)),
                     .weights = static_cast<float*>(part(StatePart::kChosenWeights)),

@@ -23,6 +23,7 @@
 #include "cuda/device_state.h"
 #include "cuda/expert_tables.h"
 #include "cuda/kernels/experts.h"
+#include "cuda/kernels/low_rank.h"
 #include "cuda/kernels/sample.h"
 #include "cuda/kernels/state.h"
 #include "cuda/matmul_tuner.h"
@@ -69,6 +70,10 @@ class CudaDevice final : public Device {
   std::unique_ptr<Matrix> make_matrix(std::span<const HostWeight> pieces,
                                       const MatrixStorage& storage) override;
 
+  int64_t adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const override;
+  std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> parts, DType dtype) override;
+  void set_adapter(int32_t index, const Adapter* adapter) override;
+
   int32_t add_rope(const RopeSpec& rope) override;
   int64_t kv_bytes(const KvLayout& layout) const override;
   int64_t slot_bytes(const SlotLayout& layout) const override;
@@ -83,6 +88,7 @@ class CudaDevice final : public Device {
   void embed(const EmbedArgs& args) override;
   void norm(const NormArgs& args) override;
   void matmul(const MatmulArgs& args) override;
+  void add_low_rank(const LowRankArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
@@ -153,6 +159,7 @@ class CudaDevice final : public Device {
   StateStep recurrent_step(int32_t layer) const;
   void attend(const AttentionArgs& args);
   void attend_latents(const AttentionArgs& args);
+  LowRankLaunch low_rank_launch(const LowRankArgs& args) const;
   void multiply(const MatmulLaunch& launch);
   void multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact);
   // False: cuBLASLt does not take this algorithm for this shape; nothing was launched.
@@ -192,6 +199,9 @@ class CudaDevice final : public Device {
   void* sample_workspace_ = nullptr;
   uint32_t* masks_ = nullptr;
   SampledRow* sampled_ = nullptr;
+  LowRankAdapter* adapter_places_ = nullptr;  // (max_adapters + 1); null: there are none
+  float* shrunk_rows_ = nullptr;
+  PinnedStaging place_changes_;
   ExpertMemory expert_memory_;
   ExpertRoutes routes_;  // of the last call of route
   ExpertTables expert_tables_;

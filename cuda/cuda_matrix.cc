@@ -12,6 +12,7 @@
 #include "cuda/kernels/random_weights.h"
 #include "cuda/launch.h"
 #include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi::cuda {
 namespace {
@@ -51,26 +52,13 @@ void require_supported(std::string_view format,
   }
 }
 
-float element(const WeightPart& part, int64_t row, int64_t col) {
-  const std::byte* const at = part.data + (row * part.row_stride + col * part.col_stride) *
-                                              static_cast<int64_t>(dtype_size(part.dtype));
-  if (part.dtype == DType::kF32) {
-    float value = 0.0F;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return part.dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride, std::byte* out) {
   const auto used = static_cast<size_t>(part.cols) * 2;
   if (part.dtype == dtype && part.col_stride == 1) {
     std::memcpy(out, part.data + row * part.row_stride * 2, used);
   } else {
     for (int64_t col = 0; col < part.cols; ++col) {
-      const float value = element(part, row, col);
+      const float value = weight_element(part, row, col);
       const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
       std::memcpy(out + col * 2, &bits, sizeof bits);
     }

@@ -1,9 +1,12 @@
 // CudaDevice: the ops, each from its arguments and the step's state to a launch.
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/adapters.h"
 #include "cuda/cuda_device.h"
 #include "cuda/device_state.h"
 #include "cuda/kernels/attention.h"
@@ -103,6 +106,38 @@ void CudaDevice::norm(const NormArgs& args) {
 
 void CudaDevice::matmul(const MatmulArgs& args) {
   multiply(matmul_launch(args.x, matrix(*args.w), args.bias, args.out));
+}
+
+int64_t CudaDevice::adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const {
+  return CudaAdapter::bytes(parts, dtype);
+}
+
+std::unique_ptr<Adapter> CudaDevice::make_adapter(std::span<const LowRankPart> parts, DType dtype) {
+  use_device(index_);
+  return std::make_unique<CudaAdapter>(parts, dtype);
+}
+
+// In the order of the stream: steps on their way still see the one before.
+void CudaDevice::set_adapter(int32_t index, const Adapter* adapter) {
+  TGI_CHECK(index >= 1 && index <= slot_layout_->max_adapters);
+  const LowRankAdapter entry =
+      adapter == nullptr ? LowRankAdapter{} : static_cast<const CudaAdapter*>(adapter)->entry();
+  place_changes_.copy(stream_.get(), adapter_places_ + index, &entry, sizeof entry);
+}
+
+LowRankLaunch CudaDevice::low_rank_launch(const LowRankArgs& args) const {
+  return {.places = adapter_places_,
+          .slot_places = slots_.adapters,
+          .tokens = step_.tokens,
+          .logit_rows = nullptr,
+          .site = args.site,
+          .shrunk = shrunk_rows_,
+          .x = args.x,
+          .out = args.out};
+}
+
+void CudaDevice::add_low_rank(const LowRankArgs& args) {
+  launch_low_rank(stream_.get(), low_rank_launch(args));
 }
 
 StoreKvLaunch CudaDevice::store_launch(KvPlace place, int32_t rope) const {
@@ -260,6 +295,11 @@ void CudaDevice::sample(const SampleArgs& args) {
     const Tensor logits = {
         .data = logits_, .dtype = DType::kF32, .rows = count, .cols = head.rows, .stride = stride};
     multiply(matmul_launch(hidden, head, nullptr, logits));
+    if (args.site >= 0) {
+      LowRankLaunch launch = low_rank_launch({.site = args.site, .x = hidden, .out = logits});
+      launch.logit_rows = step_.logit_rows + begin;
+      launch_low_rank(stream_.get(), launch);
+    }
     launch_logit_transform(stream_.get(), logits,
                            {.bias = args.bias == nullptr ? nullptr : args.bias->as<const float>(),
                             .scale = args.logit_scale,

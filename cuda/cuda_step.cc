@@ -70,7 +70,7 @@ void CudaDevice::capture_step(InFlight& flight, int32_t bucket, Forward& forward
 // The row of nobody's slot: padding rows find token 0 and the spare block there.
 void CudaDevice::start_nobody() {
   SlotStartRow* const start = in_flight_[0].arrays.starts;
-  *start = {.slot = slots_.num_slots, .last_token = 0, .sampling = {}};
+  *start = {.slot = slots_.num_slots, .last_token = 0, .adapter = 0, .sampling = {}};
   check(cudaMemcpyAsync(step_.starts, start, sizeof *start, cudaMemcpyHostToDevice, stream_.get()),
         "preparing the slot table");
   launch_slot_starts(stream_.get(), slots_, step_.starts, 1, kv_.num_blocks);

@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
+#include "cuda/kernels/low_rank.h"
 #include "cuda/kernels/state.h"
 
 namespace tgi::cuda {
@@ -47,6 +48,11 @@ StateSizes state_sizes(const SlotLayout& layout,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);
   set(StatePart::kMasks, slots * ((vocab + 31) / 32), sizeof(uint32_t));
   set(StatePart::kSampled, tokens, sizeof(SampledRow));
+  const int64_t with_adapters = layout.max_adapters > 0 ? 1 : 0;
+  set(StatePart::kSlotAdapters, with_adapters * (slots + 1), sizeof(int32_t));
+  set(StatePart::kAdapterPlaces, with_adapters * (layout.max_adapters + int64_t{1}),
+      sizeof(LowRankAdapter));
+  set(StatePart::kShrunkRows, with_adapters * tokens * kMaxStackedRank, sizeof(float));
   const int64_t routed = tokens * layout.experts_per_token;
   set(StatePart::kExpertScores, tokens * layout.num_experts, sizeof(float));
   set(StatePart::kChosenExperts, routed, sizeof(int32_t));

@@ -135,6 +135,7 @@ size_t fill_step(const Batch& batch,
   for (const SlotStart& each : batch.slot_starts) {
     *start++ = {.slot = each.slot,
                 .last_token = each.token_ids.empty() ? 0 : each.token_ids.back(),
+                .adapter = each.adapter,
                 .sampling = slot_sampling(each.sampling)};
   }
   BlockAppendRow* append = host.appends;

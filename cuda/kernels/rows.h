@@ -25,6 +25,7 @@ struct BlockAppendRow {
 struct SlotStartRow {
   int32_t slot = 0;
   int32_t last_token = 0;
+  int32_t adapter = 0;
   SlotSampling sampling;
 };
 

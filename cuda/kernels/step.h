@@ -48,6 +48,7 @@ struct SlotTables {
   SlotSampling* sampling = nullptr;  // (num_slots + 1)
   TokenBiasEntry* bias = nullptr;    // (num_slots, max_bias)
   uint16_t* token_counts = nullptr;  // (num_slots, vocab_size)
+  int32_t* adapters = nullptr;       // (num_slots + 1), places; null: there are none
 
   // A group's block tables, by slot.
   int32_t* tables_of(int32_t group) const {

@@ -32,6 +32,7 @@ __global__ void slot_starts(SlotTables slots, const SlotStartRow* starts, int32_
   if (threadIdx.x == 0) {
     slots.last_tokens[start.slot] = start.last_token;
     slots.sampling[start.slot] = start.sampling;
+    if (slots.adapters != nullptr) slots.adapters[start.slot] = start.adapter;
   }
 }
 

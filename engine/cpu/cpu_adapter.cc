@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/host_resources.h"
 #include "engine/cpu/thread_pool.h"
-#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -46,19 +45,6 @@ int64_t matrix_bytes(DType dtype, const KernelTable& kernels, int64_t rows, int6
                             rows);
 }
 
-float element(const WeightPart& part, int64_t row, int64_t col) {
-  const int64_t at = row * part.row_stride + col * part.col_stride;
-  const std::byte* const from = part.data + at * static_cast<int64_t>(dtype_size(part.dtype));
-  if (part.dtype == DType::kF32) {
-    float value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof bits);
-  return part.dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 // The pieces one below the other, times the power of two that brings the largest number near the
 // largest of f16: then rounding to f16 keeps more of them than bf16 has.
 struct Shifted {
@@ -68,7 +54,7 @@ struct Shifted {
       const WeightPart& part = dense_part(piece);
       for (int64_t row = 0; row < piece.rows; ++row) {
         for (int64_t col = 0; col < piece.cols; ++col) {
-          values.push_back(element(part, row, col));
+          values.push_back(weight_element(part, row, col));
           largest = std::max(largest, std::abs(values.back()));
         }
       }

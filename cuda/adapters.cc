@@ -1,0 +1,130 @@
+// See adapters.h.
+#include "cuda/adapters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "cuda/launch.h"
+#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
+
+namespace tgi::cuda {
+namespace {
+
+constexpr int64_t kAlignment = 256;
+
+int64_t aligned(int64_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int32_t num_sites(std::span<const LowRankPart> parts) {
+  int32_t count = 0;
+  for (const LowRankPart& part : parts) count = std::max(count, part.site + 1);
+  return count;
+}
+
+int64_t matrix_bytes(int64_t rows, int64_t cols, DType dtype) {
+  return aligned(rows * cols * static_cast<int64_t>(dtype_size(dtype)));
+}
+
+// Row after row, rounded; returns where the next begins.
+std::byte* write_matrix(const HostWeight& piece, DType dtype, std::byte* out) {
+  if (piece.format != "dense" || piece.parts.size() != 1) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: an adapter's matrix has to be plain numbers", piece.name));
+  }
+  const WeightPart& part = piece.parts[0];
+  for (int64_t row = 0; row < piece.rows; ++row) {
+    for (int64_t col = 0; col < piece.cols; ++col) {
+      const float value = weight_element(part, row, col);
+      const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+      std::memcpy(out, &bits, sizeof bits);
+      out += sizeof bits;
+    }
+  }
+  return out;
+}
+
+void check_part(const LowRankPart& part) {
+  if (part.a.rows <= kMaxAdapterRank) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: rank {}, where adapters of ranks up to {} are supported",
+                          part.a.name, part.a.rows, kMaxAdapterRank));
+}
+
+}  // namespace
+
+int64_t CudaAdapter::bytes(std::span<const LowRankPart> parts, DType dtype) {
+  std::vector<int64_t> ranks(static_cast<size_t>(num_sites(parts)));
+  std::vector<int64_t> cols(ranks.size());
+  int64_t total = aligned(static_cast<int64_t>(ranks.size() * sizeof(LowRankSite)));
+  for (const LowRankPart& part : parts) {
+    check_part(part);
+    ranks[static_cast<size_t>(part.site)] += part.a.rows;
+    cols[static_cast<size_t>(part.site)] = part.a.cols;
+    total += matrix_bytes(part.num_outputs(), part.a.rows, dtype);
+  }
+  for (size_t site = 0; site < ranks.size(); ++site) {
+    total += matrix_bytes(ranks[site], cols[site], dtype);
+  }
+  return total;
+}
+
+CudaAdapter::CudaAdapter(std::span<const LowRankPart> parts, DType dtype) {
+  size_bytes = bytes(parts, dtype);
+  memory_ = allocate_device(static_cast<size_t>(size_bytes), "adapter");
+  auto* const device = static_cast<std::byte*>(memory_.data());
+  std::vector<std::byte> host(static_cast<size_t>(size_bytes));
+  std::vector<LowRankSite> sites(static_cast<size_t>(num_sites(parts)));
+  int64_t used = aligned(static_cast<int64_t>(sites.size() * sizeof(LowRankSite)));
+  // All of a site's a lie together, in the order of its pieces.
+  for (size_t index = 0; index < sites.size(); ++index) {
+    LowRankSite& site = sites[index];
+    const int64_t begin = used;
+    int64_t cols = 0;
+    std::byte* out = host.data() + begin;
+    for (const LowRankPart& part : parts) {
+      if (static_cast<size_t>(part.site) != index) continue;
+      if (site.num_pieces == kMaxLowRankPieces) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("{}: more than {} products of one adapter with one linear",
+                                part.a.name, kMaxLowRankPieces));
+      }
+      out = write_matrix(part.a, dtype, out);
+      cols = part.a.cols;
+      site.pieces[site.num_pieces++] = {.b = nullptr,
+                                        .first_rank = site.rank,
+                                        .rank = static_cast<int32_t>(part.a.rows),
+                                        .first_output = static_cast<int32_t>(part.first_output),
+                                        .num_outputs = static_cast<int32_t>(part.num_outputs()),
+                                        .scale = part.scale};
+      site.rank += static_cast<int32_t>(part.a.rows);
+    }
+    if (site.num_pieces == 0) continue;
+    TGI_CHECK(site.rank <= kMaxStackedRank);
+    site.a = device + begin;
+    used += matrix_bytes(site.rank, cols, dtype);
+    int32_t piece = 0;
+    for (const LowRankPart& part : parts) {
+      if (static_cast<size_t>(part.site) != index) continue;
+      site.pieces[piece++].b = device + used;
+      std::byte* to = host.data() + used;
+      for (const HostWeight& rows : part.b) to = write_matrix(rows, dtype, to);
+      used += matrix_bytes(part.num_outputs(), part.a.rows, dtype);
+    }
+  }
+  TGI_CHECK(used == size_bytes);
+  std::memcpy(host.data(), sites.data(), sites.size() * sizeof(LowRankSite));
+  const Stream stream;
+  check(cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice, stream.get()),
+        "bringing an adapter to the GPU");
+  stream.synchronize();
+  entry_ = {.sites = reinterpret_cast<const LowRankSite*>(device),
+            .num_sites = static_cast<int32_t>(sites.size())};
+}
+
+}  // namespace tgi::cuda

@@ -1,0 +1,52 @@
+// What adapters add to rows (LowRankArgs in engine/device/backend.h): two kernels for any mix of
+// adapters, of which they learn from memory of the GPU, so that a captured step serves all mixes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "cuda/kernels/step.h"
+#include "engine/tensor/tensor.h"
+
+namespace tgi::cuda {
+
+inline constexpr int32_t kMaxLowRankPieces = 8;  // of one adapter at one site
+
+// One of the products at a site: rows [first_rank, first_rank + rank) of the stacked a, and b.
+struct LowRankPiece {
+  const void* b = nullptr;  // (num_outputs, rank)
+  int32_t first_rank = 0;
+  int32_t rank = 0;
+  int32_t first_output = 0;
+  int32_t num_outputs = 0;
+  float scale = 1.0F;
+};
+
+struct LowRankSite {
+  const void* a = nullptr;  // (rank, cols); null: the adapter has nothing here
+  int32_t rank = 0;         // of all pieces
+  int32_t num_pieces = 0;
+  LowRankPiece pieces[kMaxLowRankPieces];
+};
+
+// An adapter at its place; without sites: nobody's.
+struct LowRankAdapter {
+  const LowRankSite* sites = nullptr;  // (num_sites)
+  int32_t num_sites = 0;
+};
+
+struct LowRankLaunch {
+  const LowRankAdapter* places = nullptr;  // (max_adapters + 1); the first is nobody's
+  const int32_t* slot_places = nullptr;    // (num_slots + 1)
+  const TokenRow* tokens = nullptr;
+  const LogitRow* logit_rows = nullptr;  // (optional) rows are those, else tokens
+  int32_t site = 0;
+  float* shrunk = nullptr;  // (rows, kMaxStackedRank)
+  Tensor x;
+  Tensor out;
+};
+
+void launch_low_rank(cudaStream_t stream, const LowRankLaunch& args);
+
+}  // namespace tgi::cuda

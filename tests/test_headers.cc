@@ -1,0 +1,5 @@
+// Owns the headers that are read once for all tests (tests/CMakeLists.txt).
+#define CATCH_CONFIG_RUNNER
+int main() {
+  return 0;
+}
