@@ -17,6 +17,7 @@ using Catch::Approx;
 namespace Catch {
 
 using Matchers::EndsWith;
+using Matchers::Equals;
 using Matchers::Matches;
 using Matchers::StartsWith;
 

@@ -18,6 +18,7 @@
 #include "engine/model/transformer.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/load_ranks.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/text/chat_template.h"
 #include "engine/weights/checkpoint.h"
@@ -76,7 +77,9 @@ ipc::DTypePlan plan_dtype(const PlannedDType& row,
                  .num_slots = options.max_running.value_or(automatic_running(
                      device->info().max_running, device->info().memory_bytes - out.weights,
                      state_bytes(recurrent_layout(model.config), 1))),
-                 .max_batch_tokens = max_batch_tokens};
+                 .max_batch_tokens = max_batch_tokens,
+                 .max_adapters = num_adapters(device->info(), options.adapter_memory_fraction,
+                                              options.max_active_adapters)};
   const int64_t activations =
       Transformer::workspace_bytes(model.config, device->info(), 1, max_batch_tokens);
   for (const int32_t context : planned_contexts(model.config)) {

@@ -114,10 +114,9 @@ class RankLoader {
     return out;
   }
 
-  // That may be on the device at once; 0 where there are to be none.
   int32_t num_adapters() const {
-    const bool can = options_.adapter_memory_fraction > 0 && options_.max_active_adapters > 0;
-    return can && devices_.front()->info().takes_adapters ? options_.max_active_adapters : 0;
+    return tgi::num_adapters(devices_.front()->info(), options_.adapter_memory_fraction,
+                             options_.max_active_adapters);
   }
 
   StateSize state_size(int32_t num_blocks, int32_t max_total_tokens) const {

@@ -38,6 +38,11 @@ struct LoadRanksOptions {
   std::stop_token stop;  // ends the load with kCancelled, between two tensors
 };
 
+// Adapters that may be on such a device at once; 0 where there are to be none.
+inline int32_t num_adapters(const DeviceInfo& device, double memory_fraction, int32_t max_active) {
+  return device.takes_adapters && memory_fraction > 0 ? max_active : 0;
+}
+
 struct LoadedRanks {
   std::unique_ptr<RankGroup> workers;
   PlannedMemory plan;  // of each rank

@@ -175,9 +175,9 @@ TEST_CASE("methods without parameters refuse any, by name") {
 
 TEST_CASE(
     "each method is of one of two classes, and who may only use the daemon meets the border") {
-  const std::vector<std::string> use = {"generate", "status", "tokenize", "metrics"};
-  const std::vector<std::string> manage = {"load",    "unload", "stop",
-                                           "inspect", "check",  "quantize"};
+  const std::vector<std::string> use = {"generate", "status", "tokenize", "metrics", "adapters"};
+  const std::vector<std::string> manage = {"load",  "unload",   "stop",         "inspect",
+                                           "check", "quantize", "load_adapter", "unload_adapter"};
   const ipc::Credentials user{.pid = 1, .uid = 1000000, .gid = kUseGroup};
   const auto refused = [&](const std::string& method, const ipc::Credentials& client) {
     Daemon daemon;
@@ -205,6 +205,20 @@ TEST_CASE(
   known = known.substr(known.find("there are: ") + 11);
   CHECK(std::count(known.begin(), known.end(), ',') + 1 ==
         static_cast<int64_t>(use.size() + manage.size()));
+}
+
+TEST_CASE("who may only use the daemon may name adapters, not folders") {
+  const ipc::Credentials user{.pid = 1, .uid = 1000000, .gid = kUseGroup};
+  const auto code_of = [&](const std::string& more, const ipc::Credentials& client) {
+    Daemon daemon;
+    daemon.ask(R"({"method": "generate", "params": {"prompt": "a", "adapter": "x")" + more + "}}",
+               client);
+    return daemon.error().code();
+  };
+  CHECK(code_of("", user) != Code::kForbidden);
+  CHECK(code_of(R"(, "adapter_path": "/tmp")", user) == Code::kForbidden);
+  CHECK(code_of(R"(, "adapter_path": "/tmp")", {.pid = 1, .uid = 1}) != Code::kForbidden);
+  CHECK(code_of(R"(, "adapter_path": "here")", {.pid = 1, .uid = 1}) == Code::kInvalidArgument);
 }
 
 TEST_CASE("when the daemon stops, those whose jobs wait are told at once") {

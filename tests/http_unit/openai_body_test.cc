@@ -273,14 +273,21 @@ TEST_CASE("a completion may be of the prompt alone") {
   CHECK(complete(R"("prompt": "a", "logprobs": 1, "stream": true)")[0].stream);
 }
 
-TEST_CASE("only this server's model, or no name, is served") {
-  for (const char* name : {R"("acme/model")", R"("tgi")", R"("")", R"("dummy")", "null"}) {
+TEST_CASE("this server's model is meant by its name and by none") {
+  ApiOptions options;
+  options.model_id = "acme/model";
+  for (const char* name : {"acme/model", "tgi", "", "dummy"}) {
     INFO(name);
-    CHECK_NOTHROW(chat(std::string("\"model\": ") + name));
+    CHECK(is_base_model(name, options));
   }
-  const Refusal refusal = refusal_of([] { return chat(R"("model": "gpt-4")"); });
-  CHECK(refusal.status == 404);
-  CHECK(refusal.text == "The model `gpt-4` does not exist; this server has `acme/model`");
+  CHECK(is_base_model(std::nullopt, options));
+  CHECK_FALSE(is_base_model("gpt-4", options));
+  const ApiError refusal = model_not_found("gpt-4", options);
+  CHECK(refusal.status() == 404);
+  CHECK_THAT(refusal.what(),
+             Catch::Equals("The model `gpt-4` does not exist; this server has `acme/model`"));
+  CHECK_THAT(model_not_found("a/b", options, "it is not there").what(),
+             Catch::Contains("no adapter of that name: it is not there"));
 }
 
 TEST_CASE("ranges of a chat are checked in TGI's words") {
