@@ -8,12 +8,12 @@ import subprocess
 import pytest
 
 from client import Api, chat_body
-from gateway import ROOT, TGI
+from gateway import ROOT, TGI, Daemon, Gateway, Home
 
 CONFIG = json.loads((ROOT / "assets/demo/config.json").read_text())
 
 
-def write_adapter(folder, rank=4, seed=1, value=0.05, **config):
+def write_adapter(folder, rank=4, seed=1, value=0.2, **config):
     """An adapter of q and o of every layer."""
     hidden = CONFIG["hidden_size"]
     q = CONFIG["num_attention_heads"] * (CONFIG.get("head_dim") or hidden // CONFIG["num_attention_heads"])
@@ -45,9 +45,37 @@ def adapters(tmp_path_factory):
     return [write_adapter(place / "one", seed=1), write_adapter(place / "two", seed=2)]
 
 
+@pytest.fixture(scope="module")
+def home():
+    """Its daemon lists adapters that other tests must not meet."""
+    home = Home()
+    yield home
+    home.remove()
+
+
+@pytest.fixture(scope="module")
+def daemon(home):
+    daemon = Daemon(home)
+    yield daemon
+    daemon.end()
+
+
 @pytest.fixture
-def with_adapters(serve, adapters):
-    return Api(serve("--lora-adapters", f"first={adapters[0]},{adapters[1]}").url)
+def start(home, daemon):
+    started = []
+
+    def run(*flags):
+        started.append(Gateway(home, flags))
+        return Api(started[-1].url)
+
+    yield run
+    for gateway in started:
+        gateway.end()
+
+
+@pytest.fixture
+def with_adapters(start, adapters):
+    return start("--lora-adapters", f"first={adapters[0]},{adapters[1]}")
 
 
 def text_of(api, **parameters):
@@ -80,8 +108,7 @@ def test_the_model_of_openai_is_an_adapter(with_adapters):
 
 def test_streams_have_adapters_too(with_adapters):
     native = text_of(with_adapters, adapter_id="first")
-    body = {"inputs": "Once upon a time", "parameters": {"max_new_tokens": 12, "do_sample": False, "adapter_id": "first"}}
-    events = with_adapters.events("/generate_stream", body)
+    events = with_adapters.generate_stream("Once upon a time", max_new_tokens=12, do_sample=False, adapter_id="first")
     assert events[-1]["generated_text"] == native
 
 
@@ -130,13 +157,13 @@ def test_an_adapter_whose_files_change_is_another_one(with_adapters, tmp_path):
     assert text_of(with_adapters, **asked) == before
 
 
-def test_a_static_adapter_is_that_of_requests_that_name_none(serve, adapters, with_adapters):
-    api = Api(serve("--adapter-id", str(adapters[0])).url)
+def test_a_static_adapter_is_that_of_requests_that_name_none(start, adapters, with_adapters):
+    api = start("--adapter-id", str(adapters[0]))
     assert text_of(api) == text_of(with_adapters, adapter_id="first")
 
 
-def test_preloaded_adapters_are_the_only_ones(serve, adapters, tmp_path):
-    api = Api(serve("--preloaded-adapter-ids", str(adapters[0])).url)
+def test_preloaded_adapters_are_the_only_ones(start, adapters, tmp_path):
+    api = start("--preloaded-adapter-ids", str(adapters[0]))
     assert text_of(api, adapter_id=str(adapters[0]))
     other = write_adapter(tmp_path / "other")
     response = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(other), "adapter_source": "local"}})
