@@ -22,7 +22,7 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "top_tokens": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}}}}},
 "Details": {"type": "object", "required": ["finish_reason", "generated_tokens", "prefill", "tokens"], "properties": {
   "finish_reason": {"$ref": "#/components/schemas/FinishReason"},
-  "generated_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
+  "prompt_tokens": {"type": "integer"}, "generated_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
   "prefill": {"type": "array", "items": {"$ref": "#/components/schemas/PrefillToken"}},
   "tokens": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}},
   "top_tokens": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}}},
@@ -31,7 +31,7 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "generated_text": {"type": "string"},
   "details": {"allOf": [{"$ref": "#/components/schemas/Details"}], "nullable": true}}},
 "StreamDetails": {"type": "object", "required": ["finish_reason", "generated_tokens", "input_length"], "properties": {
-  "finish_reason": {"$ref": "#/components/schemas/FinishReason"}, "generated_tokens": {"type": "integer"},
+  "finish_reason": {"$ref": "#/components/schemas/FinishReason"}, "prompt_tokens": {"type": "integer"}, "generated_tokens": {"type": "integer"},
   "input_length": {"type": "integer"}, "seed": {"type": "integer", "nullable": true}}},
 "StreamResponse": {"type": "object", "required": ["index", "token"], "properties": {
   "index": {"type": "integer"}, "token": {"$ref": "#/components/schemas/Token"},

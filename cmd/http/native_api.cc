@@ -55,6 +55,7 @@ void add_sequence(const ipc::SequenceResult& sequence,
 OrderedJson details_json(const ipc::DoneEvent& done) {
   OrderedJson out = OrderedJson::object();
   add_sequence(done.best, done, out);
+  out["prompt_tokens"] = done.num_prompt_tokens;  // LoRAX's clients want it
   if (done.others.empty()) return out;
   OrderedJson others = OrderedJson::array();
   for (const ipc::SequenceResult& other : done.others) {
@@ -95,7 +96,8 @@ std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::D
   const OrderedJson details = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
                                {"generated_tokens", done->best.num_generated_tokens},
                                {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
-                               {"input_length", done->num_prompt_tokens}};
+                               {"input_length", done->num_prompt_tokens},
+                               {"prompt_tokens", done->num_prompt_tokens}};
   out.raw(",\"generated_text\":").string(done->best.text);
   out.raw(",\"details\":").raw(dump_json(details)).raw("}");
   return line;

@@ -190,3 +190,21 @@ def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
     assert "no adapter of that name" in tgi("adapters", "--unload", "mine", code=12)
     assert "adapter_config.json" in tgi("generate", "x", "--adapter", "/tmp", code=12)
     assert tgi("generate", "Once upon a time", "--max-new-tokens", 12) == base
+
+
+def test_the_client_of_lorax(with_adapters, adapters, start):
+    from lorax import Client
+    from lorax.errors import GenerationError
+
+    client = Client(with_adapters.url, timeout=30)
+    asked = {"max_new_tokens": 12, "do_sample": False}
+    base = client.generate("Once upon a time", **asked)
+    assert base.generated_text == text_of(with_adapters) and base.details.prompt_tokens > 0
+    first = client.generate("Once upon a time", adapter_id="first", **asked).generated_text
+    assert first == text_of(with_adapters, adapter_id="first") != base.generated_text
+    local = client.generate("Once upon a time", adapter_id=str(adapters[0]), adapter_source="local", **asked)
+    assert local.generated_text == first
+    events = list(client.generate_stream("Once upon a time", adapter_id="first", **asked))
+    assert events[-1].generated_text == first and events[-1].details.prompt_tokens == base.details.prompt_tokens
+    with pytest.raises(GenerationError, match="adapter third"):
+        client.generate("a", adapter_id="third", **asked)

@@ -53,7 +53,7 @@ def test_04_events_before_the_last_have_null_text_and_details(api):
     for event in events[:-1]:
         assert "generated_text" in event and event["generated_text"] is None
         assert "details" in event and event["details"] is None
-    assert events[-1]["details"].keys() == {"finish_reason", "generated_tokens", "seed", "input_length"}
+    assert events[-1]["details"].keys() == {"finish_reason", "generated_tokens", "seed", "input_length", "prompt_tokens"}
     assert events[-1]["generated_text"] == native_text(events)
 
 

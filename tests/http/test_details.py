@@ -19,7 +19,7 @@ def test_details_only_when_asked_for(api):
 
 def test_which_keys_details_have(api):
     plain = api.generate(PROMPT, max_new_tokens=2, details=True)["details"]
-    assert plain.keys() == {"finish_reason", "generated_tokens", "seed", "prefill", "tokens"}
+    assert plain.keys() == {"finish_reason", "generated_tokens", "seed", "prefill", "tokens", "prompt_tokens"}
     assert plain["prefill"] == []
     assert plain["tokens"][0].keys() == {"id", "text", "logprob", "special"}
     top = api.generate(PROMPT, max_new_tokens=2, details=True, top_n_tokens=2)["details"]
