@@ -22,6 +22,8 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "cmd/download/content_hash.h"
+#include "cmd/download/fetch_model.h"
+#include "cmd/download/hub_names.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
@@ -167,6 +169,11 @@ http::AdaptersOptions prepare_adapters(const ServeOptions& options,
   // As LoRAX does.
   out.finds_others = options.preloaded_adapters.empty();
   out.resolve = [resolve](const std::string& id, const std::optional<std::string>& token) {
+    // What a client names may be neither a folder of this machine nor any address.
+    const bool is_of_hub = download::is_remote(id) && download::parse_hub_name(id).has_value();
+    if (!is_of_hub && !id.starts_with("s3://")) {
+      throw Error(Code::kNotFound, "expected ORG/NAME[@REVISION] of the hub");
+    }
     ResolveOptions of_request = resolve;
     of_request.cancel_fd = -1;
     if (token) {

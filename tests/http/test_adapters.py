@@ -112,7 +112,7 @@ def test_streams_have_adapters_too(with_adapters):
     assert events[-1]["generated_text"] == native
 
 
-@pytest.mark.parametrize("name", ["third", "org/third", "/tmp", "../x", "first/../x", "x" * 2000])
+@pytest.mark.parametrize("name", ["third", "org/third", "/tmp", "../x", "first/../x", "x/../../tmp", "https://127.0.0.1:1/x", "s3://bucket/x", "x" * 2000])
 def test_an_unknown_adapter_is_an_error(with_adapters, name):
     response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": name}})
     assert response.status_code in (422, 424), response.text
