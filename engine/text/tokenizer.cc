@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/files/file_source.h"
 #include "base/log.h"
-#include "engine/text/tokenizer/bpe_tokenizer.h"
+#include "engine/text/tokenizer/json_tokenizer.h"
 #include "engine/text/tokenizer/sentencepiece_tokenizer.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
 
@@ -51,7 +51,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files) {
   if (!json && model) return load_model();
   if (json) {
     try {
-      return load_as<BpeTokenizer>(files, "tokenizer.json", *json, config);
+      return load_as<JsonTokenizer>(files, "tokenizer.json", *json, config);
     } catch (const Error& error) {
       // A file that is broken, not merely unknown to this build, is for the user to mend.
       if (error.code() != Code::kUnsupported || !model) throw;

@@ -1,4 +1,4 @@
-// Text to token ids and back. Implementations: bpe_tokenizer (tokenizer.json),
+// Text to token ids and back. Implementations: json_tokenizer (tokenizer.json),
 // sentencepiece_tokenizer (tokenizer.model). Immutable after construction: every method may be
 // called from any thread at once.
 #pragma once

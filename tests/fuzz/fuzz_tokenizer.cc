@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "engine/text/tokenizer/bpe_tokenizer.h"
+#include "engine/text/tokenizer/json_tokenizer.h"
 
 namespace {
 
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tgi::set_log_level(tgi::LogLevel::kOff);
   const std::string_view json(reinterpret_cast<const char*>(data), size);
   try {
-    const tgi::BpeTokenizer tokenizer(json, tgi::TokenizerConfig());
+    const tgi::JsonTokenizer tokenizer(json, tgi::TokenizerConfig());
     check(tokenizer, "Hello  wörld 123\n\t<s>\xF0\x9F\x91\x8D\xFF</s>");
     check(tokenizer, json.substr(0, std::min<size_t>(size, 300)));
   } catch (const tgi::Error& error) {

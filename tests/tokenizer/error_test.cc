@@ -104,16 +104,12 @@ TEST_CASE("sequences inside sequences have a limit") {
 
 TEST_CASE("components that this build does not know are unsupported and named") {
   const Code kUnknown = Code::kUnsupported;
-  for (const std::string model : {"WordPiece", "Unigram", "WordLevel"}) {
-    check_refused(changed_file("{\"model\": {\"type\": \"" + model + "\"}}"), kUnknown,
-                  "model.type: \"" + model + "\"");
-  }
-  check_refused(R"({"model": {"type": "Unigram", "vocab": [["a", -1.5]], "unk_id": 0}})", kUnknown,
-                "\"Unigram\"");
+  check_refused(changed_file(R"({"model": {"type": "WordLevel"}})"), kUnknown,
+                "model.type: \"WordLevel\"");
   check_refused(changed_file(R"({"version": "2.0"})"), kUnknown, "version");
   check_refused(changed_file(R"({"model": {"dropout": 0.1}})"), kUnknown, "model.dropout");
-  check_refused(changed_file(R"({"normalizer": {"type": "Precompiled"}})"), kUnknown,
-                "normalizer.type: \"Precompiled\"");
+  check_refused(changed_file(R"({"normalizer": {"type": "Postcompiled"}})"), kUnknown,
+                "normalizer.type: \"Postcompiled\"");
   check_refused(changed_file(R"({"pre_tokenizer": {"type": "UnicodeScripts"}})"), kUnknown,
                 "\"UnicodeScripts\"");
   check_refused(changed_file(R"({"post_processor": {"type": "New"}})"), kUnknown, "\"New\"");
@@ -224,15 +220,15 @@ std::unique_ptr<Tokenizer> load_files(const std::map<std::string, std::string>& 
 }
 
 TEST_CASE("a tokenizer.json that is not supported gives way to a tokenizer.model that is") {
-  const std::string unigram =
-      R"({"version": "1.0", "model": {"type": "Unigram", "vocab": [["a", 0.0]]}})";
+  const std::string unknown =
+      R"({"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}}})";
   const std::string model = read_file(golden_path("sentencepiece_bpe") + "/tokenizer.model");
   const auto alone = load_files({{"tokenizer.model", model}});
-  const auto instead = load_files({{"tokenizer.json", unigram}, {"tokenizer.model", model}});
+  const auto instead = load_files({{"tokenizer.json", unknown}, {"tokenizer.model", model}});
   CHECK(instead->encode("Hello world", true) == alone->encode("Hello world", true));
   CHECK(instead->vocab_size() == alone->vocab_size());
   const Refused both = refusal([&] {
-    load_files({{"tokenizer.json", unigram}, {"tokenizer.model", "rubbish"}});
+    load_files({{"tokenizer.json", unknown}, {"tokenizer.model", "rubbish"}});
   });
   CHECK(code_row(both.code).name == code_row(Code::kUnsupported).name);
   CHECK(both.message.find("test/tokenizer.json: model.type") != std::string::npos);

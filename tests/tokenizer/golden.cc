@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/files/file_source.h"
+#include "engine/text/token_pairs.h"
 
 namespace tgi {
 namespace {
@@ -95,6 +96,17 @@ std::vector<std::string> encode_hashes(const Tokenizer& tokenizer,
     hashes.push_back(fnv(packed));
   }
   return hashes;
+}
+
+std::string pairs_hash(const Tokenizer& tokenizer, std::span<const std::string> texts) {
+  std::string packed;
+  for (size_t i = 0; i + 1 < texts.size(); ++i) {
+    const TypedIds pair = encode_typed(tokenizer, texts[i], texts[i + 1], i % 2 == 0);
+    append_packed(static_cast<int32_t>(pair.ids.size()), packed);
+    for (const int32_t id : pair.ids) append_packed(id, packed);
+    for (const int32_t type : pair.type_ids) append_packed(type, packed);
+  }
+  return fnv(packed);
 }
 
 std::vector<std::vector<int32_t>> random_ids(const Tokenizer& tokenizer,

@@ -39,6 +39,10 @@ std::vector<std::string> encode_hashes(const Tokenizer& tokenizer,
                                        std::span<const std::string> texts,
                                        size_t group);
 
+// One hash for each text joined with the next, every other pair without special tokens; as pairs of
+// the script.
+std::string pairs_hash(const Tokenizer& tokenizer, std::span<const std::string> texts);
+
 // The same lists of ids as the script's random_ids; without_special leaves out special ones.
 std::vector<std::vector<int32_t>> random_ids(const Tokenizer& tokenizer,
                                              size_t count,

@@ -39,6 +39,14 @@ TEST_CASE("a tokenizer.json with byte fallback gives the reference's ids and tex
   check_full(*load_folder(golden_path("spm_bpe")), "spm_bpe", true);
 }
 
+TEST_CASE("a tokenizer.json with wordpiece gives the reference's ids and texts") {
+  check_full(*load_folder(golden_path("wordpiece")), "wordpiece", true);
+}
+
+TEST_CASE("a tokenizer.json with unigram gives the reference's ids and texts") {
+  check_full(*load_folder(golden_path("unigram")), "unigram", true);
+}
+
 TEST_CASE("a tokenizer.model gives the reference's ids and texts") {
   for (const std::string name : {"sentencepiece_bpe", "sentencepiece_unigram"}) {
     check_full(*load_folder(golden_path(name)), name, false);
@@ -56,7 +64,7 @@ TEST_CASE("without legacy only the start of a text gets the model's space") {
 TEST_CASE(
     "every variant of normalizer, pre-tokenizer, model and decoder agrees with the reference") {
   const Json variants = parse_json(read_file(golden_path("variants.json")));
-  REQUIRE(variants.size() > 90);
+  REQUIRE(variants.size() > 140);
   const std::vector<std::string> cases = read_cases();
   for (const Json& variant : variants) {
     const auto base = variant["base"].get<std::string>();
@@ -67,6 +75,7 @@ TEST_CASE(
     INFO(base << " with " << variant["set"] << " " << variant["set_model"]);
     CHECK(encode_hashes(*tokenizer, cases, 50) == strings_of(variant["encoded"]));
     CHECK(decode_hashes(*tokenizer, 200, 50, false) == strings_of(variant["decoded"]));
+    CHECK(pairs_hash(*tokenizer, std::span(cases).first(100)) == variant["pairs"]);
   }
 }
 

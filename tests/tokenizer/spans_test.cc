@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "engine/text/token_pairs.h"
 #include "engine/text/token_spans.h"
 #include "tests/catch.h"
 #include "tests/tokenizer/golden.h"
@@ -40,6 +41,14 @@ TEST_CASE("tokens of byte-level bpe stand where the reference says") {
 
 TEST_CASE("tokens of a format that puts a space in front stand where the reference says") {
   check_spans("spm_bpe");
+}
+
+TEST_CASE("tokens of wordpiece stand where the reference says") {
+  check_spans("wordpiece");
+}
+
+TEST_CASE("tokens of unigram with rewriting rules stand where the reference says") {
+  check_spans("unigram");
 }
 
 // A tokenizer whose tokens are the characters of a small alphabet.
@@ -92,22 +101,29 @@ TEST_CASE("spans go through what changes a text before it is cut") {
   CHECK(spans_with(swallows, "a  <x> b") == "0-1 1-7 7-8");
 }
 
-// For work on offsets: TGI_SPAN_CASES=<file printed by make_tokenizer_goldens --spans>.
-TEST_CASE("tokens of any tokenizer.json stand where the reference says", "[.]") {
-  const char* path = std::getenv("TGI_SPAN_CASES");
+// For work on tokenizers: TGI_TOKENIZER_CASES=<file printed by make_tokenizer_goldens --any>.
+TEST_CASE("any tokenizer.json gives the reference's ids, spans and pairs", "[.]") {
+  const char* path = std::getenv("TGI_TOKENIZER_CASES");
   REQUIRE(path != nullptr);
   const Json golden = parse_json(read_file(path));
   const auto texts = golden["texts"].get<std::vector<std::string>>();
-  for (const auto& [file, rows] : golden["files"].items()) {
+  for (const auto& [file, answers] : golden["files"].items()) {
     const auto tokenizer = load_contents("tokenizer.json", read_file(file), "");
     for (size_t i = 0; i < texts.size(); ++i) {
+      INFO(file << ", text " << i << ": " << Json(texts[i]).dump(-1, ' ', true));
+      const std::vector<int32_t> ids = tokenizer->encode(texts[i], true);
+      CHECK(ids == answers["ids"][i].get<std::vector<int32_t>>());
+      CHECK(tokenizer->decode(ids, true) == answers["texts"][i].get<std::string>());
       std::string expected;
-      for (const Json& row : rows[i]) {
+      for (const Json& row : answers["spans"][i]) {
         expected += fmt::format("{}{}-{}", expected.empty() ? "" : " ", row[0].get<int64_t>(),
                                 row[1].get<int64_t>());
       }
-      INFO(file << ", text " << i << ": " << texts[i]);
       CHECK(spans_line(*tokenizer, texts[i]) == expected);
+      if (i + 1 == texts.size()) continue;
+      const TypedIds pair = encode_typed(*tokenizer, texts[i], texts[i + 1], i % 2 == 0);
+      CHECK(pair.ids == answers["pairs"][i][0].get<std::vector<int32_t>>());
+      CHECK(pair.type_ids == answers["pairs"][i][1].get<std::vector<int32_t>>());
     }
   }
 }

@@ -261,10 +261,10 @@ void BpeModel::merge_runs(Scratch& scratch, std::vector<int32_t>& out) const {
   }
 }
 
-void BpeModel::encode(std::string_view piece,
-                      bool raw_bytes,
-                      Scratch& scratch,
-                      std::vector<int32_t>& out) const {
+void BpeModel::encode_piece(std::string_view piece,
+                            bool raw_bytes,
+                            Scratch& scratch,
+                            std::vector<int32_t>& out) const {
   std::vector<int32_t>& ids = scratch.ids;
   ids.clear();
   const bool fast = raw_bytes && has_byte_alphabet_;
@@ -291,6 +291,17 @@ void BpeModel::encode(std::string_view piece,
   }
   merge_short(ids);
   out.insert(out.end(), ids.begin(), ids.end());
+}
+
+void BpeModel::encode(std::string_view piece,
+                      bool raw_bytes,
+                      std::vector<int32_t>& ids,
+                      std::vector<TextRange>* places) const {
+  thread_local Scratch scratch;
+  const size_t before = ids.size();
+  encode_piece(piece, raw_bytes, scratch, ids);
+  if (places == nullptr) return;
+  append_places(piece, raw_bytes, std::span(ids).subspan(before), *places);
 }
 
 }  // namespace tgi

@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/text/tokenizer/vocabulary.h"
-#include "engine/text/unicode/regex.h"
+#include "engine/text/tokenizer/piece_model.h"
 
 namespace tgi {
 
@@ -73,11 +72,12 @@ class JoinFilter {
   std::vector<Ends> ends_;  // by id
 };
 
+struct TextPair {
+  std::string left, right;
+};
+
 // What tokenizer.json says, before it is checked.
 struct BpeSpec {
-  struct TextPair {
-    std::string left, right;
-  };
   Vocabulary vocabulary;  // indexed
   std::vector<TextPair> merges;
   std::optional<std::string> unk_token;
@@ -88,12 +88,20 @@ struct BpeSpec {
   bool ignore_merges = false;
 };
 
-class BpeModel {
+class BpeModel final : public PieceModel {
  public:
   // Throws kInvalidArgument when a merge names a token that is not in the vocabulary.
   explicit BpeModel(BpeSpec spec);
 
-  // Buffers for encode; one per thread and call.
+  void encode(std::string_view piece,
+              bool raw_bytes,
+              std::vector<int32_t>& ids,
+              std::vector<TextRange>* places) const override;
+  bool takes_raw_bytes() const override { return true; }
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+ private:
+  // Buffers for encode; one per thread.
   struct Scratch {
     std::vector<int32_t> ids, run;
     std::vector<uint32_t> next, previous;
@@ -102,22 +110,15 @@ class BpeModel {
     std::string text;
   };
 
-  // Appends the ids of `piece`. raw_bytes: each byte stands for its byte-level character. Throws
-  // kInvalidArgument when unk_token is needed and not in the vocabulary.
-  void encode(std::string_view piece,
-              bool raw_bytes,
-              Scratch& scratch,
-              std::vector<int32_t>& out) const;
-
-  // Appends where in `piece` each of `ids`, which encode gave for it, stands. In bytes.
+  void encode_piece(std::string_view piece,
+                    bool raw_bytes,
+                    Scratch& scratch,
+                    std::vector<int32_t>& out) const;
+  // Appends where in `piece` each of `ids`, which encode_piece gave for it, stands. In bytes.
   void append_places(std::string_view piece,
                      bool raw_bytes,
                      std::span<const int32_t> ids,
                      std::vector<TextRange>& out) const;
-
-  const Vocabulary& vocabulary() const { return vocabulary_; }
-
- private:
   void add_merges(const BpeSpec& spec);
   void split_characters(std::string_view piece, std::vector<int32_t>& ids) const;
   int32_t require_unk(std::string_view symbol) const;

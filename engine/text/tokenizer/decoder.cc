@@ -1,6 +1,7 @@
 #include "engine/text/tokenizer/decoder.h"
 
 #include <charconv>
+#include <utility>
 
 #include "base/utf8.h"
 #include "engine/text/tokenizer/byte_level.h"
@@ -98,8 +99,52 @@ class MetaspaceStep final : public Decoder::Step {
   const bool drops_first_;
 };
 
+// Joins the parts of words; cleanup: takes the spaces away that tokens which stand alone put where
+// English has none.
+class WordPieceStep final : public Decoder::Step {
+ public:
+  explicit WordPieceStep(const JsonReader& component)
+      : prefix_(component.string("prefix")), cleanup_(component.boolean("cleanup")) {}
+
+  void apply(std::string& token, bool at_start) const override {
+    if (!at_start) {
+      if (token.starts_with(prefix_)) {
+        token.erase(0, prefix_.size());
+      } else {
+        token.insert(0, 1, ' ');
+      }
+    }
+    if (!cleanup_) return;
+    for (const auto& [found, content] : kCleanups) replace_all(token, found, content);
+  }
+
+ private:
+  // One after the other, each in what the ones before have left.
+  static constexpr std::pair<std::string_view, std::string_view> kCleanups[] = {
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+
+  static void replace_all(std::string& text, std::string_view found, std::string_view content) {
+    size_t at = text.find(found);
+    if (at == std::string::npos) return;
+    std::string replaced;
+    size_t end = 0;
+    for (; at != std::string::npos; at = text.find(found, end)) {
+      replaced.append(text, end, at - end);
+      replaced += content;
+      end = at + found.size();
+    }
+    replaced.append(text, end);
+    text = std::move(replaced);
+  }
+
+  const std::string prefix_;
+  const bool cleanup_;
+};
+
 constexpr std::string_view kKnown =
-    "Sequence, ByteLevel, Metaspace, Replace, ByteFallback, Fuse, Strip";
+    "Sequence, ByteLevel, Metaspace, WordPiece, Replace, ByteFallback, Fuse, Strip";
 
 // A run of byte tokens becomes text as a whole or not at all.
 void flush_bytes(std::string& bytes, std::string& out) {
@@ -139,6 +184,8 @@ void Decoder::add(const JsonReader& component, const std::string& type) {
     add_step(component, type, std::make_unique<ReplaceStep>(component));
   } else if (type == "Metaspace") {
     add_step(component, type, std::make_unique<MetaspaceStep>(component));
+  } else if (type == "WordPiece") {
+    add_step(component, type, std::make_unique<WordPieceStep>(component));
   } else if (type == "Strip") {
     add_strip(component);
   } else if (type == "ByteFallback") {

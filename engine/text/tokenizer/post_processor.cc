@@ -41,6 +41,13 @@ int32_t read_pair(const JsonReader& component, std::string_view key) {
   return read_id((*found)[1], component.path_of(key));
 }
 
+int32_t read_type(const JsonReader& piece) {
+  const int64_t type = piece.integer_or("type_id", 0);
+  if (type >= 0 && type <= std::numeric_limits<int32_t>::max()) return static_cast<int32_t>(type);
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: expected 0 or more, got {}", piece.path_of("type_id"), type));
+}
+
 // As many characters as the token has white space at its ends.
 void trim_span(const std::string& token, bool leaves_first_space, bool is_first, TextSpan& span) {
   std::vector<bool> is_space;
@@ -75,7 +82,13 @@ PostProcessor::PostProcessor(std::vector<int32_t> before, std::vector<int32_t> a
 }
 
 void PostProcessor::add_ends(std::vector<int32_t> before, std::vector<int32_t> after) {
-  templates_.push_back({{false, std::move(before)}, {true, {}}, {false, std::move(after)}});
+  Template ends;
+  ends.single = {{Part::kSpecial, before}, {Part::kFirst, {}}, {Part::kSpecial, after}};
+  ends.pair = ends.single;
+  ends.pair.push_back({Part::kSpecial, std::move(before), 1});
+  ends.pair.push_back({Part::kSecond, {}, 1});
+  ends.pair.push_back({Part::kSpecial, std::move(after), 1});
+  templates_.push_back(std::move(ends));
 }
 
 void PostProcessor::add(const JsonReader& component, const std::string& type) {
@@ -92,15 +105,27 @@ void PostProcessor::add(const JsonReader& component, const std::string& type) {
 
 void PostProcessor::add_template(const JsonReader& component) {
   Template parts;
-  for (const JsonReader& piece : component_list(component, "single")) {
+  parts.single = read_parts(component, "single");
+  if (component.has("pair")) parts.pair = read_parts(component, "pair");
+  templates_.push_back(std::move(parts));
+}
+
+std::vector<PostProcessor::Part> PostProcessor::read_parts(const JsonReader& component,
+                                                           std::string_view list) {
+  const bool is_pair = list == "pair";
+  std::vector<Part> parts;
+  for (const JsonReader& piece : component_list(component, list)) {
     if (piece.has("Sequence")) {
       const JsonReader sequence = piece.object("Sequence");
-      if (sequence.string("id") != "A") {
+      const std::string id = sequence.string("id");
+      if (id != "A" && !(is_pair && id == "B")) {
         throw Error(Code::kInvalidArgument,
-                    fmt::format("{}: a single text is sequence \"A\", got \"{}\"",
-                                sequence.path_of("id"), sequence.string("id")));
+                    fmt::format("{}: {}, got \"{}\"", sequence.path_of("id"),
+                                is_pair ? "the texts of a pair are sequences \"A\" and \"B\""
+                                        : "a single text is sequence \"A\"",
+                                id));
       }
-      parts.push_back({true, {}});
+      parts.push_back({id == "A" ? Part::kFirst : Part::kSecond, {}, read_type(sequence)});
       continue;
     }
     const JsonReader special = piece.object("SpecialToken");
@@ -111,16 +136,25 @@ void PostProcessor::add_template(const JsonReader& component) {
                   fmt::format("{}: \"{}\" is not in {}", special.path_of("id"), name,
                               component.path_of("special_tokens")));
     }
-    parts.push_back({false, read_ids(tokens.object(name))});
+    parts.push_back({Part::kSpecial, read_ids(tokens.object(name)), read_type(special)});
   }
-  templates_.push_back(std::move(parts));
+  return parts;
 }
 
 void PostProcessor::add_sep_and_cls(const JsonReader& component) {
-  if (component.string("type") == "RobertaProcessing") add_trim(component);
-  const int32_t before = read_pair(component, "cls");
-  const int32_t after = read_pair(component, "sep");
-  templates_.push_back({{false, {before}}, {true, {}}, {false, {after}}});
+  const bool is_roberta = component.string("type") == "RobertaProcessing";
+  if (is_roberta) add_trim(component);
+  const Part before{Part::kSpecial, {read_pair(component, "cls")}};
+  const int32_t sep = read_pair(component, "sep");
+  const Part after{Part::kSpecial, {sep}};
+  Template parts;
+  parts.single = {before, {Part::kFirst, {}}, after};
+  parts.pair = parts.single;
+  if (is_roberta) parts.pair.push_back(after);
+  const int32_t second_type = is_roberta ? 0 : 1;
+  parts.pair.push_back({Part::kSecond, {}, second_type});
+  parts.pair.push_back({Part::kSpecial, {sep}, second_type});
+  templates_.push_back(std::move(parts));
 }
 
 void PostProcessor::add_trim(const JsonReader& component) {
@@ -148,12 +182,13 @@ void PostProcessor::apply(std::vector<int32_t>& ids,
     trim_before(index);
     std::vector<int32_t> processed;
     std::vector<TextSpan> processed_spans;
-    for (const Part& part : templates_[index]) {
-      if (!part.is_text && !add_special) continue;
-      const std::vector<int32_t>& added = part.is_text ? ids : part.ids;
+    for (const Part& part : templates_[index].single) {
+      const bool is_text = part.kind == Part::kFirst;
+      if (!is_text && !add_special) continue;
+      const std::vector<int32_t>& added = is_text ? ids : part.ids;
       processed.insert(processed.end(), added.begin(), added.end());
       if (spans == nullptr) continue;
-      if (part.is_text) {
+      if (is_text) {
         processed_spans.insert(processed_spans.end(), spans->begin(), spans->end());
       } else {
         processed_spans.resize(processed_spans.size() + added.size());
@@ -163,6 +198,43 @@ void PostProcessor::apply(std::vector<int32_t>& ids,
     if (spans != nullptr) *spans = std::move(processed_spans);
   }
   trim_before(templates_.size());
+}
+
+TypedIds PostProcessor::join(const std::vector<Part>& parts,
+                             const std::vector<int32_t>& first,
+                             const std::vector<int32_t>& second,
+                             bool add_special) {
+  TypedIds result;
+  for (const Part& part : parts) {
+    if (part.kind == Part::kSpecial && !add_special) continue;
+    const std::vector<int32_t>& ids = part.kind == Part::kFirst    ? first
+                                      : part.kind == Part::kSecond ? second
+                                                                   : part.ids;
+    result.ids.insert(result.ids.end(), ids.begin(), ids.end());
+    result.type_ids.resize(result.ids.size(), part.type_id);
+  }
+  return result;
+}
+
+TypedIds PostProcessor::apply_single(std::vector<int32_t> ids, bool add_special) const {
+  TypedIds result{std::move(ids), {}};
+  result.type_ids.resize(result.ids.size(), 0);
+  for (const Template& parts : templates_) {
+    result = join(parts.single, result.ids, {}, add_special);
+  }
+  return result;
+}
+
+TypedIds PostProcessor::apply_pair(std::vector<int32_t> first,
+                                   std::vector<int32_t> second,
+                                   bool add_special) const {
+  static const std::vector<Part> kBare = {{Part::kFirst, {}, 0}, {Part::kSecond, {}, 1}};
+  if (templates_.size() > 1 || (!templates_.empty() && templates_[0].pair.empty())) {
+    throw Error(Code::kUnsupported,
+                "pairs of texts: the post_processor of tokenizer.json doesn't say how they are put "
+                "together");
+  }
+  return join(templates_.empty() ? kBare : templates_[0].pair, first, second, add_special);
 }
 
 }  // namespace tgi

@@ -65,7 +65,7 @@ class SplitStep final : public PreTokenizer::Step {
     component.string("behavior");  // required
   }
 
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_pieces(pieces, behavior_, invert_, [this](std::string_view piece, auto& matches) {
       pattern_.find_all(piece, matches);
     });
@@ -88,7 +88,7 @@ class ByteLevelStep final : public PreTokenizer::Step {
     }
   }
 
-  void apply(Pieces& pieces, bool is_last) const override {
+  void apply(Pieces& pieces, bool raw_bytes) const override {
     if (add_prefix_space_) {
       rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
                                 AlignmentWriter& places) {
@@ -105,7 +105,7 @@ class ByteLevelStep final : public PreTokenizer::Step {
           pieces, SplitBehavior::kIsolated, false,
           [this](std::string_view piece, auto& matches) { regex_->find_all(piece, matches); });
     }
-    if (is_last) {
+    if (raw_bytes) {
       pieces.raw_bytes = true;
     } else {
       rewrite_pieces(pieces, [](std::string_view piece, size_t begin, std::string& out,
@@ -139,7 +139,7 @@ class MetaspaceStep final : public PreTokenizer::Step {
     first_ = scheme == "first";
   }
 
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     const bool at_start = pieces.at_start;
     rewrite_pieces(pieces, [&](std::string_view piece, size_t begin, std::string& out,
                                AlignmentWriter& places) {
@@ -177,7 +177,7 @@ class MetaspaceStep final : public PreTokenizer::Step {
 
 class WhitespaceStep final : public PreTokenizer::Step {
  public:
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_pieces(
         pieces, SplitBehavior::kRemoved, true,
         [this](std::string_view piece, auto& matches) { words_.find_all(piece, matches); });
@@ -190,7 +190,7 @@ class WhitespaceStep final : public PreTokenizer::Step {
 
 class WhitespaceSplitStep final : public PreTokenizer::Step {
  public:
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_at_characters(pieces, SplitBehavior::kRemoved, is_white_space);
   }
 };
@@ -200,7 +200,7 @@ class DigitsStep final : public PreTokenizer::Step {
   explicit DigitsStep(const JsonReader& component)
       : behavior_(component.boolean("individual_digits") ? SplitBehavior::kIsolated
                                                          : SplitBehavior::kContiguous) {}
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_at_characters(pieces, behavior_, is_numeric);
   }
 
@@ -212,7 +212,7 @@ class PunctuationStep final : public PreTokenizer::Step {
  public:
   explicit PunctuationStep(const JsonReader& component)
       : behavior_(read_split_behavior(component, SplitBehavior::kIsolated)) {}
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_at_characters(pieces, behavior_, is_punctuation);
   }
 
@@ -222,7 +222,7 @@ class PunctuationStep final : public PreTokenizer::Step {
 
 class BertStep final : public PreTokenizer::Step {
  public:
-  void apply(Pieces& pieces, bool /*is_last*/) const override {
+  void apply(Pieces& pieces, bool /*raw_bytes*/) const override {
     split_at_characters(pieces, SplitBehavior::kRemoved, is_white_space);
     split_at_characters(pieces, SplitBehavior::kIsolated, is_punctuation);
   }
@@ -265,11 +265,14 @@ PreTokenizer::PreTokenizer(const JsonReader& component) {
   add_component_steps(component, "pretokenizers", kSteps, kKnown, steps_);
 }
 
-Pieces PreTokenizer::apply(std::string text, bool at_start, Alignment* alignment) const {
+Pieces PreTokenizer::apply(std::string text,
+                           bool at_start,
+                           bool raw_bytes,
+                           Alignment* alignment) const {
   Pieces pieces{std::move(text), {}, at_start, false, alignment};
   if (pieces.text.empty()) return pieces;
   pieces.ranges.push_back({0, pieces.text.size()});
-  for (const auto& step : steps_) step->apply(pieces, &step == &steps_.back());
+  for (const auto& step : steps_) step->apply(pieces, raw_bytes && &step == &steps_.back());
   return pieces;
 }
 

@@ -30,14 +30,15 @@ class PreTokenizer {
   // path.
   explicit PreTokenizer(const JsonReader& component);
 
-  // alignment: that of `text`, then that of the pieces' text; or null.
-  Pieces apply(std::string text, bool at_start, Alignment* alignment = nullptr) const;
+  // raw_bytes: whether the model takes pieces like that. alignment: that of `text`, then that of
+  // the pieces' text; or null.
+  Pieces apply(std::string text, bool at_start, bool raw_bytes, Alignment* alignment) const;
 
   class Step {
    public:
     virtual ~Step() = default;
-    // is_last: nothing else looks at the text before the model does.
-    virtual void apply(Pieces& pieces, bool is_last) const = 0;
+    // raw_bytes: the model comes next, and takes them.
+    virtual void apply(Pieces& pieces, bool raw_bytes) const = 0;
   };
 
  private:

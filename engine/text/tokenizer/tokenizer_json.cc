@@ -2,19 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json_syntax.h"
+#include "engine/text/tokenizer/library_number.h"
 
 namespace tgi {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
 
-// Receives the parser's events (nlohmann's SAX interface) and builds the tree, except for the two
-// big members.
+// Receives the parser's events (nlohmann's SAX interface) and builds the tree, except for the big
+// members.
 class Handler final : public nlohmann::json_sax<Json> {
  public:
   Handler(std::string_view text, TokenizerJson& result) : text_(text), result_(result) {}
@@ -22,21 +24,25 @@ class Handler final : public nlohmann::json_sax<Json> {
   bool null() override { return scalar(Json()); }
   bool boolean(bool value) override { return scalar(Json(value)); }
   bool number_integer(number_integer_t value) override {
+    if (place_ == Place::kPiece) return score(static_cast<double>(value));
     if (place_ != Place::kVocab) return scalar(Json(value));
     return token(value, value < 0 ? -1 : value);
   }
   bool number_unsigned(number_unsigned_t value) override {
+    if (place_ == Place::kPiece) return score(static_cast<double>(value));
     if (place_ != Place::kVocab) return scalar(Json(value));
     const bool fits = value <= static_cast<number_unsigned_t>(Vocabulary::kHighestId);
     return token(value, fits ? static_cast<int64_t>(value) : -1);
   }
-  bool number_float(number_float_t value, const string_t& /*text*/) override {
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (place_ == Place::kPiece) return score(library_number(text));
     return scalar(Json(value));
   }
   bool binary(binary_t& /*value*/) override { return false; }  // JSON text has none
 
   bool string(string_t& value) override {
     if (place_ == Place::kMerges) return merge_line(value);
+    if (place_ == Place::kPiece) return piece_text(value);
     if (place_ != Place::kMergePair) return scalar(Json(std::move(value)));
     if (pair_size_ < 2) (pair_size_ == 0 ? left_ : right_) = std::move(value);
     ++pair_size_;
@@ -72,7 +78,17 @@ class Handler final : public nlohmann::json_sax<Json> {
       pair_size_ = 0;
       return true;
     }
+    if (place_ == Place::kPieces) {
+      place_ = Place::kPiece;
+      pair_size_ = 0;
+      return true;
+    }
     if (place_ != Place::kTree) fail_place("an array");
+    if (stack_.size() == 2 && in_model_ && key_ == "vocab") {
+      place_ = Place::kPieces;
+      result_.has_pieces = true;
+      return true;
+    }
     if (stack_.size() == 2 && in_model_ && key_ == "merges") {
       place_ = Place::kMerges;
       result_.has_merges = true;
@@ -86,7 +102,12 @@ class Handler final : public nlohmann::json_sax<Json> {
       place_ = Place::kMerges;
       return add_merge(pair_size_ == 2);
     }
-    if (place_ == Place::kMerges) {
+    if (place_ == Place::kPiece) {
+      if (pair_size_ != 2) fail_place("another number of values");
+      place_ = Place::kPieces;
+      return true;
+    }
+    if (place_ == Place::kMerges || place_ == Place::kPieces) {
       place_ = Place::kTree;
       return true;
     }
@@ -101,17 +122,21 @@ class Handler final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  enum class Place { kTree, kVocab, kMerges, kMergePair };
+  enum class Place { kTree, kVocab, kMerges, kMergePair, kPieces, kPiece };
 
-  std::string merge_path() const {
-    return fmt::format("model.merges[{}]", result_.spec.merges.size());
-  }
+  std::string merge_path() const { return fmt::format("model.merges[{}]", result_.merges.size()); }
 
   [[noreturn]] void fail_place(std::string_view got) const {
     if (place_ == Place::kVocab) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("model.vocab[\"{}\"]: expected a token id from 0 to {}, got {}", key_,
                               Vocabulary::kHighestId, got));
+    }
+    if (place_ == Place::kPieces || place_ == Place::kPiece) {
+      const size_t done = place_ == Place::kPiece && pair_size_ > 0 ? 1 : 0;  // is in the list
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("model.vocab[{}]: expected [piece, score], got {}",
+                              result_.pieces.size() - done, got));
     }
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: expected two tokens, got {}", merge_path(), got));
@@ -120,7 +145,21 @@ class Handler final : public nlohmann::json_sax<Json> {
   template <typename Number>
   bool token(Number written, int64_t id) {
     if (id < 0 || id > Vocabulary::kHighestId) fail_place(fmt::format("{}", written));
-    result_.spec.vocabulary.add(key_, static_cast<int32_t>(id));
+    result_.vocabulary.add(key_, static_cast<int32_t>(id));
+    return true;
+  }
+
+  bool piece_text(std::string& text) {
+    if (pair_size_++ != 0) fail_place("another string");
+    result_.pieces.push_back({std::move(text), 0});
+    return true;
+  }
+
+  bool score(double value) {
+    if (pair_size_ != 1) fail_place("a number");
+    if (!std::isfinite(value)) fail_place("a score that is not finite");
+    result_.pieces.back().score = value;
+    ++pair_size_;
     return true;
   }
 
@@ -138,7 +177,7 @@ class Handler final : public nlohmann::json_sax<Json> {
 
   bool add_merge(bool two) {
     if (!two) fail_place("another number of them");
-    result_.spec.merges.push_back({std::move(left_), std::move(right_)});
+    result_.merges.push_back({std::move(left_), std::move(right_)});
     return true;
   }
 
@@ -187,7 +226,7 @@ TokenizerJson read_tokenizer_json(std::string_view text) {
   TokenizerJson result;
   Handler handler(text, result);
   Json::sax_parse(text.begin(), text.end(), &handler);
-  result.spec.vocabulary.index_ids();
+  result.vocabulary.index_ids();
   return result;
 }
 

@@ -3,17 +3,23 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "engine/text/tokenizer/bpe_model.h"
+#include "engine/text/tokenizer/unigram_model.h"
+#include "engine/text/tokenizer/vocabulary.h"
 
 namespace tgi {
 
 struct TokenizerJson {
-  Json tree;                // everything but model.vocab and model.merges, where these are a BPE's
-  BpeSpec spec;             // filled: vocabulary, merges
-  bool has_vocab = false;   // model.vocab is an object
-  bool has_merges = false;  // model.merges is an array
+  Json tree;                        // everything but what stands in the members below
+  Vocabulary vocabulary;            // model.vocab where it is an object: {token: id}; indexed
+  std::vector<ScoredPiece> pieces;  // model.vocab where it is an array: [[piece, score]]
+  std::vector<TextPair> merges;     // model.merges
+  bool has_vocab = false;           // model.vocab is an object
+  bool has_pieces = false;          // model.vocab is an array
+  bool has_merges = false;          // model.merges is an array
 };
 
 // Throws kInvalidArgument with the byte offset or the path of what is malformed.

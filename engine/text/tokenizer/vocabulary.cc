@@ -22,13 +22,17 @@ void Vocabulary::grow() {
 }
 
 void Vocabulary::add(std::string_view token, int32_t id) {
+  if (slots_.empty()) grow();
+  const size_t slot = slot_of(token);
+  if (slots_[slot] == 0) return add_id(token, id);
+  highest_id_ = std::max(highest_id_, id);
+  entries_[slots_[slot] - 1].id = id;
+}
+
+void Vocabulary::add_id(std::string_view token, int32_t id) {
   if (2 * (entries_.size() + 1) > slots_.size()) grow();
   highest_id_ = std::max(highest_id_, id);
   const size_t slot = slot_of(token);
-  if (slots_[slot] != 0) {
-    entries_[slots_[slot] - 1].id = id;
-    return;
-  }
   entries_.push_back({text_.size(), static_cast<uint32_t>(token.size()), id});
   text_ += token;
   slots_[slot] = static_cast<uint32_t>(entries_.size());

@@ -17,6 +17,9 @@ class Vocabulary {
   // A token that is already there gets the new id. REQUIRES: 0 <= id <= kHighestId.
   void add(std::string_view token, int32_t id);
 
+  // A token that is already there keeps its earlier ids too, and is found by this one.
+  void add_id(std::string_view token, int32_t id);
+
   // Call once, after the last add: makes token_of work.
   void index_ids();
 
@@ -28,6 +31,11 @@ class Vocabulary {
   std::string_view token_of(int32_t id) const;  // "" when no token has it
   bool has_id(int32_t id) const;
   size_t size() const { return entries_.size(); }
+
+  // All of them, in the order they were added. REQUIRES: index < size().
+  std::string_view token_at(size_t index) const { return text_of(entries_[index]); }
+  int32_t id_at(size_t index) const { return entries_[index].id; }
+
   int32_t highest_id() const { return highest_id_; }  // -1: empty
 
  private:

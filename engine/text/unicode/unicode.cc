@@ -2,9 +2,10 @@
 
 #include <utf8proc.h>
 
-#include <cstdlib>
-#include <memory>
+#include <algorithm>
+#include <iterator>
 #include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -48,15 +49,55 @@ utf8proc_option_t options_of(NormalForm form) {
   return static_cast<utf8proc_option_t>(options);
 }
 
+// The characters of `text` taken apart, their marks not yet in order.
+std::vector<utf8proc_int32_t> decompose(std::string_view text, utf8proc_option_t options) {
+  std::vector<utf8proc_int32_t> characters;
+  characters.reserve(text.size());
+  utf8proc_int32_t parts[32];  // no character has more than 18
+  int boundary = 0;            // not asked for
+  for (size_t offset = 0; offset < text.size();) {
+    const auto character = static_cast<utf8proc_int32_t>(next_character(text, offset));
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(character, parts, std::size(parts), options, &boundary);
+    if (count < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(count));
+    TGI_CHECK(static_cast<size_t>(count) <= std::size(parts));
+    characters.insert(characters.end(), parts, parts + count);
+  }
+  return characters;
+}
+
+int combining_class(utf8proc_int32_t character) {
+  return character < 0x300 ? 0 : utf8proc_get_property(character)->combining_class;
+}
+
+// Puts each run of marks into canonical order. utf8proc's own way takes quadratic time, which a
+// text of nothing but marks would turn against us.
+void order_marks(std::vector<utf8proc_int32_t>& characters) {
+  for (size_t begin = 0; begin < characters.size(); ++begin) {
+    size_t end = begin;
+    while (end < characters.size() && combining_class(characters[end]) != 0) ++end;
+    if (end - begin > 1) {
+      const auto first = characters.begin();
+      std::stable_sort(
+          first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end),
+          [](auto left, auto right) { return combining_class(left) < combining_class(right); });
+    }
+    begin = end;
+  }
+}
+
 void append_normalized(std::string_view text, NormalForm form, std::string& out) {
   if (text.empty()) return;
-  utf8proc_uint8_t* mapped = nullptr;
-  const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, options_of(form));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
-  if (size < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(size));
-  out.append(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+  const utf8proc_option_t options = options_of(form);
+  std::vector<utf8proc_int32_t> characters = decompose(text, options);
+  order_marks(characters);
+  const utf8proc_ssize_t count = utf8proc_normalize_utf32(
+      characters.data(), static_cast<utf8proc_ssize_t>(characters.size()), options);
+  if (count < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(count));
+  characters.resize(static_cast<size_t>(count));
+  for (const utf8proc_int32_t character : characters) {
+    append_utf8(static_cast<char32_t>(character), out);
+  }
 }
 
 // The number of bytes at the start that every normal form leaves alone.
@@ -117,6 +158,17 @@ bool is_combining_mark(char32_t character) {
   const utf8proc_category_t category = category_of(character);
   return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME &&
          !is_opaque(character);
+}
+
+bool is_nonspacing_mark(char32_t character) {
+  return character >= 0x300 && find_range(nonspacing_marks(), character) != nullptr;
+}
+
+bool is_control(char32_t character) {
+  if (character < 0x7F) {
+    return character < ' ' && character != '\t' && character != '\n' && character != '\r';
+  }
+  return find_range(control_characters(), character) != nullptr;
 }
 
 void append_lowercase(char32_t character, std::string& out) {

@@ -13,6 +13,8 @@ bool is_white_space(char32_t character);
 bool is_numeric(char32_t character);      // categories Nd, Nl, No
 bool is_punctuation(char32_t character);  // categories P, and all of ASCII's signs
 bool is_combining_mark(char32_t character);
+bool is_nonspacing_mark(char32_t character);  // category Mn, as BertNormalizer has it
+bool is_control(char32_t character);          // Cc, Cf and Co, but for \t \n \r: the same
 void append_lowercase(char32_t character, std::string& out);
 
 // True when `text` holds a character that is newer than Unicode 14.

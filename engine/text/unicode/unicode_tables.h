@@ -20,6 +20,8 @@ struct CategoryRange {
 std::span<const CategoryRange> since_unicode_14();
 std::span<const CodeRange> opaque_to_normal_forms();
 std::span<const CodeRange> not_punctuation();
+std::span<const CodeRange> control_characters();
+std::span<const CodeRange> nonspacing_marks();
 
 // The row that holds `code`, or nothing.
 template <typename Range>

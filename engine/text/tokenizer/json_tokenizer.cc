@@ -1,9 +1,8 @@
-#include "engine/text/tokenizer/bpe_tokenizer.h"
+#include "engine/text/tokenizer/json_tokenizer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -21,29 +20,6 @@ Component read_component(const JsonReader& document, std::string_view key) {
   return document.has(key) ? Component(document.object(key)) : Component();
 }
 
-BpeSpec read_model(TokenizerJson& parsed) {
-  const JsonReader document(parsed.tree, "");
-  const JsonReader model = document.object("model");
-  // Files from before the field was there have none.
-  const std::string type = model.string_or("type", parsed.has_merges ? "BPE" : "unnamed");
-  if (type != "BPE") fail_unknown_type(model, type, "BPE");
-  if (!parsed.has_vocab) {
-    throw Error(Code::kInvalidArgument, "model.vocab: expected an object from token to id");
-  }
-  if (!parsed.has_merges) throw Error(Code::kInvalidArgument, "model.merges: expected an array");
-  if (model.number_or("dropout", 0) != 0) {
-    throw Error(Code::kUnsupported, "model.dropout: ids that are drawn by chance");
-  }
-  BpeSpec spec = std::move(parsed.spec);
-  spec.unk_token = model.optional_string("unk_token");
-  spec.continuing_subword_prefix = model.string_or("continuing_subword_prefix", "");
-  spec.end_of_word_suffix = model.string_or("end_of_word_suffix", "");
-  spec.fuse_unk = model.boolean_or("fuse_unk", false);
-  spec.byte_fallback = model.boolean_or("byte_fallback", false);
-  spec.ignore_merges = model.boolean_or("ignore_merges", false);
-  return spec;
-}
-
 TokenizerJson read_version_1(std::string_view json) {
   TokenizerJson parsed = read_tokenizer_json(json);
   const JsonReader document(parsed.tree, "");
@@ -55,20 +31,20 @@ TokenizerJson read_version_1(std::string_view json) {
 
 }  // namespace
 
-BpeTokenizer::BpeTokenizer(std::string_view json, const TokenizerConfig& config)
-    : BpeTokenizer(read_version_1(json), config) {}
+JsonTokenizer::JsonTokenizer(std::string_view json, const TokenizerConfig& config)
+    : JsonTokenizer(read_version_1(json), config) {}
 
-BpeTokenizer::BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
+JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config)
     : normalizer_(read_component<Normalizer>(JsonReader(parsed.tree, ""), "normalizer")),
       pre_tokenizer_(read_component<PreTokenizer>(JsonReader(parsed.tree, ""), "pre_tokenizer")),
-      model_(read_model(parsed)),
+      model_(make_piece_model(parsed)),
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
   add_added_tokens(parsed.tree);
   if (post_processor_.adds_nothing()) add_configured_ends(config);
 }
 
-void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
+void JsonTokenizer::add_configured_ends(const TokenizerConfig& config) {
   const auto ids_when = [this](const std::optional<bool>& wanted, const std::string& token,
                                std::string_view key) {
     std::vector<int32_t> ids;
@@ -87,13 +63,13 @@ void BpeTokenizer::add_configured_ends(const TokenizerConfig& config) {
 }
 
 // The library gives a token that the model does not have the next free id, whatever the file says.
-void BpeTokenizer::add_added_tokens(const Json& tree) {
+void JsonTokenizer::add_added_tokens(const Json& tree) {
   const JsonReader document(tree, "");
   if (!document.has("added_tokens")) {
     added_.build();
     return;
   }
-  const Vocabulary& vocabulary = model_.vocabulary();
+  const Vocabulary& vocabulary = model_->vocabulary();
   auto next_id = static_cast<int64_t>(vocabulary.size());
   for (const JsonReader& member : component_list(document, "added_tokens")) {
     AddedToken token;
@@ -125,21 +101,18 @@ void BpeTokenizer::add_added_tokens(const Json& tree) {
   added_.build();
 }
 
-void BpeTokenizer::encode_text(std::string_view text,
-                               bool at_start,
-                               Alignment* alignment,
-                               std::vector<int32_t>& ids,
-                               Places* places) const {
-  thread_local BpeModel::Scratch scratch;
-  const Pieces pieces = pre_tokenizer_.apply(std::string(text), at_start, alignment);
+void JsonTokenizer::encode_text(std::string_view text,
+                                bool at_start,
+                                Alignment* alignment,
+                                std::vector<int32_t>& ids,
+                                Places* places) const {
+  const Pieces pieces =
+      pre_tokenizer_.apply(std::string(text), at_start, model_->takes_raw_bytes(), alignment);
   Places in_piece;
   for (const TextRange& range : pieces.ranges) {
-    const size_t before = ids.size();
-    const std::string_view piece = range.in(pieces.text);
-    model_.encode(piece, pieces.raw_bytes, scratch, ids);
-    if (places == nullptr) continue;
     in_piece.clear();
-    model_.append_places(piece, pieces.raw_bytes, std::span(ids).subspan(before), in_piece);
+    model_->encode(range.in(pieces.text), pieces.raw_bytes, ids,
+                   places == nullptr ? nullptr : &in_piece);
     for (const TextRange& place : in_piece) {
       const TextRange changed{range.begin + place.begin, range.begin + place.end};
       // A token without text, which the library doesn't have.
@@ -148,11 +121,11 @@ void BpeTokenizer::encode_text(std::string_view text,
   }
 }
 
-void BpeTokenizer::encode_segment(std::string_view text,
-                                  bool at_start,
-                                  Alignment* alignment,
-                                  std::vector<int32_t>& ids,
-                                  Places* places) const {
+void JsonTokenizer::encode_segment(std::string_view text,
+                                   bool at_start,
+                                   Alignment* alignment,
+                                   std::vector<int32_t>& ids,
+                                   Places* places) const {
   std::string normalized;
   if (!normalizer_.changes_nothing()) {
     normalized = text;
@@ -177,7 +150,7 @@ void BpeTokenizer::encode_segment(std::string_view text,
   }
 }
 
-std::vector<int32_t> BpeTokenizer::encode_plain(std::string_view text, Places* places) const {
+std::vector<int32_t> JsonTokenizer::encode_plain(std::string_view text, Places* places) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3 + 8);
   for (const TextPart& part : added_.split(text, false)) {
@@ -195,18 +168,25 @@ std::vector<int32_t> BpeTokenizer::encode_plain(std::string_view text, Places* p
   return ids;
 }
 
-std::vector<int32_t> BpeTokenizer::encode(std::string_view text, bool add_special) const {
-  std::string repaired;
-  if (!is_valid_utf8(text)) {
-    repaired = replace_invalid_utf8(text);
-    text = repaired;
-  }
-  std::vector<int32_t> ids = encode_plain(text, nullptr);
+std::vector<int32_t> JsonTokenizer::encode_repaired(std::string_view text) const {
+  if (is_valid_utf8(text)) return encode_plain(text, nullptr);
+  return encode_plain(replace_invalid_utf8(text), nullptr);
+}
+
+std::vector<int32_t> JsonTokenizer::encode(std::string_view text, bool add_special) const {
+  std::vector<int32_t> ids = encode_repaired(text);
   post_processor_.apply(ids, add_special);
   return ids;
 }
 
-std::vector<TextSpan> BpeTokenizer::spans(std::string_view text, bool add_special) const {
+TypedIds JsonTokenizer::encode_typed(std::string_view text,
+                                     std::optional<std::string_view> pair,
+                                     bool add_special) const {
+  if (!pair) return post_processor_.apply_single(encode_repaired(text), add_special);
+  return post_processor_.apply_pair(encode_repaired(text), encode_repaired(*pair), add_special);
+}
+
+std::vector<TextSpan> JsonTokenizer::spans(std::string_view text, bool add_special) const {
   Places places;
   std::vector<int32_t> ids = encode_plain(text, &places);
   // Characters that begin before each byte.
@@ -224,17 +204,17 @@ std::vector<TextSpan> BpeTokenizer::spans(std::string_view text, bool add_specia
 }
 
 // What the decoder gets for `id`: an added token in its normalised form.
-std::optional<std::string_view> BpeTokenizer::decoded_token(int32_t id) const {
+std::optional<std::string_view> JsonTokenizer::decoded_token(int32_t id) const {
   if (const AddedToken* added = added_.find(id)) return added->normalized_content;
-  if (!model_.vocabulary().has_id(id)) return std::nullopt;
-  return model_.vocabulary().token_of(id);
+  if (!model_->vocabulary().has_id(id)) return std::nullopt;
+  return model_->vocabulary().token_of(id);
 }
 
-void BpeTokenizer::append_bytes(int32_t id, bool at_start, std::string& out) const {
+void JsonTokenizer::append_bytes(int32_t id, bool at_start, std::string& out) const {
   if (const auto token = decoded_token(id)) decoder_.append(*token, at_start, out);
 }
 
-std::string BpeTokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+std::string JsonTokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
   std::vector<std::string_view> tokens;
   tokens.reserve(ids.size());
   for (const int32_t id : ids) {
@@ -244,23 +224,23 @@ std::string BpeTokenizer::decode(std::span<const int32_t> ids, bool skip_special
   return decoder_.decode(tokens);
 }
 
-bool BpeTokenizer::is_special(int32_t id) const {
+bool JsonTokenizer::is_special(int32_t id) const {
   const AddedToken* added = added_.find(id);
   return added != nullptr && added->special;
 }
 
-std::optional<int32_t> BpeTokenizer::id_of(std::string_view token) const {
+std::optional<int32_t> JsonTokenizer::id_of(std::string_view token) const {
   if (const auto id = added_.id_of(token)) return id;
-  return model_.vocabulary().id_of(token);
+  return model_->vocabulary().id_of(token);
 }
 
-std::string BpeTokenizer::token_of(int32_t id) const {
+std::string JsonTokenizer::token_of(int32_t id) const {
   if (const AddedToken* added = added_.find(id)) return added->content;
-  return std::string(model_.vocabulary().token_of(id));
+  return std::string(model_->vocabulary().token_of(id));
 }
 
-int32_t BpeTokenizer::vocab_size() const {
-  return std::max(model_.vocabulary().highest_id(), added_.highest_id()) + 1;
+int32_t JsonTokenizer::vocab_size() const {
+  return std::max(model_->vocabulary().highest_id(), added_.highest_id()) + 1;
 }
 
 }  // namespace tgi

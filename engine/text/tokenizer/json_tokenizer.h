@@ -1,6 +1,6 @@
-// The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers) whose model is BPE: the
-// same ids and offsets as that library gives. Pairs, padding and truncation are not here: what the
-// file says about the last two is ignored.
+// The tokenizer of a tokenizer.json (github.com/huggingface/tokenizers): the same ids, types of
+// tokens and offsets as that library gives. Padding and truncation are not here: what the file says
+// about them is ignored.
 //
 // Known differences from tokenizers 0.23: a special token whose normalised form differs from its
 // spelling is skipped by decode when asked (there it is not); an added token that a normaliser
@@ -16,12 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/text/token_pairs.h"
 #include "engine/text/token_spans.h"
 #include "engine/text/tokenizer/added_tokens.h"
 #include "engine/text/tokenizer/alignment.h"
-#include "engine/text/tokenizer/bpe_model.h"
 #include "engine/text/tokenizer/decoder.h"
 #include "engine/text/tokenizer/normalizer.h"
+#include "engine/text/tokenizer/piece_model.h"
 #include "engine/text/tokenizer/post_processor.h"
 #include "engine/text/tokenizer/pre_tokenizer.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
@@ -30,15 +31,18 @@ namespace tgi {
 
 struct TokenizerJson;
 
-class BpeTokenizer final : public SpanTokenizer {
+class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
  public:
   // json: the contents of tokenizer.json. Its post-processor decides about BOS and EOS. Only where
   // it says nothing about them (absent, or just ByteLevel) do add_bos_token and add_eos_token of
   // config, as transformers 4 has it for LlamaTokenizer; transformers 5 looks at tokenizer.json
   // alone. Throws kInvalidArgument or kUnsupported with the path of what is wrong.
-  BpeTokenizer(std::string_view json, const TokenizerConfig& config);
+  JsonTokenizer(std::string_view json, const TokenizerConfig& config);
 
   std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
+  TypedIds encode_typed(std::string_view text,
+                        std::optional<std::string_view> pair,
+                        bool add_special) const override;
   std::vector<TextSpan> spans(std::string_view text, bool add_special) const override;
   void append_bytes(int32_t id, bool at_start, std::string& out) const override;
   std::string decode(std::span<const int32_t> ids, bool skip_special) const override;
@@ -48,13 +52,15 @@ class BpeTokenizer final : public SpanTokenizer {
   int32_t vocab_size() const override;
 
  private:
-  BpeTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
+  JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
 
   void add_added_tokens(const Json& tree);
   void add_configured_ends(const TokenizerConfig& config);
   // Where tokens come from, when somebody asks: their places in the text, in bytes.
   using Places = std::vector<TextRange>;
 
+  // Without what the post-processor adds, as encode_plain.
+  std::vector<int32_t> encode_repaired(std::string_view text) const;
   // Without what the post-processor adds. places: of the ids, or null.
   std::vector<int32_t> encode_plain(std::string_view text, Places* places) const;
   // alignment: of `text`, or null.
@@ -72,7 +78,7 @@ class BpeTokenizer final : public SpanTokenizer {
 
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
-  BpeModel model_;
+  std::unique_ptr<PieceModel> model_;
   AddedTokens added_;
   PostProcessor post_processor_;
   Decoder decoder_;
