@@ -21,10 +21,10 @@ using PartsOfSite = std::map<int32_t, std::vector<const LowRankPart*>>;
 PartsOfSite by_site(std::span<const LowRankPart> parts) {
   PartsOfSite out;
   for (const LowRankPart& part : parts) {
-    if (part.a.rows > kMaxAdapterRank) {
+    if (part.rank() > kMaxAdapterRank) {
       throw Error(Code::kUnsupported, fmt::format("{}: rank {}, where adapters of ranks up to {} "
                                                   "are supported",
-                                                  part.a.name, part.a.rows, kMaxAdapterRank));
+                                                  part.a.name, part.rank(), kMaxAdapterRank));
     }
     out[part.site].push_back(&part);
   }
@@ -43,6 +43,12 @@ DType held_type(DType dtype, int64_t rank) {
 int64_t matrix_bytes(DType dtype, const KernelTable& kernels, int64_t rows, int64_t cols) {
   return PanelMatrix::bytes(PanelMatrix::layout_for(MatrixStorage(dtype), kernels.pair_order, cols),
                             rows);
+}
+
+int64_t vector_bytes(std::span<const LowRankPart> parts) {
+  size_t count = 0;
+  for (const LowRankPart& part : parts) count += part.gain.size() + part.offset.size();
+  return static_cast<int64_t>(count * sizeof(float));
 }
 
 // The pieces one below the other, times the power of two that brings the largest number near the
@@ -90,7 +96,8 @@ CpuAdapter::CpuAdapter(std::span<const LowRankPart> parts,
                        const KernelTable& kernels) {
   ThreadPool alone(1, false, 0);
   size_bytes = bytes(parts, dtype, kernels);
-  memory_ = map_memory(static_cast<size_t>(size_bytes), "adapter");
+  const int64_t matrices = size_bytes - vector_bytes(parts);
+  if (matrices > 0) memory_ = map_memory(static_cast<size_t>(matrices), "adapter");
   auto* memory = static_cast<std::byte*>(memory_.data());
   const auto make = [&](std::span<const HostWeight> pieces, DType type) {
     auto out = std::make_unique<PanelMatrix>(pieces, MatrixStorage(type), kernels, alone, memory);
@@ -100,17 +107,25 @@ CpuAdapter::CpuAdapter(std::span<const LowRankPart> parts,
   for (const auto& [site, at_site] : by_site(parts)) {
     auto product = std::make_unique<Product>();
     std::vector<HostWeight> stacked;
-    for (const LowRankPart* part : at_site) stacked.push_back(part->a);
-    product->a = make(stacked, dtype);
-    TGI_CHECK(product->a->rows <= kMaxStackedRank);
+    for (const LowRankPart* part : at_site) {
+      if (part->rank() > 0) stacked.push_back(part->a);
+    }
+    if (!stacked.empty()) {
+      product->a = make(stacked, dtype);
+      TGI_CHECK(product->a->rows <= kMaxStackedRank);
+    }
     int64_t rank = 0;
     for (const LowRankPart* part : at_site) {
       Part& made = product->parts.emplace_back();
       made.first_rank = rank;
       made.first_output = part->first_output;
+      made.num_outputs = part->num_outputs();
       made.scale = part->scale;
-      rank += part->a.rows;
-      const DType type = held_type(dtype, part->a.rows);
+      made.gain = part->gain;
+      made.offset = part->offset;
+      if (part->rank() == 0) continue;
+      rank += part->rank();
+      const DType type = held_type(dtype, part->rank());
       if (type == dtype) {
         made.b = make(part->b, dtype);
         continue;
@@ -127,15 +142,18 @@ CpuAdapter::CpuAdapter(std::span<const LowRankPart> parts,
 int64_t CpuAdapter::bytes(std::span<const LowRankPart> parts,
                           DType dtype,
                           const KernelTable& kernels) {
-  int64_t total = 0;
+  int64_t total = vector_bytes(parts);
   for (const auto& [site, at_site] : by_site(parts)) {
     int64_t rank = 0;
+    int64_t cols = 0;
     for (const LowRankPart* part : at_site) {
+      if (part->rank() == 0) continue;
       total +=
-          matrix_bytes(held_type(dtype, part->a.rows), kernels, part->num_outputs(), part->a.rows);
-      rank += part->a.rows;
+          matrix_bytes(held_type(dtype, part->rank()), kernels, part->num_outputs(), part->rank());
+      rank += part->rank();
+      cols = part->a.cols;
     }
-    total += matrix_bytes(dtype, kernels, rank, at_site.front()->a.cols);
+    if (rank > 0) total += matrix_bytes(dtype, kernels, rank, cols);
   }
   return total;
 }

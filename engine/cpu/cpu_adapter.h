@@ -21,14 +21,17 @@ class CpuAdapter final : public Adapter {
 
   // One of those that read the same x: its b is (outputs, rank).
   struct Part {
-    std::unique_ptr<PanelMatrix> b;
-    int64_t first_rank = 0;  // where its rows of the stacked a begin
+    std::unique_ptr<PanelMatrix> b;  // null: there is no product
+    int64_t first_rank = 0;          // where its rows of the stacked a begin
     int64_t first_output = 0;
-    float scale = 1.0F;  // of the short row, before b
+    int64_t num_outputs = 0;
+    float scale = 1.0F;         // of the short row, before b
+    std::vector<float> gain;    // empty: 1
+    std::vector<float> offset;  // empty: 0
   };
-  // What is added to one linear.
+  // What is changed of one linear.
   struct Product {
-    std::unique_ptr<PanelMatrix> a;  // those of all parts, one below the other
+    std::unique_ptr<PanelMatrix> a;  // those of all parts, one below the other; null: none has any
     std::vector<Part> parts;
   };
 

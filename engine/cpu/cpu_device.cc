@@ -30,7 +30,8 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .activation_dtype = DType::kF32,
            .keeps_stored_integers = true,
            .left_out = std::move(left_out),
-           .takes_adapters = true};
+           .takes_adapters = true,
+           .takes_all_parts = true};
 }
 
 Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {

@@ -106,8 +106,8 @@ class CpuDevice final : public Device {
   // Some rows of one adapter, in the add_low_rank being run.
   struct LowRankTask {
     const CpuAdapter::Product* product = nullptr;
-    MatmulTasks shrink;
-    int64_t first_row = 0;  // of those that are sorted by adapter
+    std::optional<MatmulTasks> shrink;  // nothing: there are no products
+    int64_t first_row = 0;              // of those that are sorted by adapter
     int64_t num_rows = 0;
     int64_t prepared = 0;  // where they begin in prepared_, in bytes
   };
@@ -138,6 +138,11 @@ class CpuDevice final : public Device {
                          const LowRankArgs& args,
                          const AdapterRows& rows,
                          const LowRankScratch& scratch);
+  template <typename OutRow>
+  void add_product(const CpuAdapter::Part& part,
+                   const Tensor& shrunk,
+                   const LowRankScratch& scratch,
+                   const OutRow& out_row);
   // Of a slot: the last tokens that the convolution saw, oldest first; and what is carried on.
   float* conv_state(int32_t layer, size_t sequence);
   float* recurrent_state(int32_t layer, size_t sequence);

@@ -1,7 +1,8 @@
-// CpuDevice: what adapters add to rows. One task does both products of some rows of one adapter, so
-// that nothing between them leaves the cache.
+// CpuDevice: what adapters change in rows. One task does both products of some rows of one adapter,
+// so that nothing between them leaves the cache.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/error.h"
@@ -77,13 +78,14 @@ void CpuDevice::add_low_rank(const LowRankArgs& args, const AdapterRows& rows) {
     if (product == nullptr) continue;
     for (int64_t at = 0; at < segment.count; at += rows_per_task) {
       const int64_t count = std::min(rows_per_task, segment.count - at);
-      const MatmulTasks shrink(kernels_, *product->a, count, 1);
+      std::optional<MatmulTasks> shrink;
+      if (product->a != nullptr) shrink.emplace(kernels_, *product->a, count, 1);
       low_rank_tasks_.push_back({.product = product,
                                  .shrink = shrink,
                                  .first_row = segment.first + at,
                                  .num_rows = count,
                                  .prepared = prepared_at});
-      prepared_at += count * shrink.x_stride_bytes();
+      if (shrink) prepared_at += count * shrink->x_stride_bytes();
     }
   }
   const auto room = static_cast<int64_t>(prepared_.size_bytes());
@@ -92,9 +94,10 @@ void CpuDevice::add_low_rank(const LowRankArgs& args, const AdapterRows& rows) {
   const auto num_tasks = static_cast<int64_t>(low_rank_tasks_.size());
   for_rows(num_tasks, rows_per_task * args.x.cols, [&](int64_t index) {
     const LowRankTask& task = low_rank_tasks_[static_cast<size_t>(index)];
+    if (!task.shrink) return;
     auto* out = static_cast<std::byte*>(prepared_.data()) + task.prepared;
-    for (int64_t i = 0; i < task.num_rows; ++i, out += task.shrink.x_stride_bytes()) {
-      task.shrink.prepare(row_of(args.x, rows.row(task.first_row + i)), out);
+    for (int64_t i = 0; i < task.num_rows; ++i, out += task.shrink->x_stride_bytes()) {
+      task.shrink->prepare(row_of(args.x, rows.row(task.first_row + i)), out);
     }
   });
   pool_.parallel_for(num_tasks, [&](int64_t index, int thread) {
@@ -103,39 +106,59 @@ void CpuDevice::add_low_rank(const LowRankArgs& args, const AdapterRows& rows) {
   });
 }
 
-void CpuDevice::run_low_rank_task(const LowRankTask& task,
-                                  const LowRankArgs& args,
-                                  const AdapterRows& rows,
-                                  const LowRankScratch& scratch) {
-  const int64_t count = task.num_rows;
-  const auto* const x = static_cast<const std::byte*>(prepared_.data()) + task.prepared;
-  const Tensor shrunk{.data = scratch.shrunk.data(),
-                      .dtype = DType::kF32,
-                      .rows = count,
-                      .cols = task.product->a->rows,
-                      .stride = kMaxStackedRank};
-  for (int64_t i = 0; i < task.shrink.num_tasks(); ++i) task.shrink.run(i, x, nullptr, shrunk);
-
+// Adds the product of `part` with the short rows, which are scaled in place.
+template <typename OutRow>
+void CpuDevice::add_product(const CpuAdapter::Part& part,
+                            const Tensor& shrunk,
+                            const LowRankScratch& scratch,
+                            const OutRow& out_row) {
+  const int64_t count = shrunk.rows;
   auto* const prepared = static_cast<std::byte*>(scratch.prepared.data());
   const Tensor product{.data = scratch.product.data(),
                        .dtype = DType::kF32,
                        .rows = count,
                        .cols = kLowRankOutputs,
                        .stride = kLowRankOutputs};
-  for (const CpuAdapter::Part& part : task.product->parts) {
-    const MatmulTasks expand(kernels_, *part.b, count, 1);
+  const MatmulTasks expand(kernels_, *part.b, count, 1);
+  for (int64_t i = 0; i < count; ++i) {
+    float* const row = mutable_row_of(shrunk, i) + part.first_rank;
+    kernels_.scale_and_cap(row, part.b->cols, part.scale, 0.0F);
+    expand.prepare(row, prepared + i * expand.x_stride_bytes());
+  }
+  for (int64_t first = 0; first < part.b->rows; first += kLowRankOutputs) {
+    const int64_t num_outputs = std::min(kLowRankOutputs, part.b->rows - first);
+    expand.run_columns(prepared, first, num_outputs, product);
     for (int64_t i = 0; i < count; ++i) {
-      float* const row = mutable_row_of(shrunk, i) + part.first_rank;
-      kernels_.scale_and_cap(row, part.b->cols, part.scale, 0.0F);
-      expand.prepare(row, prepared + i * expand.x_stride_bytes());
+      float* const out = out_row(i) + first;
+      kernels_.add(out, row_of(product, i), 1.0F, out, num_outputs);
     }
-    for (int64_t first = 0; first < part.b->rows; first += kLowRankOutputs) {
-      const int64_t num_outputs = std::min(kLowRankOutputs, part.b->rows - first);
-      expand.run_columns(prepared, first, num_outputs, product);
-      for (int64_t i = 0; i < count; ++i) {
-        float* const out =
-            mutable_row_of(args.out, rows.row(task.first_row + i)) + part.first_output + first;
-        kernels_.add(out, row_of(product, i), 1.0F, out, num_outputs);
+  }
+}
+
+void CpuDevice::run_low_rank_task(const LowRankTask& task,
+                                  const LowRankArgs& args,
+                                  const AdapterRows& rows,
+                                  const LowRankScratch& scratch) {
+  const int64_t count = task.num_rows;
+  Tensor shrunk{.data = scratch.shrunk.data(),
+                .dtype = DType::kF32,
+                .rows = count,
+                .stride = kMaxStackedRank};
+  if (task.shrink) {
+    const auto* const x = static_cast<const std::byte*>(prepared_.data()) + task.prepared;
+    shrunk.cols = task.product->a->rows;
+    for (int64_t i = 0; i < task.shrink->num_tasks(); ++i) task.shrink->run(i, x, nullptr, shrunk);
+  }
+  for (const CpuAdapter::Part& part : task.product->parts) {
+    const auto out_row = [&](int64_t i) {
+      return mutable_row_of(args.out, rows.row(task.first_row + i)) + part.first_output;
+    };
+    if (part.b != nullptr) add_product(part, shrunk, scratch, out_row);
+    for (int64_t i = 0; i < count; ++i) {
+      float* const out = out_row(i);
+      if (!part.gain.empty()) kernels_.state.multiply(out, part.gain.data(), part.num_outputs);
+      if (!part.offset.empty()) {
+        kernels_.add(out, part.offset.data(), 1.0F, out, part.num_outputs);
       }
     }
   }

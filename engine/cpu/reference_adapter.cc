@@ -1,5 +1,6 @@
 // ReferenceDevice: adapters.
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,18 +18,44 @@ class ReferenceAdapter final : public Adapter {
     int32_t site;
     int64_t first_output;
     double scale;
-    PlainMatrix a;
-    PlainMatrix b;
+    std::optional<PlainMatrix> a;  // both, or there is no product
+    std::optional<PlainMatrix> b;
+    std::vector<float> gain;
+    std::vector<float> offset;
+    int64_t num_outputs;
   };
   std::vector<Part> parts;
 };
+
+double dot_row(const std::vector<double>& values, const PlainMatrix& w, int64_t row) {
+  double sum = 0.0;
+  for (int64_t k = 0; k < w.cols; ++k) sum += values[static_cast<size_t>(k)] * w.at(row, k);
+  return sum;
+}
+
+// (outputs), of a row of x.
+std::vector<double> product_of(const ReferenceAdapter::Part& part, const float* x) {
+  std::vector<double> out(static_cast<size_t>(part.num_outputs), 0.0);
+  if (!part.a) return out;
+  const std::vector<double> rounded = part.a->rounded(x);
+  std::vector<float> shrunk;
+  for (int64_t r = 0; r < part.a->rows; ++r) {
+    shrunk.push_back(static_cast<float>(dot_row(rounded, *part.a, r) * part.scale));
+  }
+  const std::vector<double> short_row = part.b->rounded(shrunk.data());
+  for (int64_t n = 0; n < part.num_outputs; ++n) {
+    out[static_cast<size_t>(n)] = dot_row(short_row, *part.b, n);
+  }
+  return out;
+}
 
 }  // namespace
 
 int64_t ReferenceDevice::adapter_bytes(std::span<const LowRankPart> parts, DType /*dtype*/) const {
   int64_t total = 0;
   for (const LowRankPart& part : parts) {
-    total += part.a.rows * (part.a.cols + part.num_outputs()) * int64_t{sizeof(float)};
+    total += part.rank() * (part.a.cols + part.num_outputs()) * int64_t{sizeof(float)} +
+             static_cast<int64_t>((part.gain.size() + part.offset.size()) * sizeof(float));
   }
   return total;
 }
@@ -41,8 +68,14 @@ std::unique_ptr<Adapter> ReferenceDevice::make_adapter(std::span<const LowRankPa
     out->parts.push_back({.site = part.site,
                           .first_output = part.first_output,
                           .scale = static_cast<double>(part.scale),
-                          .a = PlainMatrix(std::span(&part.a, 1), storage),
-                          .b = PlainMatrix(part.b, storage)});
+                          .a = std::nullopt,
+                          .b = std::nullopt,
+                          .gain = part.gain,
+                          .offset = part.offset,
+                          .num_outputs = part.num_outputs()});
+    if (part.rank() == 0) continue;
+    out->parts.back().a.emplace(std::span(&part.a, 1), storage);
+    out->parts.back().b.emplace(part.b, storage);
   }
   out->size_bytes = adapter_bytes(parts, dtype);
   return out;
@@ -58,22 +91,16 @@ void ReferenceDevice::add_low_rank_to_row(const Adapter* adapter,
                                           const float* x,
                                           float* out) const {
   if (adapter == nullptr) return;
-  const auto dot = [](const std::vector<double>& values, const PlainMatrix& w, int64_t row) {
-    double sum = 0.0;
-    for (int64_t k = 0; k < w.cols; ++k) sum += values[static_cast<size_t>(k)] * w.at(row, k);
-    return sum;
-  };
   for (const ReferenceAdapter::Part& part : static_cast<const ReferenceAdapter*>(adapter)->parts) {
     if (part.site != site) continue;
-    const std::vector<double> rounded = part.a.rounded(x);
-    std::vector<float> shrunk;
-    for (int64_t r = 0; r < part.a.rows; ++r) {
-      shrunk.push_back(static_cast<float>(dot(rounded, part.a, r) * part.scale));
-    }
-    const std::vector<double> short_row = part.b.rounded(shrunk.data());
-    for (int64_t n = 0; n < part.b.rows; ++n) {
+    const std::vector<double> product = product_of(part, x);
+    for (int64_t n = 0; n < part.num_outputs; ++n) {
+      const auto i = static_cast<size_t>(n);
       float& value = out[part.first_output + n];
-      value = static_cast<float>(static_cast<double>(value) + dot(short_row, part.b, n));
+      double sum = static_cast<double>(value) + product[i];
+      if (!part.gain.empty()) sum *= static_cast<double>(part.gain[i]);
+      if (!part.offset.empty()) sum += static_cast<double>(part.offset[i]);
+      value = static_cast<float>(sum);
     }
   }
 }

@@ -64,7 +64,8 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .num_threads = 1,
            .memory_bytes = available_memory_bytes() / world_size,
            .activation_dtype = DType::kF32,
-           .takes_adapters = true};
+           .takes_adapters = true,
+           .takes_all_parts = true};
 }
 
 Buffer ReferenceDevice::allocate(size_t size_bytes, std::string_view purpose) {

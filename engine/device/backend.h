@@ -57,6 +57,7 @@ struct DeviceInfo {
   int32_t max_top_tokens = std::numeric_limits<int32_t>::max();
   std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
   bool takes_adapters = false;             // has make_adapter, set_adapter and add_low_rank
+  bool takes_all_parts = false;            // of adapters; else those that are plain
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -156,10 +157,10 @@ struct MatmulArgs {
   Tensor out;                    // (rows, w.rows); must not overlap x
 };
 
-// Adds to each row what the adapter of its sequence (SlotStart.adapter) adds to the linear `site`
-// (engine/tensor/low_rank.h). A row whose sequence has none, or whose adapter has nothing there,
-// keeps its bits. x, and the short row between the two products after it was multiplied by `scale`,
-// may be rounded to bf16 where the adapter is held in that.
+// Changes each row as the adapter of its sequence (SlotStart.adapter) changes what the linear
+// `site` gives (engine/tensor/low_rank.h). A row whose sequence has none, or whose adapter has
+// nothing there, keeps its bits. x, and the short row between the two products after it was
+// multiplied by `scale`, may be rounded to bf16 where the adapter is held in that.
 struct LowRankArgs {
   int32_t site = 0;
   Tensor x;    // (num_tokens, cols)
@@ -373,6 +374,19 @@ class Adapter {
   int64_t size_bytes = 0;
 };
 
+// Throws kUnsupported, naming the first part that such a device has no kernels for.
+inline void check_parts(const DeviceInfo& device, std::span<const LowRankPart> parts) {
+  if (device.takes_all_parts) return;
+  for (const LowRankPart& part : parts) {
+    if (part.is_plain()) continue;
+    throw Error(Code::kUnsupported,
+                part.a.name + (part.a.name.empty() ? "" : ": ") +
+                    "adapters that change more than a linear's product (DoRA, biases, embeddings) "
+                    "are not supported by the " +
+                    device.backend + " backend");
+  }
+}
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -400,7 +414,8 @@ class Device {
   virtual int64_t adapter_bytes(std::span<const LowRankPart> /*parts*/, DType /*dtype*/) const {
     throw Error(Code::kUnsupported, "this backend has no kernels for adapters");
   }
-  // Holds them in that type. From any thread, beside steps. Throws kUnsupported, kOutOfMemory.
+  // Holds them in that type, gains and offsets in f32. From any thread, beside steps. Throws
+  // kUnsupported, kOutOfMemory.
   virtual std::unique_ptr<Adapter> make_adapter(std::span<const LowRankPart> /*parts*/,
                                                 DType /*dtype*/) {
     throw Error(Code::kUnsupported, "this backend has no kernels for adapters");
@@ -502,7 +517,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 16;
+inline constexpr int kBackendAbi = 17;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

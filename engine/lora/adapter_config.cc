@@ -37,6 +37,8 @@ constexpr auto kFields = std::to_array<KnownField>({
     read_or_null("alpha_pattern"),
     read_or_null("target_modules"),
     read_or_null("bias"),
+    read_or_null("use_dora"),
+    read_or_null("lora_bias"),
 
     harmless_if("task_type",
                 R"(["CAUSAL_LM"])",
@@ -70,10 +72,6 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless("corda_config", kStart),
     harmless("lora_ga_config", kStart),
 
-    harmless_if("use_dora",
-                "[false]",
-                "the lengths of the changed weights are not computed; plain LoRA is"),
-    harmless_if("lora_bias", "[false]", "biases of adapters are not supported"),
     harmless_if("modules_to_save", "[[]]", kWholeWeights),
     harmless_if("trainable_token_indices",
                 "[[], {}]",
@@ -169,6 +167,11 @@ AdapterConfig read_fields(std::string_view text) {
   if (config.has("r")) out.rank = to_rank(json.at("r"), "r");
   if (config.has("lora_alpha")) out.alpha = to_alpha(json.at("lora_alpha"), "lora_alpha");
   out.is_rank_stabilised = config.boolean_or("use_rslora", false);
+  out.is_dora = config.boolean_or("use_dora", false);
+  out.has_b_biases = config.boolean_or("lora_bias", false);
+  if (out.is_dora && out.has_b_biases) {
+    throw Error(Code::kUnsupported, "lora_bias: not supported together with use_dora");
+  }
   out.ranks = read_pattern(config, ordered, "rank_pattern", to_rank);
   out.alphas = read_pattern(config, ordered, "alpha_pattern", to_alpha);
   out.targets = read_targets(config);

@@ -29,6 +29,8 @@ struct AdapterConfig {
   int32_t rank = 8;                 // 1 to kMaxAdapterRank
   double alpha = 8.0;               // what is added is multiplied by alpha / rank,
   bool is_rank_stabilised = false;  // or by alpha / sqrt(rank)
+  bool is_dora = false;             // each output's weight has a length of its own
+  bool has_b_biases = false;        // B adds a bias of its own
   NumbersByPattern<int32_t> ranks;  // of modules that have another
   NumbersByPattern<double> alphas;  // likewise
   // Names, a pattern, or "all-linear": what was asked for when it was made, for people.

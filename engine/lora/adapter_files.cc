@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -14,12 +15,15 @@
 #include "engine/lora/base_copies.h"
 #include "engine/lora/finite_bits.h"
 #include "engine/lora/module_patterns.h"
+#include "engine/lora/row_lengths.h"
+#include "engine/lora/stored_values.h"
 #include "engine/lora/tensor_names.h"
 
 namespace tgi {
 namespace {
 
 constexpr size_t kMaxListed = 12;
+constexpr const char* kBias = ".bias";
 constexpr std::string_view kNoSuchLinear = "of no linear of it";
 
 // Checks one adapter. What is wrong with its tensors is gathered, so that one error tells all of
@@ -27,18 +31,20 @@ constexpr std::string_view kNoSuchLinear = "of no linear of it";
 class Opener {
  public:
   Opener(const FileSource& files, const LoadedConfig& model, const Checkpoint* base)
-      : files_(files), model_(model), base_(base), sites_(model) {}
+      : files_(files), model_(model), base_(base), table_(model), sites_(model) {}
 
   AdapterFiles open() {
     out_.config = read_adapter_config(files_);
     out_.tensors = open_tensors(files_);
     for (const std::string_view name : out_.tensors->names()) take(*out_.tensors->find(name));
     ModuleScales scales(out_.config);
-    for (auto& [module, pair] : pairs_) add_linear(module, pair, scales);
-    if (pairs_.empty() && problems_.empty()) {
+    for (auto& [module, tensors] : modules_) add_linear(module, tensors, scales);
+    if (modules_.empty() && problems_.empty()) {
       throw Error(Code::kInvalidArgument, fmt::format("{}: holds no tensor of a LoRA",
                                                       files_.describe(kAdapterWeightsFile)));
     }
+    throw_problems();
+    for (AdapterLinear& linear : out_.linears) add_vectors(linear, modules_.at(linear.module));
     throw_problems();
     const auto site = [](const AdapterLinear& linear) {
       const SitePart& part = linear.parts.front();
@@ -61,10 +67,36 @@ class Opener {
   }
 
  private:
-  struct Pair {
+  // Of a module.
+  struct Tensors {
     const ModuleTarget* target = nullptr;
     const StoredTensor* a = nullptr;
     const StoredTensor* b = nullptr;
+    const StoredTensor* magnitude = nullptr;
+    const StoredTensor* b_bias = nullptr;
+    const StoredTensor* bias = nullptr;
+
+    const StoredTensor*& place_of(AdapterTensor kind) {
+      switch (kind) {
+        case AdapterTensor::kA:
+          return a;
+        case AdapterTensor::kB:
+          return b;
+        case AdapterTensor::kMagnitude:
+          return magnitude;
+        case AdapterTensor::kBBias:
+          return b_bias;
+        default:
+          return bias;
+      }
+    }
+    const StoredTensor& any() const {
+      for (const StoredTensor* tensor : {a, b, magnitude, b_bias}) {
+        if (tensor != nullptr) return *tensor;
+      }
+      return *bias;
+    }
+    bool is_bias_alone() const { return &any() == bias; }
   };
 
   void report(std::string_view what, std::string item, Code code = Code::kInvalidArgument) {
@@ -77,17 +109,42 @@ class Opener {
     if (const std::string_view refusal = refusal_of(name.kind); !refusal.empty()) {
       return report(refusal, tensor.name, Code::kUnsupported);
     }
+    if (name.kind == AdapterTensor::kBias && is_base_bias(tensor, name.module)) return;
     const ModuleTarget* target = sites_.find(name.module);
     if (target == nullptr) return report(kNoSuchLinear, tensor.name);
     if (name.kind == AdapterTensor::kWeight) return check_copy(tensor, *target);
     if (!target->refusal.empty()) return report(target->refusal, tensor.name, Code::kUnsupported);
-    Pair& pair = pairs_[std::string(name.module)];
-    const StoredTensor*& place = name.kind == AdapterTensor::kA ? pair.a : pair.b;
+    Tensors& tensors = modules_[std::string(name.module)];
+    const StoredTensor*& place = tensors.place_of(name.kind);
     if (place != nullptr) {
       return report("of a module that another tensor is of, too", tensor.name);
     }
-    pair.target = target;
+    tensors.target = target;
     place = &tensor;
+  }
+
+  // Null: the module has none, in the model or in the base's checkpoint.
+  const StoredTensor* base_bias(std::string_view module) const {
+    const ModuleTarget* bias = sites_.find(std::string(module) + kBias);
+    if (bias == nullptr || base_ == nullptr) return nullptr;
+    return find_by_any_name(*base_, bias->name, model_.architecture->prefix);
+  }
+
+  // Whether there is nothing more to do with a bias of a module: it is a copy, or was refused. That
+  // of no linear can only be a copy: with `bias: all` PEFT writes those of norms, too.
+  bool is_base_bias(const StoredTensor& tensor, std::string_view module) {
+    const StoredTensor* original = base_bias(module);
+    if (original == nullptr) {
+      report(base_ == nullptr ? "a bias, which can't be compared with the base's"
+                              : "a bias where the model has none",
+             tensor.name);
+      return true;
+    }
+    if (is_copy(*out_.tensors, tensor, *base_, *original)) return true;
+    const ModuleTarget* target = sites_.find(module);
+    if (target != nullptr && target->refusal.empty()) return false;
+    report("a bias that is not the base's, and of no linear", tensor.name, Code::kUnsupported);
+    return true;
   }
 
   void check_copy(const StoredTensor& tensor, const ModuleTarget& target) {
@@ -117,21 +174,95 @@ class Opener {
     }
   }
 
-  void add_linear(const std::string& module, const Pair& pair, ModuleScales& scales) {
-    if (pair.a == nullptr) return report("without its lora_A", pair.b->name);
-    if (pair.b == nullptr) return report("without its lora_B", pair.a->name);
-    if (!taken_.insert(pair.target).second) {
-      return report("of a linear that another module is, too", pair.a->name);
+  void add_linear(const std::string& module, const Tensors& tensors, ModuleScales& scales) {
+    if (!tensors.is_bias_alone() && !is_complete(tensors)) return;
+    if (!taken_.insert(tensors.target).second) {
+      return report("of a linear that another module is, too", tensors.any().name);
     }
-    const int32_t rank = scales.rank_of(module);
-    check_tensor(*pair.a, {rank, pair.target->inputs});
-    check_tensor(*pair.b, {pair.target->outputs, rank});
-    out_.linears.push_back({.module = module,
-                            .a = pair.a,
-                            .b = pair.b,
-                            .rank = rank,
-                            .scale = scales.scale_of(module),
-                            .parts = pair.target->parts});
+    AdapterLinear linear{.module = module, .parts = tensors.target->parts};
+    const int64_t outputs = tensors.target->outputs;
+    if (!tensors.is_bias_alone()) {
+      linear.a = tensors.a;
+      linear.b = tensors.b;
+      linear.rank = scales.rank_of(module);
+      linear.scale = scales.scale_of(module);
+      check_tensor(*tensors.a, {linear.rank, tensors.target->inputs});
+      check_tensor(*tensors.b, {outputs, linear.rank});
+    }
+    for (const StoredTensor* vector : {tensors.magnitude, tensors.b_bias, tensors.bias}) {
+      if (vector != nullptr) check_tensor(*vector, {outputs});
+    }
+    out_.linears.push_back(std::move(linear));
+  }
+
+  // A module with a product has all that the config says, and no more.
+  bool is_complete(const Tensors& tensors) {
+    const auto check = [&](const StoredTensor* tensor, bool expected, std::string_view name) {
+      if ((tensor != nullptr) == expected) return true;
+      if (expected) {
+        report(fmt::format("without its {}", name), tensors.any().name);
+      } else {
+        report(fmt::format("a {}, which {} does not ask for", name, kAdapterConfigFile),
+               tensor->name);
+      }
+      return false;
+    };
+    return check(tensors.a, true, "lora_A") && check(tensors.b, true, "lora_B") &&
+           check(tensors.magnitude, out_.config.is_dora, "lora_magnitude_vector") &&
+           check(tensors.b_bias, out_.config.has_b_biases, "lora_B.bias");
+  }
+
+  // What becomes of W x + bias, with g = magnitude / ||W + scale B A||, is
+  // g (W x + scale B A x) + new bias: the gain is g, and the offset new bias - g * bias.
+  void add_vectors(AdapterLinear& linear, const Tensors& tensors) {
+    if (tensors.magnitude == nullptr && tensors.b_bias == nullptr && tensors.bias == nullptr) {
+      return;
+    }
+    const auto outputs = static_cast<size_t>(tensors.target->outputs);
+    const auto values_or_zeros = [&](const Checkpoint* checkpoint, const StoredTensor* tensor) {
+      return tensor == nullptr ? std::vector<float>(outputs, 0.0F)
+                               : values_of(*checkpoint, *tensor);
+    };
+    if (tensors.magnitude != nullptr) linear.gain = gains(linear, tensors);
+    const StoredTensor* original = base_bias(linear.module);
+    const auto old_bias = values_or_zeros(base_, original);
+    const auto new_bias =
+        tensors.bias == nullptr ? old_bias : values_or_zeros(out_.tensors.get(), tensors.bias);
+    const auto b_bias = values_or_zeros(out_.tensors.get(), tensors.b_bias);
+    if (old_bias.size() != outputs) {
+      return report("of a linear whose bias in the base is of another size", tensors.any().name);
+    }
+    std::vector<float> offset(outputs);
+    for (size_t i = 0; i < outputs; ++i) {
+      const double gain = linear.gain.empty() ? 1.0 : static_cast<double>(linear.gain[i]);
+      offset[i] = static_cast<float>(static_cast<double>(new_bias[i]) -
+                                     gain * static_cast<double>(old_bias[i]) +
+                                     static_cast<double>(linear.scale * b_bias[i]));
+    }
+    const auto is_zero = [](float value) { return value == 0.0F; };
+    if (!std::ranges::all_of(offset, is_zero)) linear.offset = std::move(offset);
+  }
+
+  std::vector<float> gains(const AdapterLinear& linear, const Tensors& tensors) {
+    if (base_ == nullptr) {
+      report("of DoRA, which needs the base's weights, and they are not here",
+             tensors.magnitude->name);
+      return {};
+    }
+    std::vector<float> out = values_of(*out_.tensors, *tensors.magnitude);
+    const std::vector<float> lengths =
+        changed_row_lengths(model_, table_, *base_, *tensors.target, *out_.tensors,
+                            {.a = linear.a, .b = linear.b, .scale = linear.scale});
+    bool is_finite = true;
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] /= lengths[i];
+      is_finite = is_finite && std::isfinite(out[i]);
+    }
+    if (!is_finite) {
+      report("of a linear with outputs whose weights are all 0, whose size can't be set",
+             tensors.magnitude->name);
+    }
+    return out;
   }
 
   void throw_problems() const {
@@ -157,9 +288,10 @@ class Opener {
   const FileSource& files_;
   const LoadedConfig& model_;
   const Checkpoint* base_;
+  const TensorTable table_;
   const ModuleSites sites_;
   AdapterFiles out_;
-  std::map<std::string, Pair> pairs_;  // by modules
+  std::map<std::string, Tensors> modules_;
   std::set<const ModuleTarget*> taken_;
   std::map<std::string, std::vector<std::string>> problems_;
   bool is_only_unsupported_ = true;

@@ -17,13 +17,15 @@ namespace tgi {
 
 inline constexpr const char* kAdapterWeightsFile = "adapter_model.safetensors";
 
-// y = W x becomes y = W x + scale * B (A x).
+// y = W x + bias becomes y = gain * (W x + bias + scale * B (A x)) + offset.
 struct AdapterLinear {
   std::string module;               // as the adapter names it: "model.layers.0.self_attn.q_proj"
-  const StoredTensor* a = nullptr;  // (rank, inputs)
-  const StoredTensor* b = nullptr;  // (outputs, rank)
+  const StoredTensor* a = nullptr;  // (rank, inputs); null: there is no product
+  const StoredTensor* b = nullptr;  // (outputs, rank); as a
   int32_t rank = 0;
   float scale = 0.0F;
+  std::vector<float> gain{};    // (optional: 1) (outputs)
+  std::vector<float> offset{};  // (optional: 0) (outputs)
   std::vector<SitePart> parts;  // what of the model it is
 };
 
@@ -45,7 +47,8 @@ struct AdapterFacts {
 
 // Opens an adapter and checks it against the model: every tensor has to be of one of its linears,
 // of the right size, and finite. `base` is the model's checkpoint, for adapters that bring copies
-// of its embedding or head, which have to be equal to it; without one such adapters are refused.
+// of its embedding or head, which have to be equal to it, or biases, and for DoRA, for which all
+// the weights are read that it changes (row_lengths.h). Without one such adapters are refused.
 //
 // Throws kNotFound without a file; kInvalidArgument listing all tensors that do not fit, with the
 // model that the adapter was made for; kUnsupported for what only is not supported.

@@ -1,5 +1,9 @@
 #include "engine/lora/adapter_parts.h"
 
+#include <iterator>
+#include <optional>
+#include <utility>
+
 #include "base/error.h"
 #include "engine/model/rank_view.h"
 #include "engine/weights/formats/dense.h"
@@ -23,17 +27,29 @@ std::vector<Range> joined(const std::vector<Range>& ranges) {
 class Cutter {
  public:
   Cutter(const AdapterFiles& adapter, const LoadedConfig& model, const LoadWeightsOptions& options)
-      : tensors_(*adapter.tensors), model_(model), view_(model, options) {}
+      : tensors_(*adapter.tensors), model_(model), rank_(options.rank), view_(model, options) {}
 
-  LowRankPart cut(const AdapterLinear& linear, const SitePart& place) const {
+  // Nothing where this rank changes nothing: biases of a linear that is cut by columns are one
+  // rank's.
+  std::optional<LowRankPart> cut(const AdapterLinear& linear, const SitePart& place) const {
+    LowRankPart part;
     if (place.layer == SitePart::kHead) {
-      return make(linear, head_site(model_.config.num_layers), 0, whole_range(linear.b->shape[0]),
-                  whole_range(linear.a->shape[1]).front(), {});
+      part.site = head_site(model_.config.num_layers);
+      fill(linear, whole(linear), {}, part);
+      return part;
     }
     const TensorEntry* entry = view_.table().find(place.role, place.layer);
     TGI_CHECK(entry != nullptr);
-    return make(linear, site_of(place.layer, place.linear), first_output(place),
-                view_.row_ranges(*entry), view_.col_range(*entry), entry->spec->turns);
+    part.site = site_of(place.layer, place.linear);
+    part.first_output = first_output(place);
+    const bool has_offset = entry->spec->split != Split::kColumns || rank_ == 0;
+    fill(linear,
+         {.rows = view_.row_ranges(*entry),
+          .cols = view_.col_range(*entry),
+          .has_offset = has_offset},
+         entry->spec->turns, part);
+    if (part.rank() == 0 && part.offset.empty()) return std::nullopt;
+    return part;
   }
 
  private:
@@ -47,12 +63,30 @@ class Cutter {
     return first;
   }
 
-  LowRankPart make(const AdapterLinear& linear,
-                   int32_t site,
-                   int64_t first_output,
-                   const std::vector<Range>& rows,
-                   Range cols,
-                   Turns turns) const {
+  // What this rank has of a linear.
+  struct Share {
+    std::vector<Range> rows;
+    Range cols;
+    bool has_offset = true;
+  };
+
+  static Share whole(const AdapterLinear& linear) {
+    const bool has_product = linear.a != nullptr;
+    const auto outputs = has_product ? linear.b->shape[0] : std::ssize(linear.offset);
+    return {.rows = whole_range(outputs),
+            .cols = {.begin = 0, .count = has_product ? linear.a->shape[1] : 0}};
+  }
+
+  void fill(const AdapterLinear& linear, const Share& share, Turns turns, LowRankPart& part) const {
+    if (linear.a != nullptr) add_product(linear, share, turns, part);
+    part.gain = picked(linear.gain, share.rows, turns);
+    if (share.has_offset) part.offset = picked(linear.offset, share.rows, turns);
+  }
+
+  void add_product(const AdapterLinear& linear,
+                   const Share& share,
+                   Turns turns,
+                   LowRankPart& part) const {
     const MatrixSpec a{
         .name = linear.a->name, .prefix = {}, .rows = linear.rank, .cols = linear.a->shape[1]};
     const MatrixSpec b{.name = linear.b->name,
@@ -61,19 +95,29 @@ class Cutter {
                        .cols = linear.rank,
                        .turns = turns};
     const Range all = whole_range(linear.rank).front();
-    LowRankPart part{.site = site,
-                     .first_output = first_output,
-                     .scale = linear.scale,
-                     .a = slice_dense(tensors_, a, *linear.a, all, cols),
-                     .b = {}};
-    for (const Range& range : joined(rows)) {
+    part.scale = linear.scale;
+    part.a = slice_dense(tensors_, a, *linear.a, all, share.cols);
+    for (const Range& range : joined(share.rows)) {
       part.b.push_back(slice_dense(tensors_, b, *linear.b, range, all));
     }
-    return part;
+  }
+
+  static std::vector<float> picked(const std::vector<float>& values,
+                                   const std::vector<Range>& rows,
+                                   Turns turns) {
+    std::vector<float> out;
+    if (values.empty()) return out;
+    for (const Range& range : rows) {
+      for (int64_t i = range.begin; i < range.begin + range.count; ++i) {
+        out.push_back(values[static_cast<size_t>(i * turns.count + turns.index)]);
+      }
+    }
+    return out;
   }
 
   const Checkpoint& tensors_;
   const LoadedConfig& model_;
+  const int rank_;
   const RankView view_;
 };
 
@@ -85,7 +129,9 @@ std::vector<LowRankPart> adapter_parts(const AdapterFiles& adapter,
   const Cutter cutter(adapter, model, options);
   std::vector<LowRankPart> parts;
   for (const AdapterLinear& linear : adapter.linears) {
-    for (const SitePart& place : linear.parts) parts.push_back(cutter.cut(linear, place));
+    for (const SitePart& place : linear.parts) {
+      if (auto part = cutter.cut(linear, place)) parts.push_back(std::move(*part));
+    }
   }
   return parts;
 }

@@ -2,7 +2,8 @@
 //
 // B's rows are cut, and put in order, as the rows of the weight are, A's columns as its columns:
 // where a weight is cut by columns, each rank computes A of its part of the input, and the sum over
-// ranks that the linear ends with makes a whole of it.
+// ranks that the linear ends with makes a whole of it. So are gains, which are the same for all
+// parts of a sum; offsets are added by one rank where the linear is cut by columns.
 #pragma once
 
 #include <vector>

@@ -1,30 +1,12 @@
 #include "engine/lora/base_copies.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 
+#include "engine/lora/stored_values.h"
 #include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
-
-template <typename Bits>
-Bits bits_at(std::span<const std::byte> bytes, size_t index) {
-  Bits bits = 0;
-  std::memcpy(&bits, bytes.data() + index * sizeof(Bits), sizeof(Bits));
-  return bits;
-}
-
-float value_at(std::span<const std::byte> bytes, DType dtype, size_t index) {
-  if (dtype == DType::kF32) {
-    float value = 0.0F;
-    std::memcpy(&value, bytes.data() + index * sizeof(float), sizeof(float));
-    return value;
-  }
-  const auto bits = bits_at<uint16_t>(bytes, index);
-  return dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
 
 float rounded(float value, DType dtype) {
   if (dtype == DType::kF32) return value;
@@ -44,8 +26,8 @@ bool is_copy(const Checkpoint& adapter,
   if (copy.dtype == original.dtype) return std::ranges::equal(copied, given);
   const auto count = static_cast<size_t>(copy.num_elements());
   for (size_t i = 0; i < count; ++i) {
-    const float expected = rounded(value_at(given, *original.dtype, i), *copy.dtype);
-    if (value_at(copied, *copy.dtype, i) != expected) return false;
+    const float expected = rounded(value_at(given.data(), *original.dtype, i), *copy.dtype);
+    if (value_at(copied.data(), *copy.dtype, i) != expected) return false;
   }
   return true;
 }

@@ -16,7 +16,7 @@ struct Marker {
 constexpr std::array<Marker, 7> kMarkers = {{
     {".lora_A", AdapterTensor::kA, ".weight"},
     {".lora_B", AdapterTensor::kB, ".weight"},
-    {".lora_B", AdapterTensor::kBOffset, ".bias"},
+    {".lora_B", AdapterTensor::kBBias, ".bias"},
     {".lora_embedding_A", AdapterTensor::kEmbedding, ""},
     {".lora_embedding_B", AdapterTensor::kEmbedding, ""},
     {".lora_magnitude_vector", AdapterTensor::kMagnitude, ".weight"},
@@ -69,16 +69,13 @@ std::string_view refusal_of(AdapterTensor kind) {
   switch (kind) {
     case AdapterTensor::kA:
     case AdapterTensor::kB:
+    case AdapterTensor::kBBias:
+    case AdapterTensor::kMagnitude:
+    case AdapterTensor::kBias:
     case AdapterTensor::kWeight:
       return "";
-    case AdapterTensor::kBOffset:
-      return "of lora_bias, which is not supported";
     case AdapterTensor::kEmbedding:
       return "of an embedding, whose adapters are not supported";
-    case AdapterTensor::kMagnitude:
-      return "of DoRA, which is not supported";
-    case AdapterTensor::kBias:
-      return "a bias of the model, trained whole, which is not supported";
     case AdapterTensor::kOther:
       return "not known";
   }

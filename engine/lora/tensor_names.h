@@ -12,10 +12,10 @@ namespace tgi {
 enum class AdapterTensor : uint8_t {
   kA,          // (rank, inputs)
   kB,          // (outputs, rank)
-  kBOffset,    // lora_B's bias
+  kBBias,      // of lora_B (outputs)
   kEmbedding,  // A or B of an embedding
-  kMagnitude,  // of DoRA
-  kBias,       // of the module itself, whole
+  kMagnitude,  // of DoRA (outputs)
+  kBias,       // of the module itself (outputs), trained or a copy of the base's
   kWeight,     // likewise: of a module that is changed as a whole, or a copy of the base's
   kOther,
 };

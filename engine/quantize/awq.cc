@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/quantize/blas.h"
-#include "engine/quantize/parallel.h"
 
 namespace tgi {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/quantize/blas.h"
-#include "engine/quantize/parallel.h"
 
 namespace tgi {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/quantize/blas.h"
-#include "engine/quantize/parallel.h"
 
 namespace tgi {
 namespace {

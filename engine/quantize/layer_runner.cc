@@ -6,8 +6,8 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/model/state_layout.h"
-#include "engine/quantize/parallel.h"
 
 namespace tgi {
 namespace {

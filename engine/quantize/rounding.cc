@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "engine/quantize/parallel.h"
+#include "base/parallel.h"
 #include "engine/tensor/scale_search.h"
 #include "engine/weights/weight_encoder.h"
 

@@ -77,6 +77,7 @@ class Worker final : public WorkerGroup {
   bool prepare_step() override { return device_->prepare_step(transformer_); }
   std::vector<int32_t> prepared_rows() const override { return device_->prepared_rows(); }
   int64_t adapter_bytes(const AdapterParts& parts) const override {
+    check_parts(device_->info(), mine(parts));
     return device_->adapter_bytes(mine(parts), weights_.dtype);
   }
   std::unique_ptr<Adapter> make_adapter(const AdapterParts& parts) override {

@@ -1,5 +1,6 @@
-// What an adapter adds to a model: to columns of what a linear gives, a product of low rank (LoRA,
-// https://arxiv.org/abs/2106.09685).
+// What an adapter changes in a model: to columns of what a linear gives, a product of low rank is
+// added (LoRA, https://arxiv.org/abs/2106.09685), their size is changed (DoRA,
+// https://arxiv.org/abs/2402.09353), and so is their bias.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,27 @@ namespace tgi {
 // That devices have memory for.
 inline constexpr int32_t kMaxAdapterRank = 256;
 
-// out[row][first_output + n] += scale * sum over r of b[n][r] * (sum over k of a[r][k] * x[row][k])
+// With product[n] = scale * sum over r of b[n][r] * (sum over k of a[r][k] * x[row][k]), in this
+// order: out[row][first_output + n] = gain[n] * (out[row][first_output + n] + product[n]) +
+// offset[n]
 struct LowRankPart {
   int32_t site = 0;  // which linear of the model
   int64_t first_output = 0;
   float scale = 1.0F;
-  HostWeight a;               // (rank, columns of x)
-  std::vector<HostWeight> b;  // one below the other (outputs, rank)
+  HostWeight a;                 // (rank, columns of x); rank 0: there is no product
+  std::vector<HostWeight> b;    // one below the other (outputs, rank); of rank 0 none
+  std::vector<float> gain{};    // (optional: 1) (outputs)
+  std::vector<float> offset{};  // (optional: 0) (outputs); given where there is no product
 
+  int64_t rank() const { return a.rows; }
   int64_t num_outputs() const {
+    if (b.empty()) return static_cast<int64_t>(offset.size());
     int64_t count = 0;
     for (const HostWeight& piece : b) count += piece.rows;
     return count;
   }
+  // A product and nothing else, for devices that have kernels for no more.
+  bool is_plain() const { return rank() > 0 && gain.empty() && offset.empty(); }
 };
 
 }  // namespace tgi

@@ -24,6 +24,8 @@ struct PartSetup {
   int64_t first_output = 0;
   int64_t num_outputs = 8;
   float scale = 1.0F;
+  bool has_gain = false;
+  bool has_offset = false;
 };
 
 struct AdapterSetup {
@@ -66,6 +68,19 @@ std::vector<LowRankSetup> low_rank_setups() {
        .adapters = {{{{.rank = 256, .num_outputs = 130, .scale = 0.125F}}},
                     {{{.rank = 33, .num_outputs = 130}}}},
        .sequences = {{1, 77}, {2, 40}, {0, 20}, {1, 1}}},
+      {.name = "gains and offsets, each with and without the other",
+       .outputs = 150,
+       .adapters =
+           {{{{.rank = 3, .num_outputs = 70, .scale = 2.0F, .has_gain = true, .has_offset = true},
+              {.rank = 5, .first_output = 70, .num_outputs = 67, .has_gain = true}}},
+            {{{.rank = 16, .first_output = 1, .num_outputs = 149, .has_offset = true}}},
+            {{{.num_outputs = 150}}}},
+       .sequences = {{1, 3}, {0, 4}, {2, 1}, {3, 2}, {1, 40}, {2, 2}}},
+      {.name = "offsets without products, alone and beside some",
+       .adapters = {{{{.rank = 0, .first_output = 2, .num_outputs = 35, .has_offset = true}}},
+                    {{{.rank = 0, .num_outputs = 33, .has_offset = true},
+                      {.rank = 4, .first_output = 33, .num_outputs = 37, .has_gain = true}}}},
+       .sequences = {{1, 2}, {0, 1}, {2, 35}, {1, 1}}},
       {.name = "nobody has one", .adapters = {{{{.num_outputs = 70}}}}, .sequences = {{0, 4}}},
   };
 }
@@ -78,21 +93,27 @@ class LowRankProblem {
     for (const AdapterSetup& adapter : setup.adapters) {
       std::vector<LowRankPart>& parts = parts_.emplace_back();
       for (const PartSetup& part : adapter.parts) {
-        const HostWeight a = store(random, part.rank, setup.cols, dtype);
+        LowRankPart& out = parts.emplace_back();
+        out.site = part.site;
+        out.first_output = part.first_output;
+        out.scale = part.scale;
+        if (part.has_gain) out.gain = random.values(part.num_outputs);
+        if (part.has_offset) out.offset = random.values(part.num_outputs);
+        if (part.rank == 0) continue;
+        out.a = store(random, part.rank, setup.cols, dtype);
         // In two pieces, as rows of a fused matrix come.
         const int64_t half = part.num_outputs / 2;
-        std::vector<HostWeight> b = {store(random, part.num_outputs - half, part.rank, dtype)};
-        if (half > 0) b.push_back(store(random, half, part.rank, dtype));
-        parts.push_back({.site = part.site,
-                         .first_output = part.first_output,
-                         .scale = part.scale,
-                         .a = a,
-                         .b = b});
+        out.b = {store(random, part.num_outputs - half, part.rank, dtype)};
+        if (half > 0) out.b.push_back(store(random, half, part.rank, dtype));
       }
     }
     x = random.values(num_rows() * setup.cols);
     out = random.values(num_rows() * setup.outputs);
   }
+
+  // Of such adapters.
+  LowRankProblem(const LowRankSetup& setup, std::vector<std::vector<LowRankPart>> parts)
+      : setup_(setup), parts_(std::move(parts)) {}
 
   int64_t num_rows() const {
     int64_t count = 0;
@@ -198,6 +219,16 @@ class AdaptersOnDevice {
   std::vector<std::unique_ptr<Adapter>> adapters_;
 };
 
+bool takes(const Device& device, const LowRankProblem& problem) {
+  try {
+    for (const auto& parts : problem.parts()) check_parts(device.info(), parts);
+    return true;
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kUnsupported);
+    return false;
+  }
+}
+
 TEST_CASE("what adapters add agrees with the reference, whatever else is in the step") {
   for (const LowRankSetup& setup : low_rank_setups()) {
     std::map<std::string, Floats> of_group;
@@ -207,6 +238,7 @@ TEST_CASE("what adapters add agrees with the reference, whatever else is in the 
       INFO(setup.name << " on " << device_case.name);
       const DType dtype = device->info().activation_dtype;
       const LowRankProblem problem(setup, dtype);
+      if (!takes(*device, problem)) continue;
       const auto reference = make_reference_device();
       const Floats expected =
           AdaptersOnDevice(*reference, problem).add(problem, 0, setup.sequences.size());
@@ -283,6 +315,51 @@ TEST_CASE("what adapters add to logits is drawn and scored by") {
     CHECK(worst_error(scores(*device, 0), expected, 256.0 * roundoff(dtype), 0.0) <= 1.0);
     CHECK(worst_error(scores(*plain, -1), expected, 256.0 * roundoff(dtype), 0.0) > 1.0);
   }
+}
+
+TEST_CASE("what an adapter does to an output is done in its order") {
+  const StoredMatrix a({2.0F, -1.0F}, 1, 2, DType::kF32);
+  const StoredMatrix b({3.0F, 5.0F}, 2, 1, DType::kF32);
+  const LowRankPart both{.site = 0,
+                         .first_output = 1,
+                         .scale = 0.5F,
+                         .a = a.weight,
+                         .b = {b.weight},
+                         .gain = {10.0F, -2.0F},
+                         .offset = {100.0F, 0.25F}};
+  LowRankPart alone{.site = 0, .first_output = 0, .a = {}, .b = {}, .offset = {7.0F}};
+  CHECK_FALSE(both.is_plain());
+  CHECK_FALSE(alone.is_plain());
+  CHECK(alone.num_outputs() == 1);
+  CHECK(LowRankPart{.a = a.weight, .b = {b.weight}}.is_plain());
+  const LowRankSetup setup{
+      .name = "", .cols = 2, .outputs = 4, .adapters = {}, .sequences = {{1, 1}}};
+  for (const DeviceCase& device_case : device_cases()) {
+    const auto device = device_case.make();
+    if (!device->info().takes_all_parts) continue;
+    INFO(device_case.name);
+    LowRankProblem problem(setup, {{both, alone}});
+    problem.x = {1.0F, 4.0F};
+    problem.out = {1.0F, 2.0F, 3.0F, 4.0F};
+    // a x is -2, half of it -1; b of that -3 and -5.
+    CHECK(AdaptersOnDevice(*device, problem).add(problem, 0, 1) ==
+          Floats{8.0F, 10.0F * (2.0F - 3.0F) + 100.0F, -2.0F * (3.0F - 5.0F) + 0.25F, 4.0F});
+  }
+}
+
+TEST_CASE("parts that a device has no kernels for are refused by name") {
+  const StoredMatrix a({2.0F, -1.0F}, 1, 2, DType::kF32);
+  const StoredMatrix b({3.0F, 5.0F}, 2, 1, DType::kF32);
+  LowRankPart part{.a = a.weight, .b = {b.weight}};
+  DeviceInfo info;
+  info.backend = "cuda";
+  CHECK_NOTHROW(check_parts(info, std::span(&part, 1)));
+  part.offset = {1.0F, 2.0F};
+  CHECK_THROWS_WITH(check_parts(info, std::span(&part, 1)),
+                    "test.weight: adapters that change more than a linear's product (DoRA, biases, "
+                    "embeddings) are not supported by the cuda backend");
+  info.takes_all_parts = true;
+  CHECK_NOTHROW(check_parts(info, std::span(&part, 1)));
 }
 
 TEST_CASE("a rank that there are no kernels for is refused by name") {

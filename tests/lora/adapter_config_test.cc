@@ -35,7 +35,8 @@ TEST_CASE("a config of PEFT is read") {
                                           {"use_rslora", true},
                                           {"lora_alpha", 2.5},
                                           {"target_modules", {"v_proj", "q_proj"}},
-                                          {"bias", "lora_only"}});
+                                          {"bias", "lora_only"},
+                                          {"use_dora", true}});
   CHECK(config.base_model == "org/base");
   CHECK(config.revision == "main");
   CHECK(config.rank == 2);
@@ -43,6 +44,11 @@ TEST_CASE("a config of PEFT is read") {
   CHECK(config.is_rank_stabilised);
   CHECK(config.targets == std::vector<std::string>{"v_proj", "q_proj"});
   CHECK(config.bias == "lora_only");
+  CHECK(config.is_dora);
+  CHECK_FALSE(config.has_b_biases);
+  CHECK(read_with({{"lora_bias", true}}).has_b_biases);
+  CHECK_THAT(refused({{"lora_bias", true}, {"use_dora", true}}, Code::kUnsupported),
+             Catch::Contains("lora_bias: not supported together with use_dora"));
 }
 
 TEST_CASE("what a config leaves out is as PEFT has it") {
@@ -54,6 +60,8 @@ TEST_CASE("what a config leaves out is as PEFT has it") {
   CHECK(config.base_model.empty());
   CHECK(config.ranks.empty());
   CHECK(config.targets.empty());
+  CHECK_FALSE(config.is_dora);
+  CHECK_FALSE(config.has_b_biases);
 }
 
 TEST_CASE("targets may be a pattern") {
@@ -109,7 +117,7 @@ TEST_CASE("adapters of another kind are refused by its name") {
 
 TEST_CASE("fields that change what is computed are refused by name") {
   const auto values = Json::parse(R"({
-    "use_dora": true, "lora_bias": true, "modules_to_save": ["lm_head"],
+    "modules_to_save": ["lm_head"],
     "trainable_token_indices": [1, 2], "target_parameters": ["mlp.experts.down_proj"],
     "layer_replication": [[0, 2], [1, 3]], "alora_invocation_tokens": [5], "use_qalora": true,
     "velora_config": {"num_groups": 2}, "monteclora_config": {"num_samples": 2},
@@ -224,8 +232,8 @@ TEST_CASE("names of tensors are taken apart") {
   is(q + ".lora_B.weight", AdapterTensor::kB, module);
   is(q + ".lora_A.default.weight", AdapterTensor::kA, module);
   is("model.layers.0.q_proj.lora_B.my-own_1.weight", AdapterTensor::kB, module);
-  is(q + ".lora_B.bias", AdapterTensor::kBOffset, module);
-  is(q + ".lora_B.default.bias", AdapterTensor::kBOffset, module);
+  is(q + ".lora_B.bias", AdapterTensor::kBBias, module);
+  is(q + ".lora_B.default.bias", AdapterTensor::kBBias, module);
   is("base_model.model.model.embed_tokens.lora_embedding_A", AdapterTensor::kEmbedding,
      "model.embed_tokens");
   is("base_model.model.model.embed_tokens.lora_embedding_B.default", AdapterTensor::kEmbedding,

@@ -220,10 +220,6 @@ TEST_CASE("what is not supported yet is refused by name") {
                Catch::Contains("1 tensor is " + reason + ": " + tensor.name));
   };
   const std::string q = "base_model.model.model.layers.0.self_attn.q_proj";
-  refuses(numbers(q + ".lora_B.bias", 1, 24), "of lora_bias, which is not supported");
-  refuses(numbers(q + ".lora_magnitude_vector", 1, 24), "of DoRA, which is not supported");
-  refuses(numbers(q + ".bias", 1, 24),
-          "a bias of the model, trained whole, which is not supported");
   refuses(numbers(q + ".lora_velora_embed.default", 1, 24), "not known");
   const std::string embedding = "of an embedding, whose adapters are not supported";
   refuses(numbers("base_model.model.model.embed_tokens.lora_embedding_A", 2, 11), embedding);
@@ -334,6 +330,200 @@ TEST_CASE("a copy of a tied head is compared with the embedding") {
   tensors.back().name = "base_model.model.lm_head.base_layer.weight";
   const MemorySource files = adapter_files(small_adapter_config(), tensors);
   CHECK(open_adapter(files, model, base.get()).linears.size() == 1);
+}
+
+// small_llama with biases in the linears of attention, or a small GPT-2; and its checkpoint.
+struct SmallBase {
+  explicit SmallBase(const Json& config, const std::string& zeros = "")
+      : model(load_config(config)),
+        tensors(with_zeros(small_tensors(model), zeros)),
+        files(weight_files(tensors)),
+        checkpoint(open_checkpoint(files)) {}
+
+  static std::vector<TestTensor> with_zeros(std::vector<TestTensor> all, const std::string& name) {
+    for (TestTensor& tensor : all) {
+      if (tensor.name == name) tensor.data.assign(tensor.data.size(), '\0');
+    }
+    return all;
+  }
+  const TestTensor& tensor(const std::string& name) const {
+    return *std::ranges::find(tensors, name, &TestTensor::name);
+  }
+  // The tensor as an adapter holds it, with `change` added to its second number.
+  TestTensor trained(const std::string& name, float change) const {
+    TestTensor out = tensor(name);
+    float value = 0.0F;
+    std::memcpy(&value, out.data.data() + 4, sizeof value);
+    value += change;
+    std::memcpy(out.data.data() + 4, &value, sizeof value);
+    out.name = "base_model.model." + name;
+    return out;
+  }
+  AdapterFiles open(const std::vector<TestTensor>& adapter,
+                    const Json& config = small_adapter_config()) const {
+    return open_adapter(adapter_files(config, adapter), model, checkpoint.get());
+  }
+  std::string refused(const std::vector<TestTensor>& adapter,
+                      Code code,
+                      const Json& config = small_adapter_config()) const {
+    return refusal_of_action(code, [&] { open(adapter, config); });
+  }
+
+  LoadedConfig model;
+  std::vector<TestTensor> tensors;
+  MemorySource files;
+  std::unique_ptr<Checkpoint> checkpoint;
+};
+
+Json biased_llama() {
+  Json config = small_llama();
+  config["attention_bias"] = true;
+  return config;
+}
+
+Json with(const std::string& field) {
+  Json config = small_adapter_config();
+  config[field] = true;
+  return config;
+}
+
+TestTensor vector_of(const std::string& name, int64_t size, float first = 0.0F) {
+  TestTensor out = numbers(name, 1, size, first);
+  out.shape = "[" + std::to_string(size) + "]";
+  return out;
+}
+
+TEST_CASE("a bias of B is added, times the scale") {
+  const SmallBase base(small_llama());
+  auto tensors = lora_of("lm_head", 11, 10);
+  tensors.push_back(vector_of("base_model.model.lm_head.lora_B.bias", 11, 3.0F));
+  // No base is needed for it.
+  const MemorySource files = adapter_files(with("lora_bias"), tensors);
+  const AdapterFiles adapter = open_adapter(files, base.model);
+  CHECK(adapter.linears.at(0).gain.empty());
+  REQUIRE(adapter.linears.at(0).offset.size() == 11);
+  CHECK(adapter.linears.at(0).offset[0] == 6.0F);
+  CHECK(adapter.linears.at(0).offset[10] == 2.0F * (3.0F + 10.0F / 8.0F));
+
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("a lora_B.bias, which adapter_config.json does not ask for: "
+                             "base_model.model.lm_head.lora_B.bias"));
+  CHECK_THAT(
+      base.refused(lora_of("lm_head", 11, 10), Code::kInvalidArgument, with("lora_bias")),
+      Catch::Contains("1 tensor is without its lora_B.bias: base_model.model.lm_head.lora_A"));
+  tensors.back().shape = "[1,11]";
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument, with("lora_bias")),
+             Catch::Contains("lora_B.bias: expected (11), got (1, 11)"));
+}
+
+TEST_CASE("trained biases change those of the base by the difference") {
+  const SmallBase base(biased_llama());
+  const std::string q = "model.layers.0.self_attn.q_proj";
+  const std::string o = "model.layers.1.self_attn.o_proj";
+  auto tensors = lora_of(q, 24, 10);
+  tensors.push_back(base.trained(q + ".bias", 0.5F));
+  tensors.back().name = "base_model.model." + q + ".base_layer.bias";
+  tensors.push_back(base.trained(o + ".bias", -0.25F));
+  tensors.push_back(base.trained("model.layers.1.self_attn.v_proj.bias", 0.0F));
+  const AdapterFiles adapter = base.open(tensors);
+  REQUIRE(adapter.linears.size() == 2);
+  const AdapterLinear& first = adapter.linears[0];
+  CHECK(first.module == q);
+  CHECK(first.a != nullptr);
+  REQUIRE(first.offset.size() == 24);
+  CHECK(std::abs(first.offset[1] - 0.5F) < 1e-5F);
+  CHECK(first.offset[0] == 0.0F);
+  // A linear without an adapter of its own.
+  const AdapterLinear& second = adapter.linears[1];
+  CHECK(second.module == o);
+  CHECK(second.a == nullptr);
+  CHECK(second.rank == 0);
+  REQUIRE(second.offset.size() == 10);
+  CHECK(std::abs(second.offset[1] + 0.25F) < 1e-5F);
+
+  const MemorySource files = adapter_files(small_adapter_config(), tensors);
+  CHECK_THAT(refusal_of_action(Code::kInvalidArgument, [&] { open_adapter(files, base.model); }),
+             Catch::Contains("3 tensors are a bias, which can't be compared with the base's: "));
+  TestTensor twice = base.trained(q + ".bias", 0.5F);
+  tensors.push_back(twice);
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("of a module that another tensor is of, too: "));
+}
+
+TEST_CASE("a trained bias has to be of a linear, and of the model") {
+  const SmallBase base(small_gpt2());
+  auto tensors = lora_of("transformer.h.0.attn.c_attn", 36, 12);
+  tensors.push_back(base.trained("transformer.h.0.ln_1.bias", 0.0F));
+  CHECK(base.open(tensors).linears.size() == 1);
+  CHECK(base.open(tensors).linears[0].offset.empty());
+  tensors.back() = base.trained("transformer.h.0.ln_1.bias", 0.5F);
+  CHECK_THAT(base.refused(tensors, Code::kUnsupported),
+             Catch::Contains("1 tensor is a bias that is not the base's, and of no linear: "
+                             "base_model.model.transformer.h.0.ln_1.bias"));
+  tensors.back() = vector_of("base_model.model.lm_head.bias", 11);
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("1 tensor is a bias where the model has none: "
+                             "base_model.model.lm_head.bias"));
+  tensors.back() = base.trained("transformer.h.0.mlp.c_fc.bias", 0.5F);
+  tensors.back().shape = "[1,48]";
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("c_fc.bias: expected (48), got (1, 48)"));
+}
+
+TEST_CASE("DoRA gives each output a length") {
+  const SmallBase base(biased_llama());
+  const std::string o = "model.layers.1.self_attn.o_proj";
+  auto tensors = lora_of(o, 10, 24);
+  const std::string magnitude = "base_model.model." + o + ".lora_magnitude_vector";
+  tensors.push_back(vector_of(magnitude, 10, 5.0F));
+  const AdapterFiles adapter = base.open(tensors, with("use_dora"));
+  REQUIRE(adapter.linears.size() == 1);
+  const auto at = [&](const std::string& data, int64_t index) {
+    float value = 0.0F;
+    std::memcpy(&value, data.data() + index * 4, sizeof value);
+    return static_cast<double>(value);
+  };
+  for (int64_t row = 0; row < 10; ++row) {
+    double squares = 0.0;
+    for (int64_t col = 0; col < 24; ++col) {
+      double value = at(base.tensor(o + ".weight").data, row * 24 + col);
+      for (int64_t r = 0; r < 2; ++r) {
+        value += 2.0 * at(tensors[1].data, row * 2 + r) * at(tensors[0].data, r * 24 + col);
+      }
+      squares += value * value;
+    }
+    const double gain = (5.0 + static_cast<double>(row) / 8.0) / std::sqrt(squares);
+    const double bias = at(base.tensor(o + ".bias").data, row);
+    const auto i = static_cast<size_t>(row);
+    CHECK(std::abs(static_cast<double>(adapter.linears[0].gain.at(i)) / gain - 1.0) < 1e-5);
+    CHECK(std::abs(static_cast<double>(adapter.linears[0].offset.at(i)) - (1.0 - gain) * bias) <
+          1e-4);
+  }
+
+  const MemorySource files = adapter_files(with("use_dora"), tensors);
+  CHECK_THAT(refusal_of_action(Code::kInvalidArgument, [&] { open_adapter(files, base.model); }),
+             Catch::Contains("of DoRA, which needs the base's weights, and they are not here: " +
+                             magnitude));
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument),
+             Catch::Contains("a lora_magnitude_vector, which adapter_config.json does not ask "
+                             "for: " +
+                             magnitude));
+  CHECK_THAT(base.refused(lora_of(o, 10, 24), Code::kInvalidArgument, with("use_dora")),
+             Catch::Contains("1 tensor is without its lora_magnitude_vector: "));
+  CHECK_THAT(base.refused({tensors[2]}, Code::kInvalidArgument, with("use_dora")),
+             Catch::Contains("1 tensor is without its lora_A: " + magnitude));
+  tensors[2] = vector_of(magnitude, 24);
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument, with("use_dora")),
+             Catch::Contains("lora_magnitude_vector: expected (10), got (24)"));
+}
+
+TEST_CASE("an output whose weights are all 0 has no length to set") {
+  const SmallBase base(small_llama(), "lm_head.weight");
+  auto tensors = lora_of("lm_head", 11, 10);
+  tensors[1].data.assign(tensors[1].data.size(), '\0');
+  tensors.push_back(vector_of("base_model.model.lm_head.lora_magnitude_vector", 11));
+  CHECK_THAT(base.refused(tensors, Code::kInvalidArgument, with("use_dora")),
+             Catch::Contains("of a linear with outputs whose weights are all 0"));
 }
 
 TEST_CASE("facts are told without a model") {

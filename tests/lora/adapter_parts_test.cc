@@ -201,6 +201,135 @@ TEST_CASE("of every family, each rank gets the rows and columns that it has of t
   CHECK(num_cut >= 100);
 }
 
+// DoRA of every linear, with lengths of 2.
+MemorySource doubled_lengths(const LoadedConfig& model) {
+  const TensorTable table(model);
+  std::vector<TestTensor> tensors;
+  std::set<std::string> seen;
+  const auto add = [&](const TensorEntry* entry) {
+    if (entry == nullptr || !seen.insert(entry->name).second) return;
+    const int64_t outputs = entry->rows * entry->spec->turns.count;
+    const std::string module =
+        "base_model.model." + entry->name.substr(0, entry->name.size() - std::strlen(".weight"));
+    const auto waves = [](int64_t count, float size) {
+      std::vector<float> values;
+      for (int64_t i = 0; i < count; ++i) {
+        values.push_back(size * std::sin(static_cast<float>(7 * i)));
+      }
+      return f32_bytes(values);
+    };
+    tensors.push_back(
+        {module + ".lora_A.weight", "F32", shape(3, entry->cols), waves(3 * entry->cols, 0.5F)});
+    tensors.push_back(
+        {module + ".lora_B.weight", "F32", shape(outputs, 3), waves(3 * outputs, 0.25F)});
+    tensors.push_back({module + ".lora_magnitude_vector", "F32",
+                       "[" + std::to_string(outputs) + "]",
+                       f32_bytes(std::vector<float>(static_cast<size_t>(outputs), 2.0F))});
+  };
+  for (int32_t layer = 0; layer < model.config.num_layers; ++layer) {
+    for (size_t linear = 0; linear < static_cast<size_t>(kSitesOfLayer); ++linear) {
+      for (const LinearPart& part : linear_parts(linear)) add(table.find(part.weight, layer));
+    }
+  }
+  add(table.find(Role::kLmHead));
+  return adapter_files(Json{{"peft_type", "LORA"}, {"r", 3}, {"lora_alpha", 6}, {"use_dora", true}},
+                       tensors);
+}
+
+TEST_CASE("lengths are those of the rows as devices get them, quantised or not") {
+  int num_quantised = 0;
+  int num_parts = 0;
+  for (const std::string kind : {"models", "quantised"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(TGI_SOURCE_DIR "/tests/golden/" + kind)) {
+      if (!entry.is_directory()) continue;
+      INFO(entry.path());
+      const auto files = open_folder(entry.path().string());
+      const LoadedConfig model = load_model_config(*files);
+      const auto base = open_checkpoint(*files);
+      FakeDevice device;
+      const LoadWeightsOptions options{.dtype = DType::kF32};
+      const ModelWeights weights = load_weights(model, *base, device, options);
+      const MemorySource source = doubled_lengths(model);
+      const AdapterFiles adapter = open_adapter(source, model, base.get());
+      for (const LowRankPart& part : adapter_parts(adapter, model, options)) {
+        const bool is_head = part.site == head_site(model.config.num_layers);
+        const auto layer = static_cast<size_t>(part.site / kSitesOfLayer);
+        const auto linear = static_cast<size_t>(part.site % kSitesOfLayer);
+        const FakeMatrix& w = fake(is_head ? *weights.untied_lm_head
+                                           : *linear_of(weights.layers[layer], linear).weight);
+        REQUIRE(std::ssize(part.gain) == part.num_outputs());
+        double worst = 0.0;
+        int64_t n = 0;
+        for (const HostWeight& piece : part.b) {
+          for (int64_t i = 0; i < piece.rows; ++i, ++n) {
+            double squares = 0.0;
+            for (int64_t col = 0; col < w.cols; ++col) {
+              auto value = static_cast<double>(w.at(part.first_output + n, col));
+              for (int64_t r = 0; r < 3; ++r) {
+                value += 2.0 * static_cast<double>(value_at(piece, i, r)) *
+                         static_cast<double>(value_at(part.a, r, col));
+              }
+              squares += value * value;
+            }
+            const auto gain = static_cast<double>(part.gain[static_cast<size_t>(n)]);
+            worst = std::max(worst, std::abs(gain * std::sqrt(squares) / 2.0 - 1.0));
+          }
+        }
+        CHECK(worst < 1e-5);
+        ++num_parts;
+      }
+      if (kind == "quantised") ++num_quantised;
+    }
+  }
+  CHECK(num_quantised >= 15);
+  CHECK(num_parts >= 300);
+}
+
+TEST_CASE("gains and offsets are cut like rows; where columns are, one rank adds the offset") {
+  const LoadedConfig model = load_config(small_llama());
+  std::vector<TestTensor> tensors;
+  const auto add = [&](const std::string& module, int64_t outputs, int64_t inputs) {
+    for (TestTensor& tensor : lora_of(module, outputs, inputs)) tensors.push_back(tensor);
+    TestTensor bias = numbers("base_model.model." + module + ".lora_B.bias", 1, outputs);
+    bias.shape = "[" + std::to_string(outputs) + "]";
+    tensors.push_back(bias);
+  };
+  add("model.layers.0.self_attn.k_proj", 8, 10);
+  add("model.layers.0.self_attn.o_proj", 10, 24);
+  Json config = small_adapter_config();
+  config["lora_bias"] = true;
+  const MemorySource files = adapter_files(config, tensors);
+  AdapterFiles adapter = open_adapter(files, model);
+  adapter.linears[0].gain = {10, 11, 12, 13, 14, 15, 16, 17};
+  adapter.linears[1].gain.assign(10, 3.0F);
+  const auto parts_of = [&](int rank) {
+    return adapter_parts(adapter, model, {.rank = rank, .world_size = 2});
+  };
+  const auto first = parts_of(0);
+  const auto second = parts_of(1);
+  REQUIRE(first.size() == 2);
+  REQUIRE(second.size() == 2);
+  using Floats = std::vector<float>;
+  CHECK(first[0].gain == Floats{10, 11, 12, 13});
+  CHECK(second[0].gain == Floats{14, 15, 16, 17});
+  CHECK(first[0].offset == Floats{0.0F, 0.25F, 0.5F, 0.75F});
+  CHECK(second[0].offset == Floats{1.0F, 1.25F, 1.5F, 1.75F});
+  CHECK(first[1].gain == Floats(10, 3.0F));
+  CHECK(second[1].gain == Floats(10, 3.0F));
+  CHECK(first[1].offset.size() == 10);
+  CHECK(second[1].offset.empty());
+  // A bias without a product: the second rank has nothing to add.
+  for (AdapterLinear& linear : adapter.linears) {
+    linear.a = nullptr;
+    linear.b = nullptr;
+    linear.gain.clear();
+  }
+  CHECK(parts_of(0).size() == 2);
+  CHECK(parts_of(0)[1].num_outputs() == 10);
+  CHECK(parts_of(1).size() == 1);
+}
+
 TEST_CASE("rows that lie side by side are one piece, and A is cut where the weight's columns are") {
   const LoadedConfig model = load_config(small_llama());
   const MemorySource files = adapter_files(

@@ -1,4 +1,4 @@
-#include "engine/quantize/parallel.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
