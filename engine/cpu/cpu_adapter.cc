@@ -108,7 +108,12 @@ CpuAdapter::CpuAdapter(std::span<const LowRankPart> parts,
     auto product = std::make_unique<Product>();
     std::vector<HostWeight> stacked;
     for (const LowRankPart* part : at_site) {
-      if (part->rank() > 0) stacked.push_back(part->a);
+      if (part->is_lookup) {
+        TGI_CHECK(at_site.size() == 1);
+        product->table = make(std::span(&part->a, 1), dtype);
+      } else if (part->rank() > 0) {
+        stacked.push_back(part->a);
+      }
     }
     if (!stacked.empty()) {
       product->a = make(stacked, dtype);
@@ -150,6 +155,10 @@ int64_t CpuAdapter::bytes(std::span<const LowRankPart> parts,
       if (part->rank() == 0) continue;
       total +=
           matrix_bytes(held_type(dtype, part->rank()), kernels, part->num_outputs(), part->rank());
+      if (part->is_lookup) {
+        total += matrix_bytes(dtype, kernels, part->a.rows, part->a.cols);
+        continue;
+      }
       rank += part->rank();
       cols = part->a.cols;
     }

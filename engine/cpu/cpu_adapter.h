@@ -32,6 +32,7 @@ class CpuAdapter final : public Adapter {
   // What is changed of one linear.
   struct Product {
     std::unique_ptr<PanelMatrix> a;  // those of all parts, one below the other; null: none has any
+    std::unique_ptr<PanelMatrix> table;  // of a lookup, in place of a (tokens, rank)
     std::vector<Part> parts;
   };
 

@@ -64,6 +64,7 @@ class CpuDevice final : public Device {
   void norm(const NormArgs& args) override;
   void matmul(const MatmulArgs& args) override;
   void add_low_rank(const LowRankArgs& args) override;
+  void add_low_rank_of_tokens(const LowRankLookupArgs& args) override;
   void qk_norm_rope_store_kv(const QkvArgs& args) override;
   void attention(const AttentionArgs& args) override;
   void rotate_and_store_latent(const LatentArgs& args) override;
@@ -132,6 +133,7 @@ class CpuDevice final : public Device {
   void run_matmul(const MatmulArgs& args);
   void run_expert_tasks(const ExpertMatmulArgs& args);
   void find_adapter_rows(const Batch& batch);
+  // A lookup has no x.
   void add_low_rank(const LowRankArgs& args, const AdapterRows& rows);
   void add_low_rank_to_logits(const LowRankArgs& args, int64_t first);
   void run_low_rank_task(const LowRankTask& task,

@@ -51,6 +51,10 @@ void CpuDevice::add_low_rank(const LowRankArgs& args) {
   add_low_rank(args, adapter_rows_);
 }
 
+void CpuDevice::add_low_rank_of_tokens(const LowRankLookupArgs& args) {
+  add_low_rank({.site = args.site, .x = {}, .out = args.out}, adapter_rows_);
+}
+
 // The logits of rows [first, first + args.x.rows) of those that are drawn or scored.
 void CpuDevice::add_low_rank_to_logits(const LowRankArgs& args, int64_t first) {
   if (logit_adapters_.empty()) return;
@@ -148,6 +152,14 @@ void CpuDevice::run_low_rank_task(const LowRankTask& task,
     const auto* const x = static_cast<const std::byte*>(prepared_.data()) + task.prepared;
     shrunk.cols = task.product->a->rows;
     for (int64_t i = 0; i < task.shrink->num_tasks(); ++i) task.shrink->run(i, x, nullptr, shrunk);
+  }
+  if (const PanelMatrix* table = task.product->table.get()) {
+    shrunk.cols = table->cols;
+    for (int64_t i = 0; i < count; ++i) {
+      float* const row = mutable_row_of(shrunk, i);
+      const auto token = static_cast<size_t>(rows.row(task.first_row + i));
+      table->copy_row(slots_->resolve(batch_->token_ids[token]), row);
+    }
   }
   for (const CpuAdapter::Part& part : task.product->parts) {
     const auto out_row = [&](int64_t i) {

@@ -33,20 +33,24 @@ double dot_row(const std::vector<double>& values, const PlainMatrix& w, int64_t 
   return sum;
 }
 
+// (outputs), of the short row between the two products before it is scaled.
+std::vector<double> expanded(const ReferenceAdapter::Part& part,
+                             const std::vector<double>& shrunk) {
+  std::vector<float> scaled;
+  for (const double value : shrunk) scaled.push_back(static_cast<float>(value * part.scale));
+  const std::vector<double> short_row = part.b->rounded(scaled.data());
+  std::vector<double> out;
+  for (int64_t n = 0; n < part.num_outputs; ++n) out.push_back(dot_row(short_row, *part.b, n));
+  return out;
+}
+
 // (outputs), of a row of x.
 std::vector<double> product_of(const ReferenceAdapter::Part& part, const float* x) {
-  std::vector<double> out(static_cast<size_t>(part.num_outputs), 0.0);
-  if (!part.a) return out;
+  if (!part.a) return std::vector<double>(static_cast<size_t>(part.num_outputs), 0.0);
   const std::vector<double> rounded = part.a->rounded(x);
-  std::vector<float> shrunk;
-  for (int64_t r = 0; r < part.a->rows; ++r) {
-    shrunk.push_back(static_cast<float>(dot_row(rounded, *part.a, r) * part.scale));
-  }
-  const std::vector<double> short_row = part.b->rounded(shrunk.data());
-  for (int64_t n = 0; n < part.num_outputs; ++n) {
-    out[static_cast<size_t>(n)] = dot_row(short_row, *part.b, n);
-  }
-  return out;
+  std::vector<double> shrunk;
+  for (int64_t r = 0; r < part.a->rows; ++r) shrunk.push_back(dot_row(rounded, *part.a, r));
+  return expanded(part, shrunk);
 }
 
 }  // namespace
@@ -101,6 +105,25 @@ void ReferenceDevice::add_low_rank_to_row(const Adapter* adapter,
       if (!part.gain.empty()) sum *= static_cast<double>(part.gain[i]);
       if (!part.offset.empty()) sum += static_cast<double>(part.offset[i]);
       value = static_cast<float>(sum);
+    }
+  }
+}
+
+void ReferenceDevice::add_low_rank_of_tokens(const LowRankLookupArgs& args) {
+  for (int64_t row = 0; row < args.out.rows; ++row) {
+    const auto i = static_cast<size_t>(row);
+    const Adapter* const adapter = adapters_[static_cast<size_t>(slots_->adapter(slot_of_row_[i]))];
+    if (adapter == nullptr) continue;
+    const int32_t token = slots_->resolve(batch_->token_ids[i]);
+    for (const auto& part : static_cast<const ReferenceAdapter*>(adapter)->parts) {
+      if (part.site != args.site) continue;
+      std::vector<double> shrunk;
+      for (int64_t r = 0; r < part.a->cols; ++r) shrunk.push_back(part.a->at(token, r));
+      const std::vector<double> product = expanded(part, shrunk);
+      float* const out = mutable_row_of(args.out, row) + part.first_output;
+      for (size_t n = 0; n < product.size(); ++n) {
+        out[n] = static_cast<float>(static_cast<double>(out[n]) + product[n]);
+      }
     }
   }
 }

@@ -167,6 +167,12 @@ struct LowRankArgs {
   Tensor out;  // (num_tokens, outputs of the linear)
 };
 
+// The same for the parts that are lookups: of each row's token.
+struct LowRankLookupArgs {
+  int32_t site = 0;
+  Tensor out;  // (num_tokens, width of the embedding)
+};
+
 // A factor that grows with the position p: 1 + beta * ln(1 + floor((p + offset) / positions)).
 struct PositionScale {
   float beta = 0.0F;  // 0: off
@@ -454,6 +460,7 @@ class Device {
   virtual void norm(const NormArgs& args) = 0;
   virtual void matmul(const MatmulArgs& args) = 0;
   virtual void add_low_rank(const LowRankArgs& /*args*/) {}
+  virtual void add_low_rank_of_tokens(const LowRankLookupArgs& /*args*/) {}
   virtual void qk_norm_rope_store_kv(const QkvArgs& args) = 0;
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;

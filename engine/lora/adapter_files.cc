@@ -48,8 +48,8 @@ class Opener {
     throw_problems();
     const auto site = [](const AdapterLinear& linear) {
       const SitePart& part = linear.parts.front();
-      const bool is_head = part.layer == SitePart::kHead;
-      return std::tuple(is_head, part.layer, part.linear, part.role);
+      const bool is_behind = part.layer == SitePart::kNone;
+      return std::tuple(is_behind, part.layer, part.linear, part.role);
     };
     std::ranges::sort(out_.linears, {}, site);
     return std::move(out_);
@@ -79,8 +79,10 @@ class Opener {
     const StoredTensor*& place_of(AdapterTensor kind) {
       switch (kind) {
         case AdapterTensor::kA:
+        case AdapterTensor::kEmbeddingA:
           return a;
         case AdapterTensor::kB:
+        case AdapterTensor::kEmbeddingB:
           return b;
         case AdapterTensor::kMagnitude:
           return magnitude;
@@ -106,14 +108,23 @@ class Opener {
 
   void take(const StoredTensor& tensor) {
     const AdapterTensorName name = parse_adapter_tensor(tensor.name);
-    if (const std::string_view refusal = refusal_of(name.kind); !refusal.empty()) {
-      return report(refusal, tensor.name, Code::kUnsupported);
+    if (name.kind == AdapterTensor::kOther) {
+      return report("not known", tensor.name, Code::kUnsupported);
     }
     if (name.kind == AdapterTensor::kBias && is_base_bias(tensor, name.module)) return;
     const ModuleTarget* target = sites_.find(name.module);
     if (target == nullptr) return report(kNoSuchLinear, tensor.name);
     if (name.kind == AdapterTensor::kWeight) return check_copy(tensor, *target);
     if (!target->refusal.empty()) return report(target->refusal, tensor.name, Code::kUnsupported);
+    if (target->is_embedding() && name.kind == AdapterTensor::kMagnitude) {
+      return report("of DoRA of an embedding, which is not supported", tensor.name,
+                    Code::kUnsupported);
+    }
+    if (target->is_embedding() != is_of_embedding(name.kind)) {
+      return report(target->is_embedding() ? "of an embedding, and named as those of linears are"
+                                           : "of a linear, and named as those of embeddings are",
+                    tensor.name);
+    }
     Tensors& tensors = modules_[std::string(name.module)];
     const StoredTensor*& place = tensors.place_of(name.kind);
     if (place != nullptr) {
@@ -209,7 +220,8 @@ class Opener {
     };
     return check(tensors.a, true, "lora_A") && check(tensors.b, true, "lora_B") &&
            check(tensors.magnitude, out_.config.is_dora, "lora_magnitude_vector") &&
-           check(tensors.b_bias, out_.config.has_b_biases, "lora_B.bias");
+           check(tensors.b_bias, out_.config.has_b_biases && !tensors.target->is_embedding(),
+                 "lora_B.bias");
   }
 
   // What becomes of W x + bias, with g = magnitude / ||W + scale B A||, is
@@ -315,7 +327,8 @@ AdapterFacts read_adapter_facts(const FileSource& files) {
     const StoredTensor& tensor = *tensors->find(name);
     facts.size_bytes += static_cast<int64_t>(tensors->bytes(tensor).size());
     const AdapterTensorName parsed = parse_adapter_tensor(name);
-    if (parsed.kind != AdapterTensor::kA || tensor.shape.empty()) continue;
+    const bool is_a = parsed.kind == AdapterTensor::kA || parsed.kind == AdapterTensor::kEmbeddingA;
+    if (!is_a || tensor.shape.empty()) continue;
     ++facts.num_linears;
     facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(tensor.shape.front()));
     targets.emplace(parsed.module.substr(parsed.module.rfind('.') + 1));

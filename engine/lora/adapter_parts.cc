@@ -33,7 +33,8 @@ class Cutter {
   // rank's.
   std::optional<LowRankPart> cut(const AdapterLinear& linear, const SitePart& place) const {
     LowRankPart part;
-    if (place.layer == SitePart::kHead) {
+    if (place.role == Role::kTokenEmbedding) return lookup(linear);
+    if (place.layer == SitePart::kNone) {
       part.site = head_site(model_.config.num_layers);
       fill(linear, whole(linear), {}, part);
       return part;
@@ -61,6 +62,24 @@ class Cutter {
       first += view_.num_rows(*entry);
     }
     return first;
+  }
+
+  // All of it, on each rank; in the size that embeddings have after they were multiplied.
+  LowRankPart lookup(const AdapterLinear& linear) const {
+    const int64_t num_tokens = linear.a->shape[1];
+    const int64_t width = linear.b->shape[0];
+    const MatrixSpec a{.name = linear.a->name,
+                       .prefix = {},
+                       .rows = num_tokens,
+                       .cols = linear.rank,
+                       .transposed = true};
+    const MatrixSpec b{.name = linear.b->name, .prefix = {}, .rows = width, .cols = linear.rank};
+    const Range ranks{.begin = 0, .count = linear.rank};
+    return {.site = embedding_site(model_.config.num_layers),
+            .is_lookup = true,
+            .scale = linear.scale * model_.config.embedding_multiplier,
+            .a = slice_dense(tensors_, a, *linear.a, {.begin = 0, .count = num_tokens}, ranks),
+            .b = {slice_dense(tensors_, b, *linear.b, {.begin = 0, .count = width}, ranks)}};
   }
 
   // What this rank has of a linear.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 namespace tgi {
 namespace {
@@ -13,7 +14,8 @@ constexpr std::string_view kWeight = ".weight";
 // text model of a multimodal one.
 constexpr std::array<std::string_view, 2> kCommonWrappers = {"model", "language_model"};
 
-constexpr std::string_view kEmbeddingRefusal = "of an embedding, whose adapters are not supported";
+constexpr std::string_view kPositionsRefusal =
+    "of an embedding of positions, whose adapters are not supported";
 constexpr std::string_view kExpertRefusal = "of experts, whose adapters are not supported";
 constexpr std::string_view kLatentUpRefusal =
     "of what latents become keys and values by, which is not kept as a linear: adapters of it are "
@@ -61,8 +63,9 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
   if (entry.expert >= 0) return kExpertRefusal;
   switch (entry.spec->role) {
     case Role::kTokenEmbedding:
+      return "";
     case Role::kPositionEmbedding:
-      return kEmbeddingRefusal;
+      return kPositionsRefusal;
     case Role::kEmbeddingIn:
     case Role::kHeadIn:
       return kOuterRefusal;
@@ -126,7 +129,11 @@ void ModuleSites::add_others(const TensorTable& table, const ModelConfig& config
   const bool divides_head = config.divides_head_rows;
   for (const TensorEntry& entry : table.entries()) {
     const bool is_divided_head = entry.spec->role == Role::kLmHead && divides_head;
-    target(entry).refusal = is_divided_head ? kNormedHeadRefusal : refusal_of_entry(entry);
+    ModuleTarget& found = target(entry);
+    found.refusal = is_divided_head ? kNormedHeadRefusal : refusal_of_entry(entry);
+    if (entry.spec->role != Role::kTokenEmbedding) continue;
+    found.parts = {{.role = entry.spec->role}};
+    std::swap(found.outputs, found.inputs);
   }
 }
 

@@ -18,9 +18,9 @@ namespace tgi {
 
 // A tensor of the table that a module is stored as: all of it, or some of its rows.
 struct SitePart {
-  static constexpr int32_t kHead = -1;
+  static constexpr int32_t kNone = -1;  // the head or the embedding, by `role`
 
-  int32_t layer = kHead;
+  int32_t layer = kNone;
   size_t linear = 0;  // of the layer, as site_of counts them
   Role role = Role::kCount;
 };
@@ -34,6 +34,11 @@ struct ModuleTarget {
   std::string name;     // of its weight in the table; of a tied head the embedding's
   int64_t outputs = 0;  // of the module, all parts together
   int64_t inputs = 0;
+
+  // Then the inputs are tokens.
+  bool is_embedding() const {
+    return !parts.empty() && parts.front().role == Role::kTokenEmbedding;
+  }
 };
 
 class ModuleSites {

@@ -17,8 +17,8 @@ constexpr std::array<Marker, 7> kMarkers = {{
     {".lora_A", AdapterTensor::kA, ".weight"},
     {".lora_B", AdapterTensor::kB, ".weight"},
     {".lora_B", AdapterTensor::kBBias, ".bias"},
-    {".lora_embedding_A", AdapterTensor::kEmbedding, ""},
-    {".lora_embedding_B", AdapterTensor::kEmbedding, ""},
+    {".lora_embedding_A", AdapterTensor::kEmbeddingA, ""},
+    {".lora_embedding_B", AdapterTensor::kEmbeddingB, ""},
     {".lora_magnitude_vector", AdapterTensor::kMagnitude, ".weight"},
     {".lora_magnitude_vector", AdapterTensor::kMagnitude, ""},
 }};
@@ -63,23 +63,6 @@ AdapterTensorName parse_adapter_tensor(std::string_view name) {
     }
   }
   return {.kind = AdapterTensor::kOther, .module = name};
-}
-
-std::string_view refusal_of(AdapterTensor kind) {
-  switch (kind) {
-    case AdapterTensor::kA:
-    case AdapterTensor::kB:
-    case AdapterTensor::kBBias:
-    case AdapterTensor::kMagnitude:
-    case AdapterTensor::kBias:
-    case AdapterTensor::kWeight:
-      return "";
-    case AdapterTensor::kEmbedding:
-      return "of an embedding, whose adapters are not supported";
-    case AdapterTensor::kOther:
-      return "not known";
-  }
-  return "";
 }
 
 }  // namespace tgi

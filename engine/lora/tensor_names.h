@@ -10,13 +10,14 @@
 namespace tgi {
 
 enum class AdapterTensor : uint8_t {
-  kA,          // (rank, inputs)
-  kB,          // (outputs, rank)
-  kBBias,      // of lora_B (outputs)
-  kEmbedding,  // A or B of an embedding
-  kMagnitude,  // of DoRA (outputs)
-  kBias,       // of the module itself (outputs), trained or a copy of the base's
-  kWeight,     // likewise: of a module that is changed as a whole, or a copy of the base's
+  kA,           // (rank, inputs)
+  kB,           // (outputs, rank)
+  kBBias,       // of lora_B (outputs)
+  kEmbeddingA,  // of an embedding (rank, tokens)
+  kEmbeddingB,  // likewise (embedding's width, rank)
+  kMagnitude,   // of DoRA (outputs)
+  kBias,        // of the module itself (outputs), trained or a copy of the base's
+  kWeight,      // likewise: of a module that is changed as a whole, or a copy of the base's
   kOther,
 };
 
@@ -27,7 +28,9 @@ struct AdapterTensorName {
 
 AdapterTensorName parse_adapter_tensor(std::string_view name);
 
-// Why an adapter with such a tensor is not read; empty for those that are.
-std::string_view refusal_of(AdapterTensor kind);
+// Of an embedding, not of a linear.
+constexpr bool is_of_embedding(AdapterTensor kind) {
+  return kind == AdapterTensor::kEmbeddingA || kind == AdapterTensor::kEmbeddingB;
+}
 
 }  // namespace tgi

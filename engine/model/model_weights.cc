@@ -128,7 +128,10 @@ class WeightLoader::Loader {
     streamed_bytes_ -= weights.position_embedding ? weights.position_embedding->size_bytes : 0;
     streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
 
-    if (options_.takes_adapters) weights.head_site = head_site(model_.config.num_layers);
+    if (options_.takes_adapters) {
+      weights.head_site = head_site(model_.config.num_layers);
+      weights.embedding_site = embedding_site(model_.config.num_layers);
+    }
     weights.layers.resize(static_cast<size_t>(model_.config.num_layers));
     return weights;
   }

@@ -72,7 +72,8 @@ struct ModelWeights {
   DeviceVector final_norm_bias;
   std::unique_ptr<Matrix> untied_lm_head;  // null: the token embedding serves
   DeviceVector lm_head_bias;
-  int32_t head_site = -1;  // as Linear's
+  int32_t head_site = -1;       // as Linear's
+  int32_t embedding_site = -1;  // likewise
   // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
   std::unique_ptr<Matrix> embedding_in;  // may be null
   std::unique_ptr<Matrix> head_in;       // may be null

@@ -89,17 +89,24 @@ void Transformer::sample(int32_t num_logit_rows) {
   sample_rows(workspace_.last_rows.first_rows(num_logit_rows));
 }
 
+void Transformer::add_to_embedding(const Tensor& embedded) {
+  if (weights_.embedding_site < 0) return;
+  device_.add_low_rank_of_tokens({.site = weights_.embedding_site, .out = embedded});
+}
+
 void Transformer::run_embedding(const Tensor& hidden) {
   if (weights_.embedding_in == nullptr) {
     device_.embed({.table = weights_.token_embedding.get(),
                    .position_table = weights_.position_embedding.get(),
                    .multiplier = config_.embedding_multiplier,
                    .out = hidden});
+    add_to_embedding(hidden);
   } else {
     const Tensor embedded = workspace_.embedded.first_rows(hidden.rows);
     device_.embed({.table = weights_.token_embedding.get(),
                    .multiplier = config_.embedding_multiplier,
                    .out = embedded});
+    add_to_embedding(embedded);
     device_.matmul({.x = embedded, .w = weights_.embedding_in.get(), .out = hidden});
     if (weights_.position_embedding != nullptr) {
       device_.embed({.position_table = weights_.position_embedding.get(), .out = hidden});

@@ -41,6 +41,7 @@ class Transformer final : public Forward {
   // from within another Forward. `hidden`: (num_tokens, hidden_size) in the device's memory and its
   // type, at most max_batch_tokens rows; outside of it they are whole, no branch is left to add.
   // The bits are those of run().
+  void add_to_embedding(const Tensor& embedded);
   void run_embedding(const Tensor& hidden);
   void run_layer(int32_t layer, const Tensor& hidden);  // in place
   void run_head(const Tensor& hidden);                  // every row goes to Device::sample

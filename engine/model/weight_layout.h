@@ -101,7 +101,7 @@ inline constexpr std::array<LayerLinear, 11> kOtherLinears = {{
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
-// of kLayerLinears first, and behind those of all layers the head.
+// of kLayerLinears first, and behind those of all layers the head and the embedding.
 inline constexpr int32_t kSitesOfLayer =
     static_cast<int32_t>(kLayerLinears.size() + kOtherLinears.size());
 constexpr int32_t site_of(int32_t layer, size_t linear) {
@@ -109,6 +109,9 @@ constexpr int32_t site_of(int32_t layer, size_t linear) {
 }
 constexpr int32_t head_site(int32_t num_layers) {
   return num_layers * kSitesOfLayer;
+}
+constexpr int32_t embedding_site(int32_t num_layers) {
+  return head_site(num_layers) + 1;
 }
 
 // One for each expert.

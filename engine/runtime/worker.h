@@ -77,11 +77,10 @@ class Worker final : public WorkerGroup {
   bool prepare_step() override { return device_->prepare_step(transformer_); }
   std::vector<int32_t> prepared_rows() const override { return device_->prepared_rows(); }
   int64_t adapter_bytes(const AdapterParts& parts) const override {
-    check_parts(device_->info(), mine(parts));
-    return device_->adapter_bytes(mine(parts), weights_.dtype);
+    return device_->adapter_bytes(checked(parts), weights_.dtype);
   }
   std::unique_ptr<Adapter> make_adapter(const AdapterParts& parts) override {
-    return device_->make_adapter(mine(parts), weights_.dtype);
+    return device_->make_adapter(checked(parts), weights_.dtype);
   }
   void set_adapter(int32_t place, const Adapter* adapter) override {
     device_->set_adapter(place, adapter);
@@ -91,8 +90,11 @@ class Worker final : public WorkerGroup {
   }
 
  private:
-  const std::vector<LowRankPart>& mine(const AdapterParts& parts) const {
-    return parts[static_cast<size_t>(communicator_->rank())];
+  // This rank's.
+  const std::vector<LowRankPart>& checked(const AdapterParts& parts) const {
+    const std::vector<LowRankPart>& mine = parts[static_cast<size_t>(communicator_->rank())];
+    check_parts(device_->info(), mine);
+    return mine;
   }
 
   std::unique_ptr<Device> device_;

@@ -15,25 +15,26 @@ inline constexpr int32_t kMaxAdapterRank = 256;
 
 // With product[n] = scale * sum over r of b[n][r] * (sum over k of a[r][k] * x[row][k]), in this
 // order: out[row][first_output + n] = gain[n] * (out[row][first_output + n] + product[n]) +
-// offset[n]
+// offset[n] Of a lookup each row has a token in place of x, and the inner sum is a[token][r].
 struct LowRankPart {
-  int32_t site = 0;  // which linear of the model
+  int32_t site = 0;        // which linear of the model, or its embedding
+  bool is_lookup = false;  // of the embedding; has no gain and no offset
   int64_t first_output = 0;
   float scale = 1.0F;
-  HostWeight a;                 // (rank, columns of x); rank 0: there is no product
+  HostWeight a;  // (rank, columns of x), of a lookup (tokens, rank); rank 0: no product
   std::vector<HostWeight> b;    // one below the other (outputs, rank); of rank 0 none
   std::vector<float> gain{};    // (optional: 1) (outputs)
   std::vector<float> offset{};  // (optional: 0) (outputs); given where there is no product
 
-  int64_t rank() const { return a.rows; }
+  int64_t rank() const { return is_lookup ? a.cols : a.rows; }
   int64_t num_outputs() const {
     if (b.empty()) return static_cast<int64_t>(offset.size());
     int64_t count = 0;
     for (const HostWeight& piece : b) count += piece.rows;
     return count;
   }
-  // A product and nothing else, for devices that have kernels for no more.
-  bool is_plain() const { return rank() > 0 && gain.empty() && offset.empty(); }
+  // A product with x and nothing else, for devices that have kernels for no more.
+  bool is_plain() const { return !is_lookup && rank() > 0 && gain.empty() && offset.empty(); }
 };
 
 }  // namespace tgi

@@ -163,7 +163,7 @@ Batch batch_of(const LowRankSetup& setup, size_t first, size_t count) {
     const auto slot = static_cast<int32_t>(i);
     batch.slots.push_back(slot);
     for (int32_t row = 0; row < rows; ++row) {
-      batch.token_ids.push_back(1);
+      batch.token_ids.push_back((7 * row + 3 * static_cast<int32_t>(i)) % kVocab);
       batch.positions.push_back(row);
     }
     batch.cu_seqlens_q.push_back(batch.num_tokens());
@@ -196,25 +196,42 @@ class AdaptersOnDevice {
   AdaptersOnDevice& operator=(const AdaptersOnDevice&) = delete;
 
   Floats add(const LowRankProblem& problem, size_t first, size_t count) {
+    const DType dtype = device_.info().activation_dtype;
     const LowRankSetup& setup = problem.setup();
     const Batch batch = batch_of(setup, first, count);
-    int64_t begin = 0;
-    for (size_t i = 0; i < first; ++i) begin += setup.sequences[i].second;
-    const auto rows_of = [&](const Floats& all, int64_t cols) {
-      const auto from = all.begin() + begin * cols;
-      return Floats(from, from + batch.num_tokens() * cols);
-    };
-    const DType dtype = device_.info().activation_dtype;
     DeviceTensor x(device_, batch.num_tokens(), setup.cols, dtype, setup.cols + 8);
-    DeviceTensor out(device_, batch.num_tokens(), setup.outputs, dtype, setup.outputs + 10);
-    x.write(rows_of(problem.x, setup.cols));
-    out.write(rows_of(problem.out, setup.outputs));
-    run_step(device_, batch,
-             [&] { device_.add_low_rank({.site = 0, .x = x.view(), .out = out.view()}); });
-    return out.read();
+    x.write(rows_of(problem.x, setup, first, batch.num_tokens(), setup.cols));
+    return changed(problem, first, batch, [&](const Tensor& out) {
+      device_.add_low_rank({.site = 0, .x = x.view(), .out = out});
+    });
+  }
+
+  Floats add_of_tokens(const LowRankProblem& problem, size_t first, size_t count) {
+    return changed(problem, first, batch_of(problem.setup(), first, count), [&](const Tensor& out) {
+      device_.add_low_rank_of_tokens({.site = 0, .out = out});
+    });
   }
 
  private:
+  // Those of the sequences from `first` on.
+  static Floats rows_of(
+      const Floats& all, const LowRankSetup& setup, size_t first, int64_t count, int64_t cols) {
+    int64_t begin = 0;
+    for (size_t i = 0; i < first; ++i) begin += setup.sequences[i].second;
+    const auto from = all.begin() + begin * cols;
+    return Floats(from, from + count * cols);
+  }
+
+  template <typename Op>
+  Floats changed(const LowRankProblem& problem, size_t first, const Batch& batch, const Op& op) {
+    const LowRankSetup& setup = problem.setup();
+    DeviceTensor out(device_, batch.num_tokens(), setup.outputs, device_.info().activation_dtype,
+                     setup.outputs + 10);
+    out.write(rows_of(problem.out, setup, first, batch.num_tokens(), setup.outputs));
+    run_step(device_, batch, [&] { op(out.view()); });
+    return out.read();
+  }
+
   Device& device_;
   std::vector<std::unique_ptr<Adapter>> adapters_;
 };
@@ -344,6 +361,60 @@ TEST_CASE("what an adapter does to an output is done in its order") {
     // a x is -2, half of it -1; b of that -3 and -5.
     CHECK(AdaptersOnDevice(*device, problem).add(problem, 0, 1) ==
           Floats{8.0F, 10.0F * (2.0F - 3.0F) + 100.0F, -2.0F * (3.0F - 5.0F) + 0.25F, 4.0F});
+  }
+}
+
+TEST_CASE("what adapters add to embeddings is the row of each token") {
+  for (const int64_t rank : {1, 8, 37}) {
+    const LowRankSetup setup{.name = "embedding",
+                             .cols = 1,
+                             .outputs = 150,
+                             .adapters = {},
+                             .sequences = {{1, 2}, {0, 1}, {2, 40}, {1, 1}}};
+    std::map<std::string, Floats> of_group;
+    for (const DeviceCase& device_case : device_cases()) {
+      const auto device = device_case.make();
+      if (!device->info().takes_all_parts) continue;
+      INFO(device_case.name << ", rank " << rank);
+      const DType dtype = device->info().activation_dtype;
+      Random random(static_cast<uint32_t>(rank));
+      const StoredMatrix a(random.values(kVocab * rank), kVocab, rank, dtype);
+      const StoredMatrix transposed(random.values(kVocab * rank), kVocab, rank, dtype, true);
+      const StoredMatrix b(random.values(150 * rank), 150, rank, dtype);
+      const auto part = [&](const HostWeight& table) {
+        return LowRankPart{.site = 0,
+                           .is_lookup = true,
+                           .first_output = 0,
+                           .scale = 1.5F,
+                           .a = table,
+                           .b = {b.weight}};
+      };
+      LowRankProblem problem(setup, {{part(a.weight)}, {part(transposed.weight)}});
+      problem.out = random.values(problem.num_rows() * setup.outputs);
+      const auto reference = make_reference_device();
+      const auto count = setup.sequences.size();
+      const Floats expected =
+          AdaptersOnDevice(*reference, problem).add_of_tokens(problem, 0, count);
+      AdaptersOnDevice adapters(*device, problem);
+      const Floats all = adapters.add_of_tokens(problem, 0, count);
+      const double size = std::sqrt(static_cast<double>(rank) * 256.0);
+      CHECK(worst_error(all, expected, (0x1p-18 + 8.0 * roundoff(dtype)) * size,
+                        8.0 * roundoff(dtype)) <= 1.0);
+      CHECK(worst_error(all, problem.out, 0.05, 0.0) > 1.0);
+      Floats one_by_one;
+      for (size_t i = 0; i < count; ++i) {
+        const Floats alone = adapters.add_of_tokens(problem, i, 1);
+        one_by_one.insert(one_by_one.end(), alone.begin(), alone.end());
+      }
+      // The rows of the base model.
+      const auto base = problem.out.begin() + 2 * setup.outputs;
+      CHECK(same_bits(Floats(all.begin() + 2 * setup.outputs, all.begin() + 3 * setup.outputs),
+                      Floats(base, base + setup.outputs)));
+      if (device_case.bit_group.empty()) continue;
+      CHECK(same_bits(one_by_one, all));
+      const auto [first, is_new] = of_group.try_emplace(device_case.bit_group, all);
+      if (!is_new) CHECK(same_bits(first->second, all));
+    }
   }
 }
 

@@ -234,9 +234,9 @@ TEST_CASE("names of tensors are taken apart") {
   is("model.layers.0.q_proj.lora_B.my-own_1.weight", AdapterTensor::kB, module);
   is(q + ".lora_B.bias", AdapterTensor::kBBias, module);
   is(q + ".lora_B.default.bias", AdapterTensor::kBBias, module);
-  is("base_model.model.model.embed_tokens.lora_embedding_A", AdapterTensor::kEmbedding,
+  is("base_model.model.model.embed_tokens.lora_embedding_A", AdapterTensor::kEmbeddingA,
      "model.embed_tokens");
-  is("base_model.model.model.embed_tokens.lora_embedding_B.default", AdapterTensor::kEmbedding,
+  is("base_model.model.model.embed_tokens.lora_embedding_B.default", AdapterTensor::kEmbeddingB,
      "model.embed_tokens");
   is(q + ".lora_magnitude_vector", AdapterTensor::kMagnitude, module);
   is(q + ".lora_magnitude_vector.default.weight", AdapterTensor::kMagnitude, module);

@@ -41,7 +41,7 @@ std::string found_as(const LoadedConfig& model,
   const TensorTable table(model);
   std::string out;
   for (const SitePart& part : adapter.linears.at(0).parts) {
-    const bool is_head = part.layer == SitePart::kHead;
+    const bool is_head = part.layer == SitePart::kNone;
     out += (out.empty() ? "" : " ") + std::to_string(part.layer) + ":" +
            (is_head ? "head" : table.find(part.role, part.layer)->name);
   }
@@ -147,6 +147,38 @@ TEST_CASE("the linears of every model type are found under the names of transfor
   CHECK(num_refused >= 10);
 }
 
+TEST_CASE("an adapter of the embedding has a column for each token") {
+  const std::string module = "base_model.model.model.embed_tokens";
+  Json config = small_llama();
+  for (const bool is_tied : {false, true}) {
+    config["tie_word_embeddings"] = is_tied;
+    const LoadedConfig model = load_config(config);
+    auto tensors = lora_of("lm_head", 11, 10);
+    tensors.push_back(numbers(module + ".lora_embedding_A", 2, 11));
+    tensors.push_back(numbers(module + ".lora_embedding_B", 10, 2));
+    const MemorySource files = adapter_files(small_adapter_config(), tensors);
+    const AdapterFiles adapter = open_adapter(files, model);
+    REQUIRE(adapter.linears.size() == 2);
+    const auto found =
+        std::ranges::find(adapter.linears, "model.embed_tokens", &AdapterLinear::module);
+    REQUIRE(found != adapter.linears.end());
+    CHECK(found->parts.at(0).role == Role::kTokenEmbedding);
+    CHECK(found->rank == 2);
+    CHECK(read_adapter_facts(files).num_linears == 2);
+  }
+  CHECK_THAT(refused({numbers(module + ".lora_embedding_A", 2, 10),
+                      numbers(module + ".lora_embedding_B", 10, 2)},
+                     Code::kInvalidArgument),
+             Catch::Contains("lora_embedding_A: expected (2, 11), got (2, 10)"));
+  CHECK_THAT(refused({numbers(module + ".lora_embedding_B", 10, 2)}, Code::kInvalidArgument),
+             Catch::Contains("1 tensor is without its lora_A: " + module + ".lora_embedding_B"));
+  CHECK_THAT(refused(lora_of("model.embed_tokens", 11, 10), Code::kInvalidArgument),
+             Catch::Contains("of an embedding, and named as those of linears are: "));
+  CHECK_THAT(refused({numbers("base_model.model.lm_head.lora_embedding_A", 2, 10)},
+                     Code::kInvalidArgument),
+             Catch::Contains("of a linear, and named as those of embeddings are: "));
+}
+
 TEST_CASE("a tied head is a module all the same") {
   Json config = small_llama();
   config["tie_word_embeddings"] = true;
@@ -221,9 +253,11 @@ TEST_CASE("what is not supported yet is refused by name") {
   };
   const std::string q = "base_model.model.model.layers.0.self_attn.q_proj";
   refuses(numbers(q + ".lora_velora_embed.default", 1, 24), "not known");
-  const std::string embedding = "of an embedding, whose adapters are not supported";
-  refuses(numbers("base_model.model.model.embed_tokens.lora_embedding_A", 2, 11), embedding);
-  refuses(numbers("base_model.model.model.embed_tokens.lora_A.weight", 2, 11), embedding);
+  refuses(numbers("base_model.model.model.embed_tokens.lora_magnitude_vector", 1, 10),
+          "of DoRA of an embedding, which is not supported");
+  refuses(numbers("base_model.model.transformer.wpe.lora_embedding_A", 2, 9),
+          "of an embedding of positions, whose adapters are not supported",
+          load_config(small_gpt2()));
   refuses(numbers("base_model.model.model.norm.lora_A.weight", 2, 10),
           "not of a linear of the model");
   const std::string experts = "of experts, whose adapters are not supported";

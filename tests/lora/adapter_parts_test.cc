@@ -361,6 +361,32 @@ TEST_CASE("rows that lie side by side are one piece, and A is cut where the weig
   CHECK(parts[3].num_outputs() == 11);
 }
 
+TEST_CASE("of the embedding each rank has all, by tokens, as large as embeddings are multiplied") {
+  Json config = small_llama();
+  config["architectures"] = {"GraniteForCausalLM"};
+  config["embedding_multiplier"] = 3.0;
+  const LoadedConfig model = load_config(config);
+  const std::string module = "base_model.model.model.embed_tokens";
+  const MemorySource files =
+      adapter_files(small_adapter_config(), {numbers(module + ".lora_embedding_A", 2, 11),
+                                             numbers(module + ".lora_embedding_B", 10, 2, 5.0F)});
+  const AdapterFiles adapter = open_adapter(files, model);
+  for (const int rank : {0, 1}) {
+    const auto parts = adapter_parts(adapter, model, {.rank = rank, .world_size = 2});
+    REQUIRE(parts.size() == 1);
+    const LowRankPart& part = parts[0];
+    CHECK(part.is_lookup);
+    CHECK_FALSE(part.is_plain());
+    CHECK(part.site == embedding_site(2));
+    CHECK(part.scale == 2.0F * 3.0F);
+    CHECK(part.rank() == 2);
+    CHECK(part.num_outputs() == 10);
+    CHECK(part.a.rows == 11);
+    CHECK(value_at(part.a, 4, 1) == (11.0F + 4.0F) / 8.0F);
+    CHECK(value_at(part.b.at(0), 9, 1) == 5.0F + 19.0F / 8.0F);
+  }
+}
+
 TEST_CASE("a model that can't be dealt out is refused") {
   const LoadedConfig model = load_config(small_llama());
   const MemorySource files = adapter_files(small_adapter_config(), lora_of("lm_head", 11, 10));

@@ -58,8 +58,10 @@ class MergedModel {
     const std::vector<double> b = doubles_of(*adapter.tensors, *linear.b);
     const auto rank = static_cast<size_t>(linear.rank);
     const auto inputs = static_cast<size_t>(target.inputs);
-    const bool is_head = linear.parts.front().layer == SitePart::kHead;
-    const bool is_transposed = !is_head && is_stored_transposed(linear.parts.front());
+    const bool is_head = linear.parts.front().role == Role::kLmHead;
+    if (target.is_embedding()) keep_head(*stored);
+    const bool is_transposed =
+        target.is_embedding() || (!is_head && is_stored_transposed(linear.parts.front()));
     for (size_t out = 0; out < outputs; ++out) {
       for (size_t in = 0; in < inputs; ++in) {
         double sum = 0;
@@ -87,6 +89,15 @@ class MergedModel {
   }
 
  private:
+  // A head that is tied to the embedding stays as it was.
+  void keep_head(const StoredTensor& embedding) {
+    if (!model_.config.tied_embeddings || tensors_.contains("lm_head.weight")) return;
+    json_["tie_word_embeddings"] = false;
+    TestTensor head = tensors_.at(embedding.name);
+    head.name = "lm_head.weight";
+    tensors_["lm_head.weight"] = std::move(head);
+  }
+
   template <typename Gain>
   bool merge_bias(const AdapterLinear& linear, size_t outputs, const Gain& gain) {
     const ModuleTarget* target = sites_.find(linear.module + ".bias");
