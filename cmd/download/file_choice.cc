@@ -171,7 +171,8 @@ const std::vector<std::string>& optional_names() {
                                                   "tokenizer.json",
                                                   "tokenizer.model",
                                                   "tokenizer_config.json",
-                                                  "vocab.json"};
+                                                  "vocab.json",
+                                                  "vocab.txt"};
   return kNames;
 }
 

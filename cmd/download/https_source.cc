@@ -19,13 +19,14 @@ namespace {
 constexpr std::array<std::string_view, 4> kWeights = {
     "model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json",
     "pytorch_model.bin"};
-constexpr std::array<std::string_view, 13> kAside = {"config.json",
+constexpr std::array<std::string_view, 14> kAside = {"config.json",
                                                      "generation_config.json",
                                                      "tokenizer.json",
                                                      "tokenizer_config.json",
                                                      "tokenizer.model",
                                                      "special_tokens_map.json",
                                                      "vocab.json",
+                                                     "vocab.txt",
                                                      "merges.txt",
                                                      "added_tokens.json",
                                                      "chat_template.jinja",

@@ -8,17 +8,17 @@
 #include "engine/text/tokenizer/json_tokenizer.h"
 #include "engine/text/tokenizer/sentencepiece_tokenizer.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
+#include "engine/text/tokenizer/vocab_txt.h"
 
 namespace tgi {
 namespace {
 
-template <typename T>
-std::unique_ptr<Tokenizer> load_as(const FileSource& files,
-                                   const std::string& name,
-                                   std::string_view contents,
-                                   const TokenizerConfig& config) {
+template <typename Load>
+std::unique_ptr<Tokenizer> load_from(const FileSource& files,
+                                     const std::string& name,
+                                     const Load& load) {
   try {
-    return std::make_unique<T>(contents, config);
+    return load();
   } catch (const Error& error) {
     throw error.in(files.describe(name));
   }
@@ -46,20 +46,28 @@ std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files) {
   const auto json = files.find_text("tokenizer.json");
   const auto model = files.find_text("tokenizer.model");
   const auto load_model = [&] {
-    return load_as<SentencePieceTokenizer>(files, "tokenizer.model", *model, config);
+    return load_from(files, "tokenizer.model",
+                     [&] { return std::make_unique<SentencePieceTokenizer>(*model, config); });
   };
-  if (!json && model) return load_model();
   if (json) {
     try {
-      return load_as<JsonTokenizer>(files, "tokenizer.json", *json, config);
+      return load_from(files, "tokenizer.json",
+                       [&] { return std::make_unique<JsonTokenizer>(*json, config); });
     } catch (const Error& error) {
       // A file that is broken, not merely unknown to this build, is for the user to mend.
       if (error.code() != Code::kUnsupported || !model) throw;
       return load_instead(error, load_model);
     }
   }
+  if (model) return load_model();
+  if (const auto vocab = files.find_text("vocab.txt")) {
+    const VocabTxtConfig more = read_vocab_txt_config(files);
+    return load_from(files, "vocab.txt", [&] {
+      return std::make_unique<JsonTokenizer>(read_vocab_txt(*vocab, config, more), config);
+    });
+  }
   throw Error(Code::kNotFound,
-              fmt::format("{}: no such file, nor is there a tokenizer.model beside it",
+              fmt::format("{}: no such file, nor is there a tokenizer.model or vocab.txt beside it",
                           files.describe("tokenizer.json")));
 }
 

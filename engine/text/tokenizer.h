@@ -1,4 +1,4 @@
-// Text to token ids and back. Implementations: json_tokenizer (tokenizer.json),
+// Text to token ids and back. Implementations: json_tokenizer (tokenizer.json, and vocab.txt),
 // sentencepiece_tokenizer (tokenizer.model). Immutable after construction: every method may be
 // called from any thread at once.
 #pragma once
@@ -40,9 +40,9 @@ class Tokenizer {
 
 class FileSource;  // base/files/file_source.h: the files of a model, by name
 
-// tokenizer.json when it is there, else tokenizer.model. Throws kNotFound when neither is,
-// kInvalidArgument with the file and the place in it when one is malformed, kUnsupported naming a
-// component that this build does not know.
+// tokenizer.json when it is there, else tokenizer.model, else vocab.txt. Throws kNotFound when none
+// is, kInvalidArgument with the file and the place in it when one is malformed, kUnsupported naming
+// a component that this build does not know.
 std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files);
 
 }  // namespace tgi

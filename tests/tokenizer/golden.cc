@@ -76,6 +76,12 @@ std::unique_ptr<Tokenizer> load_contents(const std::string& name,
   return load_tokenizer(*open_embedded("test", files));
 }
 
+std::string changed_golden(const std::string& name, const std::string& changed) {
+  Json document = parse_json(read_file(golden_path(name + "/tokenizer.json")));
+  document.merge_patch(parse_json(changed));
+  return document.dump();
+}
+
 std::string fnv(std::string_view bytes) {
   uint64_t value = 0xCBF29CE484222325U;
   for (const char byte : bytes) value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;

@@ -27,6 +27,9 @@ std::unique_ptr<Tokenizer> load_contents(const std::string& name,
                                          const std::string& contents,
                                          const std::string& config);
 
+// A document of the reference's with `changed` merged over it (RFC 7396, null removes).
+std::string changed_golden(const std::string& name, const std::string& changed);
+
 // Newer versions of nlohmann/json compare no vector with JSON.
 inline std::vector<std::string> strings_of(const Json& json) {
   return json.get<std::vector<std::string>>();

@@ -41,6 +41,7 @@ JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
   add_added_tokens(parsed.tree);
+  find_special_copies();
   if (post_processor_.adds_nothing()) add_configured_ends(config);
 }
 
@@ -99,6 +100,16 @@ void JsonTokenizer::add_added_tokens(const Json& tree) {
     added_.add(std::move(token));
   }
   added_.build();
+}
+
+// The library tells by their text which tokens are special.
+void JsonTokenizer::find_special_copies() {
+  const Vocabulary& vocabulary = model_->vocabulary();
+  if (!vocabulary.has_copies()) return;
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const auto added = added_.id_of(vocabulary.token_at(i));
+    if (added && is_special(*added)) special_copies_.insert(vocabulary.id_at(i));
+  }
 }
 
 void JsonTokenizer::encode_text(std::string_view text,
@@ -226,7 +237,7 @@ std::string JsonTokenizer::decode(std::span<const int32_t> ids, bool skip_specia
 
 bool JsonTokenizer::is_special(int32_t id) const {
   const AddedToken* added = added_.find(id);
-  return added != nullptr && added->special;
+  return (added != nullptr && added->special) || special_copies_.contains(id);
 }
 
 std::optional<int32_t> JsonTokenizer::id_of(std::string_view token) const {

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/text/token_pairs.h"
@@ -39,6 +40,9 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   // alone. Throws kInvalidArgument or kUnsupported with the path of what is wrong.
   JsonTokenizer(std::string_view json, const TokenizerConfig& config);
 
+  // parsed: what is already read. Its version isn't looked at.
+  JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
+
   std::vector<int32_t> encode(std::string_view text, bool add_special) const override;
   TypedIds encode_typed(std::string_view text,
                         std::optional<std::string_view> pair,
@@ -52,9 +56,8 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   int32_t vocab_size() const override;
 
  private:
-  JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config);
-
   void add_added_tokens(const Json& tree);
+  void find_special_copies();
   void add_configured_ends(const TokenizerConfig& config);
   // Where tokens come from, when somebody asks: their places in the text, in bytes.
   using Places = std::vector<TextRange>;
@@ -80,6 +83,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   PreTokenizer pre_tokenizer_;
   std::unique_ptr<PieceModel> model_;
   AddedTokens added_;
+  std::unordered_set<int32_t> special_copies_;  // other ids of special tokens
   PostProcessor post_processor_;
   Decoder decoder_;
 };

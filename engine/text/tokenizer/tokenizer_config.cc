@@ -81,22 +81,45 @@ void read_config(const JsonReader& reader, TokenizerConfig& config) {
   }
 }
 
+void read_vocab_txt_members(const JsonReader& reader, VocabTxtConfig& config) {
+  config.tokenizer_class = reader.string_or("tokenizer_class", "");
+  config.cls_token = read_token(reader, "cls_token");
+  config.sep_token = read_token(reader, "sep_token");
+  config.pad_token = read_token(reader, "pad_token");
+  config.mask_token = read_token(reader, "mask_token");
+  config.do_lower_case = reader.boolean_or("do_lower_case", true);
+  config.tokenize_chinese_chars = reader.boolean_or("tokenize_chinese_chars", true);
+  config.strip_accents = optional_boolean(reader, "strip_accents");
+}
+
+// Calls use(reader, config) when the file is there.
+template <typename Use, typename Config>
+void read_members(const FileSource& files,
+                  const std::string& name,
+                  const Use& use,
+                  Config& config) {
+  const auto text = files.find_text(name);
+  if (!text) return;
+  try {
+    const Json document = parse_json(*text);
+    use(JsonReader(document, ""), config);
+  } catch (const Error& error) {
+    throw error.in(files.describe(name));
+  }
+}
+
 }  // namespace
 
 TokenizerConfig read_tokenizer_config(const FileSource& files) {
   TokenizerConfig config;
-  const auto read = [&](const std::string& name, auto use) {
-    const auto text = files.find_text(name);
-    if (!text) return;
-    try {
-      const Json document = parse_json(*text);
-      use(JsonReader(document, ""), config);
-    } catch (const Error& error) {
-      throw error.in(files.describe(name));
-    }
-  };
-  read("tokenizer_config.json", read_config);
-  read("added_tokens.json", read_added_tokens);
+  read_members(files, "tokenizer_config.json", read_config, config);
+  read_members(files, "added_tokens.json", read_added_tokens, config);
+  return config;
+}
+
+VocabTxtConfig read_vocab_txt_config(const FileSource& files) {
+  VocabTxtConfig config;
+  read_members(files, "tokenizer_config.json", read_vocab_txt_members, config);
   return config;
 }
 

@@ -22,8 +22,21 @@ struct TokenizerConfig {
   std::vector<AddedToken> added_tokens;  // added_tokens_decoder, then added_tokens.json
 };
 
+// What vocab_txt.h needs besides.
+struct VocabTxtConfig {
+  std::string tokenizer_class;
+  std::string cls_token;  // "": the class's own; so are the next ones
+  std::string sep_token;
+  std::string pad_token;
+  std::string mask_token;
+  bool do_lower_case = true;
+  bool tokenize_chinese_chars = true;
+  std::optional<bool> strip_accents;
+};
+
 // Files that are not there count as empty. Throws kInvalidArgument with the file and the path of
 // what is malformed.
 TokenizerConfig read_tokenizer_config(const FileSource& files);
+VocabTxtConfig read_vocab_txt_config(const FileSource& files);
 
 }  // namespace tgi

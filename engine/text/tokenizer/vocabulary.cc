@@ -33,6 +33,7 @@ void Vocabulary::add_id(std::string_view token, int32_t id) {
   if (2 * (entries_.size() + 1) > slots_.size()) grow();
   highest_id_ = std::max(highest_id_, id);
   const size_t slot = slot_of(token);
+  has_copies_ = has_copies_ || slots_[slot] != 0;
   entries_.push_back({text_.size(), static_cast<uint32_t>(token.size()), id});
   text_ += token;
   slots_[slot] = static_cast<uint32_t>(entries_.size());

@@ -35,6 +35,7 @@ class Vocabulary {
   // All of them, in the order they were added. REQUIRES: index < size().
   std::string_view token_at(size_t index) const { return text_of(entries_[index]); }
   int32_t id_at(size_t index) const { return entries_[index].id; }
+  bool has_copies() const { return has_copies_; }  // a token has several ids
 
   int32_t highest_id() const { return highest_id_; }  // -1: empty
 
@@ -56,6 +57,7 @@ class Vocabulary {
   std::vector<uint32_t> slots_;  // open addressing: index into entries_ + 1, 0 is free
   std::vector<uint32_t> by_id_;  // index into entries_ + 1
   int32_t highest_id_ = -1;
+  bool has_copies_ = false;
 };
 
 }  // namespace tgi

@@ -36,8 +36,12 @@ constexpr CodeRange kNewerDigits[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
 constexpr char32_t kFirstFormerMark = 0x1CF2;
 constexpr char32_t kLastFormerMark = 0x1CF3;
 
+// A vowel that utf8proc takes for a final consonant without a sound, and loses.
+constexpr char32_t kBeforeHangulFinals = 0x11A7;
+
 bool is_opaque(char32_t character) {
-  return find_range(opaque_to_normal_forms(), character) != nullptr ||
+  return character == kBeforeHangulFinals ||
+         find_range(opaque_to_normal_forms(), character) != nullptr ||
          find_range(since_unicode_14(), character) != nullptr;
 }
 
