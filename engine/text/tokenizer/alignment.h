@@ -4,6 +4,7 @@
 // one of them.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,17 @@ class AlignmentWriter {
   Alignment* const alignment_;
   Alignment written_;
 };
+
+// By how many characters a text grew at each character of the changed one, as the library counts: 0
+// for one that replaces another, 1 for one that is put in, -n for one that replaces another and n
+// more behind it.
+using Changes = std::vector<int64_t>;
+
+// The alignment of `changed`, by the changes that made it of `text`.
+void align_changes(std::string_view text,
+                   std::string_view changed,
+                   const Changes& changes,
+                   Alignment& alignment);
 
 // The place of bytes of the changed text. REQUIRES: not empty.
 inline TextRange place_of(const Alignment& alignment, TextRange range) {

@@ -72,64 +72,17 @@ class NormalFormStep final : public Normalizer::Step {
  public:
   explicit NormalFormStep(NormalForm form) : form_(form) {}
   void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
-    std::string normal = normalize(text, form_);
-    if (alignment != nullptr && normal != text) align(text, normal, *alignment);
+    if (alignment == nullptr) {
+      text = normalize(text, form_);
+      return;
+    }
+    Changes changes;
+    std::string normal = normalize_counting(text, form_, changes);
+    align_changes(text, normal, changes, *alignment);
     text = std::move(normal);
   }
 
  private:
-  // Part by part, from one character that nothing before it changes to the next.
-  void align(std::string_view text, std::string_view normal, Alignment& alignment) const {
-    AlignmentWriter places(&alignment);
-    size_t written = 0;
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = end_of_part(text, begin);
-      const std::string part = normalize(text.substr(begin, end - begin), form_);
-      align_part(text, {begin, end}, part, places);
-      written += part.size();
-      begin = end;
-    }
-    if (written != normal.size()) {  // parts that are not independent: a guess is better than none
-      places.place(text.size() - 1, normal.size() - std::min(written, normal.size()));
-    }
-    places.finish();
-    alignment.resize(normal.size(), alignment.empty() ? TextRange{0, 0} : alignment.back());
-  }
-
-  // A character and what combines with it: marks, and vowels and finals of Hangul.
-  static size_t end_of_part(std::string_view text, size_t begin) {
-    size_t end = begin;
-    next_character(text, end);
-    while (end < text.size()) {
-      size_t next = end;
-      const char32_t character = next_character(text, next);
-      const bool is_jamo = character >= 0x1161 && character <= 0x11C2;
-      if (!is_combining_mark(character) && !is_jamo) break;
-      end = next;
-    }
-    return end;
-  }
-
-  // The first new character has the place of the first old one; when there are fewer of them the
-  // others have those of the last old ones, when there are more the surplus that of the last.
-  static void align_part(std::string_view text,
-                         TextRange old,
-                         std::string_view part,
-                         AlignmentWriter& places) {
-    std::vector<size_t> olds;
-    for (size_t at = old.begin; at < old.end; at += utf8_size(text[at])) olds.push_back(at);
-    size_t num_new = 0;
-    for (size_t at = 0; at < part.size(); at += utf8_size(part[at])) ++num_new;
-    size_t index = 0;
-    for (size_t at = 0; at < part.size(); ++index) {
-      const size_t size = utf8_size(part[at]);
-      size_t from = std::min(index, olds.size() - 1);
-      if (index > 0 && num_new < olds.size()) from = olds.size() - num_new + index;
-      places.place(olds[from], size);
-      at += size;
-    }
-  }
-
   const NormalForm form_;
 };
 

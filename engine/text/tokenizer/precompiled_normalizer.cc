@@ -69,7 +69,8 @@ class PrecompiledStep final : public Normalizer::Step {
   void apply(std::string& text, bool& /*at_start*/, Alignment* alignment) const override {
     std::string out;
     out.reserve(text.size());
-    Changes changes(alignment != nullptr);
+    Changes counted;
+    Changes* const changes = alignment == nullptr ? nullptr : &counted;
     bool modified = false;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = grapheme_end(text, begin);
@@ -82,65 +83,30 @@ class PrecompiledStep final : public Normalizer::Step {
       begin = end;
     }
     if (!modified) return;
-    if (alignment != nullptr) changes.apply(text, out, *alignment);
+    if (alignment != nullptr) align_changes(text, out, counted, *alignment);
     text = std::move(out);
   }
 
  private:
-  // By how much a text grew at each of its new characters, as the library counts it: 1 for one that
-  // is put in, -n for one behind which n were taken away. What is taken away before the first one
-  // is not counted, so that all places behind it move.
-  class Changes {
-   public:
-    explicit Changes(bool wanted) : wanted_(wanted) {}
+  // What the library counts for a replacement. What is taken away in front of all others isn't
+  // counted, so that the places of all that follows move.
+  static void add_changes(std::string_view old_text, std::string_view new_text, Changes& changes) {
+    const int64_t num_new = count_utf8_characters(new_text);
+    int64_t grown = num_new - count_utf8_characters(old_text);
+    changes.resize(changes.size() + static_cast<size_t>(num_new), 0);
+    if (grown < 0 && !changes.empty()) changes.back() += grown;
+    for (auto last = changes.rbegin(); grown > 0; --grown) *last++ = 1;
+  }
 
-    void keep() {
-      if (wanted_) changes_.push_back(0);
-    }
-
-    void replace(std::string_view old_text, std::string_view new_text) {
-      if (!wanted_) return;
-      const int64_t num_new = count_utf8_characters(new_text);
-      int64_t grown = num_new - count_utf8_characters(old_text);
-      changes_.resize(changes_.size() + static_cast<size_t>(num_new), 0);
-      if (grown < 0 && !changes_.empty()) changes_.back() += grown;
-      for (auto last = changes_.rbegin(); grown > 0; --grown) *last++ = 1;
-    }
-
-    void apply(std::string_view text, std::string_view changed, Alignment& alignment) const {
-      AlignmentWriter places(&alignment);
-      size_t from = 0;  // in text
-      size_t at = 0;    // in changed
-      const auto skip_character = [&] {
-        if (from < text.size()) from += utf8_size(text[from]);
-      };
-      for (const int64_t change : changes_) {
-        const size_t size = utf8_size(changed[at]);
-        at += size;
-        if (change > 0) {
-          places.place(from == 0 ? alignment.size() : from - 1, size);
-          continue;
-        }
-        places.place(from, size);
-        for (int64_t i = change; i <= 0; ++i) skip_character();
-      }
-      places.finish();
-    }
-
-   private:
-    const bool wanted_;
-    std::vector<int64_t> changes_;  // one for each new character
-  };
-
-  bool replace(std::string_view part, std::string& out, Changes& changes) const {
+  bool replace(std::string_view part, std::string& out, Changes* changes) const {
     const auto replacement = charsmap_.find(part);
     if (!replacement) return false;
     out += *replacement;
-    changes.replace(part, *replacement);
+    if (changes != nullptr) add_changes(part, *replacement, *changes);
     return true;
   }
 
-  bool replace_characters(std::string_view grapheme, std::string& out, Changes& changes) const {
+  bool replace_characters(std::string_view grapheme, std::string& out, Changes* changes) const {
     bool modified = false;
     for (size_t at = 0; at < grapheme.size();) {
       const std::string_view character = grapheme.substr(at, utf8_size(grapheme[at]));
@@ -149,7 +115,7 @@ class PrecompiledStep final : public Normalizer::Step {
         modified = true;
       } else {
         out += character;
-        changes.keep();
+        if (changes != nullptr) changes->push_back(0);
       }
     }
     return modified;

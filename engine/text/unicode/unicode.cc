@@ -53,22 +53,12 @@ utf8proc_option_t options_of(NormalForm form) {
   return static_cast<utf8proc_option_t>(options);
 }
 
-// The characters of `text` taken apart, their marks not yet in order.
-std::vector<utf8proc_int32_t> decompose(std::string_view text, utf8proc_option_t options) {
-  std::vector<utf8proc_int32_t> characters;
-  characters.reserve(text.size());
-  utf8proc_int32_t parts[32];  // no character has more than 18
-  int boundary = 0;            // not asked for
-  for (size_t offset = 0; offset < text.size();) {
-    const auto character = static_cast<utf8proc_int32_t>(next_character(text, offset));
-    const utf8proc_ssize_t count =
-        utf8proc_decompose_char(character, parts, std::size(parts), options, &boundary);
-    if (count < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(count));
-    TGI_CHECK(static_cast<size_t>(count) <= std::size(parts));
-    characters.insert(characters.end(), parts, parts + count);
-  }
-  return characters;
-}
+// A part of a character; change: 0 for the first part, 1 for the others.
+struct Part {
+  utf8proc_int32_t character;
+  int combining_class;
+  int64_t change;
+};
 
 int combining_class(utf8proc_int32_t character) {
   return character < 0x300 ? 0 : utf8proc_get_property(character)->combining_class;
@@ -76,25 +66,83 @@ int combining_class(utf8proc_int32_t character) {
 
 // Puts each run of marks into canonical order. utf8proc's own way takes quadratic time, which a
 // text of nothing but marks would turn against us.
-void order_marks(std::vector<utf8proc_int32_t>& characters) {
-  for (size_t begin = 0; begin < characters.size(); ++begin) {
-    size_t end = begin;
-    while (end < characters.size() && combining_class(characters[end]) != 0) ++end;
+void order_marks(std::vector<Part>& parts) {
+  const auto is_starter = [](const Part& part) { return part.combining_class == 0; };
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    const auto end = std::find_if(begin, parts.end(), is_starter);
     if (end - begin > 1) {
-      const auto first = characters.begin();
-      std::stable_sort(
-          first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end),
-          [](auto left, auto right) { return combining_class(left) < combining_class(right); });
+      std::stable_sort(begin, end, [](const Part& left, const Part& right) {
+        return left.combining_class < right.combining_class;
+      });
     }
-    begin = end;
+    begin = end == parts.end() ? end : end + 1;
   }
+}
+
+// The characters of `text` taken apart, with their marks in order. whole: what isn't.
+template <typename Whole>
+std::vector<Part> decompose(std::string_view text, utf8proc_option_t options, const Whole& whole) {
+  std::vector<Part> parts;
+  parts.reserve(text.size());
+  utf8proc_int32_t found[32];  // no character has more than 18 parts
+  int boundary = 0;            // not asked for
+  for (size_t offset = 0; offset < text.size();) {
+    const char32_t character = next_character(text, offset);
+    if (whole(character)) {
+      parts.push_back({static_cast<utf8proc_int32_t>(character), 0, 0});
+      continue;
+    }
+    const utf8proc_ssize_t count = utf8proc_decompose_char(
+        static_cast<utf8proc_int32_t>(character), found, std::size(found), options, &boundary);
+    if (count < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(count));
+    TGI_CHECK(static_cast<size_t>(count) <= std::size(found));
+    for (utf8proc_ssize_t i = 0; i < count; ++i) {
+      parts.push_back({found[i], combining_class(found[i]), i == 0 ? 0 : 1});
+    }
+  }
+  order_marks(parts);
+  return parts;
+}
+
+// What two characters side by side are composed to, or 0.
+utf8proc_int32_t compose(utf8proc_int32_t left, utf8proc_int32_t right, utf8proc_option_t options) {
+  utf8proc_int32_t both[] = {left, right};
+  return utf8proc_normalize_utf32(both, 2, options) == 1 ? both[0] : 0;
+}
+
+// Composes in place, by the algorithm of Unicode's section 3.11, and sums up the changes.
+void compose_parts(std::vector<Part>& parts, utf8proc_option_t options) {
+  constexpr size_t kNone = SIZE_MAX;
+  size_t starter = kNone;  // what the next ones may be composed with
+  size_t size = 0;         // of what is done
+  for (const Part& part : parts) {
+    // Blocked by a mark of the same or a higher class between the two, or by another starter.
+    const int between =
+        starter == kNone || starter + 1 == size ? -1 : parts[size - 1].combining_class;
+    utf8proc_int32_t composed = 0;
+    if (starter != kNone && between < part.combining_class &&
+        !is_opaque(static_cast<char32_t>(part.character)) &&
+        !is_opaque(static_cast<char32_t>(parts[starter].character))) {
+      composed = compose(parts[starter].character, part.character, options);
+    }
+    if (composed != 0) {
+      parts[starter].character = composed;
+      parts[starter].change += part.change - 1;
+      continue;
+    }
+    if (part.combining_class == 0) starter = size;
+    parts[size++] = part;
+  }
+  parts.resize(size);
 }
 
 void append_normalized(std::string_view text, NormalForm form, std::string& out) {
   if (text.empty()) return;
   const utf8proc_option_t options = options_of(form);
-  std::vector<utf8proc_int32_t> characters = decompose(text, options);
-  order_marks(characters);
+  std::vector<utf8proc_int32_t> characters;
+  for (const Part& part : decompose(text, options, [](char32_t) { return false; })) {
+    characters.push_back(part.character);
+  }
   const utf8proc_ssize_t count = utf8proc_normalize_utf32(
       characters.data(), static_cast<utf8proc_ssize_t>(characters.size()), options);
   if (count < 0) throw Error(Code::kInternal, std::string("utf8proc: ") + utf8proc_errmsg(count));
@@ -221,6 +269,22 @@ std::string normalize(std::string_view text, NormalForm form) {
     begin = offset;
   }
   append_normalized(text.substr(begin), form, out);
+  return out;
+}
+
+std::string normalize_counting(std::string_view text,
+                               NormalForm form,
+                               std::vector<int64_t>& changes) {
+  const utf8proc_option_t options = options_of(form);
+  std::vector<Part> parts = decompose(text, options, is_opaque);
+  if ((options & UTF8PROC_COMPOSE) != 0) compose_parts(parts, options);
+  std::string out;
+  out.reserve(text.size());
+  changes.clear();
+  for (const Part& part : parts) {
+    append_utf8(static_cast<char32_t>(part.character), out);
+    changes.push_back(part.change);
+  }
   return out;
 }
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tgi {
 
@@ -22,5 +24,12 @@ bool has_newer_characters(std::string_view text);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 std::string normalize(std::string_view text, NormalForm form);
+
+// The same, and by how many characters the text grew at each of the new ones: 0 for the first of
+// what a character becomes, 1 for its others; where characters are composed the sum of theirs less
+// one for each but the first. Slower.
+std::string normalize_counting(std::string_view text,
+                               NormalForm form,
+                               std::vector<int64_t>& changes);
 
 }  // namespace tgi
