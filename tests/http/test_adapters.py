@@ -130,9 +130,9 @@ def test_a_folder_is_named_only_as_local(with_adapters, adapters, tmp_path):
 
 
 def test_an_adapter_that_does_not_fit_says_why(with_adapters, tmp_path):
-    wide = write_adapter(tmp_path / "dora", use_dora=True)
+    wide = write_adapter(tmp_path / "saved", modules_to_save=["embed_tokens"])
     response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(wide), "adapter_source": "local"}})
-    assert response.status_code == 424 and "use_dora" in response.text
+    assert response.status_code == 424 and "modules_to_save" in response.text
     cut = write_adapter(tmp_path / "cut")
     file = cut / "adapter_model.safetensors"
     file.write_bytes(file.read_bytes()[:-100])
