@@ -13,12 +13,14 @@ void add_adapter_flag(CLI::App& app, std::string& adapter) {
       ->type_name("ADAPTER");
 }
 
-AdapterChoice choose_adapter(const Session& session, const std::string& adapter, bool offline) {
+AdapterChoice choose_adapter(Session& session, const std::string& adapter, bool offline) {
   const ipc::AdapterList list = ipc::adapter_list_from_json(session.client().call(ipc::kAdapters));
   const bool is_loaded = std::ranges::any_of(
       list.adapters, [&](const ipc::AdapterStatus& each) { return each.name == adapter; });
   if (is_loaded) return {.name = adapter};
-  return {.name = adapter, .path = resolve_model(adapter, {.offline = offline})};
+  return {
+      .name = adapter,
+      .path = resolve_model(adapter, {.offline = offline, .cancel_fd = session.interrupt().fd()})};
 }
 
 void set_adapter(const std::optional<AdapterChoice>& choice, ipc::GenerateRequest& request) {

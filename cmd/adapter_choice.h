@@ -19,7 +19,7 @@ void add_adapter_flag(CLI::App& app, std::string& adapter);
 
 // One that the daemon has by that name; else a folder, or ORG/NAME of the hub, which is downloaded
 // when it is not here. REQUIRES: the session was prepared. Throws what resolve_model throws.
-AdapterChoice choose_adapter(const Session& session, const std::string& adapter, bool offline);
+AdapterChoice choose_adapter(Session& session, const std::string& adapter, bool offline);
 
 // Nothing for an empty name.
 void set_adapter(const std::optional<AdapterChoice>& choice, ipc::GenerateRequest& request);

@@ -35,7 +35,8 @@ std::string text_of(const ipc::AdapterList& list) {
 }
 
 void load(Session& session, const AdaptersFlags& flags) {
-  const std::string path = resolve_model(*flags.load, {.offline = flags.offline});
+  const std::string path =
+      resolve_model(*flags.load, {.offline = flags.offline, .cancel_fd = session.interrupt().fd()});
   session.client().call(
       ipc::kLoadAdapter,
       ipc::to_json(ipc::LoadAdapterParams{.name = flags.name.value_or(*flags.load), .path = path}));

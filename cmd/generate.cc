@@ -208,7 +208,7 @@ ipc::GenerateRequest make_request(const GenerateFlags& flags,
   return request;
 }
 
-std::optional<AdapterChoice> choose_adapter(const Session& session, const GenerateFlags& flags) {
+std::optional<AdapterChoice> choose_adapter(Session& session, const GenerateFlags& flags) {
   if (flags.adapter.empty()) return std::nullopt;
   return choose_adapter(session, flags.adapter, flags.model.offline);
 }

@@ -45,7 +45,7 @@ ipc::GenerateRequest make_request(const GenerateFlags& flags,
                                   const std::string& prompt);
 
 // REQUIRES: the session was prepared.
-std::optional<AdapterChoice> choose_adapter(const Session& session, const GenerateFlags& flags);
+std::optional<AdapterChoice> choose_adapter(Session& session, const GenerateFlags& flags);
 
 // --lines: up to flags.parallel prompts at once, answers in the order of the lines. The exit status
 // of the first line that could not be answered.

@@ -20,6 +20,11 @@ ApiError adapter_error(const std::string& id, const std::string& problem) {
 
 }  // namespace
 
+const NamedAdapter* Adapters::find_named(std::string_view name) const {
+  const auto it = std::ranges::find(options_.named, name, &NamedAdapter::name);
+  return it == options_.named.end() ? nullptr : &*it;
+}
+
 void Adapters::choose(const AdapterAsk& ask,
                       const std::string& model_id,
                       ipc::GenerateRequest& request) {
@@ -32,16 +37,12 @@ void Adapters::choose(const AdapterAsk& ask,
   request.adapter = id;
   // No name of the hub: the daemon knows it or nobody does.
   const bool is_short = id.find('/') == std::string::npos;
-  const bool is_named = std::ranges::any_of(
-      options_.named, [&](const NamedAdapter& named) { return named.name == id; });
-  if (is_short && !is_named && !ask.source) return;
+  if (is_short && find_named(id) == nullptr && !ask.source) return;
   request.adapter_path = folder_of(ask, id);
 }
 
 std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
-  for (const NamedAdapter& named : options_.named) {
-    if (named.name == id) return named.folder;
-  }
+  if (const NamedAdapter* const named = find_named(id)) return named->folder;
   const std::string source = ask.source.value_or(options_.default_source);
   if (source != "hub" && source != "local" && source != "s3") {
     throw validation_error(
@@ -84,12 +85,10 @@ std::vector<std::string> Adapters::names() const {
   return {out.begin(), out.end()};
 }
 
-bool Adapters::knows(std::string_view name) const {
-  const bool is_named = std::ranges::any_of(
-      options_.named, [&](const NamedAdapter& named) { return named.name == name; });
-  if (is_named) return true;
+bool Adapters::knows(const std::string& name) const {
+  if (find_named(name) != nullptr) return true;
   const std::lock_guard lock(mutex_);
-  return found_.contains({std::string(name), ""});
+  return found_.contains({name, ""});
 }
 
 std::vector<std::string> adapter_names(const Service& service) {

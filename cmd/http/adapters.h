@@ -52,13 +52,14 @@ class Adapters {
   void choose(const AdapterAsk& ask, const std::string& model_id, ipc::GenerateRequest& request);
 
   // Whether it was given at the start, or was found for some request without a token.
-  bool knows(std::string_view name) const;
+  bool knows(const std::string& name) const;
   // Those, sorted.
   std::vector<std::string> names() const;
 
   bool finds_others() const { return options_.finds_others; }
 
  private:
+  const NamedAdapter* find_named(std::string_view name) const;  // null: not given at the start
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
 
   const AdaptersOptions options_;

@@ -269,29 +269,40 @@ ApiError model_not_found(const std::string& model,
                       reason.empty() ? "" : ", and no adapter of that name: " + reason)};
 }
 
+// Only a name that this gateway has not met costs a question to the daemon.
+static bool is_known_adapter(const Service& service, const std::string& name) {
+  if (service.adapters->knows(name)) return true;
+  const std::vector<std::string> names = adapter_names(service);
+  return std::ranges::find(names, name) != names.end();
+}
+
 void choose_by_model(Scope& scope,
                      const OpenAiParameters& parameters,
-                     ipc::GenerateRequest& request) {
+                     std::span<ipc::GenerateRequest> requests) {
   const ApiOptions& options = scope.options();
   AdapterAsk ask{.source = parameters.adapter_source, .token = parameters.api_token};
-  if (!is_base_model(parameters.model, options)) {
+  ipc::GenerateRequest chosen;
+  if (is_base_model(parameters.model, options)) {
+    choose_adapter(scope, ask, chosen);
+  } else {
     const std::string& name = *parameters.model;
-    const std::vector<std::string> known = adapter_names(scope.service());
-    const bool is_known = std::ranges::find(known, name) != known.end();
+    if (scope.service().adapters == nullptr) throw model_not_found(name, options);
+    const bool is_known = is_known_adapter(scope.service(), name);
     // What is no name of the hub is an adapter only where one is known.
     const bool may_be_found = ask.source || std::ranges::count(name, '/') == 1;
-    if (scope.service().adapters == nullptr || (!is_known && !may_be_found)) {
-      throw model_not_found(name, options);
-    }
+    if (!is_known && !may_be_found) throw model_not_found(name, options);
     ask.id = name;
     try {
-      return choose_adapter(scope, ask, request);
+      choose_adapter(scope, ask, chosen);
     } catch (const ApiError& error) {
       if (error.status() != 424 || is_known) throw;
       throw model_not_found(name, options, error.what());
     }
   }
-  choose_adapter(scope, ask, request);
+  for (ipc::GenerateRequest& request : requests) {
+    request.adapter = chosen.adapter;
+    request.adapter_path = chosen.adapter_path;
+  }
 }
 
 bool is_greedy(const OpenAiParameters& parameters) {

@@ -99,10 +99,11 @@ ApiError model_not_found(const std::string& model,
                          const ApiOptions& options,
                          const std::string& reason = "");
 
-// The adapter that `model` names, where it names one. Throws 404 for a name that is nobody's.
+// Sets the adapter that `model` names, where it names one, for all requests to the daemon of one
+// body. Throws 404 for a name that is nobody's.
 void choose_by_model(Scope& scope,
                      const OpenAiParameters& parameters,
-                     ipc::GenerateRequest& request);
+                     std::span<ipc::GenerateRequest> requests);
 
 // Whether each token is the most likely one: then all of `n` answers are the same.
 bool is_greedy(const OpenAiParameters& parameters);

@@ -212,9 +212,9 @@ Response chat_completions(std::shared_ptr<Scope> scope, const ChatBody& body) {
   scope->record().stream = body.stream;
   const int64_t num_sequences = is_greedy(body) ? 1 : body.n.value_or(1);
   scope->begin_generation(std::min(num_sequences, scope->options().max_choices));
-  ipc::GenerateRequest asked = to_daemon(body, scope->options());
+  std::vector<ipc::GenerateRequest> asked = {to_daemon(body, scope->options())};
   choose_by_model(*scope, body, asked);
-  const auto generation = std::make_shared<Generation>(scope, std::vector{std::move(asked)});
+  const auto generation = std::make_shared<Generation>(scope, std::move(asked));
   if (!body.stream) return whole_answer(*scope, *generation, body);
   generation->wait_until_accepted();
   const auto chunks = std::make_shared<Chunks>(scope, body);

@@ -258,7 +258,7 @@ Response completions(std::shared_ptr<Scope> scope, const CompletionBody& body) {
   scope->begin_generation(std::min(num_asked, options.max_client_batch_size) *
                           std::min(num_sequences, options.max_choices));
   std::vector<ipc::GenerateRequest> asked = to_daemon(body, options);
-  for (ipc::GenerateRequest& each : asked) choose_by_model(*scope, body, each);
+  choose_by_model(*scope, body, asked);
   const size_t num_prompts = asked.size();
   const auto generation = std::make_shared<Generation>(scope, std::move(asked));
   if (!body.stream) return whole_answer(*scope, *generation, body);
