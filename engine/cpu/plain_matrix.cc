@@ -3,31 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
-namespace {
-
-float stored_element(const WeightPart& part, int64_t row, int64_t col) {
-  const auto index = static_cast<size_t>(row * part.row_stride + col * part.col_stride);
-  const std::byte* from = part.data + index * dtype_size(part.dtype);
-  if (part.dtype == DType::kF32) {
-    float value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof bits);
-  return part.dtype == DType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
-}
-
-}  // namespace
-
 float round_to(DType dtype, float value) {
   if (dtype == DType::kBF16) return bf16_to_f32(f32_to_bf16(value));
   if (dtype == DType::kF16) return f16_to_f32(f32_to_f16(value));
@@ -72,7 +55,7 @@ void PlainMatrix::take_dense(const HostWeight& piece) {
   const WeightPart& part = dense_part(piece);
   for (int64_t row = 0; row < piece.rows; ++row) {
     for (int64_t col = 0; col < cols; ++col) {
-      values_.push_back(round_to(storage.dtype, stored_element(part, row, col)));
+      values_.push_back(round_to(storage.dtype, weight_element(part, row, col)));
     }
   }
 }

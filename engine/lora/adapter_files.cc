@@ -16,8 +16,8 @@
 #include "engine/lora/finite_bits.h"
 #include "engine/lora/module_patterns.h"
 #include "engine/lora/row_lengths.h"
-#include "engine/lora/stored_values.h"
 #include "engine/lora/tensor_names.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -233,7 +233,7 @@ class Opener {
     const auto outputs = static_cast<size_t>(tensors.target->outputs);
     const auto values_or_zeros = [&](const Checkpoint* checkpoint, const StoredTensor* tensor) {
       return tensor == nullptr ? std::vector<float>(outputs, 0.0F)
-                               : values_of(*checkpoint, *tensor);
+                               : read_elements(checkpoint->bytes(*tensor), *tensor->dtype);
     };
     if (tensors.magnitude != nullptr) linear.gain = gains(linear, tensors);
     const StoredTensor* original = base_bias(linear.module);
@@ -261,7 +261,8 @@ class Opener {
              tensors.magnitude->name);
       return {};
     }
-    std::vector<float> out = values_of(*out_.tensors, *tensors.magnitude);
+    std::vector<float> out =
+        read_elements(out_.tensors->bytes(*tensors.magnitude), *tensors.magnitude->dtype);
     const std::vector<float> lengths =
         changed_row_lengths(model_, table_, *base_, *tensors.target, *out_.tensors,
                             {.a = linear.a, .b = linear.b, .scale = linear.scale});

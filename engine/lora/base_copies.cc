@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/lora/stored_values.h"
 #include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -24,10 +24,10 @@ bool is_copy(const Checkpoint& adapter,
   const auto copied = adapter.bytes(copy);
   const auto given = base.bytes(original);
   if (copy.dtype == original.dtype) return std::ranges::equal(copied, given);
-  const auto count = static_cast<size_t>(copy.num_elements());
-  for (size_t i = 0; i < count; ++i) {
-    const float expected = rounded(value_at(given.data(), *original.dtype, i), *copy.dtype);
-    if (value_at(copied.data(), *copy.dtype, i) != expected) return false;
+  const int64_t count = copy.num_elements();
+  for (int64_t i = 0; i < count; ++i) {
+    const float expected = rounded(read_element(given.data(), *original.dtype, i), *copy.dtype);
+    if (read_element(copied.data(), *copy.dtype, i) != expected) return false;
   }
   return true;
 }

@@ -9,15 +9,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
+#include <span>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "engine/lora/stored_values.h"
 #include "engine/model/weight_check.h"
-#include "engine/tensor/half.h"
 #include "engine/tensor/weight_element.h"
 
 namespace tgi {
@@ -80,33 +78,14 @@ double sum_of_squares(const float* values, int64_t count) {
   return total;
 }
 
-// One loop for each type, to be made of vectors.
-template <typename Stored, typename Convert>
-void decode_run(const std::byte* from, int64_t count, float* to, Convert convert) {
-  for (int64_t i = 0; i < count; ++i) {
-    Stored stored;
-    std::memcpy(&stored, from + static_cast<size_t>(i) * sizeof stored, sizeof stored);
-    to[i] = convert(stored);
-  }
-}
-
-void decode_run(const std::byte* from, DType dtype, int64_t count, float* to) {
-  if (dtype == DType::kF32) {
-    decode_run<float>(from, count, to, [](float value) { return value; });
-  } else if (dtype == DType::kF16) {
-    decode_run<uint16_t>(from, count, to, f16_to_f32);
-  } else {
-    decode_run<uint16_t>(from, count, to, bf16_to_f32);
-  }
-}
-
 // (rows, cols), in the order in which the stored numbers follow each other.
 void decode(const WeightPart& part, std::vector<float>& out) {
   const auto size = static_cast<int64_t>(dtype_size(part.dtype));
   if (part.col_stride == 1) {
     for (int64_t row = 0; row < part.rows; ++row) {
-      decode_run(part.data + row * part.row_stride * size, part.dtype, part.cols,
-                 out.data() + row * part.cols);
+      read_elements(part.data + row * part.row_stride * size, part.dtype,
+                    std::span(out).subspan(static_cast<size_t>(row * part.cols),
+                                           static_cast<size_t>(part.cols)));
     }
     return;
   }
@@ -129,11 +108,11 @@ class RowLengths {
         rank_(product.b->shape[1]),
         padded_rank_(round_up(rank_, kRanksAtOnce)),
         cols_(target.inputs),
-        a_(values_of(adapter, *product.a)),
+        a_(read_elements(adapter.bytes(*product.a), *product.a->dtype)),
         factors_(static_cast<size_t>(target.outputs * padded_rank_), 0.0F),
         lengths_(static_cast<size_t>(target.outputs), 0.0F) {
     a_.resize(static_cast<size_t>(padded_rank_ * cols_), 0.0F);
-    const std::vector<float> b = values_of(adapter, *product.b);
+    const std::vector<float> b = read_elements(adapter.bytes(*product.b), *product.b->dtype);
     for (int64_t row = 0; row < target.outputs; ++row) {
       for (int64_t r = 0; r < rank_; ++r) {
         factors_[static_cast<size_t>(row * padded_rank_ + r)] =

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -14,26 +13,10 @@
 #include "engine/model/storage_plan.h"
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
-#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
-
-// The bytes need not be aligned.
-std::vector<float> to_floats(std::span<const std::byte> bytes, DType dtype) {
-  std::vector<float> out(bytes.size() / dtype_size(dtype));
-  for (size_t i = 0; i < out.size(); ++i) {
-    const std::byte* element = bytes.data() + i * dtype_size(dtype);
-    if (dtype == DType::kF32) {
-      std::memcpy(&out[i], element, sizeof(float));
-      continue;
-    }
-    uint16_t bits = 0;
-    std::memcpy(&bits, element, sizeof bits);
-    out[i] = dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-  }
-  return out;
-}
 
 // REQUIRES: a dense piece.
 HostWeight transpose(HostWeight piece) {
@@ -60,11 +43,8 @@ HostWeight divide_rows(const HostWeight& piece) {
   for (size_t row = 0; row < rows; ++row) {
     double sum = 0.0;
     for (size_t col = 0; col < cols; ++col) {
-      const auto at =
-          static_cast<int64_t>(row) * part.row_stride + static_cast<int64_t>(col) * part.col_stride;
-      const size_t size = dtype_size(part.dtype);
-      const std::span<const std::byte> element(part.data + at * static_cast<int64_t>(size), size);
-      const float value = to_floats(element, part.dtype).front();
+      const float value =
+          weight_element(part, static_cast<int64_t>(row), static_cast<int64_t>(col));
       (*values)[row * cols + col] = value;
       sum += static_cast<double>(value) * static_cast<double>(value);
     }
@@ -217,7 +197,7 @@ class WeightLoader::Loader {
   std::vector<float> read_whole_vector(const TensorEntry& entry) const {
     std::vector<float> all;
     for (const StoredTensor* tensor : sources(entry)) {
-      const std::vector<float> part = to_floats(own_bytes(entry, *tensor), *tensor->dtype);
+      const std::vector<float> part = read_elements(own_bytes(entry, *tensor), *tensor->dtype);
       const Turns turns = entry.spec->turns;
       for (auto i = static_cast<size_t>(turns.index); i < part.size();
            i += static_cast<size_t>(turns.count)) {

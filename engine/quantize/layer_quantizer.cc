@@ -1,13 +1,12 @@
 #include "engine/quantize/layer_quantizer.h"
 
-#include <cstring>
 #include <span>
 
 #include "base/error.h"
 #include "engine/quantize/awq.h"
 #include "engine/quantize/checkpoint_writer.h"
 #include "engine/tensor/float8.h"
-#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -18,17 +17,6 @@ const Matrix* matrix_of(const LayerWeights& weights, const LayerLinear& linear) 
   return (weights.*linear.target).weight.get();
 }
 
-float stored_float(const std::byte* bytes, size_t index, DType dtype) {
-  if (dtype == DType::kF32) {
-    float value = 0;
-    std::memcpy(&value, bytes + index * sizeof value, sizeof value);
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, bytes + index * sizeof bits, sizeof bits);
-  return dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 // What encode_floats wrote: 8-bit floats and a scale for each row.
 FloatMatrix decode_float8(std::span<const EncodedArray> arrays,
                           int64_t rows,
@@ -36,7 +24,7 @@ FloatMatrix decode_float8(std::span<const EncodedArray> arrays,
                           DType scale_dtype) {
   FloatMatrix out(rows, cols);
   for (int64_t row = 0; row < rows; ++row) {
-    const float scale = stored_float(arrays[1].bytes.data(), static_cast<size_t>(row), scale_dtype);
+    const float scale = read_element(arrays[1].bytes.data(), scale_dtype, row);
     const std::byte* codes = arrays[0].bytes.data() + row * cols;
     for (float& value : out.row(row)) {
       value = scale * e4m3_to_f32(static_cast<uint8_t>(*codes++));

@@ -3,26 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 #include <span>
 #include <string>
 
 #include "base/error.h"
-#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
-
-float load_element(const std::byte* from, DType dtype) {
-  if (dtype == DType::kF32) {
-    float value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, from, sizeof bits);
-  return dtype == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
 
 const LoadedConfig& require_dense(const LoadedConfig& model) {
   if (has_state(model.config)) {
@@ -73,13 +61,12 @@ FloatMatrix SourceModel::read_matrix(const TensorEntry& entry) const {
   const bool transposed = entry.spec->transposed;
   const int64_t row_stride = transposed ? 1 : entry.cols;
   const int64_t col_stride = transposed ? entry.rows : 1;
-  const auto size = static_cast<int64_t>(dtype_size(*tensor.dtype));
   const std::byte* data = checkpoint_.bytes(tensor).data();
   for (int64_t row = 0; row < out.rows; ++row) {
-    const std::byte* from = data + row * row_stride * size;
+    int64_t at = row * row_stride;
     for (float& value : out.row(row)) {
-      value = load_element(from, *tensor.dtype);
-      from += col_stride * size;
+      value = read_element(data, *tensor.dtype, at);
+      at += col_stride;
     }
   }
   checkpoint_.release(tensor);
@@ -90,11 +77,7 @@ FloatMatrix SourceModel::read_matrix(const TensorEntry& entry) const {
 std::vector<float> SourceModel::read_vector(const TensorEntry& entry) const {
   const StoredTensor& tensor = stored(entry);
   std::vector<float> out(static_cast<size_t>(entry.cols));
-  const std::byte* from = checkpoint_.bytes(tensor).data();
-  for (float& value : out) {
-    value = load_element(from, *tensor.dtype);
-    from += dtype_size(*tensor.dtype);
-  }
+  read_elements(checkpoint_.bytes(tensor).data(), *tensor.dtype, out);
   checkpoint_.release(tensor);
   check_finite(out, tensor.name);
   return out;

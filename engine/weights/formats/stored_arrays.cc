@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -89,20 +89,10 @@ const StoredTensor* find_array(std::span<const StoredTensor* const> arrays,
 }
 
 float ArrayReader::number(int64_t index) const {
-  float value = 0.0F;
-  switch (tensor_->dtype.value_or(DType::kF8E4M3)) {
-    case DType::kF32:
-      value = read<float>(index);
-      break;
-    case DType::kF16:
-      value = f16_to_f32(read<uint16_t>(index));
-      break;
-    case DType::kBF16:
-      value = bf16_to_f32(read<uint16_t>(index));
-      break;
-    default:
-      throw Error(Code::kInternal, fmt::format("{}: not numbers", tensor_->name));
+  if (!tensor_->dtype || *tensor_->dtype == DType::kF8E4M3) {
+    throw Error(Code::kInternal, fmt::format("{}: not numbers", tensor_->name));
   }
+  const float value = read_element(data_, *tensor_->dtype, index);
   if (!std::isfinite(value)) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("tensor {}: element {} of {} is {}, expected a "
