@@ -26,6 +26,24 @@ constexpr size_t kMaxListed = 12;
 constexpr const char* kBias = ".bias";
 constexpr std::string_view kNoSuchLinear = "of no linear of it";
 
+AdapterFacts facts_of(const AdapterConfig& config, const Checkpoint& tensors) {
+  AdapterFacts facts;
+  facts.base_model = config.base_model;
+  std::set<std::string> targets;
+  for (const std::string_view name : tensors.names()) {
+    const StoredTensor& tensor = *tensors.find(name);
+    facts.size_bytes += static_cast<int64_t>(tensors.bytes(tensor).size());
+    const AdapterTensorName parsed = parse_adapter_tensor(name);
+    const bool is_a = parsed.kind == AdapterTensor::kA || parsed.kind == AdapterTensor::kEmbeddingA;
+    if (!is_a || tensor.shape.empty()) continue;
+    ++facts.num_linears;
+    facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(tensor.shape.front()));
+    targets.emplace(parsed.module.substr(parsed.module.rfind('.') + 1));
+  }
+  facts.targets.assign(targets.begin(), targets.end());
+  return facts;
+}
+
 // Checks one adapter. What is wrong with its tensors is gathered, so that one error tells all of
 // it.
 class Opener {
@@ -52,6 +70,7 @@ class Opener {
       return std::tuple(is_behind, part.layer, part.linear, part.role);
     };
     std::ranges::sort(out_.linears, {}, site);
+    out_.facts = facts_of(out_.config, *out_.tensors);
     return std::move(out_);
   }
 
@@ -320,22 +339,7 @@ AdapterFiles open_adapter(const FileSource& files,
 
 AdapterFacts read_adapter_facts(const FileSource& files) {
   const AdapterConfig config = read_adapter_config(files);
-  const auto tensors = Opener::open_tensors(files);
-  AdapterFacts facts;
-  facts.base_model = config.base_model;
-  std::set<std::string> targets;
-  for (const std::string_view name : tensors->names()) {
-    const StoredTensor& tensor = *tensors->find(name);
-    facts.size_bytes += static_cast<int64_t>(tensors->bytes(tensor).size());
-    const AdapterTensorName parsed = parse_adapter_tensor(name);
-    const bool is_a = parsed.kind == AdapterTensor::kA || parsed.kind == AdapterTensor::kEmbeddingA;
-    if (!is_a || tensor.shape.empty()) continue;
-    ++facts.num_linears;
-    facts.max_rank = std::max(facts.max_rank, static_cast<int32_t>(tensor.shape.front()));
-    targets.emplace(parsed.module.substr(parsed.module.rfind('.') + 1));
-  }
-  facts.targets.assign(targets.begin(), targets.end());
-  return facts;
+  return facts_of(config, *Opener::open_tensors(files));
 }
 
 }  // namespace tgi

@@ -30,13 +30,6 @@ struct AdapterLinear {
   std::vector<SitePart> parts;  // what of the model it is
 };
 
-// Immutable. The files must outlive it: its numbers are read from their bytes.
-struct AdapterFiles {
-  AdapterConfig config;
-  std::unique_ptr<Checkpoint> tensors;
-  std::vector<AdapterLinear> linears;  // in the order of their sites
-};
-
 // What can be told without a base model, for lists.
 struct AdapterFacts {
   std::string base_model;
@@ -44,6 +37,14 @@ struct AdapterFacts {
   int64_t size_bytes = 0;  // of its tensors
   int32_t num_linears = 0;
   std::vector<std::string> targets;  // the last parts of their modules' names, sorted: "q_proj"
+};
+
+// Immutable. The files must outlive it: its numbers are read from their bytes.
+struct AdapterFiles {
+  AdapterConfig config;
+  std::unique_ptr<Checkpoint> tensors;
+  AdapterFacts facts;
+  std::vector<AdapterLinear> linears;  // in the order of their sites
 };
 
 // Opens an adapter and checks it against the model: every tensor has to be of one of its linears,

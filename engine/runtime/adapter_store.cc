@@ -73,7 +73,6 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
     const std::unique_ptr<FileSource> base_files = base_.empty() ? nullptr : open_folder(base_);
     const std::unique_ptr<Checkpoint> base =
         base_files == nullptr ? nullptr : open_checkpoint(*base_files);
-    entry.facts = read_adapter_facts(*files->folder);
     auto adapter = std::make_shared<HostAdapter>();
     made_of_intact(*files->folder, [&] {
       files->adapter = open_adapter(*files->folder, model_, base.get());
@@ -85,6 +84,7 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
       }
       return true;
     });
+    entry.facts = files->adapter.facts;
     adapter->id = ++last_id_;
     adapter->name = name;
     adapter->device_bytes = engine_.adapter_bytes(adapter->parts);

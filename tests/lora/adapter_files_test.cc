@@ -571,6 +571,13 @@ TEST_CASE("facts are told without a model") {
   CHECK(facts.num_linears == 4);
   CHECK(facts.targets == std::vector<std::string>{"down_proj", "lm_head", "q_proj", "up_proj"});
   CHECK(facts.size_bytes == 4 * (2 * (24 + 10) + 2 * (10 + 14) + 2 * (11 + 10) + 5 * (4 + 6)));
+  const MemorySource fitting = adapter_files(config, small_adapter());
+  const AdapterFacts opened = open_adapter(fitting, load_config(small_llama())).facts;
+  CHECK(opened.base_model == "org/base");
+  CHECK(opened.max_rank == 2);
+  CHECK(opened.num_linears == 3);
+  CHECK(opened.targets == std::vector<std::string>{"down_proj", "lm_head", "q_proj"});
+  CHECK(opened.size_bytes == read_adapter_facts(fitting).size_bytes);
   CHECK(is_adapter(files));
   CHECK_FALSE(is_adapter(config_files("{}")));
 }

@@ -177,6 +177,7 @@ void check_adapter(const std::string& folder) {
   if (is_merged) CHECK(difference_of(merged.files(), expected) < 1e-4);
   CHECK(difference_of(*base_files, expected) > 1e-2);  // the adapter says something
   CHECK(read_adapter_facts(*files).num_linears == num_products);
+  CHECK(adapter.facts.num_linears == num_products);
 }
 
 }  // namespace
