@@ -16,6 +16,7 @@
 #include <span>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -222,9 +223,9 @@ class Engine {
   std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten
   std::unordered_map<int64_t, OnDevice> on_device_;
   std::vector<LeavingAdapter> leaving_adapters_;
-  std::vector<int64_t> forgotten_adapters_;  // of which something is left
-  bool adapters_changed_ = true;             // since they were published
-  uint64_t last_submitted_ = 0;              // steps, by the scheduler's count
+  std::vector<int64_t> forgotten_adapters_;       // of which something is left
+  std::unordered_set<int64_t> changed_adapters_;  // whose standing is to be published
+  uint64_t last_submitted_ = 0;                   // steps, by the scheduler's count
   uint64_t last_retired_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<LiveRequest>> live_;
   // Answered, but a step in flight still names them.

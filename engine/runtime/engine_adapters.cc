@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -54,7 +53,7 @@ void Engine::admit(LiveRequest& live) {
     hosts_.try_emplace(adapter->id, adapter);
     const int32_t place =
         adapters_.enter(adapter->id, adapter->device_bytes, live.request->id, Clock::now());
-    adapters_changed_ = true;
+    changed_adapters_.insert(adapter->id);
     if (place == 0) return;
     give_place(live, place);
   }
@@ -76,13 +75,13 @@ void Engine::let_run(const std::vector<uint64_t>& requests, int32_t place) {
 void Engine::leave_adapter(const LiveRequest& live) {
   if (live.request->adapter == nullptr) return;
   adapters_.leave(live.request->adapter->id, live.request->id);
-  adapters_changed_ = true;
+  changed_adapters_.insert(live.request->adapter->id);
 }
 
 void Engine::settle_adapters() {
   const auto now = Clock::now();
   while (const auto change = adapters_.next_change(now)) {
-    adapters_changed_ = true;
+    changed_adapters_.insert(change->adapter);
     switch (change->kind) {
       case AdapterPool::Kind::kLoad:
         on_device_[change->adapter].place = change->place;
@@ -100,6 +99,7 @@ void Engine::settle_adapters() {
 }
 
 void Engine::take_off_device(int64_t adapter, int32_t place) {
+  changed_adapters_.insert(adapter);
   workers_->set_adapter(place, nullptr);
   // A step in flight may name it still.
   auto node = on_device_.extract(adapter);
@@ -134,13 +134,13 @@ bool Engine::has_gone(int64_t adapter) {
   const bool is_used = standing.is_active || standing.is_loading || standing.num_waiting > 0;
   if (is_used || !kv_cache_.forget(adapter)) return false;
   hosts_.erase(adapter);
-  adapters_changed_ = true;
+  changed_adapters_.insert(adapter);
   return true;
 }
 
 void Engine::handle(AdapterMade& command) {
-  adapters_changed_ = true;
   const int64_t id = command.adapter;
+  changed_adapters_.insert(id);
   if (command.made.error != nullptr) {
     log_warn("adapter not loaded", {{"error", command.made.error->what()}});
     on_device_.erase(id);
@@ -166,27 +166,31 @@ void Engine::handle(Pin& command) {
   hosts_.try_emplace(id, command.adapter);
   const auto users = adapters_.pin(id, command.adapter->device_bytes);
   if (!users.empty()) let_run(users, on_device_.at(id).place);
-  adapters_changed_ = true;
+  changed_adapters_.insert(id);
 }
 
 void Engine::handle(Unpin& command) {
   adapters_.unpin(command.adapter);
-  adapters_changed_ = true;
+  changed_adapters_.insert(command.adapter);
 }
 
 void Engine::handle(Forget& command) {
   adapters_.unpin(command.adapter);
   forgotten_adapters_.push_back(command.adapter);
-  adapters_changed_ = true;
+  changed_adapters_.insert(command.adapter);
 }
 
 void Engine::publish_adapters() {
-  if (!adapters_changed_) return;
-  adapters_changed_ = false;
-  std::unordered_map<int64_t, AdapterPool::Standing> standings;
-  for (const auto& [id, host] : hosts_) standings.emplace(id, adapters_.standing(id));
+  if (changed_adapters_.empty()) return;
   const std::lock_guard lock(stats_mutex_);
-  stats_.adapters = std::move(standings);
+  for (const int64_t id : changed_adapters_) {
+    if (hosts_.contains(id)) {
+      stats_.adapters.insert_or_assign(id, adapters_.standing(id));
+    } else {
+      stats_.adapters.erase(id);
+    }
+  }
+  changed_adapters_.clear();
   stats_.adapter_bytes_used = adapters_.used_bytes();
   stats_.num_active_adapters = adapters_.num_active();
 }

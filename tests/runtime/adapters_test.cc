@@ -64,14 +64,29 @@ TEST_CASE("every request runs with its adapter, on one step in flight and on two
       CHECK(answers[at]->done->best.text == expected_text("prompt", 1 + i % 9, 26, tag));
     }
     wait_until_idle(engine);
-    CHECK(engine.stats().num_active_adapters <= 3);
+    // However few of them each step changes, what is told of all is right.
+    const EngineStats stats = engine.stats();
+    CHECK(stats.num_active_adapters <= 3);
+    CHECK(stats.adapters.size() == 11);
+    int32_t num_active = 0;
+    for (const auto& [tag, standing] : stats.adapters) {
+      CHECK(standing.num_running == 0);
+      CHECK(standing.num_waiting == 0);
+      CHECK_FALSE(standing.is_loading);
+      num_active += standing.is_active ? 1 : 0;
+    }
+    CHECK(num_active == stats.num_active_adapters);
     for (int32_t tag = 1; tag < 12; ++tag) engine.forget_adapter(tag);
-    for (int i = 0; i < 2000 && fake.num_adapters() > 0; ++i) {
+    const auto is_left = [&] {
+      return fake.num_adapters() > 0 || !engine.stats().adapters.empty();
+    };
+    for (int i = 0; i < 2000 && is_left(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     CHECK(fake.num_adapters() == 0);
     CHECK(engine.stats().adapter_bytes_used == 0);
     CHECK(engine.stats().num_blocks_cached == 0);
+    CHECK(engine.stats().adapters.empty());
   }
 }
 
