@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cuda/cuda_matrix.h"
 #include "cuda/launch.h"
-#include "engine/tensor/half.h"
-#include "engine/tensor/weight_element.h"
 
 namespace tgi::cuda {
 namespace {
@@ -37,23 +36,11 @@ std::byte* write_matrix(const HostWeight& piece, DType dtype, std::byte* out) {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: an adapter's matrix has to be plain numbers", piece.name));
   }
-  const WeightPart& part = piece.parts[0];
   for (int64_t row = 0; row < piece.rows; ++row) {
-    for (int64_t col = 0; col < piece.cols; ++col) {
-      const float value = weight_element(part, row, col);
-      const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
-      std::memcpy(out, &bits, sizeof bits);
-      out += sizeof bits;
-    }
+    write_rounded_row(piece.parts[0], row, dtype, out);
+    out += piece.cols * static_cast<int64_t>(dtype_size(dtype));
   }
   return out;
-}
-
-void check_part(const LowRankPart& part) {
-  if (part.a.rows <= kMaxAdapterRank) return;
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: rank {}, where adapters of ranks up to {} are supported",
-                          part.a.name, part.a.rows, kMaxAdapterRank));
 }
 
 }  // namespace
@@ -63,7 +50,7 @@ int64_t CudaAdapter::bytes(std::span<const LowRankPart> parts, DType dtype) {
   std::vector<int64_t> cols(ranks.size());
   int64_t total = aligned(static_cast<int64_t>(ranks.size() * sizeof(LowRankSite)));
   for (const LowRankPart& part : parts) {
-    check_part(part);
+    require_rank(part);
     ranks[static_cast<size_t>(part.site)] += part.a.rows;
     cols[static_cast<size_t>(part.site)] = part.a.cols;
     total += matrix_bytes(part.num_outputs(), part.a.rows, dtype);

@@ -53,17 +53,8 @@ void require_supported(std::string_view format,
 }
 
 void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride, std::byte* out) {
-  const auto used = static_cast<size_t>(part.cols) * 2;
-  if (part.dtype == dtype && part.col_stride == 1) {
-    std::memcpy(out, part.data + row * part.row_stride * 2, used);
-  } else {
-    for (int64_t col = 0; col < part.cols; ++col) {
-      const float value = weight_element(part, row, col);
-      const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
-      std::memcpy(out + col * 2, &bits, sizeof bits);
-    }
-  }
-  std::memset(out + used, 0, static_cast<size_t>(stride) * 2 - used);
+  write_rounded_row(part, row, dtype, out);
+  std::memset(out + part.cols * 2, 0, static_cast<size_t>(stride - part.cols) * 2);
 }
 
 // A row of a piece that is stored as integers in groups.
@@ -93,6 +84,18 @@ const WeightPart& dense_part(const HostWeight& piece) {
 }
 
 }  // namespace
+
+void write_rounded_row(const WeightPart& part, int64_t row, DType dtype, std::byte* out) {
+  if (part.dtype == dtype && part.col_stride == 1) {
+    std::memcpy(out, part.data + row * part.row_stride * 2, static_cast<size_t>(part.cols) * 2);
+    return;
+  }
+  for (int64_t col = 0; col < part.cols; ++col) {
+    const float value = weight_element(part, row, col);
+    const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+    std::memcpy(out + col * 2, &bits, sizeof bits);
+  }
+}
 
 struct MatrixLoader::State {
   struct Staging {

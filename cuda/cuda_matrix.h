@@ -41,6 +41,9 @@ class MatrixLoader {
   std::unique_ptr<State> state_;
 };
 
+// A row of a dense matrix as (part.cols) numbers of `dtype`, which is f16 or bf16, at `out`.
+void write_rounded_row(const WeightPart& part, int64_t row, DType dtype, std::byte* out);
+
 // Throws kUnsupported naming what there is.
 int64_t cuda_matrix_bytes(std::string_view format,
                           const MatrixStorage& storage,

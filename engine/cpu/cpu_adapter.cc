@@ -1,8 +1,6 @@
 // See cpu_adapter.h.
 #include "engine/cpu/cpu_adapter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,11 +19,7 @@ using PartsOfSite = std::map<int32_t, std::vector<const LowRankPart*>>;
 PartsOfSite by_site(std::span<const LowRankPart> parts) {
   PartsOfSite out;
   for (const LowRankPart& part : parts) {
-    if (part.rank() > kMaxAdapterRank) {
-      throw Error(Code::kUnsupported, fmt::format("{}: rank {}, where adapters of ranks up to {} "
-                                                  "are supported",
-                                                  part.a.name, part.rank(), kMaxAdapterRank));
-    }
+    require_rank(part);
     out[part.site].push_back(&part);
   }
   return out;

@@ -56,8 +56,9 @@ class AdapterRows {
     int64_t count = 0;
   };
 
-  // Forgets everything; `max_rows`: as many will be added at most, once.
+  // So that a step with up to `max_rows` rows takes no memory.
   void reserve(int64_t max_rows);
+  // Forgets what was added.
   void begin();
   // Adds `count` rows from `first_row` on.
   void add(const CpuAdapter* adapter, int64_t first_row, int64_t count);

@@ -3,9 +3,12 @@
 // https://arxiv.org/abs/2402.09353), and so is their bias.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/tensor/weight.h"
 
 namespace tgi {
@@ -15,7 +18,7 @@ inline constexpr int32_t kMaxAdapterRank = 256;
 
 // With product[n] = scale * sum over r of b[n][r] * (sum over k of a[r][k] * x[row][k]), in this
 // order: out[row][first_output + n] = gain[n] * (out[row][first_output + n] + product[n]) +
-// offset[n] Of a lookup each row has a token in place of x, and the inner sum is a[token][r].
+// offset[n]. Of a lookup each row has a token in place of x, and the inner sum is a[token][r].
 struct LowRankPart {
   int32_t site = 0;        // which linear of the model, or its embedding
   bool is_lookup = false;  // of the embedding; has no gain and no offset
@@ -36,5 +39,13 @@ struct LowRankPart {
   // A product with x and nothing else, for devices that have kernels for no more.
   bool is_plain() const { return !is_lookup && rank() > 0 && gain.empty() && offset.empty(); }
 };
+
+// Throws kUnsupported, naming the part, for a rank above kMaxAdapterRank.
+inline void require_rank(const LowRankPart& part) {
+  if (part.rank() <= kMaxAdapterRank) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: rank {}, where adapters of ranks up to {} are supported",
+                          part.a.name, part.rank(), kMaxAdapterRank));
+}
 
 }  // namespace tgi

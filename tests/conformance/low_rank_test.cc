@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr int32_t kNumSlots = 6;
+constexpr size_t kNumSlots = 6;  // a sequence of a setup each
 constexpr int32_t kMaxTokens = 160;
 constexpr int32_t kVocab = 90;
 
@@ -145,7 +145,7 @@ void allocate(Device& device, int32_t max_adapters) {
                          .block_size = 16,
                          .num_blocks = 6,
                          .dtype = device.info().activation_dtype},
-                        {.num_slots = kNumSlots,
+                        {.num_slots = static_cast<int32_t>(kNumSlots),
                          .max_blocks_per_slot = 12,
                          .max_batch_tokens = kMaxTokens,
                          .vocab_size = kVocab,
@@ -156,6 +156,7 @@ void allocate(Device& device, int32_t max_adapters) {
 
 // Some of the setup's sequences as one step.
 Batch batch_of(const LowRankSetup& setup, size_t first, size_t count) {
+  REQUIRE(first + count <= kNumSlots);
   Batch batch;
   batch.clear();
   for (size_t i = first; i < first + count; ++i) {
@@ -171,6 +172,7 @@ Batch batch_of(const LowRankSetup& setup, size_t first, size_t count) {
     batch.slot_starts.push_back(
         {.slot = slot, .sampling = {}, .token_ids = {}, .adapter = adapter});
   }
+  REQUIRE(batch.num_tokens() <= kMaxTokens);
   return batch;
 }
 
