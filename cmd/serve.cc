@@ -254,6 +254,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   metrics_options.max_input_tokens = limits.max_input_tokens;
   metrics_options.max_total_tokens = limits.max_total_tokens;
   if (exporter) metrics_options.trace_counts = [&exporter] { return exporter->counts(); };
+  metrics_options.has_adapters = [&adapters] { return adapters.are_in_play(); };
   http::Metrics metrics(metrics_options);
   const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int num_pumps = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));

@@ -34,6 +34,7 @@ void Adapters::choose(const AdapterAsk& ask,
     throw validation_error(fmt::format("`adapter_id` has at most {} bytes. Given: {}",
                                        ipc::kMaxAdapterName, id.size()));
   }
+  were_asked_for_ = true;
   request.adapter = id;
   // No name of the hub: the daemon knows it or nobody does.
   const bool is_short = id.find('/') == std::string::npos;

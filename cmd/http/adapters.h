@@ -5,6 +5,7 @@
 // adapter that was brought with a client's token is for requests with that token alone.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -58,11 +59,15 @@ class Adapters {
 
   bool finds_others() const { return options_.finds_others; }
 
+  // Whether there are adapters to watch: some were given at the start, or asked for since.
+  bool are_in_play() const { return !options_.named.empty() || were_asked_for_; }
+
  private:
   const NamedAdapter* find_named(std::string_view name) const;  // null: not given at the start
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
 
   const AdaptersOptions options_;
+  std::atomic<bool> were_asked_for_{false};
   mutable std::mutex mutex_;
   // By id and token; guarded by mutex_.
   std::map<std::pair<std::string, std::string>, std::string> found_;

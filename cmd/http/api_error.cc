@@ -47,7 +47,7 @@ ApiError daemon_error(const Error& error, bool started) {
     case Code::kNotFinite:
       return {424, "generation", failed, "not_finite"};
     case Code::kAdapter:
-      return {424, "generation", failed, "adapter_failed"};
+      return {424, "generation", failed, std::string(kAdapterFailed)};
     case Code::kOutOfMemory:
     case Code::kCancelled:
     case Code::kDeviceLost:

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -31,6 +32,9 @@ class ApiError : public std::runtime_error {
   std::string type_;
   std::string code_;
 };
+
+// ApiError::code of an adapter that is not to be had.
+inline constexpr std::string_view kAdapterFailed = "adapter_failed";
 
 // A JSON body that could not be read: TGI's framework answers these in plain text.
 class BodyError : public ApiError {

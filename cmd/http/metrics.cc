@@ -16,6 +16,7 @@
 #include "base/histogram.h"
 #include "base/shared_histogram.h"
 #include "cmd/http/engine_families.h"
+#include "cmd/http/lorax_metrics.h"
 #include "cmd/http/process_metrics.h"
 
 namespace tgi::http {
@@ -93,6 +94,10 @@ struct Metrics::Families {
         generated_tokens{"tgi_request_generated_tokens", "Generated tokens per request",
                          SharedHistogram(token_bounds(options.max_total_tokens))} {
     for (const auto& [value, name] : kFailures) failure.Add({{"err", std::string(name)}});
+    for (const auto& [value, name] : kFailures) lorax_failure.Add({{"err", std::string(name)}});
+    for (const std::string_view name : kAdapterFailures) {
+      lorax_failure.Add({{"err", std::string(name)}});
+    }
     for (const char* phase : {"queue", "prefill", "decode"}) cancelled.Add({{"phase", phase}});
   }
 
@@ -103,6 +108,12 @@ struct Metrics::Families {
           .Name("tgi_request_failure")
           .Help("Requests not answered in full, by what failed")
           .Register(registry);
+  prometheus::Registry lorax_registry;
+  prometheus::Family<prometheus::Counter>& lorax_failure =
+      prometheus::BuildCounter()
+          .Name(std::string(kLoraxFailures))
+          .Help("Requests not answered in full, by what failed, adapters apart")
+          .Register(lorax_registry);
   prometheus::Family<prometheus::Counter>& cancelled =
       prometheus::BuildCounter()
           .Name("tgi_cancelled")
@@ -184,6 +195,7 @@ void Metrics::observe(const RequestRecord& record) {
   const Failure failure = failure_of(record);
   if (failure != Failure::kNone) {
     to.failure.Add({{"err", std::string(failure_name(failure))}}).Increment();
+    to.lorax_failure.Add({{"err", lorax_failure_name(record)}}).Increment();
     return;
   }
   // Like TGI's, these are of requests that succeeded.
@@ -270,6 +282,12 @@ std::string Metrics::scrape(const std::optional<EngineReport>& engine) const {
                             "a name of the gateway's",
                             MetricType::Gauge, 0));
   if (engine) families[refused].metric[0].gauge.value = add_engine_families(*engine, families);
+  if (options_.has_adapters && options_.has_adapters()) {
+    add_lorax_families(families);
+    for (MetricFamily& family : families_->lorax_registry.Collect()) {
+      families.push_back(std::move(family));
+    }
+  }
   std::sort(families.begin(), families.end(),
             [](const MetricFamily& a, const MetricFamily& b) { return a.name < b.name; });
   return prometheus::TextSerializer().Serialize(families);

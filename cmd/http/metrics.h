@@ -1,5 +1,6 @@
 // The gateway's metrics in Prometheus' text format: TGI's tgi_* names, our own beside them, the
-// process's, and those of the daemon passed through. docs/metrics.md lists every name.
+// process's, and those of the daemon passed through; LoRAX's names where there are adapters.
+// docs/metrics.md lists every name.
 //
 // Every request to generate is counted once, whatever its route: request_started(), then
 // first_token() and token_gap() while it streams, then observe() when it ends. Every other request
@@ -28,6 +29,8 @@ struct MetricsOptions {
   int64_t max_input_tokens = 0;
   int64_t max_total_tokens = 0;
   std::function<TraceCounts()> trace_counts;  // (optional) of the exporter; default: no such rows
+  // Whether LoRAX's names are there beside TGI's. (optional; default: they are not)
+  std::function<bool()> has_adapters{};
 };
 
 class Metrics {

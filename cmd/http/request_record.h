@@ -63,6 +63,7 @@ struct RequestRecord {
   bool is_generation = false;
   bool stream = false;
   Failure failure = Failure::kNone;
+  std::string adapter_failure;  // of Failure::kGeneration: "", "download_adapter", "load_adapter"
   std::string cancelled_phase;  // "", "queue", "prefill", "decode"; implies Failure::kDropped
   std::vector<std::string> finish_reasons;  // one per choice, as told to the client
 

@@ -91,6 +91,8 @@ void Scope::token_written(size_t choice) {
 void Scope::failed(const ApiError& error) {
   record_.error_type = error.type();
   record_.failure = failure_of(error);
+  const bool is_told = !record_.adapter_failure.empty();
+  if (error.code() == kAdapterFailed && !is_told) record_.adapter_failure = "load_adapter";
 }
 
 void Scope::client_left() {
@@ -155,7 +157,12 @@ ipc::OrderedJson ask_daemon(const Service& service,
 
 void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& request) {
   if (scope.service().adapters == nullptr) return;
-  scope.service().adapters->choose(ask, scope.options().model_id, request);
+  try {
+    scope.service().adapters->choose(ask, scope.options().model_id, request);
+  } catch (const ApiError& error) {
+    if (error.code() == kAdapterFailed) scope.record().adapter_failure = "download_adapter";
+    throw;
+  }
   scope.record().adapter = request.adapter.value_or("");
 }
 

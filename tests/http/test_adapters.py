@@ -157,6 +157,18 @@ def test_an_adapter_whose_files_change_is_another_one(with_adapters, tmp_path):
     assert text_of(with_adapters, **asked) == before
 
 
+def test_lorax_names_of_metrics(start, adapters):
+    api = start()
+    assert "lorax_" not in api.get("/metrics").text
+    text_of(api, adapter_id=str(adapters[0]), adapter_source="local")
+    assert api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "/tmp", "adapter_source": "local"}}).status_code == 424
+    assert api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "../x", "adapter_source": "hub"}}).status_code == 424
+    page = api.get("/metrics").text
+    for line in ("lorax_request_count 3", "lorax_request_success 1", 'lorax_request_failure{err="load_adapter"} 1',
+                 'lorax_request_failure{err="download_adapter"} 1', 'lorax_request_failure{err="generation"} 0', "lorax_queue_length 0"):
+        assert f"\n{line}\n" in page, line
+
+
 def test_a_static_adapter_is_that_of_requests_that_name_none(start, adapters, with_adapters):
     api = start("--adapter-id", str(adapters[0]))
     assert text_of(api) == text_of(with_adapters, adapter_id="first")

@@ -131,6 +131,19 @@ TEST_CASE("docs: metrics.md tells of every metric, of the right type, and of no 
   CHECK(told == full_scrape().types);
 }
 
+TEST_CASE("docs: metrics.md tells of every name of LoRAX's, and of no other") {
+  const Metrics metrics(
+      {.max_input_tokens = 1000, .max_total_tokens = 2000, .trace_counts = {}, .has_adapters = [] {
+         return true;
+       }});
+  const Scrape scrape = parse_scrape(metrics.scrape(sample_report()));
+  std::set<std::string> scraped;
+  for (const auto& [name, type] : scrape.types) {
+    if (name.starts_with("lorax_")) scraped.insert(name);
+  }
+  CHECK(scraped == words(file_text("docs/metrics.md"), std::regex(R"re(`(lorax_\w+)`)re")));
+}
+
 TEST_CASE(
     "docs: coming_from_tgi.md tells of every field that is taken or refused without being read") {
   const std::string page = file_text("docs/coming_from_tgi.md");

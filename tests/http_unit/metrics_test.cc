@@ -125,6 +125,53 @@ TEST_CASE("metrics: a request that went well is counted once, with its durations
                  "status=\"200\"}") == 1);
 }
 
+TEST_CASE("metrics: LoRAX's names are there once there are adapters, with the same numbers") {
+  bool has_adapters = false;
+  Metrics metrics(
+      {.max_input_tokens = 1000, .max_total_tokens = 2000, .trace_counts = {}, .has_adapters = [&] {
+         return has_adapters;
+       }});
+  metrics.request_started();
+  metrics.observe(sample_record());
+  for (const std::string kind : {"", "download_adapter", "load_adapter", "load_adapter"}) {
+    RequestRecord record = sample_record();
+    record.status = 424;
+    record.failure = Failure::kGeneration;
+    record.adapter_failure = kind;
+    metrics.request_started();
+    metrics.observe(record);
+  }
+  // It was looked for because of a name that is no model's: the request was wrong, not the adapter.
+  RequestRecord unknown = sample_record();
+  unknown.status = 404;
+  unknown.failure = Failure::kValidation;
+  unknown.adapter_failure = "download_adapter";
+  metrics.request_started();
+  metrics.observe(unknown);
+  for (const auto& [name, type] : scrape_of(metrics, sample_report()).types) {
+    CHECK_FALSE(name.starts_with("lorax_"));
+  }
+  has_adapters = true;
+  const Scrape scrape = scrape_of(metrics, sample_report());
+  for (const std::string name :
+       {"request_count", "request_success", "request_duration_sum", "request_input_length_count",
+        "request_generated_tokens_sum", "batch_current_size"}) {
+    INFO(name);
+    CHECK(value_of(scrape, "lorax_" + name) == value_of(scrape, "tgi_" + name));
+  }
+  CHECK(value_of(scrape, "lorax_request_count") == 6);
+  CHECK(value_of(scrape, "lorax_queue_length") == value_of(scrape, "tgi_queue_size"));
+  const auto failures = [&](const std::string& whose, const std::string& err) {
+    return value_of(scrape, whose + "_request_failure{err=\"" + err + "\"}");
+  };
+  CHECK(failures("tgi", "generation") == 4);
+  CHECK(failures("lorax", "generation") == 1);
+  CHECK(failures("lorax", "download_adapter") == 1);
+  CHECK(failures("lorax", "load_adapter") == 2);
+  CHECK(failures("lorax", "validation") == 1);
+  CHECK(failures("lorax", "overloaded") == 0);
+}
+
 TEST_CASE("metrics: requests are successes, failures of one kind, or running") {
   Metrics metrics = make_metrics();
   end_with(metrics, Failure::kNone, 200);
