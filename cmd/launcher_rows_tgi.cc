@@ -280,6 +280,11 @@ std::vector<LauncherRow> make_serve_rows() {
       "offline", "",
       "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
       [](Options& o, const std::string&) { o.offline = true; }, EnvUse::kNone));
+  rows.push_back(sets(
+      "allow-runtime-lora-updating", "",
+      "clients may have LoRA adapters loaded and unloaded by vLLM's routes: whoever reaches this "
+      "server (with its API key) names folders that are read here",
+      [](Options& o, const std::string&) { o.allow_lora_updates = true; }, EnvUse::kNone));
   return rows;
 }
 

@@ -78,6 +78,7 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.validation_workers = options.validation_workers;
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
   out.supports_grammars = !options.disable_grammar_support;
+  out.allows_lora_updates = options.allow_lora_updates;
   return out;
 }
 

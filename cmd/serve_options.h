@@ -51,6 +51,7 @@ struct ServeOptions {
   std::vector<std::string> preloaded_adapters;  // likewise, and kept on the device
   std::string static_adapter;                   // of requests that name none; empty: none
   std::string adapter_source = "hub";           // of those that clients name: hub, local, s3
+  bool allow_lora_updates = false;              // vLLM's routes that load and unload answer
 
   // --- what is said about it
   int64_t validation_workers = 2;  // for /info; is in `engine` too when given

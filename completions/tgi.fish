@@ -98,6 +98,7 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l kv-cache-memory -x -d 
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l deterministic -d 'bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l threads -x -d 'of the CPU backend, for all ranks together; auto: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l offline -d 'download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l allow-runtime-lora-updating -d 'clients may have LoRA adapters loaded and unloaded by vLLM\'s routes: whoever reaches this server (with its API key) names folders that are read here'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l model-id -r -F -d 'as the argument MODEL: a Hugging Face folder, ORG/NAME[@REVISION] of the hub, or "demo"; default: what the daemon has'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l revision -x -d 'of a model of the hub: a branch, a tag or a commit; default main'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l validation-workers -x -d 'threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)'

@@ -134,6 +134,7 @@ _tgi() {
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)]:N: ' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
+        '--allow-runtime-lora-updating[clients may have LoRA adapters loaded and unloaded by vLLM'\''s routes\: whoever reaches this server (with its API key) names folders that are read here]' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -20,9 +20,33 @@ ApiError adapter_error(const std::string& id, const std::string& problem) {
 
 }  // namespace
 
-const NamedAdapter* Adapters::find_named(std::string_view name) const {
-  const auto it = std::ranges::find(options_.named, name, &NamedAdapter::name);
-  return it == options_.named.end() ? nullptr : &*it;
+Adapters::Adapters(AdaptersOptions options)
+    : options_(std::move(options)), were_asked_for_(!options_.named.empty()) {
+  for (const NamedAdapter& each : options_.named) named_.try_emplace(each.name, each.folder);
+}
+
+std::optional<std::string> Adapters::find_named(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = named_.find(name);
+  return it == named_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void Adapters::add(const std::string& name, const std::string& folder) {
+  were_asked_for_ = true;
+  const std::lock_guard lock(mutex_);
+  named_.insert_or_assign(name, folder);
+}
+
+void Adapters::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  named_.erase(name);
+  found_.erase({name, ""});
+}
+
+std::string Adapters::find_folder(const std::string& path) const {
+  if (!path.starts_with('/')) return options_.resolve(path, std::nullopt);
+  if (std::filesystem::exists(path + "/adapter_config.json")) return path;
+  throw Error(Code::kNotFound, "the folder holds no adapter_config.json");
 }
 
 void Adapters::choose(const AdapterAsk& ask,
@@ -38,12 +62,12 @@ void Adapters::choose(const AdapterAsk& ask,
   request.adapter = id;
   // No name of the hub: the daemon knows it or nobody does.
   const bool is_short = id.find('/') == std::string::npos;
-  if (is_short && find_named(id) == nullptr && !ask.source) return;
+  if (is_short && !find_named(id) && !ask.source) return;
   request.adapter_path = folder_of(ask, id);
 }
 
 std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
-  if (const NamedAdapter* const named = find_named(id)) return named->folder;
+  if (std::optional<std::string> folder = find_named(id)) return std::move(*folder);
   const std::string source = ask.source.value_or(options_.default_source);
   if (source != "hub" && source != "local" && source != "s3") {
     throw validation_error(
@@ -78,8 +102,8 @@ std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
 
 std::vector<std::string> Adapters::names() const {
   std::set<std::string> out;
-  for (const NamedAdapter& named : options_.named) out.insert(named.name);
   const std::lock_guard lock(mutex_);
+  for (const auto& [name, folder] : named_) out.insert(name);
   for (const auto& [key, folder] : found_) {
     if (key.second.empty()) out.insert(key.first);
   }
@@ -87,9 +111,8 @@ std::vector<std::string> Adapters::names() const {
 }
 
 bool Adapters::knows(const std::string& name) const {
-  if (find_named(name) != nullptr) return true;
   const std::lock_guard lock(mutex_);
-  return found_.contains({name, ""});
+  return named_.contains(name) || found_.contains({name, ""});
 }
 
 std::vector<std::string> adapter_names(const Service& service) {

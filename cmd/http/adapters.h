@@ -46,29 +46,39 @@ struct AdaptersOptions {
 
 class Adapters {
  public:
-  explicit Adapters(AdaptersOptions options) : options_(std::move(options)) {}
+  explicit Adapters(AdaptersOptions options);
 
   // Sets the adapter of a request to the daemon; none for the base model, which is also called
   // `model_id`. Throws ApiError: 424 where it is not to be had, 422 for a source that is not known.
   void choose(const AdapterAsk& ask, const std::string& model_id, ipc::GenerateRequest& request);
 
-  // Whether it was given at the start, or was found for some request without a token.
+  // Whether it was given or added, or was found for some request without a token.
   bool knows(const std::string& name) const;
   // Those, sorted.
   std::vector<std::string> names() const;
 
+  // From now on `folder` is what the name stands for, as if it had been given at the start.
+  void add(const std::string& name, const std::string& folder);
+  // Of those that were given, added or found: it is none of them any more.
+  void remove(const std::string& name);
+
+  // Of a path of this machine, which is looked at, or a name of the hub. Throws Error. For those
+  // who may name folders.
+  std::string find_folder(const std::string& path) const;
+
   bool finds_others() const { return options_.finds_others; }
 
   // Whether there are adapters to watch: some were given at the start, or asked for since.
-  bool are_in_play() const { return !options_.named.empty() || were_asked_for_; }
+  bool are_in_play() const { return were_asked_for_; }
 
  private:
-  const NamedAdapter* find_named(std::string_view name) const;  // null: not given at the start
+  std::optional<std::string> find_named(const std::string& name) const;
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
 
   const AdaptersOptions options_;
-  std::atomic<bool> were_asked_for_{false};
+  std::atomic<bool> were_asked_for_;
   mutable std::mutex mutex_;
+  std::map<std::string, std::string> named_;  // the folders; guarded by mutex_
   // By id and token; guarded by mutex_.
   std::map<std::pair<std::string, std::string>, std::string> found_;
 };

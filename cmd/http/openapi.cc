@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cmd/http/answer_schemas.h"
+#include "cmd/http/lora_api.h"
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
 #include "cmd/http/routes.h"
@@ -55,6 +56,8 @@ OrderedJson schemas() {
   out["GenerateRequest"]["properties"].erase("stream");
   out["ChatRequest"] = body_schema<ChatBody>();
   out["CompletionRequest"] = body_schema<CompletionBody>();
+  out["LoadLoraAdapterRequest"] = body_schema<LoadLoraBody>();
+  out["UnloadLoraAdapterRequest"] = body_schema<UnloadLoraBody>();
   out["SagemakerRequest"]["oneOf"] =
       OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
                           reference("CompletionRequest")});

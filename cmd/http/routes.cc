@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cmd/http/docs_page.h"
 #include "cmd/http/info_api.h"
+#include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/openai_api.h"
 
@@ -72,6 +73,16 @@ Response handle_invocations(std::shared_ptr<Scope> scope, const Request& request
                   "`messages` or `prompt`");
 }
 
+Response handle_load_lora(std::shared_ptr<Scope> scope, const Request& request) {
+  require_lora_updates(*scope);
+  return load_lora(*scope, body_of<LoadLoraBody>(request));
+}
+
+Response handle_unload_lora(std::shared_ptr<Scope> scope, const Request& request) {
+  require_lora_updates(*scope);
+  return unload_lora(*scope, body_of<UnloadLoraBody>(request));
+}
+
 Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
   return tokenize(*scope, body_of<GenerateBody>(request));
 }
@@ -116,6 +127,11 @@ constexpr std::array kRoutes = {
           ""},
     Route{"GET", "/v1/models", false, true, models, "The model served", "", "ModelsInfo"},
     Route{"GET", "/v1/models/*", false, true, one_model, "One model", "", "ModelInfo"},
+    Route{"POST", "/v1/load_lora_adapter", true, true, handle_load_lora,
+          "As vLLM: load a LoRA adapter, where the server allows it", "LoadLoraAdapterRequest", ""},
+    Route{"POST", "/v1/unload_lora_adapter", true, true, handle_unload_lora,
+          "As vLLM: unload a LoRA adapter, where the server allows it", "UnloadLoraAdapterRequest",
+          ""},
     Route{"GET", "/docs", false, false, handle_docs, "A page about these routes", "", ""},
     Route{"GET", "/api-doc/openapi.json", false, false, handle_openapi, "This document", "", ""},
 };

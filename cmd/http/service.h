@@ -39,6 +39,7 @@ struct ApiOptions {
   int64_t validation_workers = 2;
   bool enable_prefill_logprobs = false;
   bool supports_grammars = true;
+  bool allows_lora_updates = false;  // clients may have adapters loaded and unloaded (lora_api.h)
 };
 
 // The right to `max` things at once; never waited for. Thread-safe.

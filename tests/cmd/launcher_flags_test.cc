@@ -82,6 +82,7 @@ const std::map<std::string_view, std::string> kSamples = {
     {"max-active-adapters", "7"},
     {"adapter-cycle-time-s", "3"},
     {"adapter-memory-fraction", "0.25"},
+    {"allow-runtime-lora-updating", "true"},
 };
 
 // Those whose every value is met, so that nothing has to be set.

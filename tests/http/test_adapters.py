@@ -157,6 +157,68 @@ def test_an_adapter_whose_files_change_is_another_one(with_adapters, tmp_path):
     assert text_of(with_adapters, **asked) == before
 
 
+def test_vllm_routes_load_and_unload_adapters(start, adapters, tmp_path):
+    api = start("--allow-runtime-lora-updating")
+
+    def load(name, path, status=200, **more):
+        response = api.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(path)} | more)
+        assert response.status_code == status, response.text
+        return response.text if status == 200 else response.json()["error"]
+
+    def unload(name, status=200, **more):
+        response = api.post("/v1/unload_lora_adapter", {"lora_name": name} | more)
+        assert response.status_code == status, response.text
+        return response.text if status == 200 else response.json()["error"]
+
+    def complete(model, status=200):
+        response = api.post("/v1/completions", {"model": model, "prompt": "Once upon a time", "max_tokens": 12, "temperature": 0})
+        assert response.status_code == status, response.text
+        return response.json()["choices"][0]["text"] if status == 200 else response.json()["error"]
+
+    assert load("late", adapters[0]) == "Success: LoRA adapter 'late' added successfully."
+    first = complete("late")
+    assert first == text_of(api, adapter_id="late") == text_of(api, adapter_id=str(adapters[0]), adapter_source="local") != complete("demo")
+    assert "late" in [model["id"] for model in api.get("/v1/models").json()["data"]]
+    assert "has already been loaded" in load("late", adapters[1], 400)["message"]
+    load("late", adapters[1], load_inplace=True)
+    assert complete("late") == text_of(api, adapter_id=str(adapters[1]), adapter_source="local") != first
+    # A name with a slash is no less one.
+    load("org/late", adapters[0])
+    assert complete("org/late") == first
+    assert unload("org/late", lora_int_id=7) == "Success: LoRA adapter 'org/late' removed successfully."
+    assert unload("late") == "Success: LoRA adapter 'late' removed successfully."
+    assert complete("late", 404)["code"] == "model_not_found"
+    assert "cannot be found" in unload("late", 404)["message"]
+    assert text_of(api)
+
+    assert load("", adapters[0], 400)["message"] == "Both 'lora_name' and 'lora_path' must be provided."
+    assert load("x", "", 400)["message"] == "Both 'lora_name' and 'lora_path' must be provided."
+    assert "needs to be provided" in unload("", 400)["message"]
+    assert "No adapter found for /tmp" in load("x", "/tmp", 404)["message"]
+    for path in ("../x", "x", "/adapters/../../tmp", "https://127.0.0.1:1/x"):
+        load("x", path, 404)
+    assert "modules_to_save" in load("x", write_adapter(tmp_path / "saved", modules_to_save=["embed_tokens"]), 400)["message"]
+    assert "model" in load("demo", adapters[0], 400)["message"]
+    assert load("x" * 5000, adapters[0], 400)
+    assert api.post("/v1/load_lora_adapter", {"lora_name": "x", "path": "y"}).status_code == 422
+
+
+def test_one_that_was_given_can_be_unloaded_by_vllm_routes(start, adapters):
+    api = start("--allow-runtime-lora-updating", "--api-key", "secret", "--lora-adapters", f"given={adapters[0]}")
+    assert api.post("/v1/unload_lora_adapter", {"lora_name": "given"}).status_code == 401
+    key = {"Authorization": "Bearer secret"}
+    assert api.post("/v1/unload_lora_adapter", {"lora_name": "given"}, headers=key).status_code == 200
+    response = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "given"}}, headers=key)
+    assert response.status_code == 424
+
+
+def test_vllm_routes_are_off_unless_asked_for(with_adapters, adapters):
+    for route, body in (("load", {"lora_name": "x", "lora_path": str(adapters[0])}), ("unload", {"lora_name": "first"})):
+        response = with_adapters.post(f"/v1/{route}_lora_adapter", body)
+        assert response.status_code == 404 and "--allow-runtime-lora-updating" in response.json()["error"]["message"]
+    assert text_of(with_adapters, adapter_id="first")
+
+
 def test_lorax_names_of_metrics(start, adapters):
     api = start()
     assert "lorax_" not in api.get("/metrics").text
