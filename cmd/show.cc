@@ -1,6 +1,7 @@
 #include "cmd/show.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <optional>
 #include <vector>
@@ -18,7 +19,8 @@ struct Shown {
   ListedModel listed;
   std::vector<InstalledFile> files;
   std::optional<ipc::ModelFacts> facts;
-  std::string problem;  // why there are no facts
+  std::optional<ipc::AdapterFolder> adapter;  // instead of facts, of an adapter
+  std::string problem;                        // why there are no facts
 };
 
 std::string row(std::string_view name, const std::string& value) {
@@ -32,9 +34,9 @@ std::string count_text(int64_t count) {
   return fmt::format("{}", count);
 }
 
-std::string origin_rows(const ListedModel& listed) {
+std::string origin_rows(const ListedModel& listed, bool is_adapter) {
   const InstalledModel& model = listed.model;
-  std::string out = row("model", model.name);
+  std::string out = row(is_adapter ? "adapter" : "model", model.name);
   if (listed.state != ListedModel::State::kReady) {
     out += row("state", std::string(state_name(listed.state)));
   }
@@ -95,6 +97,30 @@ std::string facts_rows(const ipc::ModelFacts& facts) {
   return out;
 }
 
+std::string adapter_rows(const ipc::AdapterFolder& adapter) {
+  std::vector<std::string> kinds = {adapter.is_dora ? "DoRA" : "LoRA"};
+  if (adapter.is_rank_stabilised) kinds.emplace_back("rank-stabilised");
+  if (adapter.has_b_biases) kinds.emplace_back("biases of B");
+  if (adapter.bias != "none") kinds.push_back(fmt::format("trained biases ({})", adapter.bias));
+  std::string out = row("kind", fmt::format("{}", fmt::join(kinds, ", ")));
+  if (!adapter.base_model.empty()) {
+    out += row("made for", adapter.revision.empty() ? adapter.base_model
+                                                    : adapter.base_model + "@" + adapter.revision);
+  }
+  const bool has_others = adapter.max_rank > adapter.rank;
+  out += row("rank", fmt::format("{}{}, alpha {:g}", adapter.rank,
+                                 has_others ? fmt::format(" (up to {})", adapter.max_rank) : "",
+                                 adapter.alpha));
+  if (!adapter.targets.empty()) {
+    out += row("asked for", fmt::format("{}", fmt::join(adapter.targets, ", ")));
+  }
+  if (!adapter.weights_error.empty()) return out + row("weights", adapter.weights_error);
+  out += row("changes",
+             fmt::format("{} linear{}: {}", adapter.num_linears,
+                         adapter.num_linears == 1 ? "" : "s", fmt::join(adapter.modules, ", ")));
+  return out + row("weights", format_bytes(adapter.bytes));
+}
+
 std::string files_rows(const std::vector<InstalledFile>& files) {
   std::string out;
   for (const InstalledFile& file : files) {
@@ -135,7 +161,8 @@ std::string memory_table(const ipc::ModelFacts& facts) {
 }
 
 std::string text_of(const Shown& shown) {
-  std::string out = origin_rows(shown.listed);
+  std::string out = origin_rows(shown.listed, shown.adapter.has_value());
+  if (shown.adapter) out += adapter_rows(*shown.adapter);
   if (shown.facts) out += facts_rows(*shown.facts);
   if (!shown.problem.empty()) out += row("can't be loaded", shown.problem);
   out += files_rows(shown.files);
@@ -151,6 +178,7 @@ std::string json_of(const Shown& shown) {
     if (!file.hash.empty()) out["files"].back()["hash"] = file.hash;
   }
   out["facts"] = shown.facts ? ipc::to_json(*shown.facts) : ipc::OrderedJson();
+  if (shown.adapter) out.update(ipc::to_json(*shown.adapter));
   out["error"] = shown.problem.empty() ? ipc::OrderedJson() : ipc::OrderedJson(shown.problem);
   return out.dump(-1, ' ', false, ipc::OrderedJson::error_handler_t::replace) + "\n";
 }
@@ -161,9 +189,14 @@ void ask_daemon(Session& session, Shown& shown) {
   session.prepare({.wait_for_model = false, .accept_failed = true});
   const bool is_built_in = listed.state == ListedModel::State::kBuiltIn;
   try {
-    shown.facts = ipc::model_facts_from_json(session.client().call(
+    const ipc::OrderedJson result = session.client().call(
         ipc::kInspect,
-        ipc::to_json(ipc::InspectParams{is_built_in ? listed.model.name : listed.model.path})));
+        ipc::to_json(ipc::InspectParams{is_built_in ? listed.model.name : listed.model.path}));
+    if (result.contains("adapter")) {
+      shown.adapter = ipc::adapter_folder_from_json(result);
+    } else {
+      shown.facts = ipc::model_facts_from_json(result);
+    }
   } catch (const Error& error) {
     const bool is_about_model = error.code() == Code::kInvalidArgument ||
                                 error.code() == Code::kUnsupported ||
@@ -180,7 +213,8 @@ void add_show_flags(CLI::App& app, ShowFlags& flags) {
   app.footer(
       "Sizes are planned as loading plans them, for one sequence of 2048, 8192, 32768 and as many "
       "tokens as the model is meant for. Starts a daemon when none is running; nothing is loaded.");
-  app.add_option("model", flags.model, "a name as `tgi ls` shows it, or a folder")
+  app.add_option("model", flags.model,
+                 "a name as `tgi ls` shows it, or a folder; a LoRA adapter too")
       ->type_name("MODEL")
       ->required();
   app.add_flag("--json", flags.json, "write one JSON object");

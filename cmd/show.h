@@ -1,4 +1,4 @@
-// tgi show: what a model is, and what it would need.
+// tgi show: what a model is, and what it would need; what an adapter is.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -221,8 +221,10 @@ void handle_inspect(Services& services,
                     const Asked<ipc::InspectParams>& asked) {
   ModelOptions options = services.options.model;
   options.model = asked->model;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session,
-                [options] { return ipc::to_json(inspect_model(options)); });
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [options] {
+    return holds_adapter(options.model) ? ipc::to_json(inspect_adapter(options.model))
+                                        : ipc::to_json(inspect_model(options));
+  });
 }
 
 void handle_metrics(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {

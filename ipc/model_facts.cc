@@ -84,6 +84,28 @@ std::span<const Field<ModelFacts>> fields<ModelFacts>() {
   return kFields;
 }
 
+template <>
+std::span<const Field<AdapterFolder>> fields<AdapterFolder>() {
+  using A = AdapterFolder;
+  static constexpr std::array kFields = {
+      field<&A::base_model>("base_model", kLeaveOutEmpty),
+      field<&A::revision>("revision", kLeaveOutEmpty),
+      field<&A::rank>("rank"),
+      field<&A::alpha>("alpha"),
+      field<&A::is_rank_stabilised>("rank_stabilised"),
+      field<&A::is_dora>("dora"),
+      field<&A::has_b_biases>("b_biases"),
+      field<&A::bias>("bias"),
+      field<&A::targets>("targets"),
+      field<&A::modules>("modules"),
+      field<&A::max_rank>("max_rank"),
+      field<&A::num_linears>("num_linears"),
+      field<&A::bytes>("bytes"),
+      field<&A::weights_error>("weights_error", kLeaveOutEmpty),
+  };
+  return kFields;
+}
+
 OrderedJson to_json(const InspectParams& params) {
   return write_value(params);
 }
@@ -99,6 +121,18 @@ InspectParams inspect_params_from_json(const OrderedJson& params) {
 
 OrderedJson to_json(const ModelFacts& facts) {
   return write_value(facts);
+}
+
+OrderedJson to_json(const AdapterFolder& adapter) {
+  return OrderedJson{{"adapter", write_value(adapter)}};
+}
+
+AdapterFolder adapter_folder_from_json(const OrderedJson& json) {
+  require_object(json, "result");
+  if (!json.contains("adapter")) fail_field("result", "expected an adapter");
+  AdapterFolder out;
+  read_value(json.at("adapter"), "result.adapter", Rules{}, out);
+  return out;
 }
 
 ModelFacts model_facts_from_json(const OrderedJson& json) {

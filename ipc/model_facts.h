@@ -68,9 +68,29 @@ struct ModelFacts {
   std::vector<DTypePlan> plans;
 };
 
+// Of a folder that holds a LoRA adapter the result is {"adapter": these}.
+struct AdapterFolder {
+  std::string base_model;  // that it says it was made for; "": not said
+  std::string revision;    // of it; "": not said
+  int64_t rank = 0;        // as its config says, as all up to `targets`
+  double alpha = 0.0;
+  bool is_rank_stabilised = false;   // what is added has the size alpha / sqrt(rank)
+  bool is_dora = false;              // DoRA
+  bool has_b_biases = false;         // lora_bias
+  std::string bias;                  // which biases were trained: none, all or lora_only
+  std::vector<std::string> targets;  // names, a pattern, or "all-linear"
+  std::vector<std::string> modules;  // the last parts of the names of those that it changes
+  int64_t max_rank = 0;              // of its tensors
+  int64_t num_linears = 0;           // that have a product
+  int64_t bytes = 0;                 // of its tensors
+  std::string weights_error;         // why these can't be read; then there are none of the four
+};
+
 OrderedJson to_json(const InspectParams& params);
 InspectParams inspect_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const ModelFacts& facts);
 ModelFacts model_facts_from_json(const OrderedJson& json);
+OrderedJson to_json(const AdapterFolder& adapter);
+AdapterFolder adapter_folder_from_json(const OrderedJson& json);
 
 }  // namespace tgi::ipc

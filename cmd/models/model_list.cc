@@ -30,6 +30,15 @@ constexpr std::array<WeightsEnding, 3> kWeights = {{
     {".gguf", "gguf"},
 }};
 
+constexpr std::string_view kLora = "lora";
+
+// A folder of PEFT's.
+bool holds_adapter(const std::string& folder) {
+  std::error_code error;
+  return fs::exists(folder + "/adapter_config.json", error) &&
+         !fs::exists(folder + "/config.json", error);
+}
+
 std::string repo_of_name(const std::string& name) {
   return name.substr(0, name.find('@'));
 }
@@ -50,8 +59,9 @@ bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
 State state_of_folder(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return State::kMissing;
+  const std::string format = format_of_folder(folder);
   const bool is_whole =
-      fs::exists(folder + "/config.json", error) && !format_of_folder(folder).empty();
+      !format.empty() && (format == kLora || fs::exists(folder + "/config.json", error));
   return is_whole ? State::kReady : State::kPartial;
 }
 
@@ -153,7 +163,8 @@ std::string format_of_folder(const std::string& folder) {
       if (name.ends_with(kWeights[i].ending)) best = i;
     }
   }
-  return best < kWeights.size() ? std::string(kWeights[best].format) : "";
+  if (best == kWeights.size()) return "";
+  return std::string(holds_adapter(folder) ? kLora : kWeights[best].format);
 }
 
 std::vector<InstalledFile> files_of_folder(const std::string& folder) {

@@ -32,7 +32,7 @@ std::vector<ListedModel> list_models(const Store& store);
 ListedModel find_listed_model(const Store& store, const std::string& name);
 
 // How a folder's weights are stored: the quant_method of its config.json, else "safetensors",
-// "torch", "gguf", or "" without weights.
+// "torch", "gguf", or "" without weights; "lora" where they are an adapter's.
 std::string format_of_folder(const std::string& folder);
 
 // Regular files below it, links followed, by name.

@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/lora/adapter_files.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
@@ -232,6 +234,38 @@ ipc::ModelFacts inspect_model(const ModelOptions& options) {
   facts.licence = find_licence(*files, options.model);
   add_plans(model, options, facts);
   return facts;
+}
+
+bool holds_adapter(const std::string& model) {
+  if (model == kDemoModel) return false;
+  const auto files = open_folder(model);
+  return is_adapter(*files) && !files->find("config.json");
+}
+
+ipc::AdapterFolder inspect_adapter(const std::string& folder) {
+  const auto files = open_folder(folder);
+  const AdapterConfig config = read_adapter_config(*files);
+  ipc::AdapterFolder out{.base_model = config.base_model,
+                         .revision = config.revision,
+                         .rank = config.rank,
+                         .alpha = config.alpha,
+                         .is_rank_stabilised = config.is_rank_stabilised,
+                         .is_dora = config.is_dora,
+                         .has_b_biases = config.has_b_biases,
+                         .bias = config.bias,
+                         .targets = config.targets,
+                         .modules = {},
+                         .weights_error = {}};
+  try {
+    AdapterFacts facts = read_adapter_facts(*files);
+    out.modules = std::move(facts.targets);
+    out.max_rank = facts.max_rank;
+    out.num_linears = facts.num_linears;
+    out.bytes = facts.size_bytes;
+  } catch (const Error& error) {
+    out.weights_error = error.what();
+  }
+  return out;
 }
 
 }  // namespace tgi

@@ -2,6 +2,8 @@
 // its size taken. The arithmetic is that of loading (plan_weight_bytes, Device::kv_bytes).
 #pragma once
 
+#include <string>
+
 #include "engine/runtime/served_model.h"
 #include "ipc/model_facts.h"
 
@@ -13,5 +15,11 @@ namespace tgi {
 // result. Throws kNotFound without config.json, kInvalidArgument for a bad one, and kUnsupported
 // for an architecture that is not known.
 ipc::ModelFacts inspect_model(const ModelOptions& options);
+
+// Whether the folder (or "demo") holds an adapter, and no model beside it.
+bool holds_adapter(const std::string& model);
+
+// What an adapter says of itself; no model is needed for it. Throws as read_adapter_config.
+ipc::AdapterFolder inspect_adapter(const std::string& folder);
 
 }  // namespace tgi

@@ -199,6 +199,45 @@ TEST_CASE("show puts what the daemon finds beside what is known of the files") {
   CHECK(json["error"].is_null());
 }
 
+TEST_CASE("ls shows an adapter as one, and show what the daemon finds in it") {
+  const Machine machine;
+  machine.cache.add("org--lora", "aaa", "adapter_config.json", "a", "{}");
+  CHECK_THAT(machine.home.run({"ls"}).out, Contains("partial"));
+  machine.cache.add("org--lora", "aaa", "adapter_model.safetensors", "b", std::string(100, 'b'));
+  machine.cache.set_ref("org--lora", "main", "aaa");
+  const OrderedJson list = OrderedJson::parse(machine.home.run({"ls", "--json"}).out);
+  REQUIRE(list.size() == 2);
+  CHECK(list[1]["name"] == "org/lora");
+  CHECK(list[1]["format"] == "lora");
+  CHECK(list[1]["state"] == "ready");
+  const FakeDaemon daemon(machine.home.socket(), [&](FakeSession& session) {
+    if (session.request().method != ipc::kInspect) {
+      session.send(ipc::encode_result(ipc::to_json(ready_status())));
+      return;
+    }
+    ipc::AdapterFolder adapter;
+    adapter.base_model = "org/base";
+    adapter.rank = 8;
+    adapter.alpha = 16.5;
+    adapter.bias = "all";
+    adapter.modules = {"q_proj"};
+    adapter.max_rank = 8;
+    adapter.num_linears = 1;
+    adapter.bytes = 2 << 20;
+    session.send(ipc::encode_result(ipc::to_json(adapter)));
+  });
+  const Ran ran = machine.home.run({"show", "org/lora"});
+  CHECK(ran.err == "");
+  CHECK_THAT(ran.out, Contains("adapter          org/lora\n") &&
+                          Contains("kind             LoRA, trained biases (all)\n") &&
+                          Contains("made for         org/base\n") &&
+                          Contains("rank             8, alpha 16.5\n") &&
+                          Contains("changes          1 linear: q_proj\n") &&
+                          Contains("weights          2.0 MiB\n") &&
+                          Contains("100 B  adapter_model.safetensors\n"));
+  CHECK_THAT(ran.out, !Contains("asked for") && !Contains("Memory for"));
+}
+
 TEST_CASE("show of a model that can't be loaded says why and shows its files") {
   const Machine machine;
   machine.cache.add_two_revisions();

@@ -266,6 +266,30 @@ def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
     assert tgi("generate", "Once upon a time", "--max-new-tokens", 12) == base
 
 
+def test_show_tells_what_an_adapter_is(home, daemon, adapters, tmp_path):
+    def show(*arguments):
+        done = subprocess.run([TGI, "show", *map(str, arguments)], env=home.environment(), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    text = show(adapters[0])
+    linears = 2 * CONFIG["num_hidden_layers"]
+    for line in (f"adapter          {adapters[0]}\n", "kind             LoRA\n", "made for         demo\n", "rank             4, alpha 32\n",
+                 "asked for        q_proj, o_proj\n", f"changes          {linears} linears: o_proj, q_proj\n", "adapter_model.safetensors"):
+        assert line in text, text
+    shown = json.loads(show(adapters[0], "--json"))
+    assert shown["format"] == "lora" and shown["state"] == "ready" and shown["facts"] is None and shown["error"] is None
+    adapter = shown["adapter"]
+    assert (adapter["rank"], adapter["alpha"], adapter["base_model"], adapter["max_rank"]) == (4, 32, "demo", 4)
+    assert adapter["targets"] == ["q_proj", "o_proj"] and adapter["modules"] == ["o_proj", "q_proj"] and not adapter["dora"]
+    assert 0 < adapter["bytes"] < (adapters[0] / "adapter_model.safetensors").stat().st_size
+    dora = show(write_adapter(tmp_path / "dora", use_dora=True, use_rslora=True, rank_pattern={"q_proj": 4}, r=2, revision="v1"))
+    assert "kind             DoRA, rank-stabilised\n" in dora and "made for         demo@v1\n" in dora and "rank             2 (up to 4), alpha" in dora
+    (tmp_path / "dora" / "adapter_model.safetensors").unlink()
+    assert "adapter_model.safetensors" in json.loads(show(tmp_path / "dora", "--json"))["adapter"]["weights_error"]
+    assert "can't be loaded  " in show(write_adapter(tmp_path / "odd", peft_type="IA3"))
+
+
 def test_the_client_of_lorax(with_adapters, adapters, start):
     from lorax import Client
     from lorax.errors import GenerationError

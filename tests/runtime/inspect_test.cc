@@ -135,4 +135,24 @@ TEST_CASE("inspect tells what the files hold, and what is wrong with them") {
   CHECK_THROWS_AS(inspect_model(of(folder.file("none"))), Error);
 }
 
+TEST_CASE("inspect tells what an adapter says of itself, without its model") {
+  const std::string folder =
+      std::string(TGI_SOURCE_DIR) + "/tests/golden/adapters/qwen2-dora-rslora";
+  REQUIRE(holds_adapter(folder));
+  const ipc::AdapterFolder adapter = inspect_adapter(folder);
+  CHECK(adapter.is_dora);
+  CHECK(adapter.is_rank_stabilised);
+  CHECK(adapter.rank > 0);
+  CHECK(adapter.max_rank >= adapter.rank);
+  CHECK(adapter.num_linears > 0);
+  CHECK_FALSE(adapter.modules.empty());
+  CHECK(adapter.weights_error.empty());
+  const ipc::AdapterFolder sent = ipc::adapter_folder_from_json(ipc::to_json(adapter));
+  CHECK(sent.alpha == adapter.alpha);
+  CHECK(sent.modules == adapter.modules);
+  CHECK(sent.bytes == adapter.bytes);
+  CHECK_FALSE(holds_adapter("demo"));
+  CHECK_FALSE(holds_adapter(kModels + "gpt2-untied-f16"));
+}
+
 }  // namespace tgi
