@@ -169,6 +169,11 @@ http::AdaptersOptions prepare_adapters(const ServeOptions& options,
   out.default_source = options.adapter_source;
   // As LoRAX does.
   out.finds_others = options.preloaded_adapters.empty();
+  out.convert = [resolve](const std::string& folder) {
+    ResolveOptions of_request = resolve;
+    of_request.cancel_fd = -1;
+    return resolve_model(folder, of_request);
+  };
   out.resolve = [resolve](const std::string& id, const std::optional<std::string>& token) {
     // What a client names may be neither a folder of this machine nor any address.
     const bool is_of_hub = download::is_remote(id) && download::parse_hub_name(id).has_value();

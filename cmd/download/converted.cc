@@ -113,13 +113,17 @@ std::string converted_folder(const FetchedModel& model) {
   return fmt::format("{}/converted/{}/{}", tgi::cache_dir(), folder_name(name), state);
 }
 
+bool is_converted(const std::string& folder) {
+  return exists(folder + "/config.json") || exists(folder + "/adapter_config.json");
+}
+
 void use_converted(FetchedModel& model,
                    const FetchRequest& request,
                    FetchObserver& observer,
                    std::stop_token stop) {
   if (!request.rules.include.empty() || !needs_conversion(model.path)) return;
   const std::string folder = converted_folder(model);
-  if (!exists(folder + "/config.json")) convert(model, folder, observer, stop);
+  if (!is_converted(folder)) convert(model, folder, observer, stop);
   model.path = folder;
 }
 

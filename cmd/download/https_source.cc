@@ -16,23 +16,15 @@ namespace tgi::download {
 namespace {
 
 // The weights in the order of preference: an index and its shards, else one file.
-constexpr std::array<std::string_view, 4> kWeights = {
-    "model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json",
-    "pytorch_model.bin"};
-constexpr std::array<std::string_view, 14> kAside = {"config.json",
-                                                     "generation_config.json",
-                                                     "tokenizer.json",
-                                                     "tokenizer_config.json",
-                                                     "tokenizer.model",
-                                                     "special_tokens_map.json",
-                                                     "vocab.json",
-                                                     "vocab.txt",
-                                                     "merges.txt",
-                                                     "added_tokens.json",
-                                                     "chat_template.jinja",
-                                                     "adapter_config.json",
-                                                     "adapter_model.safetensors",
-                                                     "README.md"};
+constexpr std::array<std::string_view, 6> kWeights = {
+    "model.safetensors.index.json", "model.safetensors",
+    "pytorch_model.bin.index.json", "pytorch_model.bin",
+    "adapter_model.safetensors",    "adapter_model.bin"};
+constexpr std::array<std::string_view, 13> kAside = {
+    "config.json",     "generation_config.json",  "tokenizer.json",      "tokenizer_config.json",
+    "tokenizer.model", "special_tokens_map.json", "vocab.json",          "vocab.txt",
+    "merges.txt",      "added_tokens.json",       "chat_template.jinja", "adapter_config.json",
+    "README.md"};
 
 class HttpsSource final : public Source {
  public:

@@ -94,9 +94,7 @@ std::optional<FetchedModel> find_usable(const FetchRequest& request) {
   std::optional<FetchedModel> model = find_model(request);
   if (!model || !needs_conversion(model->path)) return model;
   model->path = converted_folder(*model);
-  const bool is_whole =
-      exists(model->path + "/config.json") || exists(model->path + "/adapter_config.json");
-  return is_whole ? model : std::nullopt;
+  return is_converted(model->path) ? model : std::nullopt;
 }
 
 FetchRequest request_for(const std::string& model) {

@@ -37,6 +37,10 @@ void Adapters::add(const std::string& name, const std::string& folder) {
   named_.insert_or_assign(name, folder);
 }
 
+std::string Adapters::converted(const std::string& folder) const {
+  return options_.convert ? options_.convert(folder) : folder;
+}
+
 void Adapters::remove(const std::string& name) {
   const std::lock_guard lock(mutex_);
   named_.erase(name);
@@ -45,7 +49,7 @@ void Adapters::remove(const std::string& name) {
 
 std::string Adapters::find_folder(const std::string& path) const {
   if (!path.starts_with('/')) return options_.resolve(path, std::nullopt);
-  if (std::filesystem::exists(path + "/adapter_config.json")) return path;
+  if (std::filesystem::exists(path + "/adapter_config.json")) return converted(path);
   throw Error(Code::kNotFound, "the folder holds no adapter_config.json");
 }
 
@@ -77,8 +81,14 @@ std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {
     throw adapter_error(id, "this server has only the adapters that it was started with");
   }
   if (source == "local") {
-    if (id.starts_with('/')) return id;
-    throw adapter_error(id, "a local adapter is named by the absolute path of its folder");
+    if (!id.starts_with('/')) {
+      throw adapter_error(id, "a local adapter is named by the absolute path of its folder");
+    }
+    try {
+      return converted(id);
+    } catch (const Error& error) {
+      throw adapter_error(id, error.what());
+    }
   }
   const std::pair key(id, ask.token.value_or(""));
   {

@@ -42,6 +42,9 @@ struct AdaptersOptions {
   std::string default_source = "hub";
   bool finds_others = true;  // those of the hub, not only the named ones
   ResolveAdapter resolve;
+  // The folder itself, or of its conversion where it has weights of torch only. (optional) Throws
+  // tgi::Error. Called from several threads.
+  std::function<std::string(const std::string& folder)> convert{};
 };
 
 class Adapters {
@@ -74,6 +77,7 @@ class Adapters {
  private:
   std::optional<std::string> find_named(const std::string& name) const;
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
+  std::string converted(const std::string& folder) const;
 
   const AdaptersOptions options_;
   std::atomic<bool> were_asked_for_;

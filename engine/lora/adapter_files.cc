@@ -78,8 +78,9 @@ class Opener {
     static constexpr const char* kTorchFile = "adapter_model.bin";
     if (!files.find(kAdapterWeightsFile) && files.find(kTorchFile)) {
       throw Error(Code::kUnsupported,
-                  fmt::format("{}: adapters are read from {}; convert it, in PEFT with "
-                              "save_pretrained(..., safe_serialization=True)",
+                  fmt::format("{}: the daemon reads adapters from {}; tgi makes it of a .bin file "
+                              "where it is given the folder (tgi adapters --load), and so does "
+                              "PEFT with save_pretrained(..., safe_serialization=True)",
                               files.describe(kTorchFile), kAdapterWeightsFile));
     }
     return open_safetensors(files, kAdapterWeightsFile);

@@ -219,6 +219,30 @@ def test_vllm_routes_are_off_unless_asked_for(with_adapters, adapters):
     assert text_of(with_adapters, adapter_id="first")
 
 
+def test_adapters_that_torch_saved(start, home, adapters, tmp_path):
+    golden = ROOT / "tests/golden/torch/adapter"
+    for name, files in (("bin", ["adapter_model.bin"]), ("safe", ["expected.safetensors"])):
+        (tmp_path / name).mkdir()
+        for file in files + ["adapter_config.json"]:
+            (tmp_path / name / file.replace("expected", "adapter_model")).write_bytes((golden / file).read_bytes())
+    api = start("--allow-runtime-lora-updating", "--lora-adapters", f"torch={tmp_path / 'bin'}")
+    expected = text_of(api, adapter_id=str(tmp_path / "safe"), adapter_source="local")
+    assert expected != text_of(api)
+    assert text_of(api, adapter_id="torch") == expected
+    assert text_of(api, adapter_id=str(tmp_path / "bin"), adapter_source="local") == expected
+    assert api.post("/v1/load_lora_adapter", {"lora_name": "late", "lora_path": str(tmp_path / "bin")}).status_code == 200
+    assert text_of(api, adapter_id="late") == expected
+    done = subprocess.run([TGI, "generate", "--adapter", tmp_path / "bin", "--max-new-tokens", "12", "Once upon a time"],
+                          env=home.environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout.strip() == expected.strip(), done.stderr
+    assert not list((tmp_path / "bin").glob("*.safetensors"))
+    # What is no checkpoint is refused, and nothing of it is run.
+    (tmp_path / "bin" / "adapter_model.bin").write_bytes((ROOT / "tests/golden/torch/refused/os_system.bin").read_bytes())
+    refused = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": str(tmp_path / "bin"), "adapter_source": "local"}})
+    assert refused.status_code == 424 and "system" in refused.text
+    assert api.post("/v1/load_lora_adapter", {"lora_name": "evil", "lora_path": str(tmp_path / "bin")}).status_code == 404
+
+
 def test_lorax_names_of_metrics(start, adapters):
     api = start()
     assert "lorax_" not in api.get("/metrics").text

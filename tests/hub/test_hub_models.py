@@ -103,6 +103,23 @@ def test_a_torch_checkpoint_is_converted_once(hub, place):
     assert place.download("old/torch", "--offline").path == ran.path
 
 
+def test_an_adapter_of_torch_is_converted_and_answers(hub, place, model):
+    golden = ROOT / "tests/golden/torch/adapter"
+    files = {name: (golden / name).read_bytes() for name in ("adapter_config.json", "adapter_model.bin")}
+    commit = hub.model("old/lora").commit(files | {"training_args.bin": b"x"})
+    base = place.tgi("generate", "--model", model, "--max-new-tokens", "12", "Once upon a time")
+    ran = place.tgi("generate", "--adapter", "old/lora", "--max-new-tokens", "12", "Once upon a time")
+    assert ran.status == 0, ran.err
+    assert ran.out and ran.out != base.out
+    folder = place.folder / "cache/tgi/converted/old--lora" / commit
+    assert sorted(p.name for p in folder.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
+    shown = json.loads(place.tgi("show", "old/lora", "--json").out)
+    assert shown["adapter"]["rank"] == 2 and shown["format"] == "lora", shown
+    num = len(hub.requests)
+    again = place.tgi("generate", "--adapter", "old/lora", "--max-new-tokens", "12", "Once upon a time")
+    assert again.out == ran.out and len(hub.requests) == num
+
+
 def test_a_pickle_with_code_in_it_is_refused(hub, place):
     import pickle
     import zipfile

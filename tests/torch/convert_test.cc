@@ -70,6 +70,23 @@ TEST_CASE("a converted model is the model it was made from") {
   CHECK(done.back() == model.bytes);
 }
 
+TEST_CASE("an adapter is converted under the name that adapters have") {
+  const TempFolder folder;
+  const ConvertedModel model = convert_torch_checkpoint(golden("adapter"), folder.file("out"));
+  CHECK(model.files == std::vector<std::string>{"adapter_model.safetensors"});
+  check_equal(read_file(folder.file("out/adapter_model.safetensors")),
+              read_file(golden("adapter/expected.safetensors")));
+  CHECK(read_all(folder.file("out/adapter_config.json")) ==
+        read_all(golden("adapter/adapter_config.json")));
+  // Beside a model it is the model that is asked for.
+  fs::create_directory(folder.file("in"));
+  fs::copy(golden("adapter"), folder.file("in"));
+  fs::copy(golden("untied"), folder.file("in"),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  CHECK(convert_torch_checkpoint(folder.file("in"), folder.file("model")).files ==
+        std::vector<std::string>{"model.safetensors"});
+}
+
 TEST_CASE("what training leaves beside a model is not taken for one") {
   CHECK(is_torch_weights("pytorch_model.bin"));
   CHECK(is_torch_weights("pytorch_model-00001-of-00002.bin"));

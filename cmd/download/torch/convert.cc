@@ -139,6 +139,7 @@ class Converter {
       }
     }
     plan_ = plan_shards(std::move(headers), options_.max_shard_bytes);
+    if (plan_.shards.size() == 1) plan_.shards.front().file = found_.converted_name;
     out_.bytes = total_bytes_;
     out_.num_tensors = static_cast<int64_t>(tensors_.size());
   }

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kIndex = "pytorch_model.bin.index.json";
 constexpr std::string_view kSingle = "pytorch_model.bin";
+constexpr std::string_view kAdapter = "adapter_model.bin";
 
 // What transformers' Trainer and other tools leave beside a model.
 constexpr std::array<std::string_view, 6> kOfTraining = {"training",  "args",      "arguments",
@@ -88,6 +89,12 @@ TorchFolder find_torch_files(const std::string& folder) {
   }
   std::ranges::sort(candidates);
   std::ranges::sort(out.others);
+  const bool is_adapter = files->find("adapter_config.json") && !files->find("config.json");
+  if (is_adapter && std::ranges::find(candidates, kAdapter) != candidates.end()) {
+    out.files = {std::string(kAdapter)};
+    out.converted_name = "adapter_model.safetensors";
+    return out;  // what it saved of a head is its own
+  }
   if (files->find(std::string(kIndex))) {
     read_index(out, *files);
   } else if (std::ranges::find(candidates, kSingle) != candidates.end()) {

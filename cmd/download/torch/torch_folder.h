@@ -15,8 +15,10 @@ struct TorchFolder {
   std::vector<std::string> others{};           // config, tokenizer, licence: to be copied
   bool ties_head = false;  // config.json says, or leaves open, that the output head is tied to the
                            // embedding
+  std::string converted_name = "model.safetensors";  // of the weights, when they are one file
 };
 
+// Of a LoRA adapter (adapter_config.json, without config.json) adapter_model.bin is the file. Else
 // pytorch_model.bin.index.json says the files, else pytorch_model.bin is the one, else all *.bin
 // but those of training. Throws kNotFound when there is none or one that the index names is not
 // there, and kInvalidArgument for a malformed index or config.json.
