@@ -4,9 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "base/store/store.h"
 #include "cmd/model_path.h"
+#include "cmd/models/model_list.h"
 #include "cmd/ps.h"
 
 namespace tgi {
@@ -32,6 +36,21 @@ std::string text_of(const ipc::AdapterList& list) {
              "{} of {} in use, at most {} adapters at once{}\n", format_bytes(list.used_bytes),
              format_bytes(list.max_bytes), list.max_active,
              std::ranges::any_of(list.adapters, &ipc::AdapterStatus::pinned) ? "; * pinned" : "");
+}
+
+std::string names_text(const Session& session) {
+  std::set<std::string> names;
+  try {
+    for (const ipc::AdapterStatus& each : ask_list(session).adapters) names.insert(each.name);
+  } catch (const Error&) {
+    // A daemon that is not there, or has no model, has none.
+  }
+  for (const ListedModel& each : list_models(Store::open())) {
+    if (each.model.format == kAdapterFormat) names.insert(each.model.name);
+  }
+  std::string out;
+  for (const std::string& name : names) out += name + "\n";
+  return out;
 }
 
 void load(Session& session, const AdaptersFlags& flags) {
@@ -75,14 +94,17 @@ void add_adapters_flags(CLI::App& app, AdaptersFlags& flags) {
       ->needs(load_flag);
   app.add_flag("--offline", flags.offline, "with --load: download nothing")->needs(load_flag);
   auto* unload = app.add_option("--unload", flags.unload,
-                                "forget an adapter, when the requests that have it are done")
-                     ->type_name("NAME");
+                                "forget an adapter; waits until the requests that have it are done")
+                     ->type_name("ADAPTER");
   auto* pin_flag = app.add_option("--pin", flags.pin,
                                   "keep a loaded adapter on the device although nobody uses it")
-                       ->type_name("NAME");
-  auto* unpin = app.add_option("--unpin", flags.unpin, "no longer")->type_name("NAME");
-  for (auto* one : {json, load_flag, unload, pin_flag, unpin}) {
-    for (auto* other : {json, load_flag, unload, pin_flag, unpin}) {
+                       ->type_name("ADAPTER");
+  auto* unpin = app.add_option("--unpin", flags.unpin, "no longer")->type_name("ADAPTER");
+  auto* quiet = app.add_flag("-q,--quiet", flags.quiet,
+                             "write names only, one a line: of those that are loaded, and of those "
+                             "that are installed; starts no daemon");
+  for (auto* one : {json, load_flag, unload, pin_flag, unpin, quiet}) {
+    for (auto* other : {json, load_flag, unload, pin_flag, unpin, quiet}) {
       if (one != other) one->excludes(other);
     }
   }
@@ -103,6 +125,8 @@ int run_adapters(const AdaptersFlags& flags, const CommonFlags& common) {
   } else if (flags.unpin) {
     pin(session, *flags.unpin, false);
     session.out().write("unpinned\n");
+  } else if (flags.quiet) {
+    session.out().write(names_text(session));
   } else {
     const ipc::AdapterList list = ask_list(session);
     session.out().write(flags.json ? ipc::to_json(list).dump() + "\n" : text_of(list));

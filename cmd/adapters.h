@@ -11,6 +11,7 @@ namespace tgi {
 
 struct AdaptersFlags {
   bool json = false;
+  bool quiet = false;
   std::optional<std::string> load;
   std::optional<std::string> name;
   std::optional<std::string> unload;

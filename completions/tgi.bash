@@ -13,6 +13,10 @@ _tgi_models() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
 }
+_tgi_adapters() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi adapters --quiet 2>/dev/null)" -- "$word")
+}
 
 _tgi() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -36,7 +40,7 @@ _tgi() {
         --max-reasoning-tokens) COMPREPLY=(); return ;;
         --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
-        --adapter) COMPREPLY=(); return ;;
+        --adapter) _tgi_adapters; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -67,7 +71,7 @@ _tgi() {
         --max-reasoning-tokens) COMPREPLY=(); return ;;
         --reasoning-effort) COMPREPLY=(); return ;;
         -m|--model) _tgi_models; return ;;
-        --adapter) COMPREPLY=(); return ;;
+        --adapter) _tgi_adapters; return ;;
         --max-new-tokens) COMPREPLY=(); return ;;
         --temperature) COMPREPLY=(); return ;;
         --top-k) COMPREPLY=(); return ;;
@@ -122,7 +126,7 @@ _tgi() {
         --lora-adapters) COMPREPLY=(); return ;;
         --payload-limit) COMPREPLY=(); return ;;
         -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
-        --adapter-id) COMPREPLY=(); return ;;
+        --adapter-id) _tgi_adapters; return ;;
         --default-adapter-source) COMPREPLY=(); return ;;
         --preloaded-adapter-ids) COMPREPLY=(); return ;;
         --max-active-adapters) COMPREPLY=(); return ;;
@@ -143,14 +147,14 @@ _tgi() {
       ;;
     adapters)
       case "$previous" in
-        --load) COMPREPLY=(); return ;;
+        --load) _tgi_adapters; return ;;
         --name) COMPREPLY=(); return ;;
-        --unload) COMPREPLY=(); return ;;
-        --pin) COMPREPLY=(); return ;;
-        --unpin) COMPREPLY=(); return ;;
+        --unload) _tgi_adapters; return ;;
+        --pin) _tgi_adapters; return ;;
+        --unpin) _tgi_adapters; return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--json --load --name --offline --unload --pin --unpin --socket --no-start -v --verbose -h --help --help-all'
+      options='--json --load --name --offline --unload --pin --unpin -q --quiet --socket --no-start -v --verbose -h --help --help-all'
       ;;
     load)
       case "$previous" in

@@ -2,9 +2,16 @@
 # Completion of tgi for zsh. Written by `scripts/make_docs` from the options of tgi; do not edit.
 
 _tgi_models() {
-  local -a models
-  models=(${(f)"$(tgi ls --quiet 2>/dev/null)"})
-  compadd -a models
+  local -a names
+  names=(${(f)"$(tgi ls --quiet 2>/dev/null)"})
+  compadd -a names
+  _files -/
+}
+
+_tgi_adapters() {
+  local -a names
+  names=(${(f)"$(tgi adapters --quiet 2>/dev/null)"})
+  compadd -a names
   _files -/
 }
 
@@ -51,7 +58,7 @@ _tgi() {
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -99,7 +106,7 @@ _tgi() {
         '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
-        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
         '--temperature[more than 0; below 1 sharpens, above 1 flattens the distribution; turns sampling on]:X: ' \
         '--top-k[sample from the k likeliest tokens; turns sampling on]:N: ' \
@@ -172,7 +179,7 @@ _tgi() {
         '--enable-prefill-logprobs[without it `prefill` of the details is empty, whatever decoder_input_details says]' \
         '-g[seconds that running requests get to finish at the end; default 90]:N: ' \
         '--graceful-termination-timeout[seconds that running requests get to finish at the end; default 90]:N: ' \
-        '--adapter-id[the LoRA adapter of requests that name none\: a folder or ORG/NAME\[@REVISION\]]:ADAPTER: ' \
+        '--adapter-id[the LoRA adapter of requests that name none\: a folder or ORG/NAME\[@REVISION\]]:ADAPTER:_tgi_adapters' \
         '--default-adapter-source[where an adapter is whose request does not say\: hub, local (a path on this machine) or s3; default hub]:KIND: ' \
         '*--preloaded-adapter-ids[adapters that are loaded at the start and stay on the device, as --lora-adapters writes them]:LIST: ' \
         '--max-active-adapters[adapters in use at once; default 1024 (tgid --max-active-adapters)]:N: ' \
@@ -205,12 +212,14 @@ _tgi() {
     adapters)
       _arguments \
         '--json[write the list as one JSON object]' \
-        '--load[check this adapter against the model and keep it\: a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER: ' \
+        '--load[check this adapter against the model and keep it\: a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--name[with --load\: what requests call it; default\: as --load]:NAME: ' \
         '--offline[with --load\: download nothing]' \
-        '--unload[forget an adapter, when the requests that have it are done]:NAME: ' \
-        '--pin[keep a loaded adapter on the device although nobody uses it]:NAME: ' \
-        '--unpin[no longer]:NAME: ' \
+        '--unload[forget an adapter; waits until the requests that have it are done]:ADAPTER:_tgi_adapters' \
+        '--pin[keep a loaded adapter on the device although nobody uses it]:ADAPTER:_tgi_adapters' \
+        '--unpin[no longer]:ADAPTER:_tgi_adapters' \
+        '-q[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
+        '--quiet[write names only, one a line\: of those that are loaded, and of those that are installed; starts no daemon]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -13,6 +13,10 @@ _tgi_models() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi ls --quiet 2>/dev/null)" -- "$word")
 }
+_tgi_adapters() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$(tgi adapters --quiet 2>/dev/null)" -- "$word")
+}
 
 _tgid() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}

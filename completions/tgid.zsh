@@ -2,9 +2,16 @@
 # Completion of tgid for zsh. Written by `scripts/make_docs` from the options of tgid; do not edit.
 
 _tgi_models() {
-  local -a models
-  models=(${(f)"$(tgi ls --quiet 2>/dev/null)"})
-  compadd -a models
+  local -a names
+  names=(${(f)"$(tgi ls --quiet 2>/dev/null)"})
+  compadd -a names
+  _files -/
+}
+
+_tgi_adapters() {
+  local -a names
+  names=(${(f)"$(tgi adapters --quiet 2>/dev/null)"})
+  compadd -a names
   _files -/
 }
 

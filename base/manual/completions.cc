@@ -10,6 +10,8 @@ namespace {
 // What may stand for a model beside a folder: the names of those that are installed and of the
 // built-in one.
 constexpr std::string_view kListModels = "tgi ls --quiet 2>/dev/null";
+// For an adapter likewise, and those that the daemon has loaded.
+constexpr std::string_view kListAdapters = "tgi adapters --quiet 2>/dev/null";
 
 // For single quotes in all three shells.
 std::string quote(std::string_view text) {
@@ -56,6 +58,8 @@ std::string bash_reply(const OptionDoc& option) {
       return "_tgi_folders";
     case ValueKind::kModel:
       return "_tgi_models";
+    case ValueKind::kAdapter:
+      return "_tgi_adapters";
     case ValueKind::kNone:
     case ValueKind::kWord:
       break;
@@ -93,9 +97,17 @@ _tgi_folders() {
   compopt -o filenames 2>/dev/null
   mapfile -t COMPREPLY < <(compgen -d -- "$word")
 }
-_tgi_models() {
+)";
+
+// A function that offers folders, and what a command lists.
+std::string bash_lister(std::string_view name, std::string_view command) {
+  return fmt::format(R"bash({}() {{
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$()";
+  mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -W "$({})" -- "$word")
+}}
+)bash",
+                     name, command);
+}
 
 // --- zsh
 
@@ -118,6 +130,8 @@ std::string zsh_action(const OptionDoc& option) {
       return "_files -/";
     case ValueKind::kModel:
       return "_tgi_models";
+    case ValueKind::kAdapter:
+      return "_tgi_adapters";
     case ValueKind::kNone:
     case ValueKind::kWord:
       break;
@@ -144,10 +158,17 @@ std::string zsh_arguments(const CommandDoc& command, std::string_view indent) {
   return out;
 }
 
-constexpr std::string_view kZshModels = R"zsh(
-_tgi_models() {
-  local -a models
-  models=(${(f)"$()zsh";
+std::string zsh_lister(std::string_view name, std::string_view command) {
+  return fmt::format(R"zsh(
+{}() {{
+  local -a names
+  names=(${{(f)"$({})"}})
+  compadd -a names
+  _files -/
+}}
+)zsh",
+                     name, command);
+}
 
 // --- fish
 
@@ -160,6 +181,8 @@ std::string fish_value(const OptionDoc& option) {
       return " -x -a '(__fish_complete_directories)'";
     case ValueKind::kModel:
       return fmt::format(" -x -a '({}) (__fish_complete_directories)'", kListModels);
+    case ValueKind::kAdapter:
+      return fmt::format(" -x -a '({}) (__fish_complete_directories)'", kListAdapters);
     case ValueKind::kWord:
       return " -x";
     case ValueKind::kNone:
@@ -214,7 +237,8 @@ std::string bash_completion(const ProgramDoc& doc) {
         "  case \"${{COMP_WORDS[1]}}\" in\n{}  esac\n",
         names, join_names(doc.program), cases);
   }
-  const std::string helpers = fmt::format("{}{})\" -- \"$word\")\n}}\n", kBashHelpers, kListModels);
+  const std::string helpers = std::string(kBashHelpers) + bash_lister("_tgi_models", kListModels) +
+                              bash_lister("_tgi_adapters", kListAdapters);
   return fmt::format(R"(# Completion of {0} for bash. {1}
 {2}
 _{0}() {{
@@ -238,8 +262,8 @@ complete -F _{0} {0}
 
 std::string zsh_completion(const ProgramDoc& doc) {
   const std::string& program = doc.program.name;
-  const std::string models =
-      fmt::format("{}{})\"}})\n  compadd -a models\n  _files -/\n}}\n", kZshModels, kListModels);
+  const std::string listers =
+      zsh_lister("_tgi_models", kListModels) + zsh_lister("_tgi_adapters", kListAdapters);
   std::string body;
   if (doc.commands.empty()) {
     body = fmt::format("  _arguments \\\n{}    && return 0\n", zsh_arguments(doc.program, "    "));
@@ -269,7 +293,7 @@ std::string zsh_completion(const ProgramDoc& doc) {
   }
   return fmt::format(
       "#compdef {0}\n# Completion of {0} for zsh. {1}\n{2}\n_{0}() {{\n{3}}}\n_{0} \"$@\"\n",
-      program, written_by(program), models, body);
+      program, written_by(program), listers, body);
 }
 
 std::string fish_completion(const ProgramDoc& doc) {

@@ -55,6 +55,7 @@ ValueKind value_kind(const OptionDoc& option) {
   if (option.value == "FILE" || option.value == "PATH") return ValueKind::kFile;
   if (option.value == "DIR" || option.value == "OUTDIR") return ValueKind::kFolder;
   if (option.value == "MODEL") return ValueKind::kModel;
+  if (option.value == "ADAPTER") return ValueKind::kAdapter;
   return ValueKind::kWord;
 }
 

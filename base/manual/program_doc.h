@@ -51,7 +51,7 @@ CommandDoc describe_command(const CLI::App& app);
 ProgramDoc describe_program(const CLI::App& app);
 
 // What a value is, for completions.
-enum class ValueKind { kNone, kWord, kFile, kFolder, kModel };
+enum class ValueKind { kNone, kWord, kFile, kFolder, kModel, kAdapter };
 ValueKind value_kind(const OptionDoc& option);
 
 }  // namespace tgi

@@ -30,8 +30,6 @@ constexpr std::array<WeightsEnding, 3> kWeights = {{
     {".gguf", "gguf"},
 }};
 
-constexpr std::string_view kLora = "lora";
-
 // A folder of PEFT's.
 bool holds_adapter(const std::string& folder) {
   std::error_code error;
@@ -61,7 +59,7 @@ State state_of_folder(const std::string& folder) {
   if (!fs::is_directory(folder, error)) return State::kMissing;
   const std::string format = format_of_folder(folder);
   const bool is_whole =
-      !format.empty() && (format == kLora || fs::exists(folder + "/config.json", error));
+      !format.empty() && (format == kAdapterFormat || fs::exists(folder + "/config.json", error));
   return is_whole ? State::kReady : State::kPartial;
 }
 
@@ -164,7 +162,7 @@ std::string format_of_folder(const std::string& folder) {
     }
   }
   if (best == kWeights.size()) return "";
-  return std::string(holds_adapter(folder) ? kLora : kWeights[best].format);
+  return std::string(holds_adapter(folder) ? kAdapterFormat : kWeights[best].format);
 }
 
 std::vector<InstalledFile> files_of_folder(const std::string& folder) {

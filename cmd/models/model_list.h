@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -31,8 +32,10 @@ std::vector<ListedModel> list_models(const Store& store);
 // kNotFound, saying what to do.
 ListedModel find_listed_model(const Store& store, const std::string& name);
 
+inline constexpr std::string_view kAdapterFormat = "lora";
+
 // How a folder's weights are stored: the quant_method of its config.json, else "safetensors",
-// "torch", "gguf", or "" without weights; "lora" where they are an adapter's.
+// "torch", "gguf", or "" without weights; kAdapterFormat where they are an adapter's.
 std::string format_of_folder(const std::string& folder);
 
 // Regular files below it, links followed, by name.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/catch.h"
+#include "tests/cmd/hub_cache_files.h"
 #include "tests/cmd/run_tgi.h"
 
 namespace tgi {
@@ -172,6 +173,22 @@ TEST_CASE("bash completes commands, options and values") {
         kSource + "/completions/tgi.bash\n");
   CHECK(bash_offers("tgid --backend c", 2, "tgid") == "cpu cuda\n");
   CHECK(bash_offers("tgid --print-", 1, "tgid") == "--print-config\n");
+}
+
+TEST_CASE("bash completes adapters that are installed, and folders") {
+  const Home home;
+  const HubCacheFiles cache(home.file("hub"));
+  cache.add("org--lora", "aaa", "adapter_config.json", "a", "{}");
+  cache.add("org--lora", "aaa", "adapter_model.safetensors", "b", "b");
+  cache.set_ref("org--lora", "main", "aaa");
+  const auto offers = [&](const std::string& words, int index) {
+    return bash_offers("); export HF_HUB_CACHE='" + home.file("hub") + "'; COMP_WORDS=(" + words,
+                       index);
+  };
+  CHECK(offers("tgi generate --adapter org/", 3) == "org/lora\n");
+  CHECK(offers("tgi adapters --unload org/", 3) == "org/lora\n");
+  CHECK(offers("tgi adapters --load " + kSource + "/complet", 3) == kSource + "/completions\n");
+  CHECK(offers("tgi generate --adapter dem", 3) == "\n");
 }
 
 TEST_CASE("fish completes commands, options and values") {

@@ -226,6 +226,8 @@ TEST_CASE("ls shows an adapter as one, and show what the daemon finds in it") {
     adapter.bytes = 2 << 20;
     session.send(ipc::encode_result(ipc::to_json(adapter)));
   });
+  // Of those that are loaded, too; this daemon has none.
+  CHECK(machine.home.run({"adapters", "--quiet"}).out == "org/lora\n");
   const Ran ran = machine.home.run({"show", "org/lora"});
   CHECK(ran.err == "");
   CHECK_THAT(ran.out, Contains("adapter          org/lora\n") &&
