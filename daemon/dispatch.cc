@@ -194,10 +194,14 @@ void handle_unload_adapter(Services& services,
                            const Caller& caller,
                            const Asked<ipc::UnloadAdapterParams>& asked) {
   ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    models.require()->adapters().unload(asked->name);
-    return OrderedJson::object();
-  });
+  Mailbox<Outgoing>& outbox = services.outbox;
+  // No thread waits for the requests that have it.
+  run_job(services.intake_jobs, outbox, caller.session,
+          [&models, &outbox, session = caller.session, asked] {
+            models.require()->adapters().unload(asked->name, [&outbox, session] {
+              post(outbox, {session, OrderedJson::object()});
+            });
+          });
 }
 
 void handle_adapters(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {

@@ -162,9 +162,9 @@ void AdapterStore::pin(const std::string& name, bool pinned) {
   }
 }
 
-void AdapterStore::unload(const std::string& name) {
+void AdapterStore::unload(const std::string& name, std::function<void()> on_gone) {
   const std::lock_guard lock(mutex_);
-  engine_.forget_adapter(require(name).adapter->id);
+  engine_.forget_adapter(require(name).adapter->id, std::move(on_gone));
   entries_.erase(name);
 }
 

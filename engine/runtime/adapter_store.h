@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,8 +42,9 @@ class AdapterStore {
   // Whether the adapter stays on the device although no request wants it. Throws as find.
   void pin(const std::string& name, bool pinned);
 
-  // Requests that have it end with it. Throws as find.
-  void unload(const std::string& name);
+  // From now on no adapter has the name; requests that have this one end with it. Then `on_gone` is
+  // called, on the engine's thread; it may not throw. (optional) Throws as find.
+  void unload(const std::string& name, std::function<void()> on_gone = {});
 
   std::vector<ipc::AdapterStatus> list() const;
 

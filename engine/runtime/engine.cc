@@ -124,6 +124,7 @@ void Engine::run(const std::stop_token& stop) {
   // What came meanwhile wants an answer too.
   if (refusal_ == nullptr) refusal_ = std::make_unique<Error>(stopped);
   handle_commands();
+  drop_forgotten();
 }
 
 // Each on its own: one that throws takes neither the thread nor those behind it along.

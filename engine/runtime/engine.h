@@ -97,7 +97,8 @@ class Engine {
   void pin_adapter(std::shared_ptr<const HostAdapter> adapter);
   void unpin_adapter(int64_t adapter);
   // No request will come with it any more: what is cached of it goes when those that run are done.
-  void forget_adapter(int64_t adapter);
+  // Then `on_gone` is called, on the engine's thread; it may not throw. (optional)
+  void forget_adapter(int64_t adapter, std::function<void()> on_gone = {});
 
   EngineStats stats() const;
   int64_t num_live_requests() const { return num_live_.load(); }
@@ -138,6 +139,7 @@ class Engine {
   };
   struct Forget {
     int64_t adapter;
+    std::function<void()> on_gone;
   };
   using Command =
       std::variant<Submit, Cancel, Acknowledge, Refuse, AdapterMade, Pin, Unpin, Forget>;
@@ -186,6 +188,7 @@ class Engine {
   bool has_gone(int64_t adapter);
   void put_back_waiting(int64_t adapter);
   void drop_left_adapters();
+  void drop_forgotten();
   void publish_adapters();
 
   bool can_submit() const;
@@ -223,7 +226,7 @@ class Engine {
   std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten
   std::unordered_map<int64_t, OnDevice> on_device_;
   std::vector<LeavingAdapter> leaving_adapters_;
-  std::vector<int64_t> forgotten_adapters_;       // of which something is left
+  std::vector<Forget> forgotten_adapters_;        // of which something is left
   std::unordered_set<int64_t> changed_adapters_;  // whose standing is to be published
   uint64_t last_submitted_ = 0;                   // steps, by the scheduler's count
   uint64_t last_retired_ = 0;

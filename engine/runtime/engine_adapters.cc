@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -25,8 +26,8 @@ void Engine::unpin_adapter(int64_t adapter) {
   send(Unpin{adapter});
 }
 
-void Engine::forget_adapter(int64_t adapter) {
-  send(Forget{adapter});
+void Engine::forget_adapter(int64_t adapter, std::function<void()> on_gone) {
+  send(Forget{adapter, std::move(on_gone)});
 }
 
 void Engine::require_room(const HostAdapter& adapter) const {
@@ -123,7 +124,11 @@ void Engine::put_back_waiting(int64_t adapter) {
 
 void Engine::drop_left_adapters() {
   const auto is_free = [this](const LeavingAdapter& one) { return one.step <= last_retired_; };
-  std::erase_if(forgotten_adapters_, [this](int64_t id) { return has_gone(id); });
+  std::erase_if(forgotten_adapters_, [this](const Forget& one) {
+    if (!has_gone(one.adapter)) return false;
+    if (one.on_gone) one.on_gone();
+    return true;
+  });
   std::erase_if(leaving_adapters_, is_free);
 }
 
@@ -176,8 +181,15 @@ void Engine::handle(Unpin& command) {
 
 void Engine::handle(Forget& command) {
   adapters_.unpin(command.adapter);
-  forgotten_adapters_.push_back(command.adapter);
   changed_adapters_.insert(command.adapter);
+  forgotten_adapters_.push_back(std::move(command));
+}
+
+// The engine ends, and so does all that is left of them.
+void Engine::drop_forgotten() {
+  for (const Forget& one : std::exchange(forgotten_adapters_, {})) {
+    if (one.on_gone) one.on_gone();
+  }
 }
 
 void Engine::publish_adapters() {

@@ -1,14 +1,17 @@
 """LoRA adapters over HTTP: by TGI's and LoRAX's fields, by OpenAI's `model`, given at the start or named later. A tiny adapter of the demo
 model is written here; that its numbers are PEFT's is what tests/promises shows."""
 
+import concurrent.futures
 import json
 import struct
 import subprocess
+import time
 
 import pytest
+import requests
 
 from client import Api, chat_body
-from gateway import ROOT, TGI, Daemon, Gateway, Home
+from gateway import ROOT, TGI, Daemon, Gateway, Home, wait_until
 
 CONFIG = json.loads((ROOT / "assets/demo/config.json").read_text())
 
@@ -203,6 +206,32 @@ def test_vllm_routes_load_and_unload_adapters(start, adapters, tmp_path):
     assert api.post("/v1/load_lora_adapter", {"lora_name": "x", "path": "y"}).status_code == 422
 
 
+def test_unloading_waits_for_a_running_stream(start, adapters, home):
+    api = start("--allow-runtime-lora-updating", "--lora-adapters", f"busy={adapters[0]}")
+    asked = {"max_new_tokens": 400, "do_sample": True, "seed": 3, "ignore_eos_token": True}
+    expected = api.ok("/generate", {"inputs": "Once", "parameters": asked | {"adapter_id": "busy"}})["generated_text"]
+    with requests.post(f"{api.url}/generate_stream", json={"inputs": "Once", "parameters": asked | {"adapter_id": "busy", "seed": 4}}, stream=True, timeout=60) as other:
+        lines = other.iter_lines()
+        first = next(line for line in lines if line.startswith(b"data:"))
+        assert b'"index":1' in first
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            unloading = pool.submit(lambda: (api.post("/v1/unload_lora_adapter", {"lora_name": "busy"}, timeout=60), time.monotonic()))
+            # The name is gone long before the adapter is.
+            wait_until(lambda: "busy" not in subprocess.run([TGI, "adapters", "--quiet"], env=home.environment(), capture_output=True, text=True, timeout=60, check=True).stdout.split())
+            refused = api.post("/generate", {"inputs": "a", "parameters": {"adapter_id": "busy"}})
+            was_running = not unloading.done()
+            rest = [line for line in lines if line.startswith(b"data:")]
+            ended = time.monotonic()
+            response, answered = unloading.result()
+    assert refused.status_code == 424 and "busy" in refused.text
+    assert response.status_code == 200, response.text
+    assert json.loads(rest[-1][5:])["generated_text"], rest[-1]
+    assert len(rest) == 399
+    assert was_running and answered > ended - 0.5
+    assert api.post("/v1/load_lora_adapter", {"lora_name": "busy", "lora_path": str(adapters[0])}).status_code == 200
+    assert api.ok("/generate", {"inputs": "Once", "parameters": asked | {"adapter_id": "busy"}})["generated_text"] == expected
+
+
 def test_one_that_was_given_can_be_unloaded_by_vllm_routes(start, adapters):
     api = start("--allow-runtime-lora-updating", "--api-key", "secret", "--lora-adapters", f"given={adapters[0]}")
     assert api.post("/v1/unload_lora_adapter", {"lora_name": "given"}).status_code == 401
@@ -281,6 +310,7 @@ def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
     listed = json.loads(tgi("adapters", "--json"))
     entry = next(one for one in listed["adapters"] if one["name"] == "mine")
     assert entry["max_rank"] == 4 and entry["targets"] == ["o_proj", "q_proj"] and entry["state"] == "active" and entry["num_requests"] >= 2
+    assert "mine" in tgi("adapters", "--quiet").splitlines()
     tgi("adapters", "--pin", "mine")
     assert "mine" in tgi("adapters") and next(one for one in json.loads(tgi("adapters", "--json"))["adapters"] if one["name"] == "mine")["pinned"]
     tgi("adapters", "--unpin", "mine")

@@ -144,6 +144,53 @@ TEST_CASE("a pinned adapter is there before anybody asks, and stays") {
   engine.unpin_adapter(1);
 }
 
+TEST_CASE("a forgotten adapter is gone when the last request that has it is") {
+  for (const int depth : {1, 2}) {
+    const FakeOptions options{.depth = depth, .step_time = std::chrono::milliseconds(2)};
+    Engine engine(engine_with_adapters(2), std::make_unique<FakeWorkers>(options), kTokenizer);
+    Answer answer;
+    engine.submit(request_for(make_host(1), "abc", 60), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_events(3));
+    std::atomic<int> num_gone = 0;
+    std::atomic<bool> was_answered = false;
+    engine.forget_adapter(1, [&] {
+      const std::lock_guard lock(answer.mutex);
+      was_answered = answer.done != nullptr;
+      ++num_gone;
+    });
+    // One that nobody has is gone at once.
+    std::atomic<bool> is_other_gone = false;
+    engine.forget_adapter(2, [&] { is_other_gone = true; });
+    for (int i = 0; i < 2000 && !is_other_gone; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(is_other_gone);
+    CHECK(num_gone == 0);
+    REQUIRE(answer.wait_for_end());
+    REQUIRE(answer.done);
+    CHECK(answer.done->best.text == expected_text("abc", 60, 26, 1));
+    for (int i = 0; i < 2000 && num_gone == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(num_gone == 1);
+    CHECK(was_answered);
+  }
+}
+
+TEST_CASE("who waits for an adapter to go hears of it when the engine ends, too") {
+  std::atomic<int> num_gone = 0;
+  Answer answer;
+  {
+    const FakeOptions options{.step_time = std::chrono::milliseconds(2)};
+    Engine engine(engine_with_adapters(2), std::make_unique<FakeWorkers>(options), kTokenizer);
+    engine.submit(request_for(make_host(1), "abc", 200), std::make_unique<AnswerSink>(answer));
+    REQUIRE(answer.wait_for_events(1));
+    engine.forget_adapter(1, [&] { ++num_gone; });
+  }
+  CHECK(answer.error);
+  CHECK(num_gone == 1);
+}
+
 TEST_CASE("chaos: requests come and go, loads fail, adapters are pinned and forgotten") {
   auto workers = std::make_unique<FakeWorkers>(
       FakeOptions{.depth = 2, .adapter_time = std::chrono::microseconds(50)});
