@@ -44,6 +44,11 @@ inline constexpr auto kRoundingNames = names("int8", "int4");
 inline constexpr auto kWeightFormatNames =
     names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4");
 
+// How several adapters are merged into one, and which sign prevails where they differ
+// (engine/lora/merge_rules.h).
+inline constexpr auto kMergeStrategyNames = names("linear", "ties", "dare_linear", "dare_ties");
+inline constexpr auto kMajoritySignNames = names("total", "frequency");
+
 // What `tgi quantize` writes. Each is one constant in engine/weights/formats/*_encode.cc.
 inline constexpr auto kEncoderNames = names("int8", "int4", "gptq", "awq", "fp8");
 

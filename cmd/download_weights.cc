@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cmd/download/run_fetch.h"
-#include "cmd/interrupt.h"
+#include "cmd/merge_lora.h"
 #include "cmd/output.h"
 
 namespace tgi {
@@ -71,15 +71,18 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
       ->type_name("TOKEN");
   app.add_flag("--offline", flags.offline,
                "use no network: only say where the model is, if it is here");
+  app.add_flag("--merge-lora", flags.merge_lora,
+               "of a LoRA adapter, bring the model that it was made for too, and write the two as "
+               "one checkpoint, whose folder is the answer; the daemon does it");
   CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "no progress on stderr");
   app.add_flag("--json", flags.json,
                "one JSON object a line on standard output: plan, progress, file, note, done")
       ->excludes(quiet);
 }
 
-int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& /*common*/) {
-  Interrupt interrupt;
-  Output out(STDOUT_FILENO, -1);
+int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& common) {
+  Session session(common);
+  Output& out = session.out();
   const download::FetchRequest request = make_request(flags);
   const auto kind = flags.json    ? download::ProgressKind::kJson
                     : flags.quiet ? download::ProgressKind::kQuiet
@@ -87,7 +90,14 @@ int run_download_weights(const DownloadWeightsFlags& flags, const CommonFlags& /
   const auto write = flags.json ? std::function<void(const std::string&)>(
                                       [&](const std::string& text) { out.write(text); })
                                 : write_stderr;
-  const download::FetchedModel model = download::run_fetch(request, kind, interrupt.fd(), write);
+  const auto fetch = [&](const download::FetchRequest& wanted) {
+    return download::run_fetch(wanted, kind, session.interrupt().fd(), write);
+  };
+  download::FetchedModel model = fetch(request);
+  if (flags.merge_lora && is_lora_folder(model.path)) {
+    const download::FetchedModel base = fetch(base_request(request, model.path));
+    model.path = merge_lora(session, model.path, base.path);
+  }
   if (flags.json) {
     const Json done = {{"event", "done"},        {"path", model.path},     {"name", model.name},
                        {"source", model.source}, {"commit", model.commit}, {"bytes", model.bytes}};

@@ -18,6 +18,7 @@ struct DownloadWeightsFlags {
   std::optional<std::string> cache_dir;
   std::optional<std::string> token;
   bool offline = false;
+  bool merge_lora = false;
   bool quiet = false;
   bool json = false;
 };

@@ -11,7 +11,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kMerge = "merge the adapter into the weights and load that folder";
 constexpr std::string_view kNoGraphs =
     "CUDA graphs are captured for each batch size when it is first met";
 constexpr std::string_view kNoSpeculation = "speculative decoding is not available yet";
@@ -76,7 +75,10 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
           "true 1",
           "the prefix cache is always on; it does not change answers",
           kLeaveOut),
-    refused("merge-adapter-weights", "", "adapters are not merged while loading", kMerge),
+    sets_switch<&ServeOptions::merge_adapter_weights>(
+        "merge-adapter-weights",
+        "merge the adapter of --adapter-id into the weights while they are loaded (tgid "
+        "--merge-adapter)"),
     sets("max-active-adapters",
          "N",
          "adapters in use at once; default 1024 (tgid --max-active-adapters)",

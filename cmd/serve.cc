@@ -249,6 +249,15 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     of_model.revision = options.revision;
     options.model_path = resolve_model(options.model, of_model);
   }
+  if (options.merge_adapter_weights) {
+    if (options.static_adapter.empty()) {
+      throw Error(Code::kInvalidArgument,
+                  "--merge-adapter-weights: which adapter? name it with --adapter-id");
+    }
+    const GivenAdapter given = find_adapter(options.static_adapter, false, resolve);
+    options.engine.push_back({"merge-adapter", given.named.folder});
+    options.static_adapter.clear();
+  }
   const ipc::Status status = prepare_served_model(starter, options, start);
 
   http::Adapters adapters(prepare_adapters(options, starter, resolve));

@@ -50,6 +50,7 @@ struct ServeOptions {
   std::vector<std::string> lora_adapters;
   std::vector<std::string> preloaded_adapters;  // likewise, and kept on the device
   std::string static_adapter;                   // of requests that name none; empty: none
+  bool merge_adapter_weights = false;           // of static_adapter, into the model's
   std::string adapter_source = "hub";           // of those that clients name: hub, local, s3
   bool allow_lora_updates = false;              // vLLM's routes that load and unload answer
 

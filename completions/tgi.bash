@@ -136,7 +136,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --offline --allow-runtime-lora-updating --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -177,9 +177,10 @@ _tgi() {
         --adapter-memory-fraction) COMPREPLY=(); return ;;
         --max-active-adapters) COMPREPLY=(); return ;;
         --adapter-cycle-time) COMPREPLY=(); return ;;
+        --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)
@@ -203,7 +204,7 @@ _tgi() {
         --token) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --include --exclude --cache-dir --token --offline -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --include --exclude --cache-dir --token --offline --merge-lora -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     quantize)

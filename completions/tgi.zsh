@@ -140,6 +140,7 @@ _tgi() {
         '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that; default auto (tgid --kv-cache-memory)]:SIZE: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU (tgid --deterministic)]' \
         '--threads[of the CPU backend, for all ranks together; auto\: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)]:N: ' \
+        '--lorax-merging[merged_adapters by LoRAX'\''s arithmetic\: A and B each by itself, so that weights count twice and one adapter'\''s A meets another'\''s B; adapters of one rank only (tgid --lorax-merging)]' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--allow-runtime-lora-updating[clients may have LoRA adapters loaded and unloaded by vLLM'\''s routes\: whoever reaches this server (with its API key) names folders that are read here]' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
@@ -182,6 +183,7 @@ _tgi() {
         '--adapter-id[the LoRA adapter of requests that name none\: a folder or ORG/NAME\[@REVISION\]]:ADAPTER:_tgi_adapters' \
         '--default-adapter-source[where an adapter is whose request does not say\: hub, local (a path on this machine) or s3; default hub]:KIND: ' \
         '*--preloaded-adapter-ids[adapters that are loaded at the start and stay on the device, as --lora-adapters writes them]:LIST: ' \
+        '--merge-adapter-weights[merge the adapter of --adapter-id into the weights while they are loaded (tgid --merge-adapter)]' \
         '--max-active-adapters[adapters in use at once; default 1024 (tgid --max-active-adapters)]:N: ' \
         '--adapter-cycle-time-s[an adapter that was in use for so long takes no new requests while another one waits for its place; default 2 (tgid --adapter-cycle-time)]:SECONDS: ' \
         '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters in use; default 0.1 (tgid --adapter-memory-fraction)]:X: ' \
@@ -252,6 +254,8 @@ _tgi() {
         '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters that are in use; others wait until there is room; 0\: no adapters]:X: ' \
         '--max-active-adapters[adapters in use at once; 0\: no adapters]:N: ' \
         '--adapter-cycle-time[an adapter that was in use for so long takes no new requests while another one waits for its place]:SECONDS: ' \
+        '--merge-adapter[a LoRA adapter that is merged into the weights while they are loaded]:FOLDER: ' \
+        '--lorax-merging[merged_adapters by LoRAX'\''s arithmetic\: A and B each by itself, so that weights count twice and one adapter'\''s A meets another'\''s B; adapters of one rank only]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -292,6 +296,7 @@ _tgi() {
         '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
         '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
         '--offline[use no network\: only say where the model is, if it is here]' \
+        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
         '-q[no progress on stderr]' \
         '--quiet[no progress on stderr]' \
         '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \

@@ -30,6 +30,8 @@ complete -c tgid -l slow-reader-timeout -x -d 'a client that reads nothing for s
 complete -c tgid -l adapter-memory-fraction -x -d 'of the memory that weights and workspace leave, for adapters that are in use; others wait until there is room; 0: no adapters'
 complete -c tgid -l max-active-adapters -x -d 'adapters in use at once; 0: no adapters'
 complete -c tgid -l adapter-cycle-time -x -d 'an adapter that was in use for so long takes no new requests while another one waits for its place'
+complete -c tgid -l merge-adapter -x -d 'a LoRA adapter that is merged into the weights while they are loaded'
+complete -c tgid -l lorax-merging -d 'merged_adapters by LoRAX\'s arithmetic: A and B each by itself, so that weights count twice and one adapter\'s A meets another\'s B; adapters of one rank only'
 complete -c tgid -l socket -r -F -d 'Unix socket to listen on'
 complete -c tgid -l allow-group -x -d 'members of this group may use the daemon, beside its own user and root: generate, tokenize, see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do'
 complete -c tgid -l manage-group -x -d 'members of this group may manage the daemon too, beside its own user and root: load, unload, stop, quantize, inspect and check; where another group has the socket they must be in both'

@@ -47,6 +47,8 @@ _tgid() {
     '--adapter-memory-fraction[of the memory that weights and workspace leave, for adapters that are in use; others wait until there is room; 0\: no adapters]:X: ' \
     '--max-active-adapters[adapters in use at once; 0\: no adapters]:N: ' \
     '--adapter-cycle-time[an adapter that was in use for so long takes no new requests while another one waits for its place]:SECONDS: ' \
+    '--merge-adapter[a LoRA adapter that is merged into the weights while they are loaded]:FOLDER: ' \
+    '--lorax-merging[merged_adapters by LoRAX'\''s arithmetic\: A and B each by itself, so that weights count twice and one adapter'\''s A meets another'\''s B; adapters of one rank only]' \
     '--socket[Unix socket to listen on]:PATH:_files' \
     '--allow-group[members of this group may use the daemon, beside its own user and root\: generate, tokenize, see its status and metrics; a socket handed over by systemd lets in whom its SocketGroup= and SocketMode= do]:GROUP: ' \
     '--manage-group[members of this group may manage the daemon too, beside its own user and root\: load, unload, stop, quantize, inspect and check; where another group has the socket they must be in both]:GROUP: ' \

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
 #include "daemon/metrics.h"
+#include "engine/lora/write_merged.h"
 #include "engine/runtime/inspect.h"
 #include "engine/runtime/logit_check.h"
 #include "ipc/model_facts.h"
@@ -92,12 +95,15 @@ void handle_generate(Services& services,
   if (asked->adapter_path) {
     services.access.require(Access::kManage, "generate with adapter_path", caller.client);
   }
+  if (asked->merged_adapters && !asked->merged_adapters->paths.empty()) {
+    services.access.require(Access::kManage, "generate with merged_adapters.paths", caller.client);
+  }
   run_job(
-      services.intake_jobs, outbox, caller.session,
+      asked->merged_adapters ? services.merge_jobs : services.intake_jobs, outbox, caller.session,
       [&outbox, &models, session = caller.session, ended = caller.ended, asked] {
         if (ended.stop_requested()) return;
         const std::shared_ptr<ServedModel> model = models.require();
-        std::unique_ptr<Request> request = model->prepare(*asked);
+        std::unique_ptr<Request> request = model->prepare(*asked, ended);
         const uint64_t request_id = request->id;
         model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
         const auto tell = [weak = std::weak_ptr(model)](const auto& say) {
@@ -231,6 +237,19 @@ void handle_inspect(Services& services,
   });
 }
 
+void handle_merge(Services& services, const Caller& caller, const Asked<ipc::MergeParams>& asked) {
+  answer_by_job(services.merge_jobs, services.outbox, caller.session,
+                [ended = caller.ended, asked] {
+                  const auto base = open_folder(asked->model);
+                  const auto adapter = open_folder(asked->adapter);
+                  const auto num_threads =
+                      static_cast<int>(std::max(1U, std::thread::hardware_concurrency() / 2));
+                  const int64_t bytes =
+                      write_merged_model(*base, *adapter, asked->output, num_threads, ended);
+                  return ipc::OrderedJson{{"bytes", bytes}};
+                });
+}
+
 void handle_metrics(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   post(services.outbox,
        {caller.session, ipc::to_json(collect_metrics(services.models.current().get()))});
@@ -274,7 +293,7 @@ constexpr MethodRow method(std::string_view name, Access access) {
       }};
 }
 
-constexpr std::array<MethodRow, 13> kMethods = {{
+constexpr std::array<MethodRow, 14> kMethods = {{
     method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
     method<no_params, handle_status>(ipc::kStatus, Access::kUse),
     method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
@@ -289,6 +308,7 @@ constexpr std::array<MethodRow, 13> kMethods = {{
     method<no_params, handle_metrics>(ipc::kMetrics, Access::kUse),
     // Reads any folder that the daemon's user may read.
     method<ipc::inspect_params_from_json, handle_inspect>(ipc::kInspect, Access::kManage),
+    method<ipc::merge_params_from_json, handle_merge>(ipc::kMerge, Access::kManage),
     method<ipc::quantize_params_from_json, handle_quantize>(ipc::kQuantize, Access::kManage),
     // Takes memory for a second model.
     method<no_params, handle_check>(ipc::kCheck, Access::kManage),

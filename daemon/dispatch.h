@@ -27,7 +27,8 @@ struct Services {
   const AccessRules& access;
   ModelHost& models;
   Jobs& intake_jobs;
-  Jobs& load_jobs;  // one thread: one change of model at a time
+  Jobs& merge_jobs;  // one thread: intake of requests for merged adapters, which may take minutes
+  Jobs& load_jobs;   // one thread: one change of model at a time
   QuantizeJobs& quantize_jobs;
   Mailbox<Outgoing>& outbox;
   std::chrono::steady_clock::time_point started_at;

@@ -67,6 +67,7 @@ Server::Server(const Options& options)
   watch(outbox_.fd(), kOutboxKey, EPOLLIN, false);
   watch(signals_.get(), kSignalKey, EPOLLIN, false);
   intake_jobs_ = std::make_unique<Jobs>(options.num_intake_threads);
+  merge_jobs_ = std::make_unique<Jobs>(1);
   load_jobs_ = std::make_unique<Jobs>(1);
   quantize_jobs_ = std::make_unique<QuantizeJobs>(outbox_);
   options_.model.on_failure = [this] {
@@ -77,6 +78,7 @@ Server::Server(const Options& options)
                                                   .access = access_,
                                                   .models = models_,
                                                   .intake_jobs = *intake_jobs_,
+                                                  .merge_jobs = *merge_jobs_,
                                                   .load_jobs = *load_jobs_,
                                                   .quantize_jobs = *quantize_jobs_,
                                                   .outbox = outbox_,
@@ -90,6 +92,7 @@ Server::~Server() {
   // Jobs may still hold the model and write to the outbox: they end first.
   drainer_ = {};
   intake_jobs_.reset();
+  merge_jobs_.reset();
   load_jobs_.reset();
   quantize_jobs_.reset();
 }
@@ -319,6 +322,7 @@ void Server::begin_stop() {
   // What has not begun is told so now. What was loading would serve nobody, and a quantize job may
   // need an hour: both end soon, and can be done again.
   intake_jobs_->drop_waiting();
+  merge_jobs_->drop_waiting();
   load_jobs_->drop_waiting();
   quantize_jobs_->stop_all();
   manager_.stopping(options_.drain_timeout + kFlushGrace + kTeardown);

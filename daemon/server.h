@@ -78,6 +78,7 @@ class Server {
   std::atomic<bool> device_lost_{false};
   std::chrono::steady_clock::time_point stop_deadline_;
   std::unique_ptr<Jobs> intake_jobs_;
+  std::unique_ptr<Jobs> merge_jobs_;
   std::unique_ptr<Jobs> load_jobs_;
   std::unique_ptr<QuantizeJobs> quantize_jobs_;
   std::unique_ptr<Services> services_;

@@ -54,6 +54,8 @@ std::span<const Field<TokenBias>> fields<TokenBias>();
 template <>
 std::span<const Field<GuideParams>> fields<GuideParams>();
 template <>
+std::span<const Field<MergedAdapters>> fields<MergedAdapters>();
+template <>
 std::span<const Field<AcceptedEvent>> fields<AcceptedEvent>();
 template <>
 std::span<const Field<ProgressEvent>> fields<ProgressEvent>();
@@ -67,6 +69,8 @@ template <>
 std::span<const Field<TokenizeParams>> fields<TokenizeParams>();
 template <>
 std::span<const Field<LoadAdapterParams>> fields<LoadAdapterParams>();
+template <>
+std::span<const Field<MergeParams>> fields<MergeParams>();
 template <>
 std::span<const Field<UnloadAdapterParams>> fields<UnloadAdapterParams>();
 template <>

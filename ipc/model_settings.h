@@ -47,6 +47,8 @@ struct ModelSettings {
   double adapter_memory_fraction = 0.1;  // 0: no adapters
   int32_t max_active_adapters = 1024;
   std::chrono::milliseconds adapter_cycle_time{2000};
+  bool lorax_merging = false;
+  std::string merge_adapter;  // a folder; "": none
 };
 
 using ModelSetting = Setting<ModelSettings>;
@@ -228,6 +230,19 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .help = "an adapter that was in use for so long takes no new requests while another one "
                  "waits for its place",
          .scope = SettingScope::kLoad}),
+    setting<&ModelSettings::merge_adapter>(
+        {.name = "merge-adapter",
+         .value_name = "FOLDER",
+         .help = "a LoRA adapter that is merged into the weights while they are loaded",
+         .scope = SettingScope::kLoad,
+         .is_file = true,
+         .in_status = true}),
+    setting<&ModelSettings::lorax_merging>(
+        {.name = "lorax-merging",
+         .help = "merged_adapters by LoRAX's arithmetic: A and B each by itself, so that weights "
+                 "count twice and one adapter's A meets another's B; adapters of one rank only",
+         .scope = SettingScope::kLoad,
+         .in_serve = true}),
 });
 
 inline std::span<const ModelSetting> model_settings() {

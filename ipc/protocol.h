@@ -40,7 +40,8 @@ inline constexpr int kMaxJsonDepth = 64;
 inline constexpr size_t kMaxJsonObjectMembers = 1024;
 inline constexpr size_t kMaxJsonValues = size_t{4} << 20;
 inline constexpr size_t kMaxLogitBiases = 1024;
-inline constexpr size_t kMaxAdapterName = 1024;  // bytes
+inline constexpr size_t kMaxAdapterName = 1024;   // bytes
+inline constexpr size_t kMaxMergedAdapters = 32;  // into one
 
 // Method names.
 inline constexpr std::string_view kGenerate = "generate";
@@ -53,6 +54,7 @@ inline constexpr std::string_view kMetrics = "metrics";
 inline constexpr std::string_view kLoadAdapter = "load_adapter";
 inline constexpr std::string_view kUnloadAdapter = "unload_adapter";
 inline constexpr std::string_view kAdapters = "adapters";
+inline constexpr std::string_view kMerge = "merge";
 inline constexpr std::string_view kCheck = "check";  // of the model's logits against float32
 
 struct Hello {
@@ -121,6 +123,16 @@ struct GenerateParams {
   bool use_prefix_cache = true;
 };
 
+// Adapters that together make the one by which the model answers (engine/lora/merge_adapters.h).
+struct MergedAdapters {
+  std::vector<std::string> ids;           // names; at least one, at most kMaxMergedAdapters
+  std::vector<std::string> paths{};       // (optional) folders, one for each id; "": it is loaded
+  std::vector<double> weights{};          // (optional: all 1) one for each id
+  std::string merge_strategy = "linear";  // of kMergeStrategyNames
+  std::optional<double> density{};        // above 0; of all strategies but linear
+  std::string majority_sign_method = "total";  // of kMajoritySignNames
+};
+
 // Exactly one of prompt, prompt_ids, messages. On the wire the fields of `params` stand beside the
 // others: {"prompt": "hi", "stream": true, "temperature": 0.7}.
 struct GenerateRequest {
@@ -132,6 +144,8 @@ struct GenerateRequest {
   std::optional<std::string> adapter{};
   // (optional) ... its folder: it is loaded under that name if it is not yet.
   std::optional<std::string> adapter_path{};
+  // (optional) ... or several, merged; not with adapter.
+  std::optional<MergedAdapters> merged_adapters{};
   // Chat only, as is all that follows. [{type: "function", function: {name, description,
   // parameters, strict}}]; what is called comes as tool_calls.
   std::optional<OrderedJson> tools;
@@ -247,6 +261,13 @@ struct UnloadAdapterParams {
   std::string name;
 };
 
+// Writes a model with an adapter merged into its weights.
+struct MergeParams {
+  std::string model;    // a folder
+  std::string adapter;  // a folder
+  std::string output;   // a folder that is not there yet
+};
+
 struct AdapterStatus {
   std::string name;
   std::string path;
@@ -314,6 +335,7 @@ struct ModelStatus {
   std::string device;   // the hardware of the first rank, by its maker's name
   std::vector<LeftOutKernels> left_out{};  // better than `isa`, if they worked
   int64_t num_shard = 1;       // ranks that share the model; what follows is of all together
+  std::string merge_adapter;   // a folder: merged into the weights; "": none
   bool deterministic = false;  // asked for; the cpu backend is so always
   int64_t num_threads = 0;
   int64_t num_params = 0;
@@ -455,6 +477,8 @@ OrderedJson to_json(const LoadAdapterParams& params);
 LoadAdapterParams load_adapter_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const UnloadAdapterParams& params);
 UnloadAdapterParams unload_adapter_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const MergeParams& params);
+MergeParams merge_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const AdapterStatus& status);
 OrderedJson to_json(const AdapterList& list);
 AdapterList adapter_list_from_json(const OrderedJson& json);

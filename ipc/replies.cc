@@ -257,6 +257,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::device>("device"),
       field<&M::left_out>("left_out", kLeaveOutEmpty),
       field<&M::num_shard>("num_shard"),
+      field<&M::merge_adapter>("merge_adapter"),
       field<&M::deterministic>("deterministic"),
       field<&M::num_threads>("num_threads"),
       field<&M::num_params>("num_params"),

@@ -1,13 +1,16 @@
 // The codec of what a client asks: every field with the values it may have. What depends on the
 // model (does the prompt fit, is the id in the vocabulary) is checked later, at intake.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/known_names.h"
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
@@ -77,6 +80,41 @@ void check_adapter_path(const std::string& field, const std::string& path) {
   }
 }
 
+void check_name_of(const std::string& field, Names names, const std::string& given) {
+  if (std::ranges::find(names, given) != names.end()) return;
+  fail_field(field, fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "),
+                                given.substr(0, 100)));
+}
+
+void check_merged(const MergedAdapters& merged, const OrderedJson& json) {
+  const std::string field = "merged_adapters";
+  refuse_unknown<MergedAdapters>(json, field);
+  const size_t count = merged.ids.size();
+  if (count == 0) fail_field(field + ".ids", "expected at least one adapter, got none");
+  if (count > kMaxMergedAdapters) {
+    fail_field(field + ".ids",
+               fmt::format("expected at most {}, got {}", kMaxMergedAdapters, count));
+  }
+  for (const std::string& id : merged.ids) check_adapter_name(field + ".ids", id);
+  const auto check_count = [&](const char* name, size_t given) {
+    if (given == 0 || given == count) return;
+    fail_field(fmt::format("{}.{}", field, name),
+               fmt::format("expected one for each of ids, {}, got {}", count, given));
+  };
+  check_count("paths", merged.paths.size());
+  check_count("weights", merged.weights.size());
+  for (const std::string& path : merged.paths) {
+    if (!path.empty()) check_adapter_path(field + ".paths", path);
+  }
+  check_name_of(field + ".merge_strategy", kMergeStrategyNames, merged.merge_strategy);
+  check_name_of(field + ".majority_sign_method", kMajoritySignNames, merged.majority_sign_method);
+  if (merged.merge_strategy != "linear" && merged.density.value_or(0) <= 0) {
+    fail_field(field + ".density",
+               fmt::format("expected the share of the numbers that {} keeps, above 0",
+                           merged.merge_strategy));
+  }
+}
+
 void check_guide(const GuideParams& guide, const OrderedJson& json) {
   refuse_unknown<GuideParams>(json, "guide");
   check_one_of("guide: json_schema, json_object, regex, choice, gbnf, lark",
@@ -114,11 +152,35 @@ std::span<const Field<GuideParams>> fields<GuideParams>() {
 }
 
 template <>
+std::span<const Field<MergedAdapters>> fields<MergedAdapters>() {
+  using M = MergedAdapters;
+  static constexpr std::array kFields = {
+      field<&M::ids>("ids", {.required = true}),
+      field<&M::paths>("paths", {.leave_out_empty = true}),
+      field<&M::weights>("weights", {.leave_out_empty = true}),
+      field<&M::merge_strategy>("merge_strategy"),
+      field<&M::density>("density", {.low = 0}),
+      field<&M::majority_sign_method>("majority_sign_method"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<LoadAdapterParams>> fields<LoadAdapterParams>() {
   static constexpr std::array kFields = {
       field<&LoadAdapterParams::name>("name", {.required = true}),
       field<&LoadAdapterParams::path>("path", {.required = true}),
       field<&LoadAdapterParams::pinned>("pinned"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<MergeParams>> fields<MergeParams>() {
+  static constexpr std::array kFields = {
+      field<&MergeParams::model>("model", {.required = true}),
+      field<&MergeParams::adapter>("adapter", {.required = true}),
+      field<&MergeParams::output>("output", {.required = true}),
   };
   return kFields;
 }
@@ -187,6 +249,7 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
       field<&R::messages>("messages"),
       field<&R::adapter>("adapter"),
       field<&R::adapter_path>("adapter_path"),
+      field<&R::merged_adapters>("merged_adapters"),
       field<&R::tools>("tools"),
       field<&R::tool_choice>("tool_choice"),
       field<&R::parallel_tool_calls>("parallel_tool_calls"),
@@ -277,6 +340,10 @@ GenerateRequest generate_request_from_json(const OrderedJson& params) {
     fail_field("adapter_path", "only goes with adapter");
   }
   if (request.adapter_path) check_adapter_path("adapter_path", *request.adapter_path);
+  if (request.merged_adapters) {
+    if (request.adapter) fail_field("merged_adapters", "does not go with adapter");
+    check_merged(*request.merged_adapters, params["merged_adapters"]);
+  }
   return request;
 }
 
@@ -288,6 +355,18 @@ LoadAdapterParams load_adapter_params_from_json(const OrderedJson& params) {
   auto out = from_params<LoadAdapterParams>(params);
   check_adapter_name("name", out.name);
   check_adapter_path("path", out.path);
+  return out;
+}
+
+OrderedJson to_json(const MergeParams& params) {
+  return write_value(params);
+}
+
+MergeParams merge_params_from_json(const OrderedJson& params) {
+  auto out = from_params<MergeParams>(params);
+  check_adapter_path("model", out.model);
+  check_adapter_path("adapter", out.adapter);
+  check_adapter_path("output", out.output);
   return out;
 }
 

@@ -56,18 +56,38 @@ std::string Adapters::find_folder(const std::string& path) const {
 void Adapters::choose(const AdapterAsk& ask,
                       const std::string& model_id,
                       ipc::GenerateRequest& request) {
+  const auto is_base = [&](const std::string& id) {
+    return id.empty() || id == model_id || id == kBase;
+  };
+  if (ask.merged) {
+    were_asked_for_ = true;
+    ipc::MergedAdapters merged = *ask.merged;
+    for (const std::string& id : merged.ids) {
+      require(!is_base(id), "`merged_adapters.ids` can't have the base model among them");
+      merged.paths.push_back(path_of(ask, id).value_or(""));
+    }
+    const bool has_paths =
+        std::ranges::any_of(merged.paths, [](const auto& path) { return !path.empty(); });
+    if (!has_paths) merged.paths.clear();
+    request.merged_adapters = std::move(merged);
+    return;
+  }
   const std::string& id = ask.id.value_or(options_.static_adapter);
-  if (id.empty() || id == model_id || id == kBase) return;
+  if (is_base(id)) return;
+  were_asked_for_ = true;
+  request.adapter_path = path_of(ask, id);
+  request.adapter = id;
+}
+
+// Nothing: what is no name of the hub, the daemon knows or nobody does.
+std::optional<std::string> Adapters::path_of(const AdapterAsk& ask, const std::string& id) {
   if (id.size() > ipc::kMaxAdapterName) {
     throw validation_error(fmt::format("`adapter_id` has at most {} bytes. Given: {}",
                                        ipc::kMaxAdapterName, id.size()));
   }
-  were_asked_for_ = true;
-  request.adapter = id;
-  // No name of the hub: the daemon knows it or nobody does.
   const bool is_short = id.find('/') == std::string::npos;
-  if (is_short && !find_named(id) && !ask.source) return;
-  request.adapter_path = folder_of(ask, id);
+  if (is_short && !find_named(id) && !ask.source) return std::nullopt;
+  return folder_of(ask, id);
 }
 
 std::string Adapters::folder_of(const AdapterAsk& ask, const std::string& id) {

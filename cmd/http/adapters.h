@@ -25,6 +25,7 @@ struct AdapterAsk {
   std::optional<std::string> id{};
   std::optional<std::string> source{};  // "hub", "local", "s3"; absent: as the gateway was told
   std::optional<std::string> token{};   // to the hub, for this request; in no message
+  std::optional<ipc::MergedAdapters> merged{};  // in place of id; without paths
 };
 
 // The folder of an adapter. Throws tgi::Error. Called from several threads.
@@ -51,8 +52,9 @@ class Adapters {
  public:
   explicit Adapters(AdaptersOptions options);
 
-  // Sets the adapter of a request to the daemon; none for the base model, which is also called
-  // `model_id`. Throws ApiError: 424 where it is not to be had, 422 for a source that is not known.
+  // Sets the adapter of a request to the daemon, or those that are merged; none for the base model,
+  // which is also called `model_id` and can't be merged. Throws ApiError: 424 where it is not to be
+  // had, 422 for a source that is not known.
   void choose(const AdapterAsk& ask, const std::string& model_id, ipc::GenerateRequest& request);
 
   // Whether it was given or added, or was found for some request without a token.
@@ -76,6 +78,7 @@ class Adapters {
 
  private:
   std::optional<std::string> find_named(const std::string& name) const;
+  std::optional<std::string> path_of(const AdapterAsk& ask, const std::string& id);
   std::string folder_of(const AdapterAsk& ask, const std::string& id);
   std::string converted(const std::string& folder) const;
 

@@ -106,7 +106,8 @@ std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::D
 AdapterAsk adapter_of(const GenerateParameters& parameters) {
   return {.id = parameters.adapter_id,
           .source = parameters.adapter_source,
-          .token = parameters.api_token};
+          .token = parameters.api_token,
+          .merged = merged_adapters_of(parameters)};
 }
 
 // What the events of one stream share.

@@ -1,9 +1,35 @@
 #include "cmd/http/native_body.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <span>
 
+#include "base/known_names.h"
+
 namespace tgi::http {
+
+template <>
+std::span<const BodyField<MergedAdaptersBody>> body_fields<MergedAdaptersBody>() {
+  using M = MergedAdaptersBody;
+  static constexpr std::array kFields = {
+      body_field<&M::ids>(
+          "ids", {.description = "adapters, named as `adapter_id` names one", .required = true}),
+      body_field<&M::weights>("weights", {"what each counts; default: 1"}),
+      body_field<&M::merge_strategy>(
+          "merge_strategy", {"linear (the default), ties, dare_linear or dare_ties: of what each "
+                             "adapter adds to a weight, the whole product"}),
+      body_field<&M::density>(
+          "density", {"the share of the numbers that ties, dare_linear and dare_ties keep, which "
+                      "they need"}),
+      body_field<&M::majority_sign_method>(
+          "majority_sign_method",
+          {"the sign that ties and dare_ties keep: of the sum (total, the default), or that most "
+           "have (frequency)"}),
+  };
+  return kFields;
+}
 
 // The order of the rows with a range is the order in which TGI checks them.
 template <>
@@ -86,6 +112,8 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
                                      {"where `adapter_id` is: hub, local (then it is the path of "
                                       "a folder of the server) or s3; default: hub"}),
       body_field<&P::api_token>("api_token", {"to the hub, for a private `adapter_id`"}),
+      body_field<&P::merged_adapters>("merged_adapters",
+                                      {"as LoRAX: several adapters as one; not with `adapter_id`"}),
       body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
   };
   return kFields;
@@ -124,7 +152,44 @@ void check_best_of(const GenerateParameters& p, bool stream, const ApiOptions& o
   require(best_of <= 1 || is_sampling(p), "you must use sampling when `best_of` is > 1");
 }
 
+void check_name_of(std::string_view field, Names names, const std::string& given) {
+  require(std::ranges::find(names, given) != names.end(),
+          "`merged_adapters.{}` must be one of {}. Given: {}", field, fmt::join(names, ", "),
+          given.substr(0, 100));
+}
+
+// In LoRAX's words where it has any.
+void check_merged(const GenerateParameters& p) {
+  const MergedAdaptersBody& merged = *p.merged_adapters;
+  require(!p.adapter_id, "at most one of `adapter_id` or `adapters` may be provided");
+  require(!merged.ids.empty(), "at least one adapter ID must be provided when setting `adapters`");
+  require(merged.ids.size() <= ipc::kMaxMergedAdapters,
+          "`merged_adapters.ids` has at most {} adapters. Given: {}", ipc::kMaxMergedAdapters,
+          merged.ids.size());
+  require(merged.weights.empty() || merged.weights.size() == merged.ids.size(),
+          "number of adapter IDs must match number of adapter weights");
+  const std::string strategy = merged.merge_strategy.value_or("linear");
+  check_name_of("merge_strategy", kMergeStrategyNames, strategy);
+  check_name_of("majority_sign_method", kMajoritySignNames,
+                merged.majority_sign_method.value_or("total"));
+  require(merged.density.value_or(0) >= 0, "`merged_adapters.density` must be >= 0.0");
+  require(strategy == "linear" || merged.density.value_or(0) > 0,
+          "`merged_adapters.density` must be given with merge_strategy {}, and be above 0: it is "
+          "the share of the numbers that are kept",
+          strategy);
+}
+
 }  // namespace
+
+std::optional<ipc::MergedAdapters> merged_adapters_of(const GenerateParameters& p) {
+  if (!p.merged_adapters) return std::nullopt;
+  const MergedAdaptersBody& merged = *p.merged_adapters;
+  return ipc::MergedAdapters{.ids = merged.ids,
+                             .weights = merged.weights,
+                             .merge_strategy = merged.merge_strategy.value_or("linear"),
+                             .density = merged.density,
+                             .majority_sign_method = merged.majority_sign_method.value_or("total")};
+}
 
 void check_parameters(const GenerateParameters& p,
                       const std::string& inputs,
@@ -146,6 +211,7 @@ void check_parameters(const GenerateParameters& p,
           "`truncate` must be strictly positive and less than {}. Given: {}", max_input,
           p.truncate.value_or(0));
   (void)guide_of(p, options.supports_grammars);
+  if (p.merged_adapters) check_merged(p);
 }
 
 ipc::GenerateRequest to_daemon(const GenerateParameters& p,

@@ -14,6 +14,15 @@
 
 namespace tgi::http {
 
+// As LoRAX: adapters that are merged for the request.
+struct MergedAdaptersBody {
+  std::vector<std::string> ids;
+  std::vector<double> weights;  // none: all 1
+  std::optional<std::string> merge_strategy;
+  std::optional<double> density;
+  std::optional<std::string> majority_sign_method;
+};
+
 struct GenerateParameters : GuideFields {
   std::optional<uint64_t> best_of;
   std::optional<double> temperature;
@@ -35,6 +44,7 @@ struct GenerateParameters : GuideFields {
   std::optional<std::string> adapter_id;
   std::optional<std::string> adapter_source;
   std::optional<std::string> api_token;
+  std::optional<MergedAdaptersBody> merged_adapters;
   // Not TGI's.
   std::optional<double> min_p;
   std::optional<double> presence_penalty;
@@ -49,6 +59,8 @@ struct GenerateBody {
 };
 
 template <>
+std::span<const BodyField<MergedAdaptersBody>> body_fields<MergedAdaptersBody>();
+template <>
 std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>();
 template <>
 std::span<const BodyField<GenerateBody>> body_fields<GenerateBody>();
@@ -56,6 +68,10 @@ template <>
 std::span<const ExtraField> extra_fields<GenerateParameters>();
 template <>
 std::span<const ExtraField> extra_fields<GenerateBody>();
+template <>
+struct SchemaName<MergedAdaptersBody> {
+  static constexpr std::string_view value = "AdapterParameters";
+};
 template <>
 struct SchemaName<GenerateParameters> {
   static constexpr std::string_view value = "GenerateParameters";
@@ -73,6 +89,9 @@ void check_parameters(const GenerateParameters& parameters,
                       const std::string& inputs,
                       bool stream,
                       const ApiOptions& options);
+
+// REQUIRES: check_parameters. What is merged, without the folders; none: nothing is.
+std::optional<ipc::MergedAdapters> merged_adapters_of(const GenerateParameters& parameters);
 
 // REQUIRES: check_parameters. For the daemon, which checks the rest.
 ipc::GenerateRequest to_daemon(const GenerateParameters& parameters,

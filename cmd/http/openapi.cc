@@ -50,6 +50,7 @@ void describe_choices(OrderedJson& schemas) {
 
 OrderedJson schemas() {
   OrderedJson out = OrderedJson::parse(kAnswerSchemas);
+  out["AdapterParameters"] = body_schema<MergedAdaptersBody>();
   out["GenerateParameters"] = body_schema<GenerateParameters>();
   out["CompatGenerateRequest"] = body_schema<GenerateBody>();
   out["GenerateRequest"] = body_schema<GenerateBody>();

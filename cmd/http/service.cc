@@ -1,6 +1,7 @@
 #include "cmd/http/service.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -163,7 +164,9 @@ void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& r
     if (error.code() == kAdapterFailed) scope.record().adapter_failure = "download_adapter";
     throw;
   }
-  scope.record().adapter = request.adapter.value_or("");
+  scope.record().adapter = request.merged_adapters
+                               ? fmt::format("{}", fmt::join(request.merged_adapters->ids, ","))
+                               : request.adapter.value_or("");
 }
 
 }  // namespace tgi::http

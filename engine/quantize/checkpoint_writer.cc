@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <fstream>
 #include <set>
 #include <span>
 
 #include "base/error.h"
+#include "engine/weights/side_files.h"
 
 namespace tgi {
 namespace {
@@ -21,27 +19,6 @@ std::string module_of(const std::string& name) {
 
 std::string array_name(const StoredTensor& tensor, const std::string& suffix) {
   return module_of(tensor.name) + "." + suffix;
-}
-
-// What is written goes to the disk when the folder is committed.
-void write_file(const NewFolder& folder, const std::string& name, std::string_view text) {
-  std::ofstream file(folder.file(name), std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file) {
-    throw Error(Code::kOutOfMemory,
-                fmt::format("{}: can't be written; is the disk full?", folder.file(name)));
-  }
-}
-
-// Weights of other kinds, and what is written anew.
-bool is_side_file(std::string_view name) {
-  static constexpr std::array<std::string_view, 14> kOthers = {
-      ".safetensors", ".bin", ".pt",         ".pth", ".gguf", ".h5",     ".msgpack",
-      ".onnx",        ".ot",  ".index.json", ".npz", ".ckpt", ".tflite", ".gitattributes"};
-  if (name == "config.json") return false;
-  return std::ranges::none_of(kOthers,
-                              [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 }  // namespace
@@ -182,15 +159,13 @@ void CheckpointWriter::finish(const FileSource& files, const Json& quantization_
   writer_->finish();
   writer_.reset();
   if (plan_.shards.size() > 1) {
-    write_file(folder_, "model.safetensors.index.json", plan_.index_json().dump(2) + "\n");
+    write_text_file(folder_, "model.safetensors.index.json", plan_.index_json().dump(2) + "\n");
   }
   // The members keep their order.
   auto config = nlohmann::ordered_json::parse(files.require_text("config.json"));
   config["quantization_config"] = nlohmann::ordered_json::parse(quantization_config.dump());
-  write_file(folder_, "config.json", config.dump(2) + "\n");
-  for (const std::string& name : files.names()) {
-    if (is_side_file(name)) write_file(folder_, name, files.require_text(name));
-  }
+  write_text_file(folder_, "config.json", config.dump(2) + "\n");
+  copy_side_files(files, folder_);
 }
 
 }  // namespace tgi

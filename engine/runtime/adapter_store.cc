@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
-#include <optional>
-#include <span>
 #include <utility>
 
 #include "base/files/file_source.h"
-#include "engine/lora/adapter_parts.h"
+#include "engine/runtime/opened_adapter.h"
 
 namespace tgi {
 namespace {
@@ -21,31 +20,20 @@ Error adapter_error(const std::string& name, const std::exception& error) {
   return Error(Code::kAdapter, fmt::format("adapter {}: {}", name, error.what()));
 }
 
-// What the parts of a HostAdapter are views of.
-struct OpenedFiles final : FileSource {
-  std::unique_ptr<FileSource> folder;
-  AdapterFiles adapter;
-
-  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
-    return folder->find(name);
-  }
-  std::string describe(const std::string& name) const override { return folder->describe(name); }
-  void release(std::span<const std::byte> bytes) const override { folder->release(bytes); }
-  void check_intact() const override { folder->check_intact(); }
-};
-
 }  // namespace
 
 AdapterStore::AdapterStore(LoadedConfig model,
                            const LoadWeightsOptions& weights,
                            int32_t num_ranks,
                            std::string base,
-                           Engine& engine)
+                           Engine& engine,
+                           bool merges_factors)
     : model_(std::move(model)),
       weights_(weights),
       num_ranks_(num_ranks),
       base_(std::move(base)),
-      engine_(engine) {}
+      engine_(engine),
+      merges_factors_(merges_factors) {}
 
 AdapterStore::FileStamp AdapterStore::stamp_of(const std::string& folder) {
   FileStamp out;
@@ -68,7 +56,7 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
     Entry entry;
     entry.folder = folder;
     entry.stamp = stamp_of(folder);
-    auto files = std::make_shared<OpenedFiles>();
+    auto files = std::make_shared<OpenedAdapter>();
     files->folder = open_folder(folder);
     const std::unique_ptr<FileSource> base_files = base_.empty() ? nullptr : open_folder(base_);
     const std::unique_ptr<Checkpoint> base =
@@ -76,12 +64,7 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
     auto adapter = std::make_shared<HostAdapter>();
     made_of_intact(*files->folder, [&] {
       files->adapter = open_adapter(*files->folder, model_, base.get());
-      for (int32_t rank = 0; rank < num_ranks_; ++rank) {
-        LoadWeightsOptions of_rank = weights_;
-        of_rank.rank = rank;
-        of_rank.world_size = num_ranks_;
-        adapter->parts.push_back(adapter_parts(files->adapter, model_, of_rank));
-      }
+      adapter->parts = parts_of_ranks(files->adapter, model_, weights_, num_ranks_);
       return true;
     });
     entry.facts = files->adapter.facts;
@@ -119,7 +102,7 @@ std::shared_ptr<const HostAdapter> AdapterStore::load(const std::string& name,
   Entry& entry = it->second;
   if (!is_new && is_current(entry)) return use(entry);
   if (!is_new) {
-    engine_.forget_adapter(entry.adapter->id);
+    forget(entry.adapter->id);
     opened.is_pinned = entry.is_pinned;
     opened.num_requests = entry.num_requests;
   }
@@ -164,8 +147,19 @@ void AdapterStore::pin(const std::string& name, bool pinned) {
 
 void AdapterStore::unload(const std::string& name, std::function<void()> on_gone) {
   const std::lock_guard lock(mutex_);
-  engine_.forget_adapter(require(name).adapter->id, std::move(on_gone));
+  forget(require(name).adapter->id, std::move(on_gone));
   entries_.erase(name);
+}
+
+// With what was merged of it.
+void AdapterStore::forget(int64_t adapter, std::function<void()> on_gone) {
+  engine_.forget_adapter(adapter, std::move(on_gone));
+  const std::lock_guard lock(merges_mutex_);
+  std::erase_if(merges_, [&](const Merge& merge) {
+    if (std::ranges::find(merge.adapters, adapter) == merge.adapters.end()) return false;
+    engine_.forget_adapter(merge.adapter->id);
+    return true;
+  });
 }
 
 std::vector<ipc::AdapterStatus> AdapterStore::list() const {

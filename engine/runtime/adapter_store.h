@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,15 +24,18 @@
 
 namespace tgi {
 
+inline constexpr size_t kMaxMergesKept = 32;  // as LoRAX
+
 class AdapterStore {
  public:
   // `engine` outlives it. `base`: the model's folder, for adapters that bring copies of its
-  // embedding; empty: there is none.
+  // embedding; empty: there is none. `merges_factors`: by LoRAX's arithmetic.
   AdapterStore(LoadedConfig model,
                const LoadWeightsOptions& weights,
                int32_t num_ranks,
                std::string base,
-               Engine& engine);
+               Engine& engine,
+               bool merges_factors = false);
 
   // The adapter in `folder`, which has this name from now on. Throws kAdapter saying which adapter
   // and what is wrong.
@@ -38,6 +43,13 @@ class AdapterStore {
 
   // Throws kAdapter when no adapter has the name, listing those that there are.
   std::shared_ptr<const HostAdapter> find(const std::string& name);
+
+  // What several make together; each is loaded, or found, as above. Those asked for last are kept,
+  // kMaxMergesKept of them, until one that they are made of changes or is unloaded. Made by one
+  // thread at a time. Throws as load and find, what merge_adapters throws as kAdapter, and
+  // kCancelled when `stop` ends it.
+  std::shared_ptr<const HostAdapter> merged(const ipc::MergedAdapters& asked,
+                                            std::stop_token stop = {});
 
   // Whether the adapter stays on the device although no request wants it. Throws as find.
   void pin(const std::string& name, bool pinned);
@@ -65,15 +77,33 @@ class AdapterStore {
   Entry open(const std::string& name, const std::string& folder);
   Entry& require(const std::string& name);
   std::shared_ptr<const HostAdapter> use(Entry& entry) const;
+  void forget(int64_t adapter, std::function<void()> on_gone = {});
+
+  // What was merged, and of which: their ids are others when their files have changed.
+  struct Merge {
+    std::string name;  // of all that it depends on but files
+    std::vector<int64_t> adapters;
+    std::shared_ptr<const HostAdapter> adapter;
+  };
+  std::shared_ptr<const HostAdapter> make_merged(
+      const ipc::MergedAdapters& asked,
+      const std::string& name,
+      const std::vector<std::shared_ptr<const HostAdapter>>& adapters,
+      std::stop_token stop);
+  std::shared_ptr<const HostAdapter> keep(Merge merge);
 
   const LoadedConfig model_;
   const LoadWeightsOptions weights_;
   const int32_t num_ranks_;
   const std::string base_;
   Engine& engine_;
+  const bool merges_factors_;
   std::atomic<int64_t> last_id_{0};
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;  // by name; guarded by mutex_
+  std::mutex merging_mutex_;              // held while one is made; before merges_mutex_
+  std::mutex merges_mutex_;
+  std::list<Merge> merges_;  // the last one asked for in front; guarded by merges_mutex_
 };
 
 }  // namespace tgi

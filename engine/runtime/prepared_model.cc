@@ -2,9 +2,12 @@
 // settled here.
 #include "engine/runtime/prepared_model.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +16,7 @@
 #include "base/files/regular_file.h"
 #include "base/known_names.h"
 #include "base/log.h"
+#include "engine/lora/merged_weights.h"
 #include "engine/model/weight_check.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
@@ -140,6 +144,28 @@ void settle_storage(PreparedModel& model) {
   ranks.device = device_options(options, dtype);
 }
 
+// What of them each rank has while it merges.
+int merge_threads(int32_t num_ranks) {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / num_ranks);
+}
+
+void open_merged_adapter(PreparedModel& model) {
+  const std::string& folder = model.options.merge_adapter;
+  if (folder.empty()) return;
+  try {
+    if (model.options.load_format == "dummy") {
+      throw Error(Code::kUnsupported, "can't be merged into random weights");
+    }
+    model.adapter_files = open_folder(folder);
+    model.adapter = made_of_intact(*model.adapter_files, [&] {
+      const auto base = open_checkpoint(*model.files);
+      return open_adapter(*model.adapter_files, model.loaded, base.get());
+    });
+  } catch (const Error& error) {
+    throw error.in(fmt::format("adapter {}", folder));
+  }
+}
+
 }  // namespace
 
 DeviceOptions device_options(const ModelOptions& options, DType dtype) {
@@ -154,9 +180,12 @@ DeviceOptions device_options(const ModelOptions& options, DType dtype) {
 
 OpenCheckpoint PreparedModel::open_checkpoint_of() const {
   return [this](const DeviceInfo& device) {
-    return options.load_format == "dummy"
-               ? make_dummy_checkpoint(loaded, 0, device.makes_random_matrices)
-               : open_checkpoint(*files);
+    auto checkpoint = options.load_format == "dummy"
+                          ? make_dummy_checkpoint(loaded, 0, device.makes_random_matrices)
+                          : open_checkpoint(*files);
+    if (adapter_files == nullptr) return checkpoint;
+    return std::unique_ptr<Checkpoint>(std::make_unique<MergedWeights>(
+        std::move(checkpoint), adapter, loaded, merge_threads(options.num_shard)));
   };
 }
 
@@ -179,6 +208,7 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   return made_of_intact(*model->files, [&] {
     read_texts(*model);
     settle_storage(*model);
+    open_merged_adapter(*model);
     check_weights(model->loaded, *model->open_checkpoint_of()({}));
     model->seconds = std::chrono::duration<double>(Clock::now() - started).count();
     return std::move(model);

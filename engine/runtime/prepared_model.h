@@ -9,6 +9,7 @@
 
 #include "base/files/file_source.h"
 #include "engine/device/backend.h"
+#include "engine/lora/adapter_files.h"
 #include "engine/model/architecture.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/served_model.h"
@@ -20,6 +21,8 @@ namespace tgi {
 struct PreparedModel {
   ModelOptions options;
   std::unique_ptr<FileSource> files;
+  std::unique_ptr<FileSource> adapter_files;  // (optional) of what is merged into the weights
+  AdapterFiles adapter;
   LoadedConfig loaded;
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;

@@ -33,6 +33,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   LoadedRanks ranks = made_of_intact(*prepared->files, [&] {
     return load_ranks(*prepared->backend, loaded, prepared->open_checkpoint_of(), prepared->ranks);
   });
+  if (prepared->adapter_files != nullptr) prepared->adapter_files->check_intact();
   // From here on nothing of the files is needed any more.
   std::unique_ptr<ServedModel> model(new ServedModel());
   model->options_ = options;
@@ -61,6 +62,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
     facts.left_out.push_back({one.isa, one.kernel, one.reason});
   }
   facts.num_shard = options.num_shard;
+  facts.merge_adapter = options.merge_adapter;
   facts.deterministic = options.deterministic;
   facts.num_threads = ranks.num_threads;
   facts.num_params = ranks.num_params;
@@ -128,9 +130,12 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                      .cycle_time = options.adapter_cycle_time};
   engine.on_failure = options.on_failure;
   model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_);
-  const bool has_files = options.load_format != "dummy" && options.model != kDemoModel;
-  model->adapters_ = std::make_unique<AdapterStore>(
-      loaded, how, options.num_shard, has_files ? options.model : "", *model->engine_);
+  // With an adapter merged into them the weights are no longer those of the folder.
+  const bool has_files = options.load_format != "dummy" && options.model != kDemoModel &&
+                         options.merge_adapter.empty();
+  model->adapters_ =
+      std::make_unique<AdapterStore>(loaded, how, options.num_shard, has_files ? options.model : "",
+                                     *model->engine_, options.lorax_merging);
 
   facts.load_seconds =
       prepared->seconds + std::chrono::duration<double>(Clock::now() - started).count();
@@ -148,12 +153,15 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   return model;
 }
 
-std::unique_ptr<Request> ServedModel::prepare(const ipc::GenerateRequest& asked) {
+std::unique_ptr<Request> ServedModel::prepare(const ipc::GenerateRequest& asked,
+                                              std::stop_token stop) {
   // First: what is wrong with an adapter is no matter of the prompt.
   std::shared_ptr<const HostAdapter> adapter;
   if (asked.adapter) {
     adapter = asked.adapter_path ? adapters_->load(*asked.adapter, *asked.adapter_path)
                                  : adapters_->find(*asked.adapter);
+  } else if (asked.merged_adapters) {
+    adapter = adapters_->merged(*asked.merged_adapters, std::move(stop));
   }
   std::unique_ptr<Request> request = intake_->prepare(asked);
   request->adapter = std::move(adapter);

@@ -43,8 +43,9 @@ class ServedModel {
   const Intake& intake() const { return *intake_; }
   AdapterStore& adapters() { return *adapters_; }
 
-  // As Intake's, with the adapter that is asked for. Throws what it throws, and kAdapter.
-  std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked);
+  // As Intake's, with the adapter that is asked for. Throws what it throws, and kAdapter;
+  // kCancelled when `stop` ends a merge of adapters.
+  std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked, std::stop_token stop = {});
 
   ipc::AdapterList list_adapters() const;
 

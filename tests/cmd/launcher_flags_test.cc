@@ -83,6 +83,8 @@ const std::map<std::string_view, std::string> kSamples = {
     {"adapter-cycle-time-s", "3"},
     {"adapter-memory-fraction", "0.25"},
     {"allow-runtime-lora-updating", "true"},
+    {"merge-adapter-weights", "true"},
+    {"lorax-merging", "true"},
 };
 
 // Those whose every value is met, so that nothing has to be set.

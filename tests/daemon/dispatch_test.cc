@@ -91,6 +91,7 @@ class Daemon {
                      .access = access_,
                      .models = models_,
                      .intake_jobs = intake_,
+                     .merge_jobs = merges_,
                      .load_jobs = loads_,
                      .quantize_jobs = quantize_jobs_,
                      .outbox = outbox_,
@@ -101,6 +102,7 @@ class Daemon {
   bool is_held_ = false;
   Jobs intake_{1};  // last: they end first
   Jobs loads_{1};
+  Jobs merges_{1};
 };
 
 std::string large_line(const std::string& method, const std::string& tail) {
@@ -176,8 +178,9 @@ TEST_CASE("methods without parameters refuse any, by name") {
 TEST_CASE(
     "each method is of one of two classes, and who may only use the daemon meets the border") {
   const std::vector<std::string> use = {"generate", "status", "tokenize", "metrics", "adapters"};
-  const std::vector<std::string> manage = {"load",  "unload",   "stop",         "inspect",
-                                           "check", "quantize", "load_adapter", "unload_adapter"};
+  const std::vector<std::string> manage = {"load",    "unload",       "stop",
+                                           "inspect", "check",        "quantize",
+                                           "merge",   "load_adapter", "unload_adapter"};
   const ipc::Credentials user{.pid = 1, .uid = 1000000, .gid = kUseGroup};
   const auto refused = [&](const std::string& method, const ipc::Credentials& client) {
     Daemon daemon;
@@ -217,6 +220,16 @@ TEST_CASE("who may only use the daemon may name adapters, not folders") {
   };
   CHECK(code_of("", user) != Code::kForbidden);
   CHECK(code_of(R"(, "adapter_path": "/tmp")", user) == Code::kForbidden);
+  const auto code_of_merged = [&](const std::string& more) {
+    Daemon daemon;
+    daemon.ask(R"({"method": "generate", "params": {"prompt": "a", "merged_adapters": )"
+               R"({"ids": ["x", "y"])" +
+                   more + "}}}",
+               user);
+    return daemon.error().code();
+  };
+  CHECK(code_of_merged("") != Code::kForbidden);
+  CHECK(code_of_merged(R"(, "paths": ["", "/tmp"])") == Code::kForbidden);
   CHECK(code_of(R"(, "adapter_path": "/tmp")", {.pid = 1, .uid = 1}) != Code::kForbidden);
   CHECK(code_of(R"(, "adapter_path": "here")", {.pid = 1, .uid = 1}) == Code::kInvalidArgument);
 }

@@ -3,6 +3,8 @@ model is written here; that its numbers are PEFT's is what tests/promises shows.
 
 import concurrent.futures
 import json
+import pathlib
+import shutil
 import struct
 import subprocess
 import time
@@ -297,6 +299,129 @@ def test_preloaded_adapters_are_the_only_ones(start, adapters, tmp_path):
     assert response.status_code == 424 and "started with" in response.text
 
 
+def merge(*ids, **more):
+    return {"merged_adapters": {"ids": list(map(str, ids)), **more}}
+
+
+def test_merged_adapters_answer_together(with_adapters, adapters):
+    first, second = text_of(with_adapters, adapter_id="first"), text_of(with_adapters, adapter_id=str(adapters[1]))
+    assert text_of(with_adapters, **merge("first")) == first
+    both = text_of(with_adapters, **merge("first", adapters[1]))
+    assert both not in (first, second) and both == text_of(with_adapters, **merge("first", adapters[1], merge_strategy="linear"))
+    assert text_of(with_adapters, **merge("first", adapters[1], weights=[0, 1])) == second
+    assert text_of(with_adapters, **merge("first", adapters[1], weights=[1, -1], merge_strategy="ties", density=0.5))
+    dare = merge("first", adapters[1], merge_strategy="dare_ties", density=0.9, majority_sign_method="frequency")
+    assert text_of(with_adapters, **dare) == text_of(with_adapters, **dare)
+    response = with_adapters.post("/generate", {"inputs": "a", "parameters": {"max_new_tokens": 1, **merge("first", adapters[1])}})
+    assert response.headers["x-adapter-id"] == f"first,{adapters[1]}"
+    events = with_adapters.generate_stream("Once upon a time", max_new_tokens=12, do_sample=False, **merge("first", adapters[1]))
+    assert events[-1]["generated_text"] == both
+
+
+def test_what_can_not_be_merged_says_why(with_adapters, adapters, tmp_path):
+    def refused(status, **parameters):
+        response = with_adapters.post("/generate", {"inputs": "a", "parameters": parameters})
+        assert response.status_code == status, response.text
+        return response.json()["error"]
+
+    assert "at most one of `adapter_id` or `adapters` may be provided" in refused(422, adapter_id="first", **merge("first"))
+    assert "must be one of linear, ties" in refused(422, **merge("first", merge_strategy="mean"))
+    assert "density" in refused(422, **merge("first", merge_strategy="ties"))
+    assert "base model" in refused(422, **merge("first", ""))
+    assert "third: no adapter of that name" in refused(424, **merge("first", "third"))
+    dora = write_adapter(tmp_path / "broken", modules_to_save=["embed_tokens"])
+    assert "modules_to_save" in refused(424, adapter_source="local", **merge(adapters[0], dora))
+
+
+def test_merging_as_lorax_does(adapters):
+    """By its arithmetic the weights of one adapter count twice."""
+    folders = [str(folder) for folder in adapters]
+
+    def texts(*flags):
+        own = Home()
+        daemon = Daemon(own, flags=flags)
+        gateway = Gateway(own, ["--lora-adapters", f"first={folders[0]},second={folders[1]}"])
+        try:
+            api = Api(gateway.url)
+            return [text_of(api, **merge("first", "second", weights=weights)) for weights in ([1, 0], [0.5, 0])]
+        finally:
+            gateway.end()
+            daemon.end()
+            own.remove()
+
+    exact, lorax = texts(), texts("--lorax-merging")
+    assert exact[0] == lorax[0] and exact[1] != lorax[1]
+
+
+@pytest.fixture
+def own_home():
+    """Without a daemon that runs already."""
+    home = Home()
+    yield home
+    subprocess.run([TGI, "stop", "--socket", home.socket], env=home.environment(), capture_output=True, timeout=60)
+    home.remove()
+
+
+def first_logprobs(api, **parameters):
+    """Of the five likeliest first tokens, by id."""
+    answer = api.ok("/generate", {"inputs": "Once upon a time", "parameters": {
+        "max_new_tokens": 1, "do_sample": False, "details": True, "top_n_tokens": 5} | parameters})
+    return {token["id"]: token["logprob"] for token in answer["details"]["top_tokens"][0]}
+
+
+def test_the_static_adapter_may_be_merged_into_the_weights(own_home, adapters, with_adapters, tmp_path):
+    gentle = write_adapter(tmp_path / "gentle", value=0.08)
+    gateway = Gateway(own_home, ["--merge-adapter-weights", "--adapter-id", str(gentle)])
+    try:
+        api = Api(gateway.url)
+        beside = first_logprobs(with_adapters, adapter_id=str(gentle), adapter_source="local")
+        merged, base = first_logprobs(api), first_logprobs(with_adapters)
+        # The weights were rounded once more.
+        common = set(beside) & set(merged)
+        assert len(common) >= 4 and all(abs(beside[token] - merged[token]) < 0.1 for token in common)
+        assert set(base) != set(beside) or any(abs(beside[token] - base[token]) > 0.3 for token in base)
+    finally:
+        gateway.end()
+    # The daemon has the adapter in its weights, and who wants another one is told.
+    status = json.loads(subprocess.run([TGI, "ps", "--json", "--socket", own_home.socket], env=own_home.environment(),
+                                       capture_output=True, timeout=60, check=True).stdout)
+    assert status["model"]["merge_adapter"] == str(gentle)
+    for flags, problem in ((["--adapter-id", str(adapters[1])], "--merge-adapter"), ([], "name it with --adapter-id")):
+        with pytest.raises(AssertionError, match=problem):
+            Gateway(own_home, ["--merge-adapter-weights", *flags]).end()
+
+
+def test_an_adapter_and_its_base_become_a_checkpoint(own_home, tmp_path):
+    def tgi(*arguments, code=0):
+        done = subprocess.run([TGI, *map(str, arguments)], env=own_home.environment(), capture_output=True, timeout=120, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout.strip()
+
+    base = tmp_path / "base"
+    shutil.copytree(ROOT / "assets/demo", base)
+    adapter = write_adapter(tmp_path / "adapter", seed=1, base_model_name_or_path=str(base))
+    assert tgi("download-weights", adapter, "--quiet") == str(adapter)
+    merged = tgi("download-weights", adapter, "--merge-lora", "--quiet")
+    names = {file.name for file in pathlib.Path(merged).iterdir()}
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= names and "adapter_config.json" not in names
+    assert tgi("download-weights", adapter, "--merge-lora", "--quiet") == merged
+    assert tgi("download-weights", base, "--merge-lora", "--quiet") == str(base)
+    asked = ("generate", "Once upon a time", "--max-new-tokens", 12, "--details", "--json")
+    logprobs = []
+    for model in ((base,), (base, "--merge-adapter", adapter), (merged,)):
+        tgi("load", *model)
+        logprobs.append([token["logprob"] for token in json.loads(tgi(*asked))["tokens"]])
+    assert logprobs[0] != logprobs[1] == logprobs[2]
+    # What does not fit leaves nothing.
+    wide = write_adapter(tmp_path / "wide", seed=1, rank=3, base_model_name_or_path=str(base))
+    text = (wide / "adapter_config.json").read_text().replace('"r": 3', '"r": 2')
+    (wide / "adapter_config.json").write_text(text)
+    assert "misshapen" in tgi("download-weights", wide, "--merge-lora", "--quiet", code=3)
+    assert not list((pathlib.Path(merged).parents[1] / "wide").iterdir())
+    nameless = write_adapter(tmp_path / "nameless", base_model_name_or_path=None)
+    assert "base_model_name_or_path: missing" in tgi("download-weights", nameless, "--merge-lora", "--quiet", code=3)
+
+
 def test_what_the_terminal_does_with_adapters(home, daemon, adapters):
     def tgi(*arguments, code=0):
         done = subprocess.run([TGI, *map(str, arguments)], env=home.environment(), capture_output=True, text=True, timeout=60, check=False)
@@ -347,6 +472,7 @@ def test_show_tells_what_an_adapter_is(home, daemon, adapters, tmp_path):
 def test_the_client_of_lorax(with_adapters, adapters, start):
     from lorax import Client
     from lorax.errors import GenerationError
+    from lorax.types import MergedAdapters
 
     client = Client(with_adapters.url, timeout=30)
     asked = {"max_new_tokens": 12, "do_sample": False}
@@ -358,5 +484,9 @@ def test_the_client_of_lorax(with_adapters, adapters, start):
     assert local.generated_text == first
     events = list(client.generate_stream("Once upon a time", adapter_id="first", **asked))
     assert events[-1].generated_text == first and events[-1].details.prompt_tokens == base.details.prompt_tokens
+    both = client.generate("Once upon a time", merged_adapters=MergedAdapters(
+        ids=["first", str(adapters[1])], weights=[0.5, 0.5], density=0.5, merge_strategy="ties"), **asked)
+    assert both.generated_text == text_of(with_adapters, **merge(
+        "first", adapters[1], weights=[0.5, 0.5], density=0.5, merge_strategy="ties"))
     with pytest.raises(GenerationError, match="adapter third"):
         client.generate("a", adapter_id="third", **asked)

@@ -68,7 +68,23 @@ TEST_CASE("each of TGI's rules has its text") {
       Row{R"({"truncate": 32})",
           "`truncate` must be strictly positive and less than 31. Given: 32"},
       Row{R"({"grammar": {"type": "json", "value": {}}, "response_format": {"type": "json_object"}})",
-          "`grammar` and `response_format` both say what the answer has to be: give one of them"});
+          "`grammar` and `response_format` both say what the answer has to be: give one of them"},
+      Row{R"({"adapter_id": "a", "merged_adapters": {"ids": ["a"]}})",
+          "at most one of `adapter_id` or `adapters` may be provided"},
+      Row{R"({"merged_adapters": {"ids": []}})",
+          "at least one adapter ID must be provided when setting `adapters`"},
+      Row{R"({"merged_adapters": {"ids": ["a", "b"], "weights": [1]}})",
+          "number of adapter IDs must match number of adapter weights"},
+      Row{R"({"merged_adapters": {"ids": ["a"], "merge_strategy": "average"}})",
+          "`merged_adapters.merge_strategy` must be one of linear, ties, dare_linear, dare_ties. "
+          "Given: average"},
+      Row{R"({"merged_adapters": {"ids": ["a"], "majority_sign_method": "sum"}})",
+          "`merged_adapters.majority_sign_method` must be one of total, frequency. Given: sum"},
+      Row{R"({"merged_adapters": {"ids": ["a"], "density": -0.1}})",
+          "`merged_adapters.density` must be >= 0.0"},
+      Row{R"({"merged_adapters": {"ids": ["a"], "merge_strategy": "ties", "density": 0}})",
+          "`merged_adapters.density` must be given with merge_strategy ties, and be above 0: it is "
+          "the share of the numbers that are kept"});
   CAPTURE(row.parameters);
   CHECK(rule_of(row.parameters) == row.rule);
 }
@@ -80,6 +96,13 @@ TEST_CASE("what the rules allow passes, up to their limits") {
   CHECK(rule_of(R"({"frequency_penalty": -2, "top_p": 0.999, "typical_p": 0.001})").empty());
   CHECK(rule_of(R"({"stop": ["a","b","c","d"], "top_n_tokens": 5, "truncate": 31})").empty());
   CHECK(rule_of(R"({"grammar": null, "adapter_id": null})").empty());
+  // What LoRAX's client sends of a merge.
+  CHECK(rule_of(R"({"adapter_id": null, "merged_adapters": {"ids": ["a", "b"], "weights": [],
+      "merge_strategy": null, "density": 0.0, "majority_sign_method": null}})")
+            .empty());
+  CHECK(rule_of(R"({"merged_adapters": {"ids": ["a", "b"], "weights": [1, -0.5],
+      "merge_strategy": "dare_ties", "density": 1.5, "majority_sign_method": "frequency"}})")
+            .empty());
 }
 
 TEST_CASE("of several broken rules the first in TGI's order is told") {

@@ -40,6 +40,12 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   request.parse_answer = true;
   request.continue_final_message = true;
   request.announce = true;
+  request.merged_adapters = MergedAdapters{.ids = {"a", "b"},
+                                           .paths = {"", "/adapters/b"},
+                                           .weights = {1, -0.5},
+                                           .merge_strategy = "dare_ties",
+                                           .density = 0.2,
+                                           .majority_sign_method = "frequency"};
   request.stream = true;
   GenerateParams& p = request.params;
   p.max_new_tokens = 7;
@@ -69,7 +75,9 @@ TEST_CASE("a generate request comes back as it went, with every field set") {
   CHECK(line.method == "generate");
   const GenerateRequest back = generate_request_from_json(line.params);
   CHECK(to_json(back) == to_json(request));
-  CHECK(to_json(back).size() == 37);  // 11 of the request, its 26 parameters but for the guide
+  CHECK(to_json(back).size() == 38);  // 12 of the request, its 26 parameters but for the guide
+  CHECK(back.merged_adapters->weights == std::vector<double>{1, -0.5});
+  CHECK(back.merged_adapters->density == 0.2);
   CHECK(back.tool_choice->names == std::vector<std::string>{"look", "find"});
   CHECK(back.messages->dump() == R"([{"role":"user","content":"hi","zebra":1,"apple":2}])");
   CHECK(back.params.seed == std::numeric_limits<uint64_t>::max());
@@ -120,6 +128,27 @@ TEST_CASE("a wrong field of a request is refused by name") {
       Row{R"({"prompt":"a","stop":"x"})", "stop: expected an array, got string"},
       Row{R"({"prompt":"a","stop":["x",3]})", "stop.1: expected a string, got number"},
       Row{R"({"prompt":"a","stop":["x",""]})", "stop.1: expected a string, got \"\""},
+      Row{R"({"prompt":"a","merged_adapters":{}})", "merged_adapters.ids: missing"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":[]}})",
+          "merged_adapters.ids: expected at least one adapter, got none"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a",""]}})",
+          "merged_adapters.ids: expected the name of an adapter"},
+      Row{R"({"prompt":"a","adapter":"a","merged_adapters":{"ids":["a"]}})",
+          "merged_adapters: does not go with adapter"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"weights":[1,2]}})",
+          "merged_adapters.weights: expected one for each of ids, 1, got 2"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"paths":["here"]}})",
+          "merged_adapters.paths: expected the absolute path of a folder"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"merge_strategy":"mean"}})",
+          "merged_adapters.merge_strategy: expected one of linear, ties, dare_linear, dare_ties"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"majority_sign_method":"x"}})",
+          "merged_adapters.majority_sign_method: expected one of total, frequency, got \"x\""},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"merge_strategy":"ties"}})",
+          "merged_adapters.density: expected the share of the numbers that ties keeps, above 0"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"density":-1}})",
+          "merged_adapters.density: expected a number at least 0"},
+      Row{R"({"prompt":"a","merged_adapters":{"ids":["a"],"alpha":1}})",
+          "merged_adapters.alpha: unknown field"},
       Row{R"({"prompt_ids":[1,-2]})", "prompt_ids.1: expected a number at least 0, got -2"},
       Row{R"({"prompt_ids":[2147483648]})", "prompt_ids.0: expected a number from"},
       Row{R"({"prompt_ids":[]})", "prompt_ids: expected at least one id"},

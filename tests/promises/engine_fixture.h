@@ -39,6 +39,7 @@ struct FixtureOptions {
   int32_t max_active_adapters = 0;
   int64_t adapter_bytes = int64_t{1} << 30;
   std::string base{};  // the model's folder, for adapters that bring copies of its head
+  bool lorax_merging = false;
 };
 
 struct LoadedFixture {
@@ -175,9 +176,9 @@ class EngineFixture {
                        .max_active = options.max_active_adapters,
                        .cycle_time = std::chrono::milliseconds(5)};
     engine_ = std::make_unique<Engine>(engine, std::move(loaded.workers), *tokenizer_);
-    adapters_ = std::make_unique<AdapterStore>(std::move(loaded.model),
-                                               LoadWeightsOptions{.dtype = options.dtype},
-                                               options.num_ranks, options.base, *engine_);
+    adapters_ = std::make_unique<AdapterStore>(
+        std::move(loaded.model), LoadWeightsOptions{.dtype = options.dtype}, options.num_ranks,
+        options.base, *engine_, options.lorax_merging);
   }
 
   // All at once; the answers in the order asked.
