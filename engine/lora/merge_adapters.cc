@@ -204,7 +204,7 @@ class Merger {
       rank += share.linear->rank;
     }
     rank = std::min({rank, int64_t{kMaxAdapterRank}, outputs, inputs});
-    const std::vector<float> merged = merge_terms(std::move(terms), options_.rule);
+    const std::vector<float> merged = merge_terms(std::move(terms), options_.rule, options_.num_threads);
     LowRankFactors factors = factorise(merged, outputs, inputs, rank, options_.num_threads);
     AdapterLinear linear = begin_linear(shares);
     linear.scale = 1.0F;

@@ -4,13 +4,17 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "engine/sample/philox.h"
 
 namespace tgi {
 namespace {
+
+constexpr size_t kBlockSize = size_t{1} << 16;  // elements that a thread adds up at a time
 
 template <typename Enum>
 std::optional<Enum> from_name(Names names, std::string_view name) {
@@ -90,10 +94,14 @@ int sign_of(float value) {
   return value > 0.0F ? 1 : value < 0.0F ? -1 : 0;
 }
 
-// At each place, of the terms of the sign that prevails; a sum of 0 counts as positive.
-std::vector<float> sum_of_elected(const std::vector<MergeTerm>& terms, MajoritySign majority_sign) {
-  std::vector<float> out(terms.front().values.size());
-  for (size_t i = 0; i < out.size(); ++i) {
+// At each place of [begin, end), of the terms of the sign that prevails; a sum of 0 counts as
+// positive.
+void sum_elected(const std::vector<MergeTerm>& terms,
+                 MajoritySign majority_sign,
+                 size_t begin,
+                 size_t end,
+                 std::vector<float>& out) {
+  for (size_t i = begin; i < end; ++i) {
     float total = 0.0F;
     for (const MergeTerm& term : terms) {
       const float value = term.values[i];
@@ -109,15 +117,15 @@ std::vector<float> sum_of_elected(const std::vector<MergeTerm>& terms, MajorityS
     }
     out[i] = sum / static_cast<float>(std::max(count, 1));
   }
-  return out;
 }
 
-std::vector<float> weighted_sum(const std::vector<MergeTerm>& terms) {
-  std::vector<float> out(terms.front().values.size(), 0.0F);
+void sum_weighted(const std::vector<MergeTerm>& terms,
+                  size_t begin,
+                  size_t end,
+                  std::vector<float>& out) {
   for (const MergeTerm& term : terms) {
-    for (size_t i = 0; i < out.size(); ++i) out[i] += term.weight * term.values[i];
+    for (size_t i = begin; i < end; ++i) out[i] += term.weight * term.values[i];
   }
-  return out;
 }
 
 }  // namespace
@@ -130,18 +138,34 @@ std::optional<MajoritySign> majority_sign_from_name(std::string_view name) {
   return from_name<MajoritySign>(kMajoritySignNames, name);
 }
 
-std::vector<float> merge_terms(std::vector<MergeTerm> terms, const MergeRule& rule) {
+std::vector<float> merge_terms(std::vector<MergeTerm> terms,
+                               const MergeRule& rule,
+                               int num_threads) {
   TGI_CHECK(!terms.empty());
-  for (MergeTerm& term : terms) {
-    TGI_CHECK(term.values.size() == terms.front().values.size());
-    if (rule.strategy == MergeStrategy::kLinear || rule.density >= 1.0) continue;
-    if (rule.is_pruned_at_random()) {
-      prune_at_random(term.values, term.seed, rule);
-    } else {
-      prune_smallest(term.values, rule.density);
-    }
+  const size_t size = terms.front().values.size();
+  for (const MergeTerm& term : terms) TGI_CHECK(term.values.size() == size);
+  if (rule.strategy != MergeStrategy::kLinear && rule.density < 1.0) {
+    parallel_for(num_threads, std::ssize(terms), [&](int64_t index) {
+      MergeTerm& term = terms[static_cast<size_t>(index)];
+      if (rule.is_pruned_at_random()) {
+        prune_at_random(term.values, term.seed, rule);
+      } else {
+        prune_smallest(term.values, rule.density);
+      }
+    });
   }
-  return rule.elects_signs() ? sum_of_elected(terms, rule.majority_sign) : weighted_sum(terms);
+  std::vector<float> out(size, 0.0F);
+  const size_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
+  parallel_for(num_threads, static_cast<int64_t>(num_blocks), [&](int64_t index) {
+    const size_t begin = static_cast<size_t>(index) * kBlockSize;
+    const size_t end = std::min(begin + kBlockSize, size);
+    if (rule.elects_signs()) {
+      sum_elected(terms, rule.majority_sign, begin, end, out);
+    } else {
+      sum_weighted(terms, begin, end, out);
+    }
+  });
+  return out;
 }
 
 }  // namespace tgi

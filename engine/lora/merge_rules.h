@@ -48,7 +48,10 @@ struct MergeTerm {
   uint64_t seed = 0;  // of what is drawn
 };
 
-// Of the sizes that are equal the first ones are kept. REQUIRES: one term or more, of one size.
-std::vector<float> merge_terms(std::vector<MergeTerm> terms, const MergeRule& rule);
+// Of the sizes that are equal the first ones are kept. The same for any number of threads.
+// REQUIRES: one term or more, of one size.
+std::vector<float> merge_terms(std::vector<MergeTerm> terms,
+                               const MergeRule& rule,
+                               int num_threads = 1);
 
 }  // namespace tgi

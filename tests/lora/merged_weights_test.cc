@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/lora/stored_values.h"
+#include "engine/tensor/weight_element.h"
 #include "engine/lora/write_merged.h"
 #include "engine/model/weight_check.h"
 #include "tests/catch.h"
@@ -63,8 +63,9 @@ void check_weights_of(const std::string& name, const Json& expected) {
   for (const std::string_view tensor_name : merged.names()) {
     INFO(tensor_name);
     const StoredTensor& tensor = *merged.find(tensor_name);
-    const std::vector<float> before = values_of(*opened.base, *opened.base->find(tensor_name));
-    const std::vector<float> after = values_of(merged, tensor);
+    const StoredTensor& stored = *opened.base->find(tensor_name);
+    const std::vector<float> before = read_elements(opened.base->bytes(stored), *stored.dtype);
+    const std::vector<float> after = read_elements(merged.bytes(tensor), *tensor.dtype);
     merged.release(tensor);
     const auto found = tensors.find(tensor_name);
     if (found == tensors.end()) {
