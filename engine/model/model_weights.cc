@@ -125,8 +125,14 @@ class WeightLoader::Loader {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
     // Only the token's row of each table is read, unless the embedding is the head too.
-    streamed_bytes_ -= weights.position_embedding ? weights.position_embedding->size_bytes : 0;
-    streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
+    const auto is_only_looked_up = [&](const std::unique_ptr<Matrix>& table) {
+      if (table != nullptr) streamed_bytes_ -= table->size_bytes;
+    };
+    is_only_looked_up(weights.position_embedding);
+    is_only_looked_up(weights.type_embedding);
+    if (weights.untied_lm_head || model_.config.gives_vectors) {
+      is_only_looked_up(weights.token_embedding);
+    }
 
     if (options_.takes_adapters) {
       weights.head_site = head_site(model_.config.num_layers);

@@ -66,6 +66,7 @@ struct LayerWeights {
 struct ModelWeights {
   std::unique_ptr<Matrix> token_embedding;
   std::unique_ptr<Matrix> position_embedding;  // may be null
+  std::unique_ptr<Matrix> type_embedding;      // may be null
   DeviceVector embedding_norm;
   DeviceVector embedding_norm_bias;
   DeviceVector final_norm;

@@ -60,6 +60,8 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return 1;
     case Dim::kVocab:
       return config.vocab_size;
+    case Dim::kTokenTypes:
+      return config.num_token_types;
     case Dim::kPositions:
       return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
