@@ -172,7 +172,6 @@ class CpuDevice final : public Device {
   Buffer prepared_;                       // x of the matmul being run
   Buffer logits_;                         // (kLogitTileRows, padded vocab)
   std::vector<TokenPlace> token_places_;  // (max_batch_tokens)
-  std::vector<int64_t> first_pooled_row_;
   std::vector<int64_t> first_task_;       // (num_slots + 1) of attention, per sequence
 
   const Batch* batch_ = nullptr;                   // of the step being run

@@ -21,17 +21,14 @@ void clamp_values(float* values, int64_t count, float limit) {
   for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
-// From row `first` of `hidden`, one row after the other.
-void pool_rows(const PooledRows& rows,
-               const Tensor& hidden,
-               int64_t first,
-               std::vector<float>& out) {
+// One row after the other.
+void pool_rows(const PooledRows& rows, const Tensor& hidden, std::vector<float>& out) {
   const auto cols = static_cast<size_t>(hidden.cols);
   const auto num_rows = static_cast<size_t>(rows.num_rows);
   if (rows.pooling == Pooling::kRows) {
     out.resize(num_rows * cols);
     for (size_t i = 0; i < num_rows; ++i) {
-      std::memcpy(out.data() + i * cols, row_of(hidden, first + static_cast<int64_t>(i)),
+      std::memcpy(out.data() + i * cols, row_of(hidden, rows.row + static_cast<int64_t>(i)),
                   cols * sizeof(float));
     }
     return;
@@ -39,7 +36,7 @@ void pool_rows(const PooledRows& rows,
   const bool is_max = rows.pooling == Pooling::kMax;
   out.assign(cols, is_max ? -std::numeric_limits<float>::infinity() : 0.0F);
   for (size_t i = 0; i < num_rows; ++i) {
-    const float* const row = row_of(hidden, first + static_cast<int64_t>(i));
+    const float* const row = row_of(hidden, rows.row + static_cast<int64_t>(i));
     const float weight = rows.pooling == Pooling::kWeightedSum
                              ? static_cast<float>(rows.position + static_cast<int32_t>(i) + 1)
                              : 1.0F;
@@ -263,16 +260,10 @@ void CpuDevice::sample(const SampleArgs& args) {
 }
 
 void CpuDevice::pool(const PoolArgs& args) {
-  std::vector<int64_t>& first_rows = first_pooled_row_;
-  first_rows.clear();
-  int64_t next = 0;
-  for (const PooledRows& rows : rows_.pooled_rows) {
-    first_rows.push_back(next);
-    next += rows.num_rows;
-  }
-  pool_.parallel_for(static_cast<int64_t>(first_rows.size()), [&](int64_t i, int /*thread*/) {
+  const auto count = static_cast<int64_t>(rows_.pooled_rows.size());
+  pool_.parallel_for(count, [&](int64_t i, int /*thread*/) {
     const auto index = static_cast<size_t>(i);
-    pool_rows(rows_.pooled_rows[index], args.hidden, first_rows[index], result_.pooled[index]);
+    pool_rows(rows_.pooled_rows[index], args.hidden, result_.pooled[index]);
   });
 }
 

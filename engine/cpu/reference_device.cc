@@ -298,7 +298,6 @@ void ReferenceDevice::sample(const SampleArgs& args) {
 }
 
 void ReferenceDevice::pool(const PoolArgs& args) {
-  int64_t first = 0;
   for (size_t i = 0; i < rows_.pooled_rows.size(); ++i) {
     const PooledRows& rows = rows_.pooled_rows[i];
     const bool keeps_rows = rows.pooling == Pooling::kRows;
@@ -306,10 +305,10 @@ void ReferenceDevice::pool(const PoolArgs& args) {
     out.clear();
     for (int64_t row = 0; row < (keeps_rows ? rows.num_rows : 1); ++row) {
       for (int64_t col = 0; col < args.hidden.cols; ++col) {
-        double value = at(args.hidden, first + row, col);
+        double value = at(args.hidden, rows.row + row, col);
         if (rows.pooling == Pooling::kWeightedSum) value *= rows.position + 1.0;
         for (int32_t k = 1; k < rows.num_rows && !keeps_rows; ++k) {
-          const double other = at(args.hidden, first + k, col);
+          const double other = at(args.hidden, rows.row + k, col);
           if (rows.pooling == Pooling::kMax) {
             value = std::max(value, other);
           } else {
@@ -319,7 +318,6 @@ void ReferenceDevice::pool(const PoolArgs& args) {
         out.push_back(static_cast<float>(value));
       }
     }
-    first += rows.num_rows;
   }
 }
 

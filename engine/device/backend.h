@@ -366,7 +366,7 @@ struct SampleArgs {
 };
 
 struct PoolArgs {
-  Tensor hidden;  // (rows of pooled_rows, hidden): the last of gather_output_rows
+  Tensor hidden;  // (kept_rows, hidden): the last of gather_output_rows
 };
 
 // The forward pass of a model, given to submit; must outlive the step's sample. Calls the device's
@@ -480,7 +480,7 @@ class Device {
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
   virtual void head_matmul(const HeadMatmulArgs& args) = 0;
   virtual void activation(const ActivationArgs& args) = 0;
-  // out row i = x row of the i-th of [sample_rows, score_rows, the rows of pooled_rows] of the step;
+  // out row i = x row of the i-th of [sample_rows, score_rows, kept_rows] of the step;
   // out: (num_output_rows, cols)
   virtual void gather_output_rows(const Tensor& x, const Tensor& out) = 0;
   virtual void add(const AddArgs& args) = 0;

@@ -25,6 +25,7 @@ enum class Role : uint8_t {
   kTypeEmbedding,
   kEmbeddingNorm,
   kEmbeddingNormBias,
+  kDistanceBias,  // of all layers: a number for each head and kind of distance
   kEmbeddingIn,  // from a row of the table to the stream
   kHeadIn,       // from the stream to what the head reads
   kFinalNorm,
@@ -151,6 +152,7 @@ enum class Dim : uint8_t {
   kVocab,
   kPositions,  // with the rows before that of position 0
   kTokenTypes,
+  kDistanceBiases,  // stored (buckets, heads)
   kHidden,
   kEmbedding,
   kIntermediate,

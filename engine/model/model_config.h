@@ -154,6 +154,9 @@ struct ModelConfig {
   LatentConfig latent;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
+  // T5's kinds of distances between two tokens, half of them to each side: near ones are told apart,
+  // farther ones by their logarithm, up to kMaxDistance. 0: scores have no such bias.
+  int32_t distance_buckets = 0;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
@@ -187,6 +190,8 @@ struct ModelConfig {
   std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json
   int32_t bos_token_id = -1;
 };
+
+inline constexpr int32_t kMaxDistance = 128;
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {

@@ -289,6 +289,7 @@ void Transformer::run_attention(int32_t layer,
                      .attention_chunk = plan.attention_chunk,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
                      .is_causal = config_.is_causal,
+                     .distance_bias = weights_.distance_bias.get(),
                      .sinks = weights.sinks.get(),
                      .q = qkv.columns(0, q_size),
                      .out = attended});

@@ -162,7 +162,7 @@ void LiveSequence::settle_calls() {
 }
 
 LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokenizer)
-    : request(std::move(asked)) {
+    : request(std::move(asked)), pooled(request->pooled.size()) {
   for (int32_t i = 0; i < request->best_of; ++i) {
     sequences.push_back(std::make_unique<LiveSequence>(*this, tokenizer, static_cast<uint32_t>(i)));
   }

@@ -367,18 +367,35 @@ void Scheduler::emit_pooled(const Request& request,
                             ScheduledStep::Part& part,
                             Batch& batch) {
   using Rows = PooledInput::Rows;
+  const auto wants = [&](Rows rows) {
+    return std::ranges::any_of(request.pooled,
+                               [&](const PooledInput& input) { return input.rows == rows; });
+  };
+  const int32_t last = part.num_tokens - 1;
+  const bool has_first = part.first_token == 0 && wants(Rows::kFirst);
+  const bool has_last = is_last && wants(Rows::kLast);
+  // Of the part, those that are wanted.
+  const auto first_kept = static_cast<int32_t>(batch.kept_rows.size());
+  int32_t kept_last = last;
+  if (wants(Rows::kAll)) {
+    for (int32_t row = 0; row <= last; ++row) batch.kept_rows.push_back(first_row + row);
+  } else {
+    if (has_first) batch.kept_rows.push_back(first_row);
+    kept_last = has_first && last > 0 ? 1 : 0;
+    if (has_last && (last > 0 || !has_first)) batch.kept_rows.push_back(first_row + last);
+  }
   for (const PooledInput& input : request.pooled) {
-    PooledRows rows{.row = first_row,
-                    .num_rows = part.num_tokens,
+    PooledRows rows{.row = first_kept,
+                    .num_rows = 1,
                     .position = part.first_token,
                     .pooling = input.pooling};
-    if (input.rows == Rows::kFirst && part.first_token > 0) continue;
+    if (input.rows == Rows::kAll) rows.num_rows = part.num_tokens;
+    if (input.rows == Rows::kFirst && !has_first) continue;
     if (input.rows == Rows::kLast) {
-      if (!is_last) continue;
-      rows.row += part.num_tokens - 1;
-      rows.position += part.num_tokens - 1;
+      if (!has_last) continue;
+      rows.row += kept_last;
+      rows.position += last;
     }
-    if (input.rows != Rows::kAll) rows.num_rows = 1;
     batch.pooled_rows.push_back(rows);
     ++part.num_pooled;
   }

@@ -63,8 +63,8 @@ enum class Pooling : uint8_t {
   kMax,          // of each column
 };
 
-// Report the hidden states, after the last norm, of token rows [row, row + num_rows), all of one
-// sequence.
+// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows), all
+// of one sequence, one behind the other in it.
 struct PooledRows {
   int32_t row = 0;
   int32_t num_rows = 0;
@@ -82,7 +82,9 @@ struct Batch {
   std::vector<int32_t> context_lens;  // (num_sequences); this step's tokens included
   std::vector<SampleRow> sample_rows;
   std::vector<ScoreRow> score_rows;
-  std::vector<PooledRows> pooled_rows;     // only where the model's answer is its hidden states
+  // Only where the model's answer is its hidden states.
+  std::vector<int32_t> kept_rows;          // token rows, each once
+  std::vector<PooledRows> pooled_rows;
   std::vector<int32_t> token_types;        // (num_tokens), or empty: all are of type 0
   std::vector<SlotStart> slot_starts;      // applied before block_appends
   std::vector<BlockAppend> block_appends;  // applied before the forward pass
@@ -95,9 +97,7 @@ struct Batch {
   // Token rows that go through the last norm, in this order: those whose logits are wanted, those
   // that are pooled.
   int32_t num_output_rows() const {
-    int32_t count = num_logit_rows();
-    for (const PooledRows& rows : pooled_rows) count += rows.num_rows;
-    return count;
+    return num_logit_rows() + static_cast<int32_t>(kept_rows.size());
   }
 
   // Calls visit(row, mask) for each of sample_rows: `mask` is which of TokenMasks is the row's, -1
@@ -122,6 +122,7 @@ struct Batch {
     context_lens.clear();
     sample_rows.clear();
     score_rows.clear();
+    kept_rows.clear();
     pooled_rows.clear();
     token_types.clear();
     slot_starts.clear();

@@ -274,19 +274,21 @@ TEST_CASE("pool sums, weighs, takes the highest or gives each row, beside rows o
       [&](Device& device) {
         Random random(22);
         DeviceTensor x(device, 9, kCols, random.values(9 * kCols));
-        DeviceTensor rows(device, 15, kCols, device.info().activation_dtype);
+        DeviceTensor rows(device, 8, kCols, device.info().activation_dtype);
         Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
         batch.score_rows = {{.row = 8, .target_id = 1}};
+        batch.kept_rows = {2, 3, 4, 5, 1, 7, 8};
         batch.pooled_rows = {
-            {.row = 2, .num_rows = 4, .position = 2, .pooling = Pooling::kSum},
-            {.row = 1, .num_rows = 2, .position = 1, .pooling = Pooling::kRows},
-            {.row = 5, .num_rows = 3, .position = 40, .pooling = Pooling::kWeightedSum},
-            {.row = 4, .num_rows = 5, .position = 4, .pooling = Pooling::kMax},
+            {.row = 0, .num_rows = 4, .position = 2, .pooling = Pooling::kSum},
+            {.row = 3, .num_rows = 2, .position = 1, .pooling = Pooling::kRows},
+            {.row = 4, .num_rows = 3, .position = 40, .pooling = Pooling::kWeightedSum},
+            {.row = 1, .num_rows = 5, .position = 4, .pooling = Pooling::kMax},
+            {.row = 6, .num_rows = 1, .position = 8, .pooling = Pooling::kSum},
         };
-        REQUIRE(batch.num_output_rows() == 15);
+        REQUIRE(batch.num_output_rows() == 8);
         // The first row is the score's.
         Tensor pooled = rows.view();
-        pooled.rows = 14;
+        pooled.rows = 7;
         pooled.data = static_cast<std::byte*>(pooled.data) +
                       static_cast<size_t>(kCols) * dtype_size(pooled.dtype);
         return run_step(

@@ -12,13 +12,51 @@
 namespace tgi {
 namespace {
 
-constexpr auto kNomicFields = join_fields(kBertFields,
-                                          std::to_array<KnownField>({
-                                              read_or_null("head_dim"),
-                                              read_or_null("rope_parameters"),
-                                              read_or_null("rope_scaling"),
-                                              read_or_null("rope_theta"),
-                                          }));
+constexpr std::string_view kNoBiases = "linears have no biases";
+constexpr std::string_view kSpeed = "chooses how the same sums are computed";
+
+constexpr auto kNomicFields = join_fields(
+    kBertFields,
+    std::to_array<KnownField>({
+        read_or_null("head_dim"),
+        read_or_null("rope_parameters"),
+        read_or_null("rope_scaling"),
+        read_or_null("rope_theta"),
+        // Of the class that came with the weights.
+        harmless_if("activation_function", R"(["swiglu"])", "MLPs are gated by silu"),
+        harmless_if("qkv_proj_bias", "[false]", kNoBiases),
+        harmless_if("mlp_fc1_bias", "[false]", kNoBiases),
+        harmless_if("mlp_fc2_bias", "[false]", kNoBiases),
+        harmless_if("prenorm", "[false]", "norms stand behind the branches"),
+        harmless_if("use_rms_norm", "[false]", "norms are layer norms"),
+        harmless_if("parallel_block", "[false]", "branches follow each other"),
+        harmless_if("parallel_block_tied_norm", "[false]", "branches follow each other"),
+        harmless_if("causal", "[false]", "all tokens see each other"),
+        harmless_if("rotary_emb_fraction", "[1.0, 1]", "whole heads are rotated"),
+        harmless_if("rotary_emb_interleaved", "[false]", "halves of a head are rotated"),
+        harmless_if("rotary_emb_scale_base", "[]", "rotations are not scaled"),
+        harmless_if("rotary_scaling_factor", "[]", "rotations are not scaled"),
+        harmless_if("scale_attn_weights", "[true]", "scores are scaled"),
+        harmless_if("scale_attn_by_inverse_layer_idx", "[false]", "scores are scaled alike"),
+        harmless("max_trained_positions", "longer texts are taken all the same"),
+        harmless("reorder_and_upcast_attn", kSpeed),
+        harmless("fused_*", kSpeed),
+        harmless("use_xentropy", kSpeed),
+        harmless("dense_seq_output", kSpeed),
+        harmless("last_layer_subset", kSpeed),
+        harmless("pad_vocab_size_multiple", "vocab_size counts those rows"),
+        harmless("summary_*", "is of another class than those of one text or pair"),
+    }));
+
+constexpr auto kNomicAliases = std::to_array<FieldAlias>({
+    {"n_embd", "hidden_size"},
+    {"n_head", "num_attention_heads"},
+    {"n_layer", "num_hidden_layers"},
+    {"n_inner", "intermediate_size"},
+    {"n_positions", "max_position_embeddings"},
+    {"layer_norm_epsilon", "layer_norm_eps"},
+    {"rotary_emb_base", "rope_theta"},
+});
 
 ModelConfig read_nomic_bert(const JsonReader& config) {
   DecoderFields fields = kBertDecoderFields;
@@ -43,25 +81,24 @@ constexpr auto kNomicTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight", Dim::kTokenTypes,
      Dim::kHidden},
-    {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kAttentionNorm, "layers.{layer-1}.post_mlp_layernorm.weight", Dim::kOne, Dim::kHidden,
+    {Role::kEmbeddingNorm, "emb_ln.weight", Dim::kOne, Dim::kHidden},
+    {Role::kEmbeddingNormBias, "emb_ln.bias", Dim::kOne, Dim::kHidden},
+    {Role::kAttentionNorm, "encoder.layers.{layer-1}.norm2.weight", Dim::kOne, Dim::kHidden,
      Split::kNone, is_not_first},
-    {Role::kAttentionNormBias, "layers.{layer-1}.post_mlp_layernorm.bias", Dim::kOne, Dim::kHidden,
+    {Role::kAttentionNormBias, "encoder.layers.{layer-1}.norm2.bias", Dim::kOne, Dim::kHidden,
      Split::kNone, is_not_first},
-    {Role::kFinalNorm, "layers.{last}.post_mlp_layernorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kFinalNormBias, "layers.{last}.post_mlp_layernorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kQ, "layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
-    {Role::kK, "layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows},
-    {Role::kV, "layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows},
-    {Role::kO, "layers.{layer}.self_attn.o_proj.weight", Dim::kHidden, Dim::kQ, Split::kColumns},
-    {Role::kMlpNorm, "layers.{layer}.post_attention_layernorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kMlpNormBias, "layers.{layer}.post_attention_layernorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kGate, "layers.{layer}.mlp.gate_proj.weight", Dim::kIntermediate, Dim::kHidden,
+    {Role::kFinalNorm, "encoder.layers.{last}.norm2.weight", Dim::kOne, Dim::kHidden},
+    {Role::kFinalNormBias, "encoder.layers.{last}.norm2.bias", Dim::kOne, Dim::kHidden},
+    {Role::kQkv, "encoder.layers.{layer}.attn.Wqkv.weight", Dim::kQkv, Dim::kHidden, Split::kRows},
+    {Role::kO, "encoder.layers.{layer}.attn.out_proj.weight", Dim::kHidden, Dim::kQ,
+     Split::kColumns},
+    {Role::kMlpNorm, "encoder.layers.{layer}.norm1.weight", Dim::kOne, Dim::kHidden},
+    {Role::kMlpNormBias, "encoder.layers.{layer}.norm1.bias", Dim::kOne, Dim::kHidden},
+    {Role::kGate, "encoder.layers.{layer}.mlp.fc12.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows},
-    {Role::kUp, "layers.{layer}.mlp.up_proj.weight", Dim::kIntermediate, Dim::kHidden,
+    {Role::kUp, "encoder.layers.{layer}.mlp.fc11.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows},
-    {Role::kDown, "layers.{layer}.mlp.down_proj.weight", Dim::kHidden, Dim::kIntermediate,
+    {Role::kDown, "encoder.layers.{layer}.mlp.fc2.weight", Dim::kHidden, Dim::kIntermediate,
      Split::kColumns},
 });
 
@@ -82,9 +119,10 @@ extern const Architecture kNomicBert;
 constexpr Architecture kNomicBert = {
     .names = kNomicNames,
     .model_types = kNomicTypes,
-    .prefix = "nomic_bert.",
+    .prefix = "bert.",
     .read_config = read_nomic_bert,
     .fields = kNomicFields,
+    .aliases = kNomicAliases,
     .tensors = kNomicTensors,
     .ignored = kNomicIgnored,
     .heads = kNomicHeads,
