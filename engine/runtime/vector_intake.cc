@@ -130,6 +130,11 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
       refuse("{} must have at most {} tokens, or `truncate` must be set. Given: {}", name,
              max_tokens_, count);
     }
+    // Nothing of a decoder's text hangs on what is behind it.
+    while (head_.padding() && ids.ids.size() > 1 && ids.ids.back() == *head_.padding()) {
+      ids.ids.pop_back();
+    }
+    ids.type_ids.resize(ids.ids.size());
     auto request = std::make_unique<Request>();
     request->id = next_request_id();
     request->prompt_ids = std::move(ids.ids);

@@ -103,6 +103,10 @@ void VectorHead::read_classifier(const LoadedConfig& model, const Checkpoint& ch
     modes_ = {mode_of(input)};
     inputs_ = {input_of(modes_.front())};
   }
+  const JsonReader config(model.json, "");
+  if (modes_.front() == PoolingMode::kLastToken && config.has("pad_token_id")) {
+    padding_ = static_cast<int32_t>(config.integer_or("pad_token_id", 0));
+  }
   int64_t width = hidden_size_;
   const auto find = [&](std::string_view name) -> const StoredTensor* {
     if (name.empty()) return nullptr;

@@ -45,6 +45,9 @@ class VectorHead {
   enum class Scores : uint8_t { kSoftmax, kSigmoid, kLogits };
   Scores scores() const { return scores_; }
 
+  // The head reads the last token that is not this one. (optional)
+  std::optional<int32_t> padding() const { return padding_; }
+
   // What came of inputs() for a text of so many tokens, each row of it: one for a text, or one for
   // each token. Neither normalised nor made to scores.
   std::vector<std::vector<float>> finish(std::span<const std::vector<float>> pooled,
@@ -63,6 +66,7 @@ class VectorHead {
   std::vector<PooledInput> inputs_;
   std::vector<DenseStep> steps_;
   bool each_token_ = false;
+  std::optional<int32_t> padding_;
   bool normalises_ = false;
   int64_t dimensions_ = 0;
   std::optional<int64_t> max_tokens_;

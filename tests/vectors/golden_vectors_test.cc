@@ -95,7 +95,9 @@ void check_texts(ServedModel& model, const Json& expected, const ipc::VectorPara
   for (size_t i = 0; i < all.inputs.size(); ++i) {
     INFO("text " << i);
     const auto prepared = vectors.prepare({.inputs = {all.inputs[i]}, .prompt = ""});
-    CHECK(Json(prepared.front()->prompt_ids) == expected.at("ids")[i]);
+    std::vector<int32_t> ids = expected.at("ids")[i].get<std::vector<int32_t>>();
+    if (ids.back() == vectors.head().padding()) ids.pop_back();  // the end, which is the padding too
+    CHECK(prepared.front()->prompt_ids == ids);
     const PooledText alone =
         run(model, method, {.inputs = {all.inputs[i]}, .prompt = ""}).front();
     CHECK(alone.pooled == together[i].pooled);
