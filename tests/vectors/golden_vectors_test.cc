@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 
 #include "base/json.h"
 #include "engine/runtime/served_model.h"
@@ -154,6 +155,111 @@ TEST_CASE("vectors, scores and entities are those of transformers and sentence-t
     check_texts(*model, expected, all);
     check_answers(*model, expected, all);
   }
+}
+
+TEST_CASE("a decoder's text has the same vector in chunks, and with what the cache has of it") {
+  for (const std::string name : {"qwen3-embedding", "mistral-mean"}) {
+    INFO(name);
+    const Json expected = expected_of(name);
+    ModelOptions options;
+    options.model = kGolden + name;
+    options.dtype = "f32";
+    options.num_threads = 2;
+    options.max_batch_tokens = 16;
+    options.max_running = 3;
+    const auto model = ServedModel::load(options);
+    ipc::VectorParams all{.inputs = {}, .prompt = ""};
+    for (const Json& text : expected.at("texts")) all.inputs.push_back(input_of(text));
+    for (int turn = 0; turn < 2; ++turn) {
+      const std::vector<PooledText> texts = run(*model, ipc::kEmbed, all);
+      for (size_t i = 0; i < texts.size(); ++i) {
+        INFO("text " << i << ", turn " << turn);
+        std::vector<float> vector =
+            model->vectors()->head().finish(texts[i].pooled, texts[i].num_tokens).front();
+        if (model->vectors()->head().normalises()) normalise(vector);
+        const Json& wanted = expected.at("vectors")[i];
+        CHECK(worst(vector, wanted) <= 1e-5 * largest(wanted));
+      }
+    }
+  }
+}
+
+TEST_CASE("an encoder is cut into ranks, and gives the same to rounding") {
+  for (const std::string name : {"bert", "mpnet", "modernbert", "nomic-bert"}) {
+    INFO(name);
+    const Json expected = expected_of(name);
+    const auto model = serve(name, 2);
+    const std::vector<PooledText> texts =
+        run(*model, ipc::kEmbed, {.inputs = {input_of(expected.at("texts")[3])}, .prompt = ""});
+    std::vector<float> vector =
+        model->vectors()->head().finish(texts[0].pooled, texts[0].num_tokens).front();
+    if (model->vectors()->head().normalises()) normalise(vector);
+    CHECK(worst(vector, expected.at("vectors")[3]) <= 2e-5 * largest(expected.at("vectors")[3]));
+  }
+}
+
+TEST_CASE("any decoder gives vectors where it is told how to pool") {
+  ModelOptions options;
+  options.model = "demo";
+  options.pooling = "last-token";
+  const auto model = ServedModel::load(options);
+  REQUIRE(model->vectors() != nullptr);
+  const std::vector<PooledText> texts =
+      run(*model, ipc::kEmbed, {.inputs = {{.text = "Once"}, {.text = "Once upon"}}});
+  const auto& head = model->vectors()->head();
+  CHECK(head.finish(texts[0].pooled, texts[0].num_tokens) !=
+        head.finish(texts[1].pooled, texts[1].num_tokens));
+  ipc::GenerateRequest asked;
+  asked.prompt = "Once";
+  CHECK_THROWS_WITH(model->prepare(asked), Catch::Contains("of the task embed"));
+}
+
+TEST_CASE("a pair that is too long loses the end of its longer text") {
+  const auto model = serve("bert-cross-encoder");
+  const VectorIntake& vectors = *model->vectors();
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "fox ";
+  const auto ids = [&](const std::string& first, const std::string& second) {
+    return vectors
+        .prepare({.inputs = {{.text = first, .pair = second}}, .truncate = true})
+        .front()
+        ->prompt_ids;
+  };
+  const std::vector<int32_t> cut = ids("the capital", text);
+  CHECK(static_cast<int64_t>(cut.size()) == vectors.max_tokens());
+  const std::vector<int32_t> first = ids("the capital", "");
+  CHECK(std::equal(first.begin(), first.end() - 1, cut.begin()));
+  CHECK(cut.back() == first.back());
+  CHECK(static_cast<int64_t>(ids(text, text).size()) == vectors.max_tokens());
+  CHECK_THROWS_WITH(vectors.prepare({.inputs = {{.text = text}}}),
+                    Catch::Contains("`truncate` must be set"));
+}
+
+TEST_CASE("texts that are cancelled midway leave nothing behind") {
+  const auto model = serve("bert");
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "fox ";
+  for (int turn = 0; turn < 20; ++turn) {
+    ipc::VectorParams asked;
+    for (int i = 0; i < 40; ++i) asked.inputs.push_back({.text = text});
+    std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(ipc::kEmbed, asked);
+    std::vector<uint64_t> ids;
+    const auto texts = std::make_shared<PooledTexts>(
+        requests.size(), [](std::vector<PooledText>&&, const Error*) {});
+    for (size_t i = 0; i < requests.size(); ++i) {
+      ids.push_back(requests[i]->id);
+      model->engine().submit(std::move(requests[i]), texts->sink(i));
+    }
+    for (const uint64_t id : ids) model->engine().cancel(id);
+  }
+  for (int i = 0; i < 500 && model->engine().num_live_requests() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(model->engine().num_live_requests() == 0);
+  CHECK(run(*model, ipc::kEmbed, {.inputs = {{.text = "hello"}}}).size() == 1);
+  const EngineStats stats = model->engine().stats();
+  CHECK(stats.num_blocks_used == 0);
+  CHECK(stats.num_running == 0);
 }
 
 }  // namespace

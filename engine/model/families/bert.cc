@@ -12,6 +12,9 @@
 namespace tgi {
 namespace {
 
+constexpr auto kFields =
+    join_fields(kBertFields, std::to_array<KnownField>({read("type_vocab_size")}));
+
 ModelConfig read_bert(const JsonReader& config) {
   ModelConfig model = read_decoder_config(config, kBertDecoderFields);
   make_post_norm_encoder(model);
@@ -44,7 +47,7 @@ constexpr Architecture kBert = {
     .model_types = kBertTypes,
     .prefix = "bert.",
     .read_config = read_bert,
-    .fields = kBertFields,
+    .fields = kFields,
     .tensors = kBertTensors,
     .ignored = kBertIgnored,
     .heads = kBertHeads,

@@ -19,7 +19,6 @@ inline constexpr auto kBertFields = std::to_array<KnownField>({
     read("intermediate_size"),
     read("hidden_act"),
     read("max_position_embeddings"),
-    read("type_vocab_size"),
     read("layer_norm_eps"),
     harmless("pooler_fc_size", "is of another class than those of one text or pair"),
     harmless("pooler_num_attention_heads", "is of another class than those of one text or pair"),

@@ -18,6 +18,7 @@ constexpr std::string_view kSpeed = "chooses how the same sums are computed";
 constexpr auto kNomicFields = join_fields(
     kBertFields,
     std::to_array<KnownField>({
+        read("type_vocab_size"),
         read_or_null("head_dim"),
         read_or_null("rope_parameters"),
         read_or_null("rope_scaling"),

@@ -16,7 +16,10 @@ namespace tgi {
 namespace {
 
 constexpr auto kRobertaFields =
-    join_fields(kBertFields, std::to_array<KnownField>({read_or_null("pad_token_id")}));
+    join_fields(kBertFields, std::to_array<KnownField>({
+                                 read("type_vocab_size"),
+                                 read_or_null("pad_token_id"),
+                             }));
 
 ModelConfig read_roberta(const JsonReader& config) {
   DecoderFields fields = kBertDecoderFields;
