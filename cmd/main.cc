@@ -25,6 +25,7 @@
 #include "cmd/docs.h"
 #include "cmd/doctor.h"
 #include "cmd/download_weights.h"
+#include "cmd/embed.h"
 #include "cmd/generate.h"
 #include "cmd/load.h"
 #include "cmd/ls.h"
@@ -50,6 +51,8 @@ struct Flags {
   CommonFlags common;
   GenerateFlags generate;
   ChatFlags chat;
+  EmbedFlags embed;
+  RerankFlags rerank;
   PsFlags ps;
   AdaptersFlags adapters;
   ServeFlags serve;
@@ -81,6 +84,12 @@ constexpr std::array kCommands = {
     Command{"chat", "talk with the model",
             [](CLI::App& app, Flags& flags) { add_chat_flags(app, flags.chat); },
             [](const Flags& flags) { return run_chat(flags.chat, flags.common); }},
+    Command{"embed", "write the vector of a text, or of each line",
+            [](CLI::App& app, Flags& flags) { add_embed_flags(app, flags.embed); },
+            [](const Flags& flags) { return run_embed(flags.embed, flags.common); }},
+    Command{"rerank", "order lines by how well they fit a question",
+            [](CLI::App& app, Flags& flags) { add_rerank_flags(app, flags.rerank); },
+            [](const Flags& flags) { return run_rerank(flags.rerank, flags.common); }},
     Command{"serve", "answer HTTP: TGI's API and OpenAI's",
             [](CLI::App& app, Flags& flags) { add_serve_flags(app, flags.serve); },
             [](const Flags& flags) { return run_serve(flags.serve, flags.common); }},

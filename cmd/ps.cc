@@ -89,6 +89,10 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
       {"chat template", chat_template(model)},
       {"loaded in", fmt::format("{:.2f} s", model.load_seconds)},
   };
+  if (model.task != "generate") {
+    rows.insert(rows.begin() + 2,
+                {"task", fmt::format("{}, {} numbers for a text", model.task, model.dimensions)});
+  }
   if (model.kv_groups.num_windowed > 0) {
     rows.push_back({"KV groups", kv_groups(model.kv_groups)});
   }

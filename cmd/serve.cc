@@ -60,12 +60,21 @@ void fire(const UniqueFd& event) {
   (void)!::write(event.get(), &one, sizeof one);
 }
 
+// As the hub calls the tasks.
+std::string pipeline_tag(std::string_view task) {
+  if (task == "embed") return "feature-extraction";
+  if (task == "classify") return "text-classification";
+  if (task == "classify-tokens") return "token-classification";
+  return "text-generation";
+}
+
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
   const bool is_as_asked = !options.model.empty() && model.name == options.model_path;
   out.model_id = is_as_asked ? options.model : shown_model(model.name);
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
+  out.pipeline_tag = pipeline_tag(model.task);
   out.max_concurrent_requests = options.max_concurrent_requests;
   out.max_best_of = options.max_best_of;
   out.max_choices = model.max_best_of;

@@ -208,7 +208,7 @@ void CudaDevice::activation(const ActivationArgs& args) {
   launch_activation(stream_.get(), args);
 }
 
-void CudaDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+void CudaDevice::gather_output_rows(const Tensor& x, const Tensor& out) {
   launch_gather(stream_.get(), x, step_.logit_rows, out);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "engine/runtime/logit_check.h"
 #include "ipc/model_facts.h"
 #include "ipc/quantize_job.h"
+#include "ipc/vectors.h"
 
 namespace tgi::daemon {
 namespace {
@@ -121,6 +123,87 @@ void handle_generate(Services& services,
                              });
                            }}});
       });
+}
+
+// One answer for all texts of a request, made by a job: the engine's thread has more to do.
+template <typename MakeAnswer>
+void answer_texts(Services& services,
+                  const Caller& caller,
+                  std::string_view method,
+                  const Asked<ipc::VectorParams>& asked,
+                  MakeAnswer make) {
+  // It reads any folder that the daemon's user may read.
+  if (asked->adapter_path) {
+    services.access.require(Access::kManage, fmt::format("{} with adapter_path", method),
+                            caller.client);
+  }
+  Mailbox<Outgoing>& outbox = services.outbox;
+  Jobs& jobs = services.intake_jobs;
+  ModelHost& models = services.models;
+  run_job(jobs, outbox, caller.session,
+          [&outbox, &jobs, &models, method, make, asked, session = caller.session,
+           ended = caller.ended] {
+            if (ended.stop_requested()) return;
+            const std::shared_ptr<ServedModel> model = models.require();
+            std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(method, *asked);
+            std::vector<uint64_t> ids;
+            for (const auto& request : requests) ids.push_back(request->id);
+            const auto cancel = [weak = std::weak_ptr(model), ids] {
+              const auto held = weak.lock();
+              if (held == nullptr) return;
+              for (const uint64_t id : ids) held->engine().cancel(id);
+            };
+            const auto texts = std::make_shared<PooledTexts>(
+                requests.size(),
+                // Not the model itself: the engine, which calls this, would keep itself alive.
+                [&outbox, &jobs, make, asked, weak = std::weak_ptr(model), session, cancel](
+                    std::vector<PooledText>&& pooled, const Error* error) {
+                  if (error != nullptr) {
+                    post(outbox, {session, *error});
+                    cancel();  // the others are of no use
+                    return;
+                  }
+                  answer_by_job(
+                      jobs, outbox, session,
+                      [make, asked, weak,
+                       all = std::make_shared<const std::vector<PooledText>>(std::move(pooled))] {
+                        const std::shared_ptr<ServedModel> held = weak.lock();
+                        if (held == nullptr) {
+                          throw Error(Code::kCancelled, "the model was unloaded meanwhile");
+                        }
+                        return make(*held->vectors(), *asked, *all);
+                      });
+                });
+            try {
+              for (size_t i = 0; i < requests.size(); ++i) {
+                model->engine().submit(std::move(requests[i]), texts->sink(i));
+              }
+            } catch (...) {
+              cancel();
+              throw;
+            }
+            post(outbox, {session, Attached{.cancel = cancel, .acknowledge = [](int32_t) {}}});
+          });
+}
+
+void handle_embed(Services& services,
+                  const Caller& caller,
+                  const Asked<ipc::VectorParams>& asked) {
+  answer_texts(services, caller, ipc::kEmbed, asked,
+               [](const VectorIntake& vectors, const ipc::VectorParams& params,
+                  std::span<const PooledText> texts) {
+                 return ipc::to_json(vectors.embed(params, texts));
+               });
+}
+
+void handle_classify(Services& services,
+                     const Caller& caller,
+                     const Asked<ipc::VectorParams>& asked) {
+  answer_texts(services, caller, ipc::kClassify, asked,
+               [](const VectorIntake& vectors, const ipc::VectorParams& params,
+                  std::span<const PooledText> texts) {
+                 return ipc::to_json(vectors.classify(params, texts));
+               });
 }
 
 int64_t resident_bytes() {
@@ -293,8 +376,10 @@ constexpr MethodRow method(std::string_view name, Access access) {
       }};
 }
 
-constexpr std::array<MethodRow, 14> kMethods = {{
+constexpr std::array<MethodRow, 16> kMethods = {{
     method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
+    method<ipc::vector_params_from_json, handle_embed>(ipc::kEmbed, Access::kUse),
+    method<ipc::vector_params_from_json, handle_classify>(ipc::kClassify, Access::kUse),
     method<no_params, handle_status>(ipc::kStatus, Access::kUse),
     method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
     method<no_params, handle_unload>(ipc::kUnload, Access::kManage),

@@ -20,6 +20,7 @@ namespace tgi::ipc {
 
 struct ModelSettings {
   std::string load_format = "auto";
+  std::string pooling = "auto";
   std::string tokenizer_config;  // "": the model's
   std::string tool_parser = "auto";
   std::string reasoning_parser = "auto";
@@ -53,6 +54,7 @@ struct ModelSettings {
 
 using ModelSetting = Setting<ModelSettings>;
 
+inline constexpr auto kPoolingNames = names("auto", "cls", "mean", "max", "last-token");
 inline constexpr auto kLoadFormats = names("auto", "dummy");
 inline constexpr auto kToolParserChoices = joined(kAutoName, names("none"), kToolDialectNames);
 inline constexpr auto kReasoningParserChoices =
@@ -64,6 +66,15 @@ inline constexpr auto kBackendChoices = joined(kAutoName, kBackendNames);
 inline constexpr auto kCpuIsaChoices = joined(kAutoName, kCpuIsaNames);
 
 inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
+    setting<&ModelSettings::pooling>(
+        {.name = "pooling",
+         .value_name = "MODE",
+         .help = "which hidden states make the vector of a text: of its first or last token, the "
+                 "mean or the highest of all; auto: what the model's own files say. With another "
+                 "value a model that draws tokens gives vectors",
+         .scope = SettingScope::kLoad,
+         .choices = kPoolingNames,
+         .in_serve = true}),
     setting<&ModelSettings::load_format>(
         {.name = "load-format",
          .value_name = "FORMAT",

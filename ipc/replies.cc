@@ -247,6 +247,8 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
   static constexpr std::array kFields = {
       field<&M::name>("name"),
       field<&M::architecture>("architecture"),
+      field<&M::task>("task"),
+      field<&M::dimensions>("dimensions"),
       field<&M::dtype>("dtype"),
       field<&M::quantize>("quantize"),
       field<&M::quantize_held>("quantize_held"),

@@ -31,6 +31,17 @@ bool is_nested(std::string_view path) {
   return path.find('/') != std::string_view::npos;
 }
 
+// Of a module of sentence-transformers, whose folders begin with its number: "1_Pooling/config.json".
+bool is_of_module(std::string_view path) {
+  const size_t slash = path.find('/');
+  if (slash == std::string_view::npos || path.empty()) return false;
+  const std::string_view folder = path.substr(0, slash);
+  const std::string_view name = path.substr(slash + 1);
+  const size_t digits = folder.find_first_not_of("0123456789");
+  const bool is_numbered = digits != 0 && digits != std::string_view::npos && folder[digits] == '_';
+  return is_numbered && (name == "config.json" || name == "model.safetensors");
+}
+
 bool is_of_training(std::string_view path) {
   constexpr auto kParts =
       std::to_array<std::string_view>({"arguments", "args", "training", "optimizer", "scheduler",
@@ -47,6 +58,7 @@ bool is_aside(const RemoteFile& file) {
   constexpr auto kEnds = std::to_array<std::string_view>(
       {".json", ".txt", ".model", ".jinja", ".tiktoken", ".jsonl", ".yaml", ".spm"});
   const std::string& path = file.path;
+  if (is_of_module(path)) return true;
   if (is_nested(path) || is_of_training(path) || file.size > kLargestAside) return false;
   // An index goes with the weights it is of.
   if (path.ends_with(".index.json")) return path.starts_with("model.safetensors");

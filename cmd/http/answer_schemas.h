@@ -45,6 +45,31 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
     "message": {"type": "string"}, "type": {"type": "string"},
     "param": {"type": "string", "nullable": true}, "code": {"type": "string", "nullable": true}}},
   "error_type": {"type": "string"}}},
+"EmbedResponse": {"oneOf": [
+  {"type": "object", "required": ["embeddings"], "properties": {
+    "embeddings": {"type": "array", "items": {"type": "number"}}}},
+  {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}]},
+"EmbeddingsResponse": {"type": "object", "required": ["object", "data", "model", "usage"], "properties": {
+  "object": {"type": "string", "enum": ["list"]}, "model": {"type": "string"},
+  "data": {"type": "array", "items": {"type": "object", "required": ["object", "index", "embedding"], "properties": {
+    "object": {"type": "string", "enum": ["embedding"]}, "index": {"type": "integer"},
+    "embedding": {"oneOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string"}]}}}},
+  "usage": {"type": "object", "properties": {"prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}}}}},
+"TextScore": {"oneOf": [
+  {"type": "object", "required": ["label", "score"], "properties": {
+    "label": {"type": "string"}, "score": {"type": "number"}}},
+  {"type": "object", "required": ["entity_group", "score", "word", "start", "end"], "properties": {
+    "entity_group": {"type": "string"}, "score": {"type": "number"}, "word": {"type": "string"},
+    "start": {"type": "integer"}, "end": {"type": "integer"}}}]},
+"ClassifyResponse": {"type": "array", "items": {"$ref": "#/components/schemas/TextScore"}},
+"ClassifyBatchResponse": {"type": "array", "items": {"$ref": "#/components/schemas/ClassifyResponse"}},
+"RerankResponse": {"type": "array", "items": {"type": "object", "required": ["index", "score"], "properties": {
+  "index": {"type": "integer"}, "score": {"type": "number"}, "text": {"type": "string"}}}},
+"DocumentsResponse": {"type": "object", "required": ["model", "results"], "properties": {
+  "model": {"type": "string"}, "usage": {"type": "object", "properties": {"total_tokens": {"type": "integer"}}},
+  "results": {"type": "array", "items": {"type": "object", "required": ["index", "relevance_score"], "properties": {
+    "index": {"type": "integer"}, "relevance_score": {"type": "number"},
+    "document": {"type": "object", "properties": {"text": {"type": "string"}}}}}}}},
 "Usage": {"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"], "properties": {
   "prompt_tokens": {"type": "integer"}, "completion_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"},
   "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {"type": "integer"}}},

@@ -58,7 +58,7 @@ Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   const ApiOptions& options = scope->options();
   return json_response(200, {{"model_id", options.model_id},
                              {"model_sha", nullptr},
-                             {"model_pipeline_tag", "text-generation"},
+                             {"model_pipeline_tag", options.pipeline_tag},
                              {"max_concurrent_requests", options.max_concurrent_requests},
                              {"max_best_of", options.max_best_of},
                              {"max_stop_sequences", options.max_stop_sequences},

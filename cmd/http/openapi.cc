@@ -9,6 +9,7 @@
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
 #include "cmd/http/routes.h"
+#include "cmd/http/vectors_body.h"
 
 namespace tgi::http {
 namespace {
@@ -59,6 +60,12 @@ OrderedJson schemas() {
   out["CompletionRequest"] = body_schema<CompletionBody>();
   out["LoadLoraAdapterRequest"] = body_schema<LoadLoraBody>();
   out["UnloadLoraAdapterRequest"] = body_schema<UnloadLoraBody>();
+  out["VectorParameters"] = body_schema<VectorParameters>();
+  out["EmbedRequest"] = body_schema<EmbedBody>();
+  out["EmbeddingsRequest"] = body_schema<EmbeddingsBody>();
+  out["ClassifyRequest"] = body_schema<ClassifyBody>();
+  out["RerankRequest"] = body_schema<RerankBody>();
+  out["DocumentsRequest"] = body_schema<DocumentsBody>();
   out["SagemakerRequest"]["oneOf"] =
       OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
                           reference("CompletionRequest")});

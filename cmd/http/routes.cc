@@ -9,6 +9,7 @@
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/vectors_api.h"
 
 namespace tgi::http {
 namespace {
@@ -91,6 +92,11 @@ Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& reque
   return chat_tokenize(*scope, body_of<ChatBody>(request));
 }
 
+template <typename Body, Response (*kHandle)(Scope&, const Body&)>
+Response handle_texts(std::shared_ptr<Scope> scope, const Request& request) {
+  return kHandle(*scope, body_of<Body>(request));
+}
+
 Response handle_openapi(std::shared_ptr<Scope> /*scope*/, const Request& /*request*/) {
   return json_response(200, openapi_document());
 }
@@ -120,6 +126,23 @@ constexpr std::array kRoutes = {
     Route{"POST", "/chat_tokenize", false, false, handle_chat_tokenize,
           "A conversation as the model sees it, and its tokens", "ChatRequest",
           "ChatTokenizeResponse"},
+    Route{"POST", "/embed", true, false, handle_texts<EmbedBody, embed>,
+          "The vector of a text, or of each of a list", "EmbedRequest", "EmbedResponse"},
+    Route{"POST", "/v1/embeddings", true, true, handle_texts<EmbeddingsBody, embeddings>,
+          "The vectors of texts", "EmbeddingsRequest", "EmbeddingsResponse"},
+    Route{"POST", "/classify", true, false, handle_texts<ClassifyBody, classify>,
+          "The entities of a text, or its labels with their scores", "ClassifyRequest",
+          "ClassifyResponse"},
+    Route{"POST", "/classify_batch", true, false, handle_texts<ClassifyBody, classify_batch>,
+          "The same of each of a list", "ClassifyRequest", "ClassifyBatchResponse"},
+    Route{"POST", "/predict", true, false, handle_texts<ClassifyBody, predict>,
+          "Labels with their scores of a text, a pair, or each of a list", "ClassifyRequest",
+          "ClassifyResponse"},
+    Route{"POST", "/rerank", true, false, handle_texts<RerankBody, rerank>,
+          "Texts by how well they fit a question", "RerankRequest", "RerankResponse"},
+    Route{"POST", "/v1/rerank", true, true, handle_texts<DocumentsBody, rerank_documents>,
+          "Documents by how well they fit a question", "DocumentsRequest", "DocumentsResponse"},
+    Route{"GET", "/startup", false, false, startup, "Whether the model really answers", "", ""},
     Route{"GET", "/info", false, false, info, "The model and the limits", "", "Info"},
     Route{"GET", "/health", false, false, health, "Whether the model answers", "", ""},
     Route{"GET", "/ping", false, false, health, "Whether the model answers", "", ""},

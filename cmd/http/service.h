@@ -27,6 +27,7 @@ namespace tgi::http {
 struct ApiOptions {
   std::string model_id;      // told by /info and /v1/models; clients may name it
   std::string compute_type;  // the x-compute-type header
+  std::string pipeline_tag = "text-generation";  // what the hub calls the model's task
   int64_t max_concurrent_requests = 128;
   int64_t max_best_of = 2;
   int64_t max_choices = 16;  // `n` of the OpenAI routes: what the daemon allows

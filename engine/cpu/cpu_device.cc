@@ -31,7 +31,8 @@ CpuDevice::CpuDevice(const KernelTable& kernels,
            .keeps_stored_integers = true,
            .left_out = std::move(left_out),
            .takes_adapters = true,
-           .takes_all_parts = true};
+           .takes_all_parts = true,
+           .takes_encoders = true};
 }
 
 Buffer CpuDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -149,10 +150,11 @@ Ticket CpuDevice::submit(const Batch& batch, Forward& forward) {
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
+  result_.pooled.resize(batch.pooled_rows.size());
   rows_.begin(batch);
   find_adapter_rows(batch);
   forward_ = &forward;
-  forward.run(batch.num_tokens(), batch.num_logit_rows());
+  forward.run(batch.num_tokens(), batch.num_output_rows());
   batch_ = nullptr;
   return step_;
 }
@@ -161,7 +163,7 @@ void CpuDevice::sample(Ticket ticket, const TokenMasks& masks) {
   TGI_CHECK(ticket == step_);
   const FlushDenormals flush;
   rows_.sample(masks, slot_layout_->vocab_size);
-  if (rows_.num_rows() > 0) forward_->sample(rows_.num_rows());
+  if (rows_.num_output_rows() > 0) forward_->sample(rows_.num_output_rows());
 }
 
 const StepResult& CpuDevice::wait(Ticket ticket) {

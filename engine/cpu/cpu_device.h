@@ -70,7 +70,7 @@ class CpuDevice final : public Device {
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
-  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void gather_output_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
@@ -82,6 +82,7 @@ class CpuDevice final : public Device {
   void delta_rule(const DeltaRuleArgs& args) override;
   void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
+  void pool(const PoolArgs& args) override;
 
  private:
   // A token row of the step.

@@ -1,6 +1,8 @@
 // The ops of CpuDevice but sampling: each cuts its rows or panels into tasks for the pool.
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/cpu/cpu_device.h"
@@ -19,11 +21,37 @@ void clamp_values(float* values, int64_t count, float limit) {
   for (int64_t i = 0; i < count; ++i) values[i] = std::clamp(values[i], -limit, limit);
 }
 
+// One row after the other.
+void pool_rows(const PooledRows& rows, const Tensor& hidden, std::vector<float>& out) {
+  const auto cols = static_cast<size_t>(hidden.cols);
+  const auto num_rows = static_cast<size_t>(rows.num_rows);
+  if (rows.pooling == Pooling::kRows) {
+    out.resize(num_rows * cols);
+    for (size_t i = 0; i < num_rows; ++i) {
+      std::memcpy(out.data() + i * cols, row_of(hidden, rows.row + static_cast<int64_t>(i)),
+                  cols * sizeof(float));
+    }
+    return;
+  }
+  const bool is_max = rows.pooling == Pooling::kMax;
+  out.assign(cols, is_max ? -std::numeric_limits<float>::infinity() : 0.0F);
+  for (size_t i = 0; i < num_rows; ++i) {
+    const float* const row = row_of(hidden, rows.row + static_cast<int64_t>(i));
+    const float weight = rows.pooling == Pooling::kWeightedSum
+                             ? static_cast<float>(rows.position + static_cast<int32_t>(i) + 1)
+                             : 1.0F;
+    for (size_t c = 0; c < cols; ++c) {
+      out[c] = is_max ? std::max(out[c], row[c]) : out[c] + weight * row[c];
+    }
+  }
+}
+
 }  // namespace
 
 void CpuDevice::embed(const EmbedArgs& args) {
   const auto* table = static_cast<const PanelMatrix*>(args.table);
   const auto* positions = static_cast<const PanelMatrix*>(args.position_table);
+  const auto* types = static_cast<const PanelMatrix*>(args.type_table);
   const int64_t cols = args.out.cols;
   for_rows(args.out.rows, cols * 4, [&](int64_t row) {
     const auto i = static_cast<size_t>(row);
@@ -35,6 +63,8 @@ void CpuDevice::embed(const EmbedArgs& args) {
       std::fill(out, out + cols, 0.0F);
     }
     table->add_row(slots_->resolve(batch_->token_ids[i]), args.multiplier, out);
+    if (types == nullptr) return;
+    types->add_row(batch_->token_types.empty() ? 0 : batch_->token_types[i], 1.0F, out);
   });
 }
 
@@ -168,6 +198,13 @@ void CpuDevice::attention(const AttentionArgs& args) {
     block.softcap = args.softcap;
     block.sliding_window = args.sliding_window;
     block.attention_chunk = args.attention_chunk;
+    if (!args.is_causal) block.num_visible = batch_->context_lens[sequence];
+    if (args.distance_bias != nullptr) {
+      block.distance_bias =
+          args.distance_bias->as<const float>() + first_head * args.distance_bias->stride;
+      block.distance_bias_stride = args.distance_bias->stride;
+      block.bias_reach = static_cast<int32_t>(args.distance_bias->cols / 2);
+    }
     if (args.alibi_slopes != nullptr) {
       block.alibi_slopes = args.alibi_slopes->as<const float>() + int64_t{kv_head} * group_size;
     }
@@ -193,15 +230,11 @@ void CpuDevice::activation(const ActivationArgs& args) {
   });
 }
 
-void CpuDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+void CpuDevice::gather_output_rows(const Tensor& x, const Tensor& out) {
   const auto bytes = static_cast<size_t>(x.cols) * sizeof(float);
   int64_t to = 0;
-  for (const SampleRow& row : rows_.sample_rows) {
-    std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
-  }
-  for (const ScoreRow& row : rows_.score_rows) {
-    std::memcpy(mutable_row_of(out, to++), row_of(x, row.row), bytes);
-  }
+  rows_.visit_output_rows(
+      [&](int32_t row) { std::memcpy(mutable_row_of(out, to++), row_of(x, row), bytes); });
 }
 
 void CpuDevice::add(const AddArgs& args) {
@@ -224,6 +257,14 @@ void CpuDevice::sample(const SampleArgs& args) {
   for (int64_t begin = 0; begin < num_rows; begin += kLogitTileRows) {
     pick_rows(args, begin, std::min(kLogitTileRows, num_rows - begin));
   }
+}
+
+void CpuDevice::pool(const PoolArgs& args) {
+  const auto count = static_cast<int64_t>(rows_.pooled_rows.size());
+  pool_.parallel_for(count, [&](int64_t i, int /*thread*/) {
+    const auto index = static_cast<size_t>(i);
+    pool_rows(rows_.pooled_rows[index], args.hidden, result_.pooled[index]);
+  });
 }
 
 void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) {

@@ -35,7 +35,12 @@ struct AttentionCase {
   const float* alibi_slopes;
   const float* sinks;
   int32_t attention_chunk = 0;
+  int32_t num_after = 0;  // tokens of the context after the queries, which they see
+  int32_t bias_reach = 0;
 };
+constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
+                                      {-0.5F, 0.4F, 0.0F, 3.0F, 0.25F},
+                                      {0.0F, 1.5F, -0.7F, 0.2F, -1.0F}};
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and as many as there may be.
 constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
@@ -43,7 +48,9 @@ constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
                                              {3, 20.0F, 0, nullptr, nullptr},
                                              {8, 0.0F, 50, nullptr, kSinks},
                                              {2, 0.0F, 0, kSlopes, nullptr},
-                                             {6, 0.0F, 0, nullptr, nullptr, 24}};
+                                             {6, 0.0F, 0, nullptr, nullptr, 24},
+                                             {8, 0.0F, 0, nullptr, nullptr, 0, 30},
+                                             {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -257,14 +264,21 @@ void add_attention_checks_of(KernelChecks& checks,
                                       .head_dim = head_dim,
                                       .value_dim = latent_dim > 0 ? latent_dim : head_dim,
                                       .num_rows = one.num_queries * kGroup,
-                                      .first_position = kContext - one.num_queries,
+                                      .first_position =
+                                          kContext - one.num_queries - one.num_after,
                                       .block_table = kBlockTable.data(),
                                       .scale = 0.22F,
                                       .softcap = one.softcap,
                                       .sliding_window = one.sliding_window,
                                       .attention_chunk = one.attention_chunk,
                                       .alibi_slopes = one.alibi_slopes,
+                                      .num_visible = one.num_after > 0 ? kContext : 0,
                                       .scratch = scratch.data()};
+                 if (one.bias_reach > 0) {
+                   block.distance_bias = &kBiases[0][0];
+                   block.distance_bias_stride = std::ssize(kBiases[0]);
+                   block.bias_reach = one.bias_reach;
+                 }
                  caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
                  std::fill(out.begin(), out.end(), 0.0F);
                  k.attention[static_cast<size_t>(dtype)](block);

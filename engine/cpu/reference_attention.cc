@@ -127,11 +127,16 @@ void ReferenceDevice::attend(
   int64_t first =
       args.sliding_window == 0 ? 0 : std::max<int64_t>(0, position - args.sliding_window + 1);
   if (args.attention_chunk > 0) first = std::max(first, position - position % args.attention_chunk);
+  int64_t last = position;
+  if (!args.is_causal) {
+    last = batch_->context_lens[sequence] - 1;
+    if (args.sliding_window > 0) last = std::min(last, position + args.sliding_window - 1);
+  }
   std::vector<double> weights;
   const double sink =
       args.sinks == nullptr ? -std::numeric_limits<double>::infinity() : at(*args.sinks, 0, head);
   double highest = sink;
-  for (int64_t j = first; j <= position; ++j) {
+  for (int64_t j = first; j <= last; ++j) {
     const float* k = cached(keys_, args.place, kv_head, sequence, j);
     double score = 0.0;
     for (int64_t d = 0; d < args.head_dim; ++d) {
@@ -142,6 +147,10 @@ void ReferenceDevice::attend(
     score = cap(score * static_cast<double>(args.scale), static_cast<double>(args.softcap));
     if (args.alibi_slopes != nullptr) {
       score += at(*args.alibi_slopes, 0, head) * static_cast<double>(j - position);
+    }
+    if (args.distance_bias != nullptr) {
+      const int64_t reach = args.distance_bias->cols / 2;
+      score += at(*args.distance_bias, head, std::clamp(j - position, -reach, reach) + reach);
     }
     highest = std::max(highest, score);
     weights.push_back(score);
@@ -154,7 +163,7 @@ void ReferenceDevice::attend(
   std::vector<float>& values = args.latent_dim > 0 ? keys_ : values_;
   for (int64_t d = 0; d < args.value_dim(); ++d) {
     double sum = 0.0;
-    for (int64_t j = first; j <= position; ++j) {
+    for (int64_t j = first; j <= last; ++j) {
       sum += weights[static_cast<size_t>(j - first)] *
              static_cast<double>(cached(values, args.place, kv_head, sequence, j)[d]);
     }

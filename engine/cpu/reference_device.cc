@@ -65,7 +65,8 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .memory_bytes = available_memory_bytes() / world_size,
            .activation_dtype = DType::kF32,
            .takes_adapters = true,
-           .takes_all_parts = true};
+           .takes_all_parts = true,
+           .takes_encoders = true};
 }
 
 Buffer ReferenceDevice::allocate(size_t size_bytes, std::string_view purpose) {
@@ -131,12 +132,13 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
   result_.sampled.resize(batch.sample_rows.size());
   result_.scores.resize(batch.score_rows.size());
   result_.score_tops.resize(batch.score_rows.size());
+  result_.pooled.resize(batch.pooled_rows.size());
   rows_.begin(batch);
   slot_of_row_.clear();
   for_tokens(
       [&](size_t sequence, int32_t, int64_t) { slot_of_row_.push_back(batch.slots[sequence]); });
   forward_ = &forward;
-  forward.run(batch.num_tokens(), batch.num_logit_rows());
+  forward.run(batch.num_tokens(), batch.num_output_rows());
   batch_ = nullptr;
   return step_;
 }
@@ -144,7 +146,7 @@ Ticket ReferenceDevice::submit(const Batch& batch, Forward& forward) {
 void ReferenceDevice::sample(Ticket ticket, const TokenMasks& masks) {
   TGI_CHECK(ticket == step_);
   rows_.sample(masks, vocab_size_);
-  if (rows_.num_rows() > 0) forward_->sample(rows_.num_rows());
+  if (rows_.num_output_rows() > 0) forward_->sample(rows_.num_output_rows());
 }
 
 const StepResult& ReferenceDevice::wait(Ticket ticket) {
@@ -170,13 +172,16 @@ float* ReferenceDevice::cached(std::vector<float>& cache,
 void ReferenceDevice::embed(const EmbedArgs& args) {
   const auto* table = static_cast<const PlainMatrix*>(args.table);
   const auto* positions = static_cast<const PlainMatrix*>(args.position_table);
+  const auto* types = static_cast<const PlainMatrix*>(args.type_table);
   for (int64_t row = 0; row < args.out.rows; ++row) {
     const auto i = static_cast<size_t>(row);
     const int32_t id = slots_->resolve(batch_->token_ids[i]);
+    const int32_t type = batch_->token_types.empty() ? 0 : batch_->token_types[i];
     for (int64_t col = 0; col < args.out.cols; ++col) {
       double value = table == nullptr ? at(args.out, row, col)
                                       : table->at(id, col) * static_cast<double>(args.multiplier);
       if (positions != nullptr) value += positions->at(batch_->positions[i], col);
+      if (types != nullptr) value += types->at(type, col);
       put(args.out, row, col, value);
     }
   }
@@ -233,13 +238,10 @@ void ReferenceDevice::activation(const ActivationArgs& args) {
   }
 }
 
-void ReferenceDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
+void ReferenceDevice::gather_output_rows(const Tensor& x, const Tensor& out) {
   int64_t to = 0;
-  const auto copy = [&](int32_t row) {
-    std::copy_n(row_of(x, row), x.cols, mutable_row_of(out, to++));
-  };
-  for (const SampleRow& row : rows_.sample_rows) copy(row.row);
-  for (const ScoreRow& row : rows_.score_rows) copy(row.row);
+  rows_.visit_output_rows(
+      [&](int32_t row) { std::copy_n(row_of(x, row), x.cols, mutable_row_of(out, to++)); });
 }
 
 void ReferenceDevice::add(const AddArgs& args) {
@@ -292,6 +294,30 @@ void ReferenceDevice::sample(const SampleArgs& args) {
     fill_logits(num_samples + i);
     result_.scores[i] = score_row(logits.data(), vocab_size, rows_.score_rows[i], math, scratch,
                                   result_.score_tops[i]);
+  }
+}
+
+void ReferenceDevice::pool(const PoolArgs& args) {
+  for (size_t i = 0; i < rows_.pooled_rows.size(); ++i) {
+    const PooledRows& rows = rows_.pooled_rows[i];
+    const bool keeps_rows = rows.pooling == Pooling::kRows;
+    std::vector<float>& out = result_.pooled[i];
+    out.clear();
+    for (int64_t row = 0; row < (keeps_rows ? rows.num_rows : 1); ++row) {
+      for (int64_t col = 0; col < args.hidden.cols; ++col) {
+        double value = at(args.hidden, rows.row + row, col);
+        if (rows.pooling == Pooling::kWeightedSum) value *= rows.position + 1.0;
+        for (int32_t k = 1; k < rows.num_rows && !keeps_rows; ++k) {
+          const double other = at(args.hidden, rows.row + k, col);
+          if (rows.pooling == Pooling::kMax) {
+            value = std::max(value, other);
+          } else {
+            value += other * (rows.pooling == Pooling::kSum ? 1.0 : rows.position + k + 1.0);
+          }
+        }
+        out.push_back(static_cast<float>(value));
+      }
+    }
   }
 }
 

@@ -53,7 +53,7 @@ class ReferenceDevice final : public Device {
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
-  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void gather_output_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;
@@ -65,6 +65,7 @@ class ReferenceDevice final : public Device {
   void delta_rule(const DeltaRuleArgs& args) override;
   void gated_norm(const GatedNormArgs& args) override;
   void sample(const SampleArgs& args) override;
+  void pool(const PoolArgs& args) override;
 
  private:
   // Calls use(sequence, token_row, context_index) for each token row of the step.

@@ -1,4 +1,4 @@
-// The rows of a step that are drawn or scored, kept from submit to sample.
+// The rows of a step that are drawn, scored or pooled, kept from submit to sample.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ class StepRows {
     is_open_ = true;
     sample_rows = batch.sample_rows;
     score_rows = batch.score_rows;
+    kept_rows = batch.kept_rows;
+    pooled_rows = batch.pooled_rows;
     mask_of_.clear();
     num_masks_ = batch.visit_sample_rows(
         [this](const SampleRow&, int32_t mask) { mask_of_.push_back(mask); });
@@ -35,6 +37,15 @@ class StepRows {
 
   bool is_open() const { return is_open_; }
   int32_t num_rows() const { return static_cast<int32_t>(sample_rows.size() + score_rows.size()); }
+  int32_t num_output_rows() const { return num_rows() + static_cast<int32_t>(kept_rows.size()); }
+
+  // Calls visit(token row) for each output row.
+  template <typename Visit>
+  void visit_output_rows(Visit visit) const {
+    for (const SampleRow& row : sample_rows) visit(row.row);
+    for (const ScoreRow& row : score_rows) visit(row.row);
+    for (const int32_t row : kept_rows) visit(row);
+  }
 
   // Of the i-th of sample_rows; null: all tokens.
   const uint32_t* allowed(size_t i) const {
@@ -44,6 +55,8 @@ class StepRows {
 
   std::vector<SampleRow> sample_rows;
   std::vector<ScoreRow> score_rows;
+  std::vector<int32_t> kept_rows;
+  std::vector<PooledRows> pooled_rows;
 
  private:
   std::vector<int32_t> mask_of_;  // (sample_rows) -1: not masked

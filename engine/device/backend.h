@@ -58,6 +58,9 @@ struct DeviceInfo {
   std::vector<LeftOutKernels> left_out{};  // better ones than those of `isa`
   bool takes_adapters = false;             // has make_adapter, set_adapter and add_low_rank
   bool takes_all_parts = false;            // of adapters; else those that are plain
+  // Of models whose answer is their hidden states: has pool, token types, and attention that is
+  // not causal or has a bias of distances.
+  bool takes_encoders = false;
 };
 
 // What a rank's device is asked to be. A backend ignores what is another's.
@@ -130,6 +133,7 @@ struct EmbedArgs {
   // (vocab, hidden); null: the position's row is added to what `out` holds already.
   const Matrix* table = nullptr;
   const Matrix* position_table = nullptr;  // (optional) (positions, hidden), added
+  const Matrix* type_table = nullptr;      // (optional) (types, hidden), added
   float multiplier = 1.0F;                 // of the token's embedding
   Tensor out;                              // (num_tokens, hidden)
 };
@@ -230,7 +234,7 @@ struct HeadMatmulArgs {
 };
 
 // Where the cache is bf16, queries and softmax weights are rounded to it before they meet keys and
-// values. Causal attention of the step's queries over the cached context of their sequence
+// values. Attention of the step's queries over the cached context of their sequence
 // (store_kv came before). Query head h reads KV head h / (num_heads / num_kv_heads). Tiles of KV
 // have fixed boundaries from position 0 and are merged in order, whatever the chunk of queries.
 // What lies before the tile of kKvTile tokens in which a window begins is not read: it may be
@@ -250,6 +254,12 @@ struct AttentionArgs {
   // (optional) (1, num_heads), f32: slope * (position of the key - position of the query) is added
   // to the score, after softcap. Given only where SlotLayout.has_alibi.
   const Tensor* alibi_slopes = nullptr;
+  // Else a query sees what is after it as well, to the end of its context, all of which is in the
+  // step; with a window, those up to window - 1 tokens after it.
+  bool is_causal = true;
+  // (optional) (num_heads, 2 * reach + 1), f32: what is added to the score for the distance from
+  // query to key, held between -reach and reach, after softcap.
+  const Tensor* distance_bias = nullptr;
   // (optional) (1, num_heads), f32: one more score of each head, after scale and softcap, that
   // takes its share of the softmax and has no value.
   const Tensor* sinks = nullptr;
@@ -347,12 +357,16 @@ struct CombineArgs {
 };
 
 struct SampleArgs {
-  Tensor hidden;  // (num_logit_rows, hidden): after the final norm, from gather_logit_rows
+  Tensor hidden;  // (num_logit_rows, hidden): after the final norm, from gather_output_rows
   const Matrix* lm_head = nullptr;  // (vocab, hidden)
   const Tensor* bias = nullptr;     // (optional) (1, vocab), f32
   float logit_scale = 1.0F;
   float logit_softcap = 0.0F;  // 0: off
   int32_t site = -1;           // as LowRankArgs, of the logits before scale and cap; -1: nothing
+};
+
+struct PoolArgs {
+  Tensor hidden;  // (kept_rows, hidden): the last of gather_output_rows
 };
 
 // The forward pass of a model, given to submit; must outlive the step's sample. Calls the device's
@@ -361,14 +375,14 @@ struct SampleArgs {
 class Forward {
  public:
   virtual ~Forward() = default;
-  // Whether it calls the same ops with the same arguments whenever num_tokens and num_logit_rows
+  // Whether it calls the same ops with the same arguments whenever num_tokens and num_output_rows
   // are the same, for as long as it lives and outlives the device's steps: then a device may
   // capture it.
   virtual bool is_replayable() const { return false; }
   // All but the head: what sample() needs of it stays until the next step is submitted.
-  virtual void run(int32_t num_tokens, int32_t num_logit_rows) = 0;
-  // Hands the rows whose logits are wanted to Device's op `sample`. (optional: there are none)
-  virtual void sample(int32_t /*num_logit_rows*/) {}
+  virtual void run(int32_t num_tokens, int32_t num_output_rows) = 0;
+  // Hands the rows that are wanted to Device's op `sample` or `pool`. (optional: there are none)
+  virtual void sample(int32_t /*num_output_rows*/) {}
 };
 
 using Ticket = uint64_t;
@@ -455,7 +469,7 @@ class Device {
   // The sizes that are ready, in decode rows, ascending.
   virtual std::vector<int32_t> prepared_rows() const { return {}; }
 
-  // --- ops: only from within Forward::run, and sample() only from within Forward::sample
+  // --- ops: only from within Forward::run; sample() and pool() only from within Forward::sample
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void norm(const NormArgs& args) = 0;
   virtual void matmul(const MatmulArgs& args) = 0;
@@ -466,9 +480,9 @@ class Device {
   virtual void rotate_and_store_latent(const LatentArgs& args) = 0;
   virtual void head_matmul(const HeadMatmulArgs& args) = 0;
   virtual void activation(const ActivationArgs& args) = 0;
-  // out row i = x row of the i-th of [sample_rows, score_rows] of the step; out: (num_logit_rows,
-  // cols)
-  virtual void gather_logit_rows(const Tensor& x, const Tensor& out) = 0;
+  // out row i = x row of the i-th of [sample_rows, score_rows, kept_rows] of the step;
+  // out: (num_output_rows, cols)
+  virtual void gather_output_rows(const Tensor& x, const Tensor& out) = 0;
   virtual void add(const AddArgs& args) = 0;
   // The choice holds until the next one.
   virtual void route(const RouteArgs& args) = 0;
@@ -482,6 +496,7 @@ class Device {
   virtual void delta_rule(const DeltaRuleArgs& args) = 0;
   virtual void gated_norm(const GatedNormArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;
+  virtual void pool(const PoolArgs& /*args*/) {}
 };
 
 // A whole step whose rows are not masked.
@@ -524,7 +539,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 17;
+inline constexpr int kBackendAbi = 18;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -65,6 +65,7 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
     case Role::kTokenEmbedding:
       return "";
     case Role::kPositionEmbedding:
+    case Role::kTypeEmbedding:
       return kPositionsRefusal;
     case Role::kEmbeddingIn:
     case Role::kHeadIn:

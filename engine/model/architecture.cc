@@ -29,6 +29,7 @@ extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kD
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
+extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
@@ -132,6 +133,12 @@ constexpr std::array kArchitectures = {
     &kLlava,
     &kLlavaOneVision,
     &kSolarOpen,
+    &kBert,
+    &kRoberta,
+    &kDistilBert,
+    &kModernBert,
+    &kMpNet,
+    &kNomicBert,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -139,6 +146,47 @@ constexpr const char* kGenerationConfigFile = "generation_config.json";
 
 bool has(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+// What `transformers` puts behind a family's name for what is done with it.
+struct ClassEnding {
+  std::string_view ending;
+  std::optional<Task> task;  // nothing: that of the family
+};
+constexpr ClassEnding kClassEndings[] = {
+    {"ForSequenceClassification", Task::kClassify},
+    {"ForTokenClassification", Task::kClassifyTokens},
+    {"ForCausalLM", std::nullopt},
+    {"ForMaskedLM", Task::kEmbed},
+    {"ForPreTraining", Task::kEmbed},
+    {"LMHeadModel", std::nullopt},
+    {"Model", Task::kEmbed},
+};
+
+std::string_view stem_of(std::string_view name) {
+  for (const ClassEnding& one : kClassEndings) {
+    if (name.ends_with(one.ending)) return name.substr(0, name.size() - one.ending.size());
+  }
+  return name;
+}
+
+// Beside the weights of sentence-transformers' models.
+constexpr const char* kModulesFile = "modules.json";
+
+Task task_of(const JsonReader& config,
+             const FileSource& files,
+             const Architecture& architecture,
+             const ModelConfig& model) {
+  if (files.find(kModulesFile)) return Task::kEmbed;
+  const std::vector<std::string> names = config.strings_or_empty("architectures");
+  if (!names.empty() && !has(architecture.names, names.front())) {
+    for (const ClassEnding& one : kClassEndings) {
+      if (!names.front().ends_with(one.ending)) continue;
+      if (one.task) return *one.task;
+      break;
+    }
+  }
+  return model.is_causal ? Task::kGenerate : Task::kEmbed;
 }
 
 [[noreturn]] void fail_unknown(const std::string& field, std::string_view name) {
@@ -324,7 +372,40 @@ void check_total_size(const LoadedConfig& model) {
   }
 }
 
+// A text's vector has no head of the family's; scores have one.
+void settle_head(const JsonReader& config, LoadedConfig& model) {
+  model.config.gives_vectors = true;
+  model.config.tied_embeddings = true;  // there is no head that draws tokens
+  if (model.task == Task::kEmbed) return;
+  if (!config.strings_or_empty("architectures").empty()) {
+    model.config.architecture = config.strings_or_empty("architectures").front();
+  }
+  const bool is_known = std::ranges::any_of(
+      heads_of(model), [&](const HeadSpec& head) { return head.task == model.task; });
+  if (is_known) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported, of this family is only what draws tokens or "
+                          "gives vectors",
+                          config.path_of("architectures"), model.config.architecture));
+}
+
 }  // namespace
+
+std::span<const HeadSpec> heads_of(const LoadedConfig& model) {
+  static constexpr HeadLayer kScore[] = {{.weight = "score.weight", .bias = "score.bias"}};
+  static constexpr HeadSpec kDecoderHeads[] = {
+      {Task::kClassify, HeadInput::kLast, kScore},
+      {Task::kClassifyTokens, HeadInput::kEach, kScore},
+  };
+  const bool has_own = !model.text->heads.empty() || !model.config.is_causal;
+  return has_own ? model.text->heads : std::span<const HeadSpec>(kDecoderHeads);
+}
+
+void make_embedder(LoadedConfig& model) {
+  model.task = Task::kEmbed;
+  model.config.gives_vectors = true;
+  model.config.tied_embeddings = true;
+}
 
 std::span<const Architecture* const> architectures() {
   return kArchitectures;
@@ -335,6 +416,10 @@ const Architecture& find_architecture(const JsonReader& config) {
   for (const std::string& name : names) {
     for (const Architecture* architecture : kArchitectures) {
       if (has(architecture->names, name)) return *architecture;
+    }
+    for (const Architecture* architecture : kArchitectures) {
+      const auto is_stem = [&](std::string_view other) { return stem_of(other) == stem_of(name); };
+      if (std::ranges::any_of(architecture->names, is_stem)) return *architecture;
     }
   }
   if (!names.empty()) fail_unknown(config.path_of("architectures"), names.front());
@@ -369,6 +454,8 @@ LoadedConfig load_model_config(const FileSource& files) {
     loaded.has_separate_experts = !loaded.text->tensors_of_separate_experts.empty() &&
                                   has_tensor_named(files, ".experts.0.").value_or(false);
     loaded.config.architecture = loaded.architecture->names.front();
+    loaded.task = task_of(config, files, *loaded.architecture, loaded.config);
+    if (loaded.task != Task::kGenerate) settle_head(config, loaded);
     check_total_size(loaded);
   } catch (const Error& error) {
     throw error.in(files.describe(kConfigFile));

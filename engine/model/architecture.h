@@ -10,6 +10,7 @@
 
 #include "base/files/file_source.h"
 #include "base/json.h"
+#include "engine/model/head_spec.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/model_config.h"
 #include "engine/weights/weight_format.h"
@@ -21,8 +22,10 @@ namespace tgi {
 enum class Role : uint8_t {
   kTokenEmbedding,
   kPositionEmbedding,
+  kTypeEmbedding,
   kEmbeddingNorm,
   kEmbeddingNormBias,
+  kDistanceBias,  // of all layers: a number for each head and kind of distance
   kEmbeddingIn,  // from a row of the table to the stream
   kHeadIn,       // from the stream to what the head reads
   kFinalNorm,
@@ -148,6 +151,8 @@ enum class Dim : uint8_t {
   kOneRow,  // the tensor is a matrix all the same
   kVocab,
   kPositions,  // with the rows before that of position 0
+  kTokenTypes,
+  kDistanceBiases,  // stored (buckets, heads)
   kHidden,
   kEmbedding,
   kIntermediate,
@@ -236,16 +241,20 @@ struct Architecture {
   // and what its model_type is where it names none. Then read_config and tensors are those of the
   // family that text_config names. Empty: a text model itself.
   std::string_view default_text{};
+  // What may follow the last hidden states, one for each task.
+  std::span<const HeadSpec> heads{};
 };
 
 // All families, in the order they are tried.
 std::span<const Architecture* const> architectures();
 
-// The family that config.json names. Throws kUnsupported naming the architecture and listing the
-// known ones.
+// The family that config.json names: of a class that `transformers` makes of it for another task it
+// is the same ("BertModel", "BertForTokenClassification"). Throws kUnsupported naming the
+// architecture and listing the known ones.
 const Architecture& find_architecture(const JsonReader& config);
 
 struct LoadedConfig {
+  Task task = Task::kGenerate;
   const Architecture* architecture = nullptr;
   const Architecture* text = nullptr;  // the same, or of a multimodal one its text model's
   bool has_separate_experts = false;   // where the family has checkpoints of both kinds
@@ -257,6 +266,13 @@ struct LoadedConfig {
     return has_separate_experts ? text->tensors_of_separate_experts : text->tensors;
   }
 };
+
+// What may follow the last hidden states of a model: its family's, or what every decoder has that is
+// saved as a classifier.
+std::span<const HeadSpec> heads_of(const LoadedConfig& model);
+
+// Reads a model that draws tokens as one whose hidden states are wanted.
+void make_embedder(LoadedConfig& model);
 
 // From config.json and generation_config.json. Throws kNotFound without config.json, and
 // kInvalidArgument or kUnsupported naming file and field, with the value and what was expected.

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "engine/device/backend.h"
+#include "engine/model/head_spec.h"
 
 namespace tgi {
 
@@ -125,6 +126,7 @@ struct ModelConfig {
   float norm_eps = 1e-5F;
   float norm_weight_offset = 0.0F;  // 1 where the checkpoint stores weight - 1
   bool has_post_norms = false;      // after each branch, where the family leaves it to the config
+  bool norms_have_biases = false;   // where the family leaves it to the config
   bool norms_have_weights = true;   // false: those of stream and head only divide
   // Attention and MLP of a layer read the same stream, and their sum is added to it. Else the MLP
   // reads what attention has been added to.
@@ -146,14 +148,22 @@ struct ModelConfig {
 
   bool learned_positions = false;
   int32_t position_offset = 0;  // rows of that table before the one of position 0
+  int32_t num_token_types = 0;  // rows of the table of types; 0: there is none
+  HeadInput head_input = HeadInput::kFirst;  // where a family's head leaves it to the config
 
   LatentConfig latent;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
+  // T5's kinds of distances between two tokens, half of them to each side: near ones are told apart,
+  // farther ones by their logarithm, up to kMaxDistance. 0: scores have no such bias.
+  int32_t distance_buckets = 0;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.
   float attention_scale = 0.0F;
   float attention_softcap = 0.0F;
+  bool is_causal = true;  // else a token sees those after it too, within the window of a layer
+  // The answer is hidden states: there is no head, and tokens are not drawn.
+  bool gives_vectors = false;
   bool has_output_gate = false;  // what attention gives is multiplied by sigmoids of a second q
   float qkv_clip = 0.0F;         // q, k and v are held between -qkv_clip and qkv_clip; 0: off
   // Of q and k, where they have such weights.
@@ -180,6 +190,8 @@ struct ModelConfig {
   std::vector<int32_t> eos_token_ids;    // generation_config.json before config.json
   int32_t bos_token_id = -1;
 };
+
+inline constexpr int32_t kMaxDistance = 128;
 
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
@@ -245,9 +257,11 @@ constexpr int32_t expert_cols(const ModelConfig& config) {
   return config.experts.hidden_size > 0 ? config.experts.hidden_size : config.hidden_size;
 }
 
-// Of the layers that do not see all before a token; 0 where all do.
+// Of the layers that do not see all before a token; 0 where all do, or none is left alone: a token
+// of an encoder may be seen from far behind it.
 inline int32_t longest_window(const ModelConfig& config) {
   int32_t longest = 0;
+  if (!config.is_causal) return 0;
   for (const LayerPlan& layer : config.layers) longest = std::max(longest, layer.reach());
   return longest;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,20 @@
 
 namespace tgi {
 namespace {
+
+// Of `distance` from query to key. Source: T5 (https://arxiv.org/abs/1910.10683), where positions are
+// seen on both sides.
+int32_t distance_bucket(int32_t distance, int32_t num_buckets) {
+  const int32_t half = num_buckets / 2;
+  const int32_t exact = half / 2;
+  const int32_t side = distance > 0 ? half : 0;
+  const int32_t far = std::abs(distance);
+  if (far < exact) return side + far;
+  const float share = std::log(static_cast<float>(far) / static_cast<float>(exact)) /
+                      std::log(static_cast<float>(kMaxDistance) / static_cast<float>(exact));
+  const auto step = static_cast<int32_t>(share * static_cast<float>(half - exact));
+  return side + std::min(exact + step, half - 1);
+}
 
 // REQUIRES: a dense piece.
 HostWeight transpose(HostWeight piece) {
@@ -104,9 +119,16 @@ class WeightLoader::Loader {
     for (const ModelVector& row : kModelVectors) {
       weights.*row.target = load_vector(view_.table().find(row.role));
     }
+    weights.distance_bias = load_distance_bias();
     // Only the token's row of each table is read, unless the embedding is the head too.
-    streamed_bytes_ -= weights.position_embedding ? weights.position_embedding->size_bytes : 0;
-    streamed_bytes_ -= weights.untied_lm_head ? weights.token_embedding->size_bytes : 0;
+    const auto is_only_looked_up = [&](const std::unique_ptr<Matrix>& table) {
+      if (table != nullptr) streamed_bytes_ -= table->size_bytes;
+    };
+    is_only_looked_up(weights.position_embedding);
+    is_only_looked_up(weights.type_embedding);
+    if (weights.untied_lm_head || model_.config.gives_vectors) {
+      is_only_looked_up(weights.token_embedding);
+    }
 
     if (options_.takes_adapters) {
       weights.head_site = head_site(model_.config.num_layers);
@@ -242,6 +264,26 @@ class WeightLoader::Loader {
   DeviceVector load_vector(const TensorEntry* entry) {
     if (entry == nullptr || view_.vector_ranges(*entry).empty()) return {};
     return to_device(read_vector(*entry), entry->name, std::max<int64_t>(entry->per_channel, 1));
+  }
+
+  DeviceVector load_distance_bias() {
+    const TensorEntry* entry = view_.table().find(Role::kDistanceBias);
+    if (entry == nullptr) return {};
+    const ModelConfig& config = model_.config;
+    const std::vector<float> of_buckets = read_whole_vector(*entry);  // (heads, buckets)
+    const auto num_buckets = static_cast<size_t>(config.distance_buckets);
+    const int32_t num_heads = config.num_heads / options_.world_size;
+    std::vector<float> out;
+    for (int32_t head = 0; head < num_heads; ++head) {
+      const size_t first =
+          static_cast<size_t>(options_.rank * num_heads + head) * num_buckets;
+      for (int32_t distance = -kMaxDistance; distance <= kMaxDistance; ++distance) {
+        const auto bucket =
+            static_cast<size_t>(distance_bucket(distance, config.distance_buckets));
+        out.push_back(of_buckets[first + bucket]);
+      }
+    }
+    return to_device(out, entry->name, num_heads);
   }
 
   // A token reads as many of them as it is sent to.

@@ -66,6 +66,8 @@ struct LayerWeights {
 struct ModelWeights {
   std::unique_ptr<Matrix> token_embedding;
   std::unique_ptr<Matrix> position_embedding;  // may be null
+  std::unique_ptr<Matrix> type_embedding;      // may be null
+  DeviceVector distance_bias;                  // (heads, 2 * kMaxDistance + 1)
   DeviceVector embedding_norm;
   DeviceVector embedding_norm_bias;
   DeviceVector final_norm;

@@ -12,7 +12,7 @@ namespace tgi {
 StoragePlan::StoragePlan(const LoadedConfig& model,
                          const LoadWeightsOptions& options,
                          const TensorTable& table)
-    : model_(model), options_(options), untied_(table.find(Role::kLmHead) != nullptr) {}
+    : model_(model), options_(options), is_head_apart_(table.find(Role::kLmHead) != nullptr || model.config.gives_vectors) {}
 
 MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                               Role role,
@@ -20,8 +20,8 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
   const TensorEntry& entry = *entries.front();
   // Rows of an embedding are only looked up; which experts a token goes to hangs on small
   // differences of the router's few rows.
-  const bool is_embedding =
-      role == Role::kPositionEmbedding || (role == Role::kTokenEmbedding && untied_);
+  const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
+                            (role == Role::kTokenEmbedding && is_head_apart_);
   const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate;
   if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
     const MatrixStorage first = storage_of(form(entry), cols, options_.dtype);

@@ -37,7 +37,7 @@ class StoragePlan {
 
   const LoadedConfig& model_;
   const LoadWeightsOptions& options_;
-  const bool untied_;
+  const bool is_head_apart_;
 };
 
 }  // namespace tgi

@@ -60,6 +60,10 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return 1;
     case Dim::kVocab:
       return config.vocab_size;
+    case Dim::kDistanceBiases:
+      return int64_t{config.distance_buckets} * config.num_heads;
+    case Dim::kTokenTypes:
+      return config.num_token_types;
     case Dim::kPositions:
       return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
@@ -252,6 +256,7 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .head_dim = config.head_dim,
                     .num_stacked = spec.stacked ? config.experts.num_experts : 0};
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
+  if (spec.cols == Dim::kDistanceBiases) entry.per_channel = config.num_heads;
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {
     entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);

@@ -65,18 +65,18 @@ NormArgs Transformer::norm_args(const DeviceVector& weight, const DeviceVector& 
   return args;
 }
 
-void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
+void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   const Workspace& w = workspace_;
   Stream stream = stream_at(w.residual.first_rows(num_tokens));
   run_embedding(stream.sum);
   for (int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer_on(layer, stream);
-  if (num_logit_rows == 0) return;
+  if (num_output_rows == 0) return;
 
-  // Only the rows whose logits are wanted go through the last norm and the head.
-  const Tensor residual = w.normed.first_rows(num_logit_rows);
-  const Tensor rows = w.last_rows.first_rows(num_logit_rows);
-  device_.gather_logit_rows(stream.sum, residual);
-  device_.gather_logit_rows(stream.branch, rows);
+  // Only the rows that are wanted go through the last norm and the head.
+  const Tensor residual = w.normed.first_rows(num_output_rows);
+  const Tensor rows = w.last_rows.first_rows(num_output_rows);
+  device_.gather_output_rows(stream.sum, residual);
+  device_.gather_output_rows(stream.branch, rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
   final_norm.residual = residual;
@@ -85,8 +85,13 @@ void Transformer::run(int32_t num_tokens, int32_t num_logit_rows) {
   device_.norm(final_norm);
 }
 
-void Transformer::sample(int32_t num_logit_rows) {
-  sample_rows(workspace_.last_rows.first_rows(num_logit_rows));
+void Transformer::sample(int32_t num_output_rows) {
+  const Tensor rows = workspace_.last_rows.first_rows(num_output_rows);
+  if (config_.gives_vectors) {
+    device_.pool({.hidden = rows});
+  } else {
+    sample_rows(rows);
+  }
 }
 
 void Transformer::add_to_embedding(const Tensor& embedded) {
@@ -98,6 +103,7 @@ void Transformer::run_embedding(const Tensor& hidden) {
   if (weights_.embedding_in == nullptr) {
     device_.embed({.table = weights_.token_embedding.get(),
                    .position_table = weights_.position_embedding.get(),
+                   .type_table = weights_.type_embedding.get(),
                    .multiplier = config_.embedding_multiplier,
                    .out = hidden});
     add_to_embedding(hidden);
@@ -282,6 +288,8 @@ void Transformer::run_attention(int32_t layer,
                      .sliding_window = plan.sliding_window,
                      .attention_chunk = plan.attention_chunk,
                      .alibi_slopes = config_.alibi_slopes.empty() ? nullptr : &workspace_.slopes,
+                     .is_causal = config_.is_causal,
+                     .distance_bias = weights_.distance_bias.get(),
                      .sinks = weights.sinks.get(),
                      .q = qkv.columns(0, q_size),
                      .out = attended});

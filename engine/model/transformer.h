@@ -1,4 +1,4 @@
-// The forward pass of a decoder-only transformer, written once for every family: what differs is in
+// The forward pass of a transformer that is a decoder or an encoder, written once for every family: what differs is in
 // the traits of ModelConfig and in which weights are there.
 //
 // Activations live in one device buffer sized for max_batch_tokens; a step allocates nothing.
@@ -33,15 +33,14 @@ class Transformer final : public Forward {
                                  int world_size,
                                  int32_t max_batch_tokens);
 
-  void run(int32_t num_tokens, int32_t num_logit_rows) override;
-  void sample(int32_t num_logit_rows) override;
+  void run(int32_t num_tokens, int32_t num_output_rows) override;
+  void sample(int32_t num_output_rows) override;
   bool is_replayable() const override { return true; }
 
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
   // from within another Forward. `hidden`: (num_tokens, hidden_size) in the device's memory and its
   // type, at most max_batch_tokens rows; outside of it they are whole, no branch is left to add.
   // The bits are those of run().
-  void add_to_embedding(const Tensor& embedded);
   void run_embedding(const Tensor& hidden);
   void run_layer(int32_t layer, const Tensor& hidden);  // in place
   void run_head(const Tensor& hidden);                  // every row goes to Device::sample
@@ -93,6 +92,7 @@ class Transformer final : public Forward {
   };
   Stream stream_at(const Tensor& sum) const;
 
+  void add_to_embedding(const Tensor& embedded);
   void run_layer_on(int32_t layer, Stream& stream);
   void run_branches_at_once(const LayerWeights& weights, int32_t layer, Stream& stream);
 

@@ -35,8 +35,29 @@ void leave_first(std::vector<std::string>& items) {
 
 MatrixKind kind_of(Role role) {
   if (role == Role::kLmHead) return MatrixKind::kHead;
-  const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding;
+  const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding ||
+                            role == Role::kTypeEmbedding;
   return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
+}
+
+// The head that draws tokens is not used, that of the task is read elsewhere.
+bool is_of_a_head(const LoadedConfig& model, std::string_view name) {
+  const auto ends_with = [&](std::string_view tensor) {
+    return !tensor.empty() && name.ends_with(tensor);
+  };
+  for (const TensorSpec& spec : model.tensors()) {
+    const bool draws = spec.role == Role::kLmHead || spec.role == Role::kLmHeadBias;
+    if (draws && ends_with(spec.name)) return true;
+  }
+  for (const HeadSpec& head : heads_of(model)) {
+    if (head.task != model.task) continue;
+    for (const HeadLayer& layer : head.layers) {
+      for (const std::string_view part : {layer.weight, layer.bias, layer.norm, layer.norm_bias}) {
+        if (ends_with(part)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 bool is_ignored(const LoadedConfig& model, std::string_view name) {
@@ -49,6 +70,7 @@ bool is_ignored(const LoadedConfig& model, std::string_view name) {
       inner.starts_with(fmt::format("layers.{}.", model.config.num_layers))) {
     return true;
   }
+  if (model.config.gives_vectors && is_of_a_head(model, name)) return true;
   const auto matches = [&](std::string_view pattern) {
     if (!pattern.ends_with('*')) return name.ends_with(pattern);
     return inner.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -80,6 +102,7 @@ const StoredTensor* find_tied_head(const LoadedConfig& model,
                                    const TensorTable& table,
                                    const TensorSources& sources,
                                    const Checkpoint& checkpoint) {
+  if (model.config.gives_vectors) return nullptr;
   for (const TensorSpec& spec : model.tensors()) {
     if (spec.role != Role::kLmHead || table.find(Role::kLmHead) != nullptr) continue;
     const StoredTensor* head = find_by_any_name(checkpoint, spec.name, model.architecture->prefix);

@@ -161,9 +161,10 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 5> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 6> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
+    {&ModelWeights::type_embedding, Role::kTypeEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
     {&ModelWeights::embedding_in, Role::kEmbeddingIn},
     {&ModelWeights::head_in, Role::kHeadIn},

@@ -26,6 +26,10 @@ class Planner {
   int64_t plan() {
     for (const ModelMatrix& row : kModelMatrices) add_matrix(row.role);
     for (const ModelVector& row : kModelVectors) add_vector(view_.table().find(row.role));
+    if (view_.table().find(Role::kDistanceBias) != nullptr) {
+      size_bytes_ += int64_t{model_.config.num_heads / options_.world_size} *
+                     (2 * kMaxDistance + 1) * int64_t{sizeof(float)};
+    }
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
       for (const LayerLinear& row : kLayerLinears) add_linear(row.parts, layer);
       add_latent_up(layer);

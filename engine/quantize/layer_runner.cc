@@ -141,11 +141,13 @@ LayerRunner::HiddenStates LayerRunner::embed() {
   ModelWeights outer = loader_.load_outer();
   weights_.token_embedding = std::move(outer.token_embedding);
   weights_.position_embedding = std::move(outer.position_embedding);
+  weights_.type_embedding = std::move(outer.type_embedding);
   weights_.embedding_in = std::move(outer.embedding_in);
   HiddenStates states(num_tokens_, model_.config.hidden_size);
   for_steps([&](const Tensor& hidden) { transformer_->run_embedding(hidden); }, &states);
   weights_.token_embedding.reset();
   weights_.position_embedding.reset();
+  weights_.type_embedding.reset();
   weights_.embedding_in.reset();
   return states;
 }

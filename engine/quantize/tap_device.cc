@@ -83,8 +83,12 @@ void TapDevice::activation(const ActivationArgs& args) {
   if (!is_over_) device_.activation(args);
 }
 
-void TapDevice::gather_logit_rows(const Tensor& x, const Tensor& out) {
-  if (!is_over_) device_.gather_logit_rows(x, out);
+void TapDevice::pool(const PoolArgs& args) {
+  if (!is_over_) device_.pool(args);
+}
+
+void TapDevice::gather_output_rows(const Tensor& x, const Tensor& out) {
+  if (!is_over_) device_.gather_output_rows(x, out);
 }
 
 void TapDevice::add(const AddArgs& args) {

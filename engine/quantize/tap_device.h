@@ -66,7 +66,8 @@ class TapDevice final : public Device {
   void rotate_and_store_latent(const LatentArgs& args) override;
   void head_matmul(const HeadMatmulArgs& args) override;
   void activation(const ActivationArgs& args) override;
-  void gather_logit_rows(const Tensor& x, const Tensor& out) override;
+  void pool(const PoolArgs& args) override;
+  void gather_output_rows(const Tensor& x, const Tensor& out) override;
   void add(const AddArgs& args) override;
   void route(const RouteArgs& args) override;
   void expert_matmul(const ExpertMatmulArgs& args) override;

@@ -199,6 +199,7 @@ class Engine {
   void fill_mask(LiveSequence& sequence, std::span<uint32_t> mask);
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
+  void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   bool guide_accepts(LiveSequence& sequence, int32_t token_id);
   void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);

@@ -104,6 +104,7 @@ void Engine::retire_step() {
   ++counters_.num_steps;
   ++num_steps_ended_;
   take_scores(step.scheduled, result);
+  take_pooled(step.scheduled, result, now);
   take_tokens(step.scheduled, result, now);
   fail_marked();
   std::erase_if(ending_, [](const auto& live) { return live->num_steps_in_flight() == 0; });
@@ -184,6 +185,37 @@ void Engine::take_scores(const ScheduledStep& scheduled, const StepResult& resul
                       result.score_tops[next]);
       ++next;
     }
+  }
+}
+
+void Engine::take_pooled(const ScheduledStep& scheduled,
+                         const StepResult& result,
+                         Clock::time_point now) {
+  size_t next = 0;
+  for (const ScheduledStep::Part& part : scheduled.parts) {
+    const auto first = result.pooled.begin() + static_cast<ptrdiff_t>(next);
+    const auto parts = std::span(first, static_cast<size_t>(part.num_pooled));
+    next += parts.size();
+    auto& sequence = *static_cast<LiveSequence*>(part.sequence);
+    if (sequence.request->pooled.empty() || !part.is_current()) continue;
+    LiveRequest& live = *sequence.live;
+    const bool is_last = part.first_token + part.num_tokens == sequence.num_tokens();
+    live.take_pooled(part.first_token, is_last, parts);
+    if (!is_last) continue;
+    const auto is_finite = [](const std::vector<float>& values) {
+      return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+    };
+    if (!std::ranges::all_of(live.pooled, is_finite)) {
+      mark_not_finite(sequence, sequence.num_tokens());
+      continue;
+    }
+    live.first_token_at = now;
+    live.last_token_at = now;
+    sequence.ended = true;
+    scheduler_.remove(sequence);
+    ++live.num_ended;
+    live.sink->on_pooled(std::move(live.pooled));
+    finish_request(live);
   }
 }
 

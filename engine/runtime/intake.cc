@@ -20,11 +20,6 @@ template <typename... Args>
   throw Error(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
 }
 
-uint64_t next_request_id() {
-  static std::atomic<uint64_t> last{0};
-  return ++last;
-}
-
 uint64_t random_seed() {
   thread_local std::mt19937_64 random{(uint64_t{std::random_device{}()} << 32) |
                                       std::random_device{}()};
@@ -67,6 +62,11 @@ void check_enough_tokens(const Request& request) {
 }
 
 }  // namespace
+
+uint64_t next_request_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits) {
   SamplingParams out;

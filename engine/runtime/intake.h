@@ -64,6 +64,9 @@ class Intake {
   GuideCompiler* const guides_;
 };
 
+// Unique within this process.
+uint64_t next_request_id();
+
 // The part of intake that needs no model. Throws kInvalidArgument for the first rule that is
 // broken.
 SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits& limits);

@@ -162,7 +162,7 @@ void LiveSequence::settle_calls() {
 }
 
 LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokenizer)
-    : request(std::move(asked)) {
+    : request(std::move(asked)), pooled(request->pooled.size()) {
   for (int32_t i = 0; i < request->best_of; ++i) {
     sequences.push_back(std::make_unique<LiveSequence>(*this, tokenizer, static_cast<uint32_t>(i)));
   }
@@ -180,6 +180,30 @@ void LiveRequest::take_score(size_t at, float logprob, std::span<const TokenScor
   prompt_top_tokens[at].clear();
   for (const TokenScore& top : top_tokens) {
     prompt_top_tokens[at].push_back(describe(*sequences.front()->tokenizer, top));
+  }
+}
+
+void LiveRequest::take_pooled(int32_t first_token,
+                              bool is_last,
+                              std::span<const std::vector<float>> parts) {
+  using Rows = PooledInput::Rows;
+  // At the beginning, also once more after a preemption.
+  if (first_token == 0) pooled.assign(request->pooled.size(), {});
+  size_t next = 0;
+  for (size_t i = 0; i < pooled.size(); ++i) {
+    const PooledInput& input = request->pooled[i];
+    if (input.rows == Rows::kFirst && first_token > 0) continue;
+    if (input.rows == Rows::kLast && !is_last) continue;
+    const std::vector<float>& part = parts[next++];
+    std::vector<float>& sum = pooled[i];
+    if (sum.empty() || input.pooling == Pooling::kRows) {
+      sum.insert(sum.end(), part.begin(), part.end());
+      continue;
+    }
+    for (size_t col = 0; col < sum.size(); ++col) {
+      sum[col] =
+          input.pooling == Pooling::kMax ? std::max(sum[col], part[col]) : sum[col] + part[col];
+    }
   }
 }
 

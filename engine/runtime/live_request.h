@@ -49,6 +49,9 @@ struct LiveRequest {
   // The log-probability of prompt token `at`, and what was most likely in its place.
   void take_score(size_t at, float logprob, std::span<const TokenScore> top_tokens);
 
+  // Of a part of the prompt that begins at token `first_token`: what came back for it, in order.
+  void take_pooled(int32_t first_token, bool is_last, std::span<const std::vector<float>> parts);
+
   // All sequences have ended: the answer, the best by mean log-probability first.
   ipc::DoneEvent make_done(Clock::time_point now);
 
@@ -57,6 +60,7 @@ struct LiveRequest {
   std::vector<std::unique_ptr<LiveSequence>> sequences;
   std::vector<ipc::TokenInfo> prompt_tokens;                   // with prompt_logprobs
   std::vector<std::vector<ipc::TokenInfo>> prompt_top_tokens;  // and with top_n_tokens
+  std::vector<std::vector<float>> pooled;  // one for each of Request::pooled, of what is computed
   int32_t num_ended = 0;
   int32_t num_unacknowledged = 0;  // token events the reader has not taken
   bool paused = false;

@@ -14,6 +14,8 @@
 namespace tgi {
 namespace {
 
+constexpr int32_t kMaxPromptOfStep = 8192;  // tokens, when nobody says: activations take memory
+
 void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Error(Code::kCancelled, "the load of the model was stopped");
 }
@@ -166,17 +168,36 @@ class RankLoader {
     return out;
   }
 
+  // When nobody says: a step has all of an encoder's prompt.
+  int32_t batch_tokens_of(const DeviceInfo& first) const {
+    if (model_.config.is_causal) return first.max_batch_tokens;
+    const int32_t wanted =
+        options_.max_total_tokens ? std::min(*options_.max_total_tokens, model_.config.max_positions)
+                                  : model_.config.max_positions;
+    return std::max(first.max_batch_tokens, std::min(wanted, kMaxPromptOfStep));
+  }
+
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(const GivenBack& given_back) {
     const DeviceInfo& first = devices_.front()->info();
     out_.max_running = options_.max_running.value_or(running_of(first, given_back));
-    out_.max_batch_tokens = options_.max_batch_tokens.value_or(first.max_batch_tokens);
+    if (model_.config.gives_vectors && !first.takes_encoders) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: models that give vectors are not supported by the {} backend; "
+                              "use another (--backend cpu)",
+                              model_.config.architecture, first.backend));
+    }
+    out_.max_batch_tokens = options_.max_batch_tokens.value_or(batch_tokens_of(first));
     MemoryRequest wanted;
     wanted.num_ranks = options_.num_ranks;
     wanted.available_bytes = INT64_MAX;
     wanted.block_size = options_.block_size;
     wanted.max_positions = model_.config.max_positions;
+    // All of a prompt is in one step.
+    if (!model_.config.is_causal) {
+      wanted.max_positions = std::min(wanted.max_positions, out_.max_batch_tokens);
+    }
     wanted.max_total_tokens = options_.max_total_tokens;
     wanted.memory_is_shared = ranks_share_memory();
     if (options_.kv_cache_bytes)

@@ -116,6 +116,9 @@ std::optional<ChatTemplate> open_chat_template(const ModelOptions& options,
 void read_texts(PreparedModel& model) {
   const FileSource& files = *model.files;
   model.loaded = load_model_config(files);
+  if (model.options.pooling != "auto" && model.loaded.task == Task::kGenerate) {
+    make_embedder(model.loaded);
+  }
   const int32_t vocab_size = model.loaded.config.vocab_size;
   model.tokenizer = open_tokenizer(model.options, files, vocab_size);
   if (model.tokenizer->vocab_size() > vocab_size) {
@@ -189,6 +192,11 @@ OpenCheckpoint PreparedModel::open_checkpoint_of() const {
   };
 }
 
+std::optional<PoolingMode> PreparedModel::pooling() const {
+  if (options.pooling == "auto") return std::nullopt;
+  return pooling_mode_from_name(options.pooling == "last-token" ? "lasttoken" : options.pooling);
+}
+
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   const auto started = Clock::now();
   ipc::check_model_settings(options);
@@ -209,7 +217,12 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
     read_texts(*model);
     settle_storage(*model);
     open_merged_adapter(*model);
-    check_weights(model->loaded, *model->open_checkpoint_of()({}));
+    const std::unique_ptr<Checkpoint> checkpoint = model->open_checkpoint_of()({});
+    check_weights(model->loaded, *checkpoint);
+    if (model->loaded.task != Task::kGenerate) {
+      model->vector_head = std::make_shared<const VectorHead>(model->loaded, *model->files,
+                                                              *checkpoint, model->pooling());
+    }
     model->seconds = std::chrono::duration<double>(Clock::now() - started).count();
     return std::move(model);
   });

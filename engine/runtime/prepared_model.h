@@ -15,6 +15,7 @@
 #include "engine/runtime/served_model.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
+#include "engine/vectors/vector_head.h"
 
 namespace tgi {
 
@@ -28,7 +29,11 @@ struct PreparedModel {
   std::optional<ChatTemplate> chat_template;
   Backend* backend = nullptr;
   LoadRanksOptions ranks;
+  std::shared_ptr<const VectorHead> vector_head;  // (optional) of a model that gives vectors
   double seconds = 0;  // that this took
+
+  // What the settings say of it; nothing: the model's files do.
+  std::optional<PoolingMode> pooling() const;
 
   // Each rank opens its own; references this.
   OpenCheckpoint open_checkpoint_of() const;

@@ -3,6 +3,8 @@
 // After on_done or on_error nothing more comes.
 #pragma once
 
+#include <vector>
+
 #include "base/error.h"
 #include "ipc/protocol.h"
 
@@ -13,6 +15,8 @@ class ResponseSink {
   virtual ~ResponseSink() = default;
   virtual void on_accepted(const ipc::AcceptedEvent& event) = 0;  // with announce
   virtual void on_token(ipc::TokenEvent&& event) = 0;
+  // The hidden states that were wanted, one for each of Request::pooled; on_done follows.
+  virtual void on_pooled(std::vector<std::vector<float>>&& /*pooled*/) {}
   virtual void on_done(ipc::DoneEvent&& event) = 0;
   virtual void on_error(const Error& error) = 0;
 };

@@ -45,6 +45,9 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   ipc::ModelStatus& facts = model->facts_;
   facts.name = options.model;
   facts.architecture = config.architecture;
+  facts.task = task_name(loaded.task);
+  model->vector_head_ = prepared->vector_head;
+  if (model->vector_head_ != nullptr) facts.dimensions = model->vector_head_->dimensions();
   facts.dtype = dtype_name(how.dtype);
   facts.quantize = quantization_name(how.quantization);
   facts.quantize_group_size = effective_group_size(how);
@@ -104,20 +107,28 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->guides_ = std::make_unique<GuideCompiler>(*model->tokenizer_, config.vocab_size,
                                                    config.eos_token_ids, dialects);
   // Nobody waits for it: a request that comes first makes what it needs itself.
-  model->warming_guides_ = std::jthread([guides = model->guides_.get()] {
-    try {
-      guides->warm_up();
-    } catch (const std::exception& error) {
-      log_warn("the masks of guided answers were not made ahead", {{"error", error.what()}});
-    }
-  });
+  if (model->vector_head_ == nullptr) {
+    model->warming_guides_ = std::jthread([guides = model->guides_.get()] {
+      try {
+        guides->warm_up();
+      } catch (const std::exception& error) {
+        log_warn("the masks of guided answers were not made ahead", {{"error", error.what()}});
+      }
+    });
+  }
   model->intake_ = std::make_unique<Intake>(limits, *model->tokenizer_, chat_template,
                                             config.vocab_size, model->guides_.get(), dialects);
+  if (model->vector_head_ != nullptr) {
+    model->vectors_ = std::make_unique<VectorIntake>(
+        *model->vector_head_, *model->tokenizer_, config.vocab_size, config.num_token_types,
+        plan.max_total_tokens, config.is_causal);
+  }
   EngineOptions engine;
   engine.scheduler = {.max_running = ranks.max_running,
                       .max_batch_tokens = ranks.max_batch_tokens,
                       .target_step_ms = options.target_step_ms,
-                      .shares_prefixes = !has_state(config)};
+                      .shares_prefixes = !has_state(config) && config.is_causal,
+                      .whole_prompts = !config.is_causal};
   engine.num_blocks = plan.num_blocks;
   engine.block_size = block_size;
   engine.kv_groups = ranks.kv_groups;
@@ -153,16 +164,38 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   return model;
 }
 
+template <typename Asked>
+std::shared_ptr<const HostAdapter> ServedModel::adapter_of(const Asked& asked) {
+  if (!asked.adapter) return nullptr;
+  return asked.adapter_path ? adapters_->load(*asked.adapter, *asked.adapter_path)
+                            : adapters_->find(*asked.adapter);
+}
+
+void ServedModel::require_task(std::string_view method, bool fits) const {
+  if (fits) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: the model {} is of the task {}, which is another; load one that is "
+                          "made for it",
+                          method, facts_.name, facts_.task));
+}
+
+std::vector<std::unique_ptr<Request>> ServedModel::prepare_texts(std::string_view method,
+                                                                 const ipc::VectorParams& asked) {
+  const bool embeds = vectors_ != nullptr && vectors_->head().task() == Task::kEmbed;
+  require_task(method, vectors_ != nullptr && embeds == (method == ipc::kEmbed));
+  const std::shared_ptr<const HostAdapter> adapter = adapter_of(asked);
+  std::vector<std::unique_ptr<Request>> requests = vectors_->prepare(asked);
+  for (const auto& request : requests) request->adapter = adapter;
+  return requests;
+}
+
 std::unique_ptr<Request> ServedModel::prepare(const ipc::GenerateRequest& asked,
                                               std::stop_token stop) {
+  require_task(ipc::kGenerate, vectors_ == nullptr);
   // First: what is wrong with an adapter is no matter of the prompt.
-  std::shared_ptr<const HostAdapter> adapter;
-  if (asked.adapter) {
-    adapter = asked.adapter_path ? adapters_->load(*asked.adapter, *asked.adapter_path)
-                                 : adapters_->find(*asked.adapter);
-  } else if (asked.merged_adapters) {
-    adapter = adapters_->merged(*asked.merged_adapters, std::move(stop));
-  }
+  std::shared_ptr<const HostAdapter> adapter =
+      asked.merged_adapters ? adapters_->merged(*asked.merged_adapters, std::move(stop))
+                            : adapter_of(asked);
   std::unique_ptr<Request> request = intake_->prepare(asked);
   request->adapter = std::move(adapter);
   return request;

@@ -13,6 +13,7 @@
 #include "engine/runtime/engine.h"
 #include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/intake.h"
+#include "engine/runtime/vector_intake.h"
 #include "engine/text/chat_template.h"
 #include "ipc/model_settings.h"
 #include "ipc/protocol.h"
@@ -43,6 +44,13 @@ class ServedModel {
   const Intake& intake() const { return *intake_; }
   AdapterStore& adapters() { return *adapters_; }
 
+  // Null where the model draws tokens.
+  const VectorIntake* vectors() const { return vectors_.get(); }
+  // Each text as a request, with the adapter that is asked for. Throws what VectorIntake throws, and
+  // kAdapter; kInvalidArgument where the model is for another task.
+  std::vector<std::unique_ptr<Request>> prepare_texts(std::string_view method,
+                                                      const ipc::VectorParams& asked);
+
   // As Intake's, with the adapter that is asked for. Throws what it throws, and kAdapter;
   // kCancelled when `stop` ends a merge of adapters.
   std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked, std::stop_token stop = {});
@@ -61,6 +69,10 @@ class ServedModel {
  private:
   ServedModel() = default;
 
+  template <typename Asked>
+  std::shared_ptr<const HostAdapter> adapter_of(const Asked& asked);
+  void require_task(std::string_view method, bool fits) const;
+
   ModelOptions options_;
   int32_t max_top_tokens_ = 0;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -68,6 +80,8 @@ class ServedModel {
   std::unique_ptr<GuideCompiler> guides_;
   std::jthread warming_guides_;  // uses guides_; ends by itself
   std::unique_ptr<Intake> intake_;
+  std::shared_ptr<const VectorHead> vector_head_;  // (optional)
+  std::unique_ptr<VectorIntake> vectors_;          // (optional)
   ipc::ModelStatus facts_;  // all but the engine's counters; constant after load
   std::unique_ptr<AdapterStore> adapters_;
   std::unique_ptr<Engine> engine_;  // last: stops first

@@ -10,16 +10,26 @@
 #include "engine/dialect/answer_reader.h"
 #include "engine/guide/token_guide.h"
 #include "engine/sched/host_adapter.h"
+#include "engine/tensor/batch.h"
 #include "engine/tensor/sampling_params.h"
 
 namespace tgi {
 
 using Clock = std::chrono::steady_clock;
 
+// Hidden states that a request wants in place of tokens.
+struct PooledInput {
+  enum class Rows : uint8_t { kAll, kFirst, kLast };
+  Rows rows = Rows::kAll;
+  Pooling pooling = Pooling::kRows;
+};
+
 struct Request {
   uint64_t id = 0;
   std::shared_ptr<const HostAdapter> adapter;  // (optional)
   std::vector<int32_t> prompt_ids;
+  std::vector<int32_t> token_types;    // one for each of prompt_ids, or empty: all are of type 0
+  std::vector<PooledInput> pooled{};   // empty: tokens are drawn; else the prompt alone is computed
   SamplingParams sampling;                   // of sequence 0; the others differ in sequence_index
   std::shared_ptr<const Guidance> guidance;  // (optional) which tokens its answers may have
   std::shared_ptr<const dialect::AnswerReading> reading;  // (optional) how they are taken apart

@@ -148,8 +148,9 @@ void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
     if (sequence.paused || sequence.num_unscheduled_tokens() != 1) continue;
     if (batch.num_tokens() >= options_.max_batch_tokens) return;
     // Its last token may already be in flight: then it ends by length before the next one matters.
-    if (sequence.num_generated_tokens() + sequence.num_pending_tokens >=
-        sequence.request->max_new_tokens)
+    if (sequence.num_pending_tokens > 0 &&
+        sequence.num_generated_tokens() + sequence.num_pending_tokens >=
+            sequence.request->max_new_tokens)
       continue;
     if (grow_or_preempt(sequence, num_promised)) emit(sequence, 1, batch, scheduled);
   }
@@ -184,6 +185,7 @@ void Scheduler::admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t bu
       ++i;
       continue;
     }
+    if (options_.whole_prompts && sequence.num_tokens() > budget) return;
     if (!try_admit(sequence)) return;
     waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
     budget -= schedule_chunk(sequence, budget, batch, scheduled);
@@ -263,6 +265,12 @@ int32_t Scheduler::schedule_chunk(Sequence& sequence,
     }
   }
   int32_t chunk = std::min(budget, sequence.num_unscheduled_tokens());
+  if (options_.whole_prompts) {
+    if (chunk < sequence.num_unscheduled_tokens() ||
+        !kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk)) {
+      return 0;
+    }
+  }
   if (!kv_cache_.grow(sequence.lease, sequence.num_scheduled_tokens + chunk)) {
     const int32_t spare = kv_cache_.num_free() + kv_cache_.num_cached();
     const int32_t reachable =
@@ -297,6 +305,14 @@ void Scheduler::emit(Sequence& sequence,
                                     : -1 - sequence.slot);
     batch.positions.push_back(position);
   }
+  const std::vector<int32_t>& types = sequence.request->token_types;
+  if (!types.empty()) {
+    // Rows of those before that have none are of type 0.
+    batch.token_types.resize(static_cast<size_t>(first_row), 0);
+    batch.token_types.insert(batch.token_types.end(), types.begin() + begin, types.begin() + end);
+  } else if (!batch.token_types.empty()) {
+    batch.token_types.resize(static_cast<size_t>(batch.num_tokens()), 0);
+  }
   batch.slots.push_back(sequence.slot);
   batch.cu_seqlens_q.push_back(batch.num_tokens());
   batch.context_lens.push_back(end);
@@ -311,8 +327,10 @@ void Scheduler::emit(Sequence& sequence,
   }
   sequence.num_slot_places = lease.length();
 
-  ScheduledStep::Part part{
-      .sequence = &sequence, .num_tokens = num_tokens, .num_preemptions = sequence.num_preemptions};
+  ScheduledStep::Part part{.sequence = &sequence,
+                           .num_tokens = num_tokens,
+                           .first_token = begin,
+                           .num_preemptions = sequence.num_preemptions};
   if (sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0) {
     part.first_scored_token = std::max(begin + 1, sequence.num_scored_tokens);
     // The row of position p has the logits for token p + 1.
@@ -327,7 +345,9 @@ void Scheduler::emit(Sequence& sequence,
     sequence.num_scored_tokens += part.num_scores;
   }
   sequence.num_scheduled_tokens = end;
-  if (sequence.num_unscheduled_tokens() == 0) {
+  const bool is_last = sequence.num_unscheduled_tokens() == 0;
+  emit_pooled(*sequence.request, first_row, is_last, part, batch);
+  if (is_last && sequence.request->pooled.empty()) {
     part.samples = true;
     ++sequence.num_pending_tokens;
     batch.sample_rows.push_back({.row = first_row + num_tokens - 1,
@@ -339,6 +359,46 @@ void Scheduler::emit(Sequence& sequence,
       num_tokens;
   ++sequence.num_steps_in_flight;
   scheduled.parts.push_back(part);
+}
+
+void Scheduler::emit_pooled(const Request& request,
+                            int32_t first_row,
+                            bool is_last,
+                            ScheduledStep::Part& part,
+                            Batch& batch) {
+  using Rows = PooledInput::Rows;
+  const auto wants = [&](Rows rows) {
+    return std::ranges::any_of(request.pooled,
+                               [&](const PooledInput& input) { return input.rows == rows; });
+  };
+  const int32_t last = part.num_tokens - 1;
+  const bool has_first = part.first_token == 0 && wants(Rows::kFirst);
+  const bool has_last = is_last && wants(Rows::kLast);
+  // Of the part, those that are wanted.
+  const auto first_kept = static_cast<int32_t>(batch.kept_rows.size());
+  int32_t kept_last = last;
+  if (wants(Rows::kAll)) {
+    for (int32_t row = 0; row <= last; ++row) batch.kept_rows.push_back(first_row + row);
+  } else {
+    if (has_first) batch.kept_rows.push_back(first_row);
+    kept_last = has_first && last > 0 ? 1 : 0;
+    if (has_last && (last > 0 || !has_first)) batch.kept_rows.push_back(first_row + last);
+  }
+  for (const PooledInput& input : request.pooled) {
+    PooledRows rows{.row = first_kept,
+                    .num_rows = 1,
+                    .position = part.first_token,
+                    .pooling = input.pooling};
+    if (input.rows == Rows::kAll) rows.num_rows = part.num_tokens;
+    if (input.rows == Rows::kFirst && !has_first) continue;
+    if (input.rows == Rows::kLast) {
+      if (!has_last) continue;
+      rows.row += kept_last;
+      rows.position += last;
+    }
+    batch.pooled_rows.push_back(rows);
+    ++part.num_pooled;
+  }
 }
 
 void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled) {

@@ -32,6 +32,9 @@ struct SchedulerOptions {
   // a state: that of the prefix's end is gone. Then every sequence computes all of its prompt, and
   // again after a preemption.
   bool shares_prefixes = true;
+  // A prompt is computed in one step, as its tokens see those after them. REQUIRES: prompts are no
+  // longer than max_batch_tokens.
+  bool whole_prompts = false;
 };
 
 // One submitted step: which sequence each result is for, in the batch's order.
@@ -40,6 +43,8 @@ struct ScheduledStep {
   struct Part {
     Sequence* sequence = nullptr;
     int32_t num_tokens = 0;
+    int32_t first_token = 0;         // of the sequence
+    int32_t num_pooled = 0;          // results of hidden states that come back for it
     int32_t num_scores = 0;          // prompt log-probabilities that come back for it
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
@@ -99,6 +104,11 @@ class Scheduler {
                          Batch& batch,
                          ScheduledStep& scheduled);
   void emit(Sequence& sequence, int32_t num_tokens, Batch& batch, ScheduledStep& scheduled);
+  static void emit_pooled(const Request& request,
+                          int32_t first_row,
+                          bool is_last,
+                          ScheduledStep::Part& part,
+                          Batch& batch);
   bool may_share(const Sequence& sequence) const;
   int32_t num_matchable_tokens(const Sequence& sequence) const;
   bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;

@@ -55,6 +55,23 @@ struct ScoreRow {
   int32_t num_top = 0;  // alternatives to list
 };
 
+// What becomes of the hidden states of some rows.
+enum class Pooling : uint8_t {
+  kRows,         // each is reported
+  kSum,          // their sum, row after row
+  kWeightedSum,  // the sum of (position + 1) * row
+  kMax,          // of each column
+};
+
+// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows), all
+// of one sequence, one behind the other in it.
+struct PooledRows {
+  int32_t row = 0;
+  int32_t num_rows = 0;
+  int32_t position = 0;  // of the first, from 0 at the start of the prompt
+  Pooling pooling = Pooling::kRows;
+};
+
 // Sequence i of the step owns token rows [cu_seqlens_q[i], cu_seqlens_q[i + 1]), which are the last
 // tokens of a context of context_lens[i] tokens. Prefill chunks and decode rows mix freely.
 struct Batch {
@@ -65,6 +82,10 @@ struct Batch {
   std::vector<int32_t> context_lens;  // (num_sequences); this step's tokens included
   std::vector<SampleRow> sample_rows;
   std::vector<ScoreRow> score_rows;
+  // Only where the model's answer is its hidden states.
+  std::vector<int32_t> kept_rows;          // token rows, each once
+  std::vector<PooledRows> pooled_rows;
+  std::vector<int32_t> token_types;        // (num_tokens), or empty: all are of type 0
   std::vector<SlotStart> slot_starts;      // applied before block_appends
   std::vector<BlockAppend> block_appends;  // applied before the forward pass
 
@@ -72,6 +93,11 @@ struct Batch {
   int32_t num_sequences() const { return static_cast<int32_t>(slots.size()); }
   int32_t num_logit_rows() const {
     return static_cast<int32_t>(sample_rows.size() + score_rows.size());
+  }
+  // Token rows that go through the last norm, in this order: those whose logits are wanted, those
+  // that are pooled.
+  int32_t num_output_rows() const {
+    return num_logit_rows() + static_cast<int32_t>(kept_rows.size());
   }
 
   // Calls visit(row, mask) for each of sample_rows: `mask` is which of TokenMasks is the row's, -1
@@ -96,6 +122,9 @@ struct Batch {
     context_lens.clear();
     sample_rows.clear();
     score_rows.clear();
+    kept_rows.clear();
+    pooled_rows.clear();
+    token_types.clear();
     slot_starts.clear();
     block_appends.clear();
   }
@@ -115,11 +144,12 @@ struct SampledToken {
   std::vector<TokenScore> top_tokens;
 };
 
-// What a step gave back, in the order of the batch's sample_rows and score_rows.
+// What a step gave back, in the order of the batch's sample_rows, score_rows and pooled_rows.
 struct StepResult {
   std::vector<SampledToken> sampled;
   std::vector<float> scores;
   std::vector<std::vector<TokenScore>> score_tops;  // as SampledToken::top_tokens
+  std::vector<std::vector<float>> pooled;           // (hidden), or of kRows (num_rows, hidden)
 };
 
 }  // namespace tgi

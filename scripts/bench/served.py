@@ -1,9 +1,13 @@
-"""A gateway and a daemon of a script's own, ended with it."""
+"""A gateway and a daemon of a script's own, or a daemon alone, ended with it."""
 
+import contextlib
+import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,3 +36,37 @@ class Server:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
         subprocess.run(self.stop_command, check=False, capture_output=True)
+
+
+class Daemon:
+    """tgid alone, asked over its socket."""
+
+    def __init__(self, bin_dir, model, flags):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tgi-daemon-"))
+        self.socket = str(self.folder / "s")
+        with open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                [bin_dir / "tgid", "--socket", self.socket, "--model", model, *flags], stdout=log, stderr=log,
+                env=dict(os.environ, XDG_STATE_HOME=str(self.folder)))
+        for _ in range(1200):
+            with contextlib.suppress(OSError):
+                if self.call("status", {})["result"]["phase"] == "ready":
+                    return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        sys.exit("error: tgid did not start:\n" + (self.folder / "log").read_text())
+
+    def call(self, method, params):
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(self.socket)
+            file = link.makefile("rw", encoding="utf-8")
+            file.readline()
+            file.write(json.dumps({"method": method, "params": params}) + "\n")
+            file.flush()
+            return json.loads(file.readlines()[-1])
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(60)
+        shutil.rmtree(self.folder)

@@ -194,6 +194,14 @@ def test_bench_adapters():
     assert re.search(r"^24 requests of 4 adapters in turn, 2 places: all answered", text, re.M), text
 
 
+def test_bench_vectors():
+    program("tgid")
+    text = run("bench_vectors", "--quick", "--bin-dir", BIN)
+    table = rows(text, "tgi, .*")
+    assert [row[0] for row in table] == ["tgi, f32", "tgi, bf16"]
+    assert all(is_positive(cell) for row in table for cell in row[1:]), text
+
+
 def test_profile_kernels(tmp_path):
     program("tgid")
     (tmp_path / "bin").symlink_to(BIN)

@@ -29,6 +29,7 @@ std::vector<std::string> as_flag(const LauncherRow& row, const std::string& valu
 const std::map<std::string_view, std::string> kSamples = {
     {"kv-cache-memory", "1GiB"},
     {"tool-parser", "hermes"},
+    {"pooling", "mean"},
     {"reasoning-parser", "none"},
     {"threads", "3"},
     {"n-threads", "3"},

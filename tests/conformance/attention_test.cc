@@ -32,6 +32,8 @@ struct Setup {
   RopeSpec rope = {};  // rotary_dim 0: none
   PositionScale query_scale = {};
   bool sinks = false;
+  bool causal = true;
+  int32_t bias_reach = -1;  // of distances; -1: none
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -173,6 +175,34 @@ std::vector<Setup> setups() {
        .window = 1,
        .softcap = 3.0F,
        .sinks = true},
+      {.name = "not causal", .causal = false},
+      {.name = "not causal, window, bf16 cache, rope",
+       .num_heads = 6,
+       .num_kv_heads = 6,
+       .head_dim = 32,
+       .dtype = DType::kBF16,
+       .window = 20,
+       .rope = make_rope(32),
+       .causal = false},
+      {.name = "not causal, a window past a tile, f16 cache, blocks of 32",
+       .head_dim = 40,
+       .dtype = DType::kF16,
+       .block_size = 32,
+       .window = 70,
+       .causal = false},
+      {.name = "not causal, distances of a bias that ends early",
+       .num_heads = 6,
+       .num_kv_heads = 3,
+       .causal = false,
+       .bias_reach = 7},
+      {.name = "not causal, alibi, sinks and distances past the context",
+       .num_heads = 5,
+       .num_kv_heads = 1,
+       .alibi = true,
+       .sinks = true,
+       .causal = false,
+       .bias_reach = 150},
+      {.name = "causal, distances", .bias_reach = 40},
       {.name = "dynamic rope", .rope = dynamic_rope()},
       {.name = "norms after the rotation",
        .norms = true,
@@ -209,6 +239,10 @@ std::vector<Setup> setups() {
   return out;
 }
 
+bool for_encoders(const Setup& setup) {
+  return !setup.causal || setup.bias_reach >= 0;
+}
+
 // One step: how many tokens of each sequence it takes on, from where the last one stopped.
 using Plan = std::vector<std::vector<int32_t>>;
 
@@ -216,7 +250,17 @@ Plan whole(const Setup& setup) {
   return {setup.lengths};
 }
 
+// Two sequences one after the other and those that are left together: where queries see what is
+// after them, a step has the whole of a sequence.
+Plan whole_sequences(const Setup& setup) {
+  const std::vector<int32_t>& lengths = setup.lengths;
+  Plan plan(std::min<size_t>(lengths.size(), 3), std::vector<int32_t>(lengths.size(), 0));
+  for (size_t i = 0; i < lengths.size(); ++i) plan[std::min(i, plan.size() - 1)][i] = lengths[i];
+  return plan;
+}
+
 Plan token_by_token(const Setup& setup) {
+  if (!setup.causal) return whole_sequences(setup);
   Plan plan;
   const int32_t longest = *std::max_element(setup.lengths.begin(), setup.lengths.end());
   for (int32_t i = 0; i < longest; ++i) {
@@ -228,6 +272,7 @@ Plan token_by_token(const Setup& setup) {
 }
 
 Plan random_chunks(const Setup& setup, uint32_t seed) {
+  if (!setup.causal) return whole_sequences(setup);
   Random random(seed);
   std::vector<int32_t> left = setup.lengths;
   Plan plan;
@@ -263,6 +308,13 @@ class Run {
     Floats sinks = random.values(setup.num_heads);
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i] *= i % 4 == 3 ? 120.0F : 4.0F;
     sinks_.emplace(DeviceTensor::vector(device, sinks));
+    if (setup.bias_reach >= 0) {
+      const int64_t width = 2 * int64_t{setup.bias_reach} + 1;
+      Floats biases = random.values(setup.num_heads * width);
+      for (float& bias : biases) bias *= 4.0F;
+      distance_bias_.emplace(device, setup.num_heads, width, DType::kF32, width + 3);
+      distance_bias_->write(biases);
+    }
     if (setup.rope.rotary_dim > 0) rope_ = device.add_rope(setup.rope);
     const auto num_slots = static_cast<int32_t>(setup.lengths.size()) + 1;
     const int32_t blocks_per_slot = 160 / setup.block_size + 1;
@@ -327,7 +379,7 @@ class Run {
   void add_sequence(size_t sequence, int32_t count, Batch& batch, Floats& rows) {
     const auto slot = static_cast<int32_t>(sequence) + 1;
     if (done_[sequence] == 0) batch.slot_starts.emplace_back().slot = slot;
-    leave_window(slot, setup_.window > 0 ? setup_.window : setup_.chunk, done_[sequence],
+    if (setup_.causal) leave_window(slot, setup_.window > 0 ? setup_.window : setup_.chunk, done_[sequence],
                  setup_.block_size, foreign_block_, batch);
     for (int32_t i = 0; i < count; ++i) {
       const int32_t position = done_[sequence] + i;
@@ -405,6 +457,8 @@ class Run {
                        .sliding_window = setup_.window,
                        .attention_chunk = setup_.chunk,
                        .alibi_slopes = setup_.alibi ? &slopes_->view() : nullptr,
+                       .is_causal = setup_.causal,
+                       .distance_bias = distance_bias_ ? &distance_bias_->view() : nullptr,
                        .sinks = setup_.sinks ? &sinks_->view() : nullptr,
                        .q = qkv.view().columns(0, output_width()),
                        .out = out.view()});
@@ -413,7 +467,8 @@ class Run {
   Device& device_;
   const Setup& setup_;
   Floats input_, output_;
-  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_, sinks_;
+  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_, sinks_,
+      distance_bias_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   int32_t foreign_block_ = 0;
@@ -438,7 +493,8 @@ double tolerance(const Setup& setup, DType activation) {
 }
 
 bool can_run(const DeviceCase& device_case, const Setup& setup) {
-  return device_case.can_cache(setup.dtype, setup.head_dim);
+  return device_case.can_cache(setup.dtype, setup.head_dim) &&
+         (!for_encoders(setup) || device_case.takes_encoders);
 }
 
 }  // namespace

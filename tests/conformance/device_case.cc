@@ -32,7 +32,8 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
                },
            .holds_cache = [dtype](DType cache,
                                   int32_t head_dim) { return cache == dtype && head_dim <= 256; },
-           .holds_latents = [dtype](DType cache) { return cache == dtype; }});
+           .holds_latents = [dtype](DType cache) { return cache == dtype; },
+           .takes_encoders = false});
     }
   }
 }

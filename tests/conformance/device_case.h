@@ -21,6 +21,8 @@ struct DeviceCase {
   std::function<bool(DType cache, int32_t head_dim)> holds_cache{};
   std::function<bool(DType cache)> holds_latents{};  // of latent attention
 
+  bool takes_encoders = true;
+
   bool can_hold(const MatrixStorage& storage) const {
     return !holds_matrix || holds_matrix(storage);
   }

@@ -316,7 +316,7 @@ TEST_CASE("what adapters add to logits is drawn and scored by") {
       const auto num_rows = static_cast<int64_t>(batch.num_logit_rows());
       const Tensor rows = hidden.view().first_rows(num_rows);
       const StepResult& result = run_step(
-          on, batch, [&] { on.gather_logit_rows(x.view(), rows); },
+          on, batch, [&] { on.gather_output_rows(x.view(), rows); },
           [&] {
             on.sample({.hidden = rows, .lm_head = head.get(), .logit_scale = 0.25F, .site = site});
           });

@@ -1,4 +1,4 @@
-// The ops that work on rows by themselves: embed, norm, activation, add, gather_logit_rows.
+// The ops that work on rows by themselves: embed, norm, activation, add, gather_output_rows, pool.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -20,13 +20,15 @@ void conform(const std::string& what,
              double absolute,
              double relative,
              const Run& run,
-             const std::optional<DType>& needs = std::nullopt) {
+             const std::optional<DType>& needs = std::nullopt,
+             bool is_for_encoders = false) {
   const auto reference = make_reference_device();
   allocate_small_state(*reference);
   const std::vector<Floats> wanted = run(*reference);
   std::map<std::string, std::vector<Floats>> by_group;
   for (const DeviceCase& device_case : device_cases()) {
     if (needs && !device_case.can_hold(*needs)) continue;
+    if (is_for_encoders && !device_case.takes_encoders) continue;
     const auto device = device_case.make();
     allocate_small_state(*device);
     const std::vector<Floats> got = run(*device);
@@ -223,7 +225,7 @@ TEST_CASE("add opens what it adds as far as the sigmoid of the row's gate says")
   }
 }
 
-TEST_CASE("gather_logit_rows takes sample rows, then score rows") {
+TEST_CASE("gather_output_rows takes sample rows, then score rows") {
   conform("gather", 0.0, 0.0, [&](Device& device) {
     Random random(21);
     DeviceTensor x(device, 6, 19, random.values(6 * 19));
@@ -232,9 +234,69 @@ TEST_CASE("gather_logit_rows takes sample rows, then score rows") {
     batch.sample_rows = {{.row = 5, .slot = 0, .position = 6}};
     batch.score_rows = {
         {.row = 0, .target_id = 1}, {.row = 3, .target_id = 1}, {.row = 1, .target_id = 1}};
-    run_step(device, batch, [&] { device.gather_logit_rows(x.view(), out.view()); });
+    run_step(device, batch, [&] { device.gather_output_rows(x.view(), out.view()); });
     return std::vector<Floats>{out.read()};
   });
+}
+
+TEST_CASE("embed adds the row of a token's type") {
+  for (const bool has_types : {false, true}) {
+    conform(
+        "embed with types", 1e-7, 0.0,
+        [&](Device& device) {
+          Random random(4);
+          const int64_t cols = 45;
+          const auto make = [&](int64_t rows) {
+            return make_matrix(device, random.values(rows * cols), rows, cols, DType::kF32);
+          };
+          const auto table = make(50);
+          const auto positions = make(10);
+          const auto types = make(3);
+          DeviceTensor out(device, 5, cols, device.info().activation_dtype, cols + 2);
+          Batch batch = one_sequence({49, 0, 17, 17, 31});
+          if (has_types) batch.token_types = {0, 0, 2, 1, 1};
+          run_step(device, batch, [&] {
+            device.embed({.table = table.get(),
+                          .position_table = positions.get(),
+                          .type_table = types.get(),
+                          .out = out.view()});
+          });
+          return std::vector<Floats>{out.read()};
+        },
+        std::nullopt, true);
+  }
+}
+
+TEST_CASE("pool sums, weighs, takes the highest or gives each row, beside rows of logits") {
+  constexpr int64_t kCols = 37;
+  conform(
+      "pool", 2e-5, 1e-6,
+      [&](Device& device) {
+        Random random(22);
+        DeviceTensor x(device, 9, kCols, random.values(9 * kCols));
+        DeviceTensor rows(device, 8, kCols, device.info().activation_dtype);
+        Batch batch = one_sequence({1, 2, 3, 4, 5, 6, 7, 8, 9});
+        batch.score_rows = {{.row = 8, .target_id = 1}};
+        batch.kept_rows = {2, 3, 4, 5, 1, 7, 8};
+        batch.pooled_rows = {
+            {.row = 0, .num_rows = 4, .position = 2, .pooling = Pooling::kSum},
+            {.row = 3, .num_rows = 2, .position = 1, .pooling = Pooling::kRows},
+            {.row = 4, .num_rows = 3, .position = 40, .pooling = Pooling::kWeightedSum},
+            {.row = 1, .num_rows = 5, .position = 4, .pooling = Pooling::kMax},
+            {.row = 6, .num_rows = 1, .position = 8, .pooling = Pooling::kSum},
+        };
+        REQUIRE(batch.num_output_rows() == 8);
+        // The first row is the score's.
+        Tensor pooled = rows.view();
+        pooled.rows = 7;
+        pooled.data = static_cast<std::byte*>(pooled.data) +
+                      static_cast<size_t>(kCols) * dtype_size(pooled.dtype);
+        return run_step(
+                   device, batch, [&] { device.gather_output_rows(x.view(), rows.view()); },
+                   [&] { device.pool({.hidden = pooled}); })
+            .pooled;
+      },
+      std::nullopt, true);
 }
 
 }  // namespace tgi

@@ -70,7 +70,7 @@ struct Model {
     DeviceTensor rows(device, num_logit_rows, kHidden, device.info().activation_dtype);
     const auto pass = [&] {
       device.embed({.table = table.get(), .multiplier = 2.0F, .out = hidden.view()});
-      device.gather_logit_rows(hidden.view(), rows.view());
+      device.gather_output_rows(hidden.view(), rows.view());
     };
     const auto sample = [&] {
       device.sample({.hidden = rows.view(),

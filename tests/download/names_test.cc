@@ -121,6 +121,12 @@ TEST_CASE("choice: safetensors before .bin, nothing nested, nothing of training"
   CHECK(chosen({"pytorch_model.bin", "training_args.bin", "config.json", "other.bin"}) ==
         Names{"pytorch_model.bin", "config.json"});
   CHECK(chosen({"model.bin", "x.pt"}) == Names{"model.bin"});
+  // The modules of sentence-transformers, and nothing else that is nested.
+  CHECK(chosen({"model.safetensors", "modules.json", "1_Pooling/config.json", "2_Dense/config.json",
+                "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin", "onnx/model.onnx",
+                "openvino/config.json", "1_Pooling/deep/config.json"}) ==
+        Names{"model.safetensors", "modules.json", "1_Pooling/config.json", "2_Dense/config.json",
+              "2_Dense/model.safetensors"});
   CHECK(chosen({"consolidated.safetensors", "model-1.safetensors", "params.json"}) ==
         Names{"model-1.safetensors"});
   CHECK(chosen({"consolidated.safetensors"}) == Names{"consolidated.safetensors"});

@@ -119,7 +119,7 @@ class FakeDevice final : public Device {
   void rotate_and_store_latent(const LatentArgs& /*args*/) override { no_op<int>(); }
   void head_matmul(const HeadMatmulArgs& /*args*/) override { no_op<int>(); }
   void activation(const ActivationArgs& /*args*/) override { no_op<int>(); }
-  void gather_logit_rows(const Tensor& /*x*/, const Tensor& /*out*/) override { no_op<int>(); }
+  void gather_output_rows(const Tensor& /*x*/, const Tensor& /*out*/) override { no_op<int>(); }
   void add(const AddArgs& /*args*/) override { no_op<int>(); }
   void route(const RouteArgs& /*args*/) override { no_op<int>(); }
   void expert_matmul(const ExpertMatmulArgs& /*args*/) override { no_op<int>(); }

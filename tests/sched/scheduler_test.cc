@@ -388,4 +388,93 @@ TEST_CASE("scheduler runs windowed groups in no more blocks than one context nee
   fixture.run_all(depth);
 }
 
+// A request for hidden states: what comes back for it, by the parts of its prompt.
+Request& pooled_request(Fixture& f, int32_t length, std::vector<PooledInput> pooled) {
+  std::vector<int32_t> prompt(static_cast<size_t>(length));
+  std::iota(prompt.begin(), prompt.end(), 10);
+  f.add(std::move(prompt), 0);
+  Request& request = *f.requests.back();
+  request.pooled = std::move(pooled);
+  request.use_prefix_cache = false;
+  return request;
+}
+
+using PooledRowsOf = PooledInput::Rows;
+
+TEST_CASE("hidden states are asked for where they are, each token row once, and nothing is drawn") {
+  Fixture f(32, {.max_running = 4, .max_batch_tokens = 8});
+  pooled_request(f, 11, {{PooledRowsOf::kAll, Pooling::kSum},
+                         {PooledRowsOf::kFirst, Pooling::kRows},
+                         {PooledRowsOf::kLast, Pooling::kRows}});
+  REQUIRE(f.submit());
+  CHECK(f.batch.sample_rows.empty());
+  CHECK(f.batch.kept_rows == std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  REQUIRE(f.batch.pooled_rows.size() == 2);
+  CHECK(f.batch.pooled_rows[0].num_rows == 8);
+  CHECK(f.batch.pooled_rows[1].row == 0);
+  CHECK(f.batch.pooled_rows[1].num_rows == 1);
+  CHECK(f.in_flight.front().parts.front().num_pooled == 2);
+  f.retire();
+  REQUIRE(f.submit());
+  CHECK(f.batch.sample_rows.empty());
+  CHECK(f.batch.kept_rows == std::vector<int32_t>{0, 1, 2});
+  REQUIRE(f.batch.pooled_rows.size() == 2);
+  CHECK(f.batch.pooled_rows[0].position == 8);
+  CHECK(f.batch.pooled_rows[1].row == 2);
+  CHECK(f.batch.pooled_rows[1].position == 10);
+  f.retire();
+  CHECK(!f.submit());
+  f.scheduler.remove(*f.sequences.front());
+}
+
+TEST_CASE("of a text whose ends alone are wanted two rows are kept, of one token one") {
+  const std::vector<PooledInput> ends = {{PooledRowsOf::kLast, Pooling::kRows},
+                                         {PooledRowsOf::kFirst, Pooling::kRows}};
+  Fixture f(32, {.max_running = 4, .max_batch_tokens = 16});
+  pooled_request(f, 6, ends);
+  pooled_request(f, 1, ends);
+  REQUIRE(f.submit());
+  CHECK(f.batch.kept_rows == std::vector<int32_t>{0, 5, 6});
+  REQUIRE(f.batch.pooled_rows.size() == 4);
+  CHECK(f.batch.pooled_rows[0].row == 1);
+  CHECK(f.batch.pooled_rows[1].row == 0);
+  CHECK(f.batch.pooled_rows[2].row == 2);
+  CHECK(f.batch.pooled_rows[3].row == 2);
+  f.retire();
+  for (const auto& sequence : f.sequences) f.scheduler.remove(*sequence);
+}
+
+TEST_CASE("a prompt that must be whole waits for a step that has room for all of it, in order") {
+  Fixture f(64, {.max_running = 8, .max_batch_tokens = 10, .whole_prompts = true});
+  for (const int32_t length : {6, 7, 3, 10, 1}) {
+    pooled_request(f, length, {{PooledRowsOf::kAll, Pooling::kSum}});
+  }
+  std::vector<std::vector<int32_t>> lengths;
+  while (f.submit()) {
+    std::vector<int32_t>& step = lengths.emplace_back();
+    for (const auto& part : f.in_flight.front().parts) {
+      CHECK(part.first_token == 0);
+      CHECK(part.num_tokens == part.sequence->num_tokens());
+      step.push_back(part.num_tokens);
+    }
+    const ScheduledStep scheduled = f.in_flight.front();
+    f.retire();
+    for (const auto& part : scheduled.parts) f.scheduler.remove(*part.sequence);
+  }
+  CHECK(lengths == std::vector<std::vector<int32_t>>{{6}, {7, 3}, {10}, {1}});
+}
+
+TEST_CASE("a prompt without an answer ends although its last part is one token") {
+  Fixture f(32, {.max_running = 4, .max_batch_tokens = 8});
+  std::vector<int32_t> prompt(9, 3);
+  f.add(std::move(prompt), 0);
+  int num_steps = 0;
+  while (!f.sequences.front()->finished && num_steps < 10) {
+    REQUIRE(f.submit());
+    f.retire();
+    ++num_steps;
+  }
+  CHECK(num_steps == 2);
+}
+
 }  // namespace tgi

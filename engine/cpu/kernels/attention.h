@@ -42,7 +42,7 @@ class AttentionRun {
 
   void run() {
     begin();
-    const int64_t last = position(block_.num_rows - 1);
+    const int64_t last = last_visible(block_.num_rows - 1);
     const int64_t first_tile = first_visible(0) / kAttentionTile;
     for (int64_t tile = first_tile; tile <= last / kAttentionTile; ++tile) {
       const int64_t begin = tile * kAttentionTile;
@@ -70,6 +70,13 @@ class AttentionRun {
         block_.attention_chunk == 0 ? 0 : p / block_.attention_chunk * block_.attention_chunk;
     const int64_t window = block_.sliding_window == 0 ? 0 : p - block_.sliding_window + 1;
     return window > chunk ? window : chunk;
+  }
+  int64_t last_visible(int64_t r) const {
+    const int64_t p = position(r);
+    if (block_.num_visible == 0) return p;
+    const int64_t end = block_.num_visible - 1;
+    const int64_t window = block_.sliding_window == 0 ? end : p + block_.sliding_window - 1;
+    return window < end ? window : end;
   }
   // The keys of the 16 positions from `position` on.
   const std::byte* key_chunk(int64_t position) const {
@@ -247,7 +254,7 @@ class AttentionRun {
   void soften(int64_t r, int64_t begin, int64_t count) {
     const float infinity = std::numeric_limits<float>::infinity();
     float* const row = scores_ + r * kAttentionTile;
-    const int64_t num_seen = position(r) + 1 - begin;   // of the tile; may be <= 0 or > 64
+    const int64_t num_seen = last_visible(r) + 1 - begin;  // of the tile; may be <= 0 or > 64
     const int64_t num_gone = first_visible(r) - begin;  // left the window; may be < 0
     const V hidden = V::set1(-infinity);
     V x[kChunksPerTile];
@@ -259,6 +266,7 @@ class AttentionRun {
         x[c] = V::set1(block_.softcap) * vector_tanh(x[c] / V::set1(block_.softcap));
       }
       if (block_.alibi_slopes != nullptr) x[c] = biased(x[c], r, begin + c * kChunk);
+      if (block_.distance_bias != nullptr) x[c] = x[c] + distance_bias(r, begin + c * kChunk);
       const auto seen =
           V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
       x[c] = V::select(seen, x[c], hidden);
@@ -289,6 +297,20 @@ class AttentionRun {
                                                      8, 9, 10, 11, 12, 13, 14, 15};
     const V distance = V::set1(static_cast<float>(first - position(r))) + V::load(kLanes);
     return V::fma(distance, V::set1(block_.alibi_slopes[head(r)]), x);
+  }
+
+  // Of 16 keys from position `first` on.
+  V distance_bias(int64_t r, int64_t first) const {
+    const int64_t reach = block_.bias_reach;
+    const float* const table = block_.distance_bias + head(r) * block_.distance_bias_stride + reach;
+    const int64_t distance = first - position(r);
+    if (distance >= -reach && distance + kChunk - 1 <= reach) return V::load(table + distance);
+    alignas(64) float values[kChunk];
+    for (int64_t i = 0; i < kChunk; ++i) {
+      const int64_t at = distance + i;
+      values[i] = table[at < -reach ? -reach : at > reach ? reach : at];
+    }
+    return V::load(values);
   }
 
   static V weight_of(V x) {

@@ -67,6 +67,11 @@ struct AttentionBlock {
   int32_t sliding_window = 0;
   int32_t attention_chunk = 0;
   const float* alibi_slopes = nullptr;  // (optional) (group_size)
+  // Where queries see what is after them too: the tokens of the whole context. 0: causal.
+  int64_t num_visible = 0;
+  const float* distance_bias = nullptr;  // (optional) (group_size, 2 * bias_reach + 1)
+  int64_t distance_bias_stride = 0;
+  int32_t bias_reach = 0;
   const float* sinks = nullptr;         // (optional) (group_size)
   std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim, …), 64-byte aligned
 };

@@ -1,0 +1,294 @@
+#include "cmd/http/vectors_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "cmd/http/adapters.h"
+#include "cmd/http/generation.h"
+#include "cmd/http/openai_body.h"
+#include "ipc/client.h"
+
+namespace tgi::http {
+namespace {
+
+// What the daemon makes of the texts; the client may leave meanwhile.
+OrderedJson ask(Scope& scope, std::string_view method, const ipc::VectorParams& params) {
+  ipc::ClientOptions options = scope.service().daemon;
+  options.peer_fd = scope.peer_fd();
+  try {
+    OrderedJson out = ipc::Client(options).call(method, ipc::to_json(params));
+    scope.give_back_permits();
+    return out;
+  } catch (const ipc::Stopped& stopped) {
+    if (stopped.why() == ipc::Stopped::Why::kPeerGone) throw ClientGone();
+    throw ApiError(503, "shutting_down", "the server is shutting down; the answer is cut off here");
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
+}
+
+void note_tokens(Scope& scope, const std::vector<int64_t>& counts) {
+  scope.record().num_prompt_tokens = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
+void check_count(const std::vector<ipc::TextInput>& inputs) {
+  require(!inputs.empty(), "`inputs` cannot be empty");
+  require(inputs.size() <= ipc::kMaxTexts, "`inputs` must have at most {} texts. Given: {}",
+          ipc::kMaxTexts, inputs.size());
+}
+
+void choose(Scope& scope,
+            const std::optional<VectorParameters>& parameters,
+            ipc::VectorParams& params) {
+  if (!parameters) return;
+  ipc::GenerateRequest request;
+  choose_adapter(scope,
+                 {.id = parameters->adapter_id,
+                  .source = parameters->adapter_source,
+                  .token = parameters->api_token},
+                 request);
+  params.adapter = request.adapter;
+  params.adapter_path = request.adapter_path;
+}
+
+void choose(Scope& scope, const EmbeddingsBody& body, ipc::VectorParams& params) {
+  OpenAiParameters parameters;
+  if (body.model) parameters.model = *body.model;
+  parameters.adapter_source = body.adapter_source;
+  parameters.api_token = body.api_token;
+  ipc::GenerateRequest request;
+  choose_by_model(scope, parameters, std::span(&request, 1));
+  params.adapter = request.adapter;
+  params.adapter_path = request.adapter_path;
+}
+
+ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params) {
+  ipc::EmbedResult result = ipc::embed_result_from_json(ask(scope, ipc::kEmbed, params));
+  note_tokens(scope, result.num_tokens);
+  return result;
+}
+
+ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
+  ipc::ClassifyResult result =
+      ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
+  note_tokens(scope, result.num_tokens);
+  return result;
+}
+
+// With as few digits as tell the number from its neighbours.
+OrderedJson numbers_json(const std::string& base64) {
+  OrderedJson out = OrderedJson::array();
+  for (const float value : ipc::floats_of_base64(base64)) {
+    out.push_back(std::stod(fmt::format("{}", value)));
+  }
+  return out;
+}
+
+OrderedJson scores_json(const ipc::ClassifyResult& result, const ipc::TextScores& text) {
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::EntityInfo& entity : text.entities) {
+    out.push_back({{"entity_group", entity.group},
+                   {"score", entity.score},
+                   {"word", entity.word},
+                   {"start", entity.start},
+                   {"end", entity.end}});
+  }
+  std::vector<size_t> order(text.scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](size_t a, size_t b) { return text.scores[a] > text.scores[b]; });
+  for (const size_t label : order) {
+    out.push_back({{"label", result.labels.at(label)}, {"score", text.scores[label]}});
+  }
+  return out;
+}
+
+ipc::VectorParams to_params(Scope& scope, const ClassifyBody& body) {
+  ipc::VectorParams params;
+  params.truncate = body.truncate;
+  params.raw_scores = body.raw_scores;
+  choose(scope, body.parameters, params);
+  return params;
+}
+
+struct Ranked {
+  size_t index;
+  double score;
+};
+
+// The best first; of equals the first.
+std::vector<Ranked> rank(Scope& scope,
+                         const std::string& query,
+                         const std::vector<std::string>& texts,
+                         bool truncate,
+                         bool raw_scores) {
+  require(!texts.empty(), "`texts` cannot be empty");
+  ipc::VectorParams params;
+  params.truncate = truncate;
+  params.raw_scores = raw_scores;
+  for (const std::string& text : texts) params.inputs.push_back({.text = query, .pair = text});
+  check_count(params.inputs);
+  const ipc::ClassifyResult result = ask_scores(scope, params);
+  require(result.labels.size() == 1,
+          "the model gives {} scores for a pair of texts, and ranking takes one: load a reranker",
+          result.labels.size());
+  std::vector<Ranked> out;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<double>& scores = result.texts.at(i).scores;
+    require(scores.size() == 1, "the model finds entities and does not rank: load a reranker");
+    out.push_back({.index = i, .score = scores.front()});
+  }
+  std::ranges::stable_sort(out, [](const Ranked& a, const Ranked& b) { return a.score > b.score; });
+  return out;
+}
+
+std::string document_text(const OrderedJson& document, const std::string& path) {
+  if (document.is_string()) return document.get<std::string>();
+  const bool has_text = document.is_object() && document.size() == 1 &&
+                        document.contains("text") && document.at("text").is_string();
+  if (!has_text) fail_body_type(path, "a text, or an object with the member text", document);
+  return document.at("text").get<std::string>();
+}
+
+}  // namespace
+
+Response embed(Scope& scope, const EmbedBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params;
+  params.inputs = texts_of(body.inputs, "inputs");
+  check_count(params.inputs);
+  params.truncate = body.truncate;
+  params.normalize = body.normalize;
+  params.prompt_name = body.prompt_name;
+  params.dimensions = body.dimensions;
+  choose(scope, body.parameters, params);
+  const ipc::EmbedResult result = ask_vectors(scope, params);
+  if (is_single(body.inputs)) {
+    return json_response(200, {{"embeddings", numbers_json(result.vectors.at(0))}});
+  }
+  OrderedJson out = OrderedJson::array();
+  for (const std::string& vector : result.vectors) out.push_back(numbers_json(vector));
+  return json_response(200, out);
+}
+
+Response embeddings(Scope& scope, const EmbeddingsBody& body) {
+  scope.begin_generation(1);
+  const std::string format = body.encoding_format.value_or("float");
+  require(format == "float" || format == "base64",
+          "`encoding_format` must be float or base64. Given: {}", format);
+  ipc::VectorParams params;
+  params.inputs = texts_of(body.input, "input");
+  check_count(params.inputs);
+  params.truncate = body.truncate;
+  params.dimensions = body.dimensions;
+  choose(scope, body, params);
+  const ipc::EmbedResult result = ask_vectors(scope, params);
+  OrderedJson data = OrderedJson::array();
+  for (size_t i = 0; i < result.vectors.size(); ++i) {
+    OrderedJson vector = format == "base64" ? OrderedJson(result.vectors[i])
+                                            : numbers_json(result.vectors[i]);
+    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(vector)}});
+  }
+  const int64_t num_tokens = scope.record().num_prompt_tokens.value_or(0);
+  return json_response(
+      200, {{"object", "list"},
+            {"data", std::move(data)},
+            {"model", body.model.value_or(scope.options().model_id)},
+            {"usage", {{"prompt_tokens", num_tokens}, {"total_tokens", num_tokens}}}});
+}
+
+Response classify(Scope& scope, const ClassifyBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params = to_params(scope, body);
+  params.inputs = pairs_of(body.inputs, "inputs");
+  require(params.inputs.size() == 1, "`inputs` must be one text; /classify_batch takes several");
+  const ipc::ClassifyResult result = ask_scores(scope, params);
+  return json_response(200, scores_json(result, result.texts.at(0)));
+}
+
+Response classify_batch(Scope& scope, const ClassifyBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params = to_params(scope, body);
+  params.inputs = texts_of(body.inputs, "inputs");
+  check_count(params.inputs);
+  const ipc::ClassifyResult result = ask_scores(scope, params);
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TextScores& text : result.texts) out.push_back(scores_json(result, text));
+  return json_response(200, out);
+}
+
+Response predict(Scope& scope, const ClassifyBody& body) {
+  scope.begin_generation(1);
+  ipc::VectorParams params = to_params(scope, body);
+  const bool is_list =
+      body.inputs.is_array() && !body.inputs.empty() && body.inputs.front().is_array();
+  params.inputs = pairs_of(body.inputs, "inputs");
+  const ipc::ClassifyResult result = ask_scores(scope, params);
+  if (!is_list) return json_response(200, scores_json(result, result.texts.at(0)));
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TextScores& text : result.texts) out.push_back(scores_json(result, text));
+  return json_response(200, out);
+}
+
+Response rerank(Scope& scope, const RerankBody& body) {
+  scope.begin_generation(1);
+  OrderedJson out = OrderedJson::array();
+  for (const Ranked& one : rank(scope, body.query, body.texts, body.truncate, body.raw_scores)) {
+    OrderedJson row = {{"index", one.index}, {"score", one.score}};
+    if (body.return_text) row["text"] = body.texts[one.index];
+    out.push_back(std::move(row));
+  }
+  return json_response(200, out);
+}
+
+Response rerank_documents(Scope& scope, const DocumentsBody& body) {
+  scope.begin_generation(1);
+  require(body.top_n.value_or(1) > 0, "`top_n` must be > 0. Given: {}", body.top_n.value_or(1));
+  if (!body.documents.is_array()) fail_body_type("documents", "a list of texts", body.documents);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < body.documents.size(); ++i) {
+    texts.push_back(document_text(body.documents[i], fmt::format("documents[{}]", i)));
+  }
+  std::vector<Ranked> ranked = rank(scope, body.query, texts, true, false);
+  const size_t count = std::min<size_t>(
+      ranked.size(), static_cast<size_t>(body.top_n.value_or(static_cast<int64_t>(ranked.size()))));
+  ranked.resize(count);
+  OrderedJson results = OrderedJson::array();
+  for (const Ranked& one : ranked) {
+    OrderedJson row = {{"index", one.index}, {"relevance_score", one.score}};
+    if (body.return_documents) row["document"] = {{"text", texts[one.index]}};
+    results.push_back(std::move(row));
+  }
+  return json_response(
+      200,
+      {{"model", body.model.value_or(scope.options().model_id)},
+       {"results", std::move(results)},
+       {"usage", {{"total_tokens", scope.record().num_prompt_tokens.value_or(0)}}}});
+}
+
+Response startup(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  try {
+    const ipc::Client client(scope->service().daemon);
+    const ipc::Status status = client.status();
+    if (!status.model) throw Error(Code::kOverloaded, "no model is loaded yet");
+    if (status.model->task == "generate") {
+      ipc::GenerateRequest request;
+      request.prompt = "a";
+      request.params.max_new_tokens = 1;
+      (void)client.generate(request, [](const ipc::TokenEvent&) {});
+    } else {
+      const bool embeds = status.model->task == "embed";
+      (void)client.call(embeds ? ipc::kEmbed : ipc::kClassify,
+                        ipc::to_json(ipc::VectorParams{.inputs = {{.text = "a"}}}));
+    }
+    return {.status = 200};
+  } catch (const Error& error) {
+    return native_error(ApiError(500, "startup", error.what()));
+  }
+}
+
+}  // namespace tgi::http

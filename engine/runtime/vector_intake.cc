@@ -1,0 +1,270 @@
+#include "engine/runtime/vector_intake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "engine/runtime/intake.h"
+#include "engine/runtime/live_request.h"
+#include "engine/text/token_spans.h"
+#include "engine/vectors/entity_groups.h"
+
+namespace tgi {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Where `part` begins in `whole` from `from` on; as far as it is there.
+size_t find_ids(const std::vector<int32_t>& whole, const std::vector<int32_t>& part, size_t from) {
+  const auto at = std::search(whole.begin() + static_cast<ptrdiff_t>(from), whole.end(),
+                              part.begin(), part.end());
+  return static_cast<size_t>(at - whole.begin());
+}
+
+void erase(TypedIds& ids, size_t begin, size_t end) {
+  const auto cut = [&](std::vector<int32_t>& list) {
+    list.erase(list.begin() + static_cast<ptrdiff_t>(begin),
+               list.begin() + static_cast<ptrdiff_t>(end));
+  };
+  cut(ids.ids);
+  cut(ids.type_ids);
+}
+
+}  // namespace
+
+VectorIntake::VectorIntake(const VectorHead& head,
+                           const Tokenizer& tokenizer,
+                           int32_t vocab_size,
+                           int32_t num_token_types,
+                           int64_t max_tokens,
+                           bool is_causal)
+    : head_(head),
+      tokenizer_(tokenizer),
+      vocab_size_(vocab_size),
+      num_token_types_(num_token_types),
+      max_tokens_(std::min(max_tokens, head.max_tokens().value_or(max_tokens))),
+      is_causal_(is_causal) {}
+
+std::string VectorIntake::prompt_of(const ipc::VectorParams& asked) const {
+  if (asked.prompt) return *asked.prompt;
+  const std::optional<std::string>& name =
+      asked.prompt_name ? asked.prompt_name : head_.default_prompt();
+  if (!name || head_.task() != Task::kEmbed) return "";
+  const auto found = head_.prompts().find(*name);
+  if (found != head_.prompts().end()) return found->second;
+  std::string known;
+  for (const auto& [other, text] : head_.prompts()) known += (known.empty() ? "" : ", ") + other;
+  refuse("`prompt_name`: the model has no prompt '{}'; {}", *name,
+         known.empty() ? "it has none" : "there are: " + known);
+}
+
+// What is too long loses the end of its longer text, token by token, as transformers cuts pairs.
+TypedIds VectorIntake::cut(const TypedIds& whole,
+                           const std::string& text,
+                           const ipc::TextInput& input) const {
+  TypedIds out = whole;
+  const std::vector<int32_t> first = tokenizer_.encode(text, false);
+  const std::vector<int32_t> second =
+      input.pair ? tokenizer_.encode(*input.pair, false) : std::vector<int32_t>();
+  const auto too_many = static_cast<int64_t>(whole.ids.size()) - max_tokens_;
+  auto keep_first = static_cast<int64_t>(first.size());
+  auto keep_second = static_cast<int64_t>(second.size());
+  for (int64_t i = 0; i < too_many; ++i) --(keep_first > keep_second ? keep_first : keep_second);
+  const size_t first_at = find_ids(whole.ids, first, 0);
+  const size_t second_at = find_ids(whole.ids, second, first_at + first.size());
+  const bool is_found = first_at + first.size() <= whole.ids.size() &&
+                        second_at + second.size() <= whole.ids.size();
+  if (!is_found || keep_first < 0 || keep_second < 0) {
+    refuse("`truncate`: a text of this tokenizer can't be cut to {} tokens", max_tokens_);
+  }
+  erase(out, second_at + static_cast<size_t>(keep_second), second_at + second.size());
+  erase(out, first_at + static_cast<size_t>(keep_first), first_at + first.size());
+  return out;
+}
+
+TypedIds VectorIntake::encode(const ipc::TextInput& input,
+                              const std::string& prompt,
+                              bool truncate,
+                              const std::string& name) const {
+  if (input.ids) {
+    for (const int32_t id : *input.ids) {
+      if (id >= vocab_size_) {
+        refuse("{}: {} is not in the vocabulary of {} tokens", name, id, vocab_size_);
+      }
+    }
+    TypedIds out{.ids = *input.ids, .type_ids = {}};
+    const bool is_long = static_cast<int64_t>(out.ids.size()) > max_tokens_;
+    if (is_long && truncate) out.ids.resize(static_cast<size_t>(max_tokens_));
+    out.type_ids.assign(out.ids.size(), 0);
+    return out;
+  }
+  const std::string text = prompt + *input.text;
+  const std::optional<std::string_view> pair =
+      input.pair ? std::optional<std::string_view>(*input.pair) : std::nullopt;
+  TypedIds out = encode_typed(tokenizer_, text, pair, true);
+  const bool is_long = static_cast<int64_t>(out.ids.size()) > max_tokens_;
+  return is_long && truncate ? cut(out, text, input) : out;
+}
+
+std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorParams& asked) const {
+  if (asked.dimensions && *asked.dimensions > head_.dimensions()) {
+    refuse("`dimensions` must be 1 to {}, as long as the model's vectors are. Given: {}",
+           head_.dimensions(), *asked.dimensions);
+  }
+  const std::string prompt = prompt_of(asked);
+  std::vector<std::unique_ptr<Request>> out;
+  const auto now = Clock::now();
+  for (size_t i = 0; i < asked.inputs.size(); ++i) {
+    const std::string name =
+        asked.inputs.size() == 1 ? "`inputs`" : fmt::format("`inputs` {}", i);
+    TypedIds ids = encode(asked.inputs[i], prompt, asked.truncate, name);
+    const auto count = static_cast<int64_t>(ids.ids.size());
+    if (count == 0) refuse("{}: the text has no tokens", name);
+    if (count > max_tokens_) {
+      refuse("{} must have at most {} tokens, or `truncate` must be set. Given: {}", name,
+             max_tokens_, count);
+    }
+    // Nothing of a decoder's text hangs on what is behind it.
+    while (head_.padding() && ids.ids.size() > 1 && ids.ids.back() == *head_.padding()) {
+      ids.ids.pop_back();
+    }
+    ids.type_ids.resize(ids.ids.size());
+    auto request = std::make_unique<Request>();
+    request->id = next_request_id();
+    request->prompt_ids = std::move(ids.ids);
+    if (num_token_types_ > 0 &&
+        std::ranges::any_of(ids.type_ids, [](int32_t type) { return type != 0; })) {
+      request->token_types = std::move(ids.type_ids);
+      for (int32_t& type : request->token_types) type = std::min(type, num_token_types_ - 1);
+    }
+    request->pooled = head_.inputs();
+    request->use_prefix_cache = is_causal_ && head_.needs_last_only();
+    request->accepted_at = now;
+    out.push_back(std::move(request));
+  }
+  return out;
+}
+
+ipc::EmbedResult VectorIntake::embed(const ipc::VectorParams& asked,
+                                     std::span<const PooledText> texts) const {
+  ipc::EmbedResult out;
+  out.dimensions = asked.dimensions.value_or(head_.dimensions());
+  for (const PooledText& text : texts) {
+    std::vector<float> vector = head_.finish(text.pooled, text.num_tokens).front();
+    const bool normalises = asked.normalize.value_or(head_.normalises());
+    vector.resize(static_cast<size_t>(out.dimensions));
+    if (normalises) normalise(vector);
+    out.vectors.push_back(ipc::base64_of(vector));
+    out.num_tokens.push_back(text.num_tokens);
+  }
+  return out;
+}
+
+std::vector<ipc::EntityInfo> VectorIntake::entities_of(
+    const std::string& text, const std::vector<std::vector<float>>& rows) const {
+  const std::vector<int32_t> ids = tokenizer_.encode(text, true);
+  std::vector<TextSpan> spans = token_spans(tokenizer_, text, ids, true);
+  std::vector<LabelledToken> tokens;
+  for (size_t i = 0; i < std::min(rows.size(), ids.size()); ++i) {
+    if (spans[i].stop == spans[i].start) continue;  // marks an end of the text
+    std::vector<float> scores = rows[i];
+    softmax(scores);
+    const auto best = std::ranges::max_element(scores);
+    tokens.push_back({.label = head_.labels()[static_cast<size_t>(best - scores.begin())],
+                      .score = static_cast<double>(*best),
+                      .begin = spans[i].start,
+                      .end = spans[i].stop});
+  }
+  std::vector<ipc::EntityInfo> out;
+  for (Entity& entity : group_entities(tokens, text)) {
+    out.push_back({.group = std::move(entity.group),
+                   .score = entity.score,
+                   .word = std::move(entity.word),
+                   .start = entity.begin,
+                   .end = entity.end});
+  }
+  return out;
+}
+
+ipc::TextScores VectorIntake::scores_of(const ipc::VectorParams& asked,
+                                        const ipc::TextInput& input,
+                                        const PooledText& text) const {
+  std::vector<std::vector<float>> rows = head_.finish(text.pooled, text.num_tokens);
+  if (head_.task() == Task::kClassifyTokens) {
+    if (!input.text || input.pair) refuse("`inputs`: entities are found in single texts only");
+    return {.entities = entities_of(replace_invalid_utf8(*input.text), rows)};
+  }
+  std::vector<float>& scores = rows.front();
+  if (!asked.raw_scores && head_.scores() == VectorHead::Scores::kSoftmax) softmax(scores);
+  if (!asked.raw_scores && head_.scores() == VectorHead::Scores::kSigmoid) sigmoid(scores);
+  ipc::TextScores out;
+  for (const float score : scores) out.scores.push_back(shortest_double(score));
+  return out;
+}
+
+ipc::ClassifyResult VectorIntake::classify(const ipc::VectorParams& asked,
+                                           std::span<const PooledText> texts) const {
+  ipc::ClassifyResult out;
+  out.labels = head_.labels();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    out.texts.push_back(scores_of(asked, asked.inputs[i], texts[i]));
+    out.num_tokens.push_back(texts[i].num_tokens);
+  }
+  return out;
+}
+
+class PooledTexts::Sink final : public ResponseSink {
+ public:
+  Sink(std::shared_ptr<PooledTexts> texts, size_t index)
+      : texts_(std::move(texts)), index_(index) {}
+
+  void on_accepted(const ipc::AcceptedEvent& /*event*/) override {}
+  void on_token(ipc::TokenEvent&& /*event*/) override {}
+  void on_pooled(std::vector<std::vector<float>>&& pooled) override { pooled_ = std::move(pooled); }
+  void on_done(ipc::DoneEvent&& event) override {
+    texts_->take(index_, std::move(pooled_), event.num_prompt_tokens);
+  }
+  void on_error(const Error& error) override { texts_->fail(error); }
+
+ private:
+  const std::shared_ptr<PooledTexts> texts_;
+  const size_t index_;
+  std::vector<std::vector<float>> pooled_;
+};
+
+PooledTexts::PooledTexts(size_t count, Done done)
+    : texts_(count), num_left_(count), done_(std::move(done)) {}
+
+std::unique_ptr<ResponseSink> PooledTexts::sink(size_t index) {
+  return std::make_unique<Sink>(shared_from_this(), index);
+}
+
+void PooledTexts::take(size_t index,
+                       std::vector<std::vector<float>>&& pooled,
+                       int64_t num_tokens) {
+  Done done;
+  {
+    const std::lock_guard lock(mutex_);
+    texts_[index] = {.pooled = std::move(pooled), .num_tokens = num_tokens};
+    if (--num_left_ > 0) return;
+    std::swap(done, done_);
+  }
+  if (done) done(std::move(texts_), nullptr);
+}
+
+void PooledTexts::fail(const Error& error) {
+  Done done;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(done, done_);
+  }
+  if (done) done({}, &error);
+}
+
+}  // namespace tgi

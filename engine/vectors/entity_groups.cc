@@ -1,0 +1,66 @@
+#include "engine/vectors/entity_groups.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tgi {
+namespace {
+
+// "B-PER" is the group PER; a label without a dash is a group itself.
+std::string_view group_of(std::string_view label) {
+  const size_t dash = label.find('-');
+  return dash == std::string_view::npos ? label : label.substr(dash + 1);
+}
+
+// Where each character begins, and the end.
+std::vector<size_t> character_offsets(std::string_view text) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool continues = (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U;
+    if (!continues) out.push_back(i);
+  }
+  out.push_back(text.size());
+  return out;
+}
+
+}  // namespace
+
+std::vector<Entity> group_entities(std::span<const LabelledToken> tokens, std::string_view text) {
+  std::vector<Entity> out;
+  int64_t num_tokens = 0;  // of the last entity
+  bool is_open = false;
+  for (const LabelledToken& token : tokens) {
+    const std::string_view group = group_of(token.label);
+    const bool goes_on = token.label.starts_with("I-") && is_open && out.back().group == group;
+    if (!goes_on && !token.label.starts_with("B-") && !token.label.starts_with("I-")) {
+      is_open = false;
+      continue;
+    }
+    if (!goes_on) {
+      out.push_back({.group = std::string(group),
+                     .score = 0,
+                     .word = {},
+                     .begin = token.begin,
+                     .end = token.end});
+      num_tokens = 0;
+      is_open = true;
+    }
+    Entity& entity = out.back();
+    entity.score = (entity.score * static_cast<double>(num_tokens) + token.score) /
+                   static_cast<double>(num_tokens + 1);
+    ++num_tokens;
+    entity.end = token.end;
+  }
+  const std::vector<size_t> at = character_offsets(text);
+  for (Entity& entity : out) {
+    const size_t from = at[std::min(static_cast<size_t>(entity.begin), at.size() - 1)];
+    const size_t to = at[std::min(static_cast<size_t>(entity.end), at.size() - 1)];
+    entity.word = std::string(text.substr(from, to - from));
+    for (char& c : entity.word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  return out;
+}
+
+}  // namespace tgi

@@ -1,0 +1,291 @@
+#include "engine/vectors/sentence_modules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/known_fields.h"
+
+namespace tgi {
+namespace {
+
+struct ModeName {
+  PoolingMode mode;
+  std::string_view field;  // of the older form, a switch
+  std::string_view name;   // of the newer
+};
+constexpr ModeName kModes[] = {
+    {PoolingMode::kCls, "pooling_mode_cls_token", "cls"},
+    {PoolingMode::kMax, "pooling_mode_max_tokens", "max"},
+    {PoolingMode::kMean, "pooling_mode_mean_tokens", "mean"},
+    {PoolingMode::kMeanSqrtLen, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+    {PoolingMode::kWeightedMean, "pooling_mode_weightedmean_tokens", "weightedmean"},
+    {PoolingMode::kLastToken, "pooling_mode_lasttoken", "lasttoken"},
+};
+
+constexpr auto kPoolingFields = std::to_array<KnownField>({
+    read("word_embedding_dimension"),
+    read("embedding_dimension"),
+    read_or_null("pooling_mode"),
+    read("pooling_mode_cls_token"),
+    read("pooling_mode_max_tokens"),
+    read("pooling_mode_mean_tokens"),
+    read("pooling_mode_mean_sqrt_len_tokens"),
+    read("pooling_mode_weightedmean_tokens"),
+    read("pooling_mode_lasttoken"),
+    harmless_if("include_prompt", "[true]", "what stands before a text is pooled with it"),
+});
+constexpr auto kDenseFields = std::to_array<KnownField>({
+    read("in_features"),
+    read("out_features"),
+    read("bias"),
+    read("activation_function"),
+    harmless_if("module_input_name", R"(["sentence_embedding"])", "it reads what was pooled"),
+    harmless_if("module_output_name", R"(["sentence_embedding"])", "it gives the text's vector"),
+});
+constexpr auto kTransformerFields = std::to_array<KnownField>({
+    read_or_null("max_seq_length"),
+    harmless_if("do_lower_case", "[false]", "texts are taken as they are"),
+    harmless("transformer_task", "the class of config.json says it"),
+    harmless("modality_config", "texts are all that is read"),
+    harmless("module_output_name", "hidden states are pooled"),
+    harmless("unpad_inputs", "sequences are never padded"),
+    harmless("*_args", "are objects of Python"),
+    harmless("model_args", "are objects of Python"),
+    harmless("tokenizer_args", "are objects of Python"),
+    harmless("config_args", "are objects of Python"),
+    harmless("tokenizer_name_or_path", "the tokenizer is the one beside the weights"),
+});
+
+Json read_object(const FileSource& files, const std::string& name) {
+  try {
+    Json json = parse_json(files.require_text(name));
+    if (!json.is_object()) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("expected an object, got {}", json.type_name()));
+    }
+    return json;
+  } catch (const Error& error) {
+    if (error.code() == Code::kNotFound) throw;
+    throw error.in(files.describe(name));
+  }
+}
+
+template <typename Read>
+auto with_object(const FileSource& files, const std::string& name, const Read& read_it) {
+  const Json json = read_object(files, name);
+  try {
+    return read_it(JsonReader(json, ""));
+  } catch (const Error& error) {
+    throw error.in(files.describe(name));
+  }
+}
+
+// "mean", "cls+mean" or a list of them.
+std::vector<std::string> mode_names(const Json& value) {
+  if (value.is_string()) {
+    std::vector<std::string> out{""};
+    for (const char c : value.get<std::string>()) {
+      if (c == '+') {
+        out.emplace_back();
+      } else {
+        out.back() += c;
+      }
+    }
+    return out;
+  }
+  std::vector<std::string> out;
+  if (value.is_array()) {
+    for (const Json& item : value) out.push_back(item.is_string() ? item.get<std::string>() : "");
+  }
+  return out;
+}
+
+std::vector<PoolingMode> read_pooling(const JsonReader& config, int64_t width) {
+  refuse_unknown_fields(config, kPoolingFields, {}, "sentence-transformers' Pooling",
+                        "how hidden states are pooled");
+  const char* const size =
+      config.has("embedding_dimension") ? "embedding_dimension" : "word_embedding_dimension";
+  const int64_t given = config.integer_or(size, width);
+  if (given != width) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: expected {}, the hidden size, got {}",
+                                                    config.path_of(size), width, given));
+  }
+  std::vector<PoolingMode> out;
+  if (config.has("pooling_mode")) {
+    for (const std::string& name : mode_names(config.json().at("pooling_mode"))) {
+      const auto mode = pooling_mode_from_name(name);
+      if (!mode) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("{}: '{}' is not supported; known are {}",
+                                config.path_of("pooling_mode"), name, pooling_mode_names()));
+      }
+      out.push_back(*mode);
+    }
+  } else {
+    const bool is_said = std::ranges::any_of(
+        kModes, [&](const ModeName& row) { return config.has(row.field); });
+    for (const ModeName& row : kModes) {
+      if (config.boolean_or(row.field, !is_said && row.mode == PoolingMode::kMean)) {
+        out.push_back(row.mode);
+      }
+    }
+  }
+  if (out.empty()) throw Error(Code::kInvalidArgument, "no way of pooling is switched on");
+  return out;
+}
+
+HeadActivation parse_class(const std::string& name, const std::string& field) {
+  const std::string last = name.substr(name.rfind('.') + 1);
+  if (last == "Identity") return HeadActivation::kNone;
+  if (last == "Tanh") return HeadActivation::kTanh;
+  if (last == "GELU") return HeadActivation::kGelu;
+  if (last == "ReLU") return HeadActivation::kRelu;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported; known are torch.nn's Identity, Tanh, GELU, "
+                          "ReLU",
+                          field, name));
+}
+
+DenseStep read_dense(const FileSource& files, const std::string& folder, int64_t width) {
+  bool has_bias = true;
+  DenseStep out = with_object(files, folder + "/config.json", [&](const JsonReader& config) {
+    refuse_unknown_fields(config, kDenseFields, {}, "sentence-transformers' Dense",
+                          "the vector of a text");
+    DenseStep step;
+    step.cols = config.integer_or("in_features", width);
+    if (step.cols != width) {
+      throw Error(Code::kInvalidArgument, fmt::format("{}: expected {}, got {}",
+                                                      config.path_of("in_features"), width,
+                                                      step.cols));
+    }
+    step.rows = config.integer_or("out_features", 0);
+    if (step.rows < 1 || step.rows > 1 << 20) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected 1 to 1048576, got {}", config.path_of("out_features"),
+                              step.rows));
+    }
+    has_bias = config.boolean_or("bias", true);
+    step.activation = parse_class(config.string_or("activation_function", "Tanh"),
+                                  config.path_of("activation_function"));
+    return step;
+  });
+  const auto checkpoint = open_safetensors(files, folder + "/model.safetensors");
+  const std::array<int64_t, 2> shape = {out.rows, out.cols};
+  out.weight = read_tensor(*checkpoint, checkpoint->find("linear.weight"), "linear.weight", shape);
+  if (has_bias) {
+    const std::array<int64_t, 1> length = {out.rows};
+    out.bias = read_tensor(*checkpoint, checkpoint->find("linear.bias"), "linear.bias", length);
+  }
+  return out;
+}
+
+void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules& out) {
+  const std::string file = files.describe(kModulesFile);
+  const Json list = parse_json(files.require_text(kModulesFile));
+  if (!list.is_array()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected a list of modules, got {}", file, list.type_name()));
+  }
+  int64_t width = hidden_size;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const JsonReader module(list[i], fmt::format("{}", i));
+    const std::string type = module.string_or("type", "");
+    const std::string path = module.string_or("path", "");
+    const std::string last = type.substr(type.rfind('.') + 1);
+    if (last == "Transformer") {
+      if (i == 0 && path.empty()) continue;
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: {}: the model is expected first, and in the folder itself",
+                              file, module.path_of("path")));
+    }
+    if (last == "Pooling") {
+      out.modes = with_object(files, path + "/config.json", [&](const JsonReader& config) {
+        return read_pooling(config, hidden_size);
+      });
+      width = hidden_size * static_cast<int64_t>(out.modes.size());
+    } else if (last == "Dense") {
+      out.dense.push_back(read_dense(files, path, width));
+      width = out.dense.back().rows;
+    } else if (last == "Normalize") {
+      // A norm before a dense layer would be another thing.
+      if (i + 1 != list.size()) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("{}: {}: Normalize is supported at the end only", file,
+                                module.path_of("type")));
+      }
+      out.normalises = true;
+    } else if (last != "Dropout") {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: {}: '{}' is not supported; known are Transformer, Pooling, "
+                              "Dense, Normalize, Dropout",
+                              file, module.path_of("type"), type));
+    }
+  }
+}
+
+void read_prompts(const FileSource& files, SentenceModules& out) {
+  static constexpr const char* kFile = "config_sentence_transformers.json";
+  if (!files.find(kFile)) return;
+  with_object(files, kFile, [&](const JsonReader& config) {
+    if (config.has("prompts")) {
+      const Json& prompts = config.object("prompts").json();
+      for (const auto& [name, text] : prompts.items()) {
+        if (!text.is_string()) {
+          throw Error(Code::kInvalidArgument, fmt::format("prompts.{}: expected a string, got {}",
+                                                          name, text.type_name()));
+        }
+        out.prompts[name] = text.get<std::string>();
+      }
+    }
+    out.default_prompt = config.optional_string("default_prompt_name");
+    if (out.default_prompt && !out.prompts.contains(*out.default_prompt)) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("default_prompt_name: there is no prompt '{}'", *out.default_prompt));
+    }
+    return true;
+  });
+}
+
+void read_length(const FileSource& files, SentenceModules& out) {
+  for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
+                           "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json",
+                           "sentence_camembert_config.json"}) {
+    if (!files.find(name)) continue;
+    with_object(files, name, [&](const JsonReader& config) {
+      refuse_unknown_fields(config, kTransformerFields, {}, "sentence-transformers' Transformer",
+                            "how texts are read");
+      if (config.has("max_seq_length")) out.max_tokens = config.integer_or("max_seq_length", 0);
+      return true;
+    });
+    return;
+  }
+}
+
+}  // namespace
+
+std::optional<PoolingMode> pooling_mode_from_name(std::string_view name) {
+  for (const ModeName& row : kModes) {
+    if (row.name == name) return row.mode;
+  }
+  return std::nullopt;
+}
+
+std::string pooling_mode_names() {
+  std::string out;
+  for (const ModeName& row : kModes) out += fmt::format("{}{}", out.empty() ? "" : ", ", row.name);
+  return out;
+}
+
+SentenceModules read_sentence_modules(const FileSource& files, int32_t hidden_size) {
+  SentenceModules out;
+  if (files.find(kModulesFile)) read_modules(files, hidden_size, out);
+  read_prompts(files, out);
+  read_length(files, out);
+  return out;
+}
+
+}  // namespace tgi

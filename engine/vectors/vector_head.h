@@ -1,0 +1,79 @@
+// What makes the answer of hidden states: which of them are pooled on the device, and what becomes
+// of them on the host. Immutable once made; used by any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files/file_source.h"
+#include "engine/model/architecture.h"
+#include "engine/sched/request.h"
+#include "engine/vectors/sentence_modules.h"
+#include "engine/weights/checkpoint.h"
+
+namespace tgi {
+
+class VectorHead {
+ public:
+  // `pooling` (optional) takes the place of what the files say. Without either the vector of a text
+  // is the mean of an encoder's tokens, or a decoder's last token. Throws kNotFound,
+  // kInvalidArgument and kUnsupported naming file, field or tensor.
+  VectorHead(const LoadedConfig& model,
+             const FileSource& files,
+             const Checkpoint& checkpoint,
+             std::optional<PoolingMode> pooling = std::nullopt);
+
+  Task task() const { return task_; }
+  const std::vector<PooledInput>& inputs() const { return inputs_; }
+  // Whether some of it could come from the prefix cache without being computed.
+  bool needs_last_only() const;
+
+  // Of a text's vector.
+  int64_t dimensions() const { return dimensions_; }
+  bool normalises() const { return normalises_; }
+  const std::map<std::string, std::string>& prompts() const { return prompts_; }
+  const std::optional<std::string>& default_prompt() const { return default_prompt_; }
+  std::optional<int64_t> max_tokens() const { return max_tokens_; }
+
+  // Of scores.
+  const std::vector<std::string>& labels() const { return labels_; }
+  // How logits become scores: by the sigmoid of each, else by the softmax of all; or not at all.
+  enum class Scores : uint8_t { kSoftmax, kSigmoid, kLogits };
+  Scores scores() const { return scores_; }
+
+  // The head reads the last token that is not this one. (optional)
+  std::optional<int32_t> padding() const { return padding_; }
+
+  // What came of inputs() for a text of so many tokens, each row of it: one for a text, or one for
+  // each token. Neither normalised nor made to scores.
+  std::vector<std::vector<float>> finish(std::span<const std::vector<float>> pooled,
+                                         int64_t num_tokens) const;
+
+ private:
+  void read_embedder(const LoadedConfig& model,
+                     const FileSource& files,
+                     std::optional<PoolingMode> pooling);
+  void read_classifier(const LoadedConfig& model, const Checkpoint& checkpoint);
+  void read_labels(const LoadedConfig& model);
+
+  Task task_;
+  int64_t hidden_size_;
+  std::vector<PoolingMode> modes_;  // one for each of inputs_
+  std::vector<PooledInput> inputs_;
+  std::vector<DenseStep> steps_;
+  bool each_token_ = false;
+  std::optional<int32_t> padding_;
+  bool normalises_ = false;
+  int64_t dimensions_ = 0;
+  std::optional<int64_t> max_tokens_;
+  std::map<std::string, std::string> prompts_;
+  std::optional<std::string> default_prompt_;
+  std::vector<std::string> labels_;
+  Scores scores_ = Scores::kSoftmax;
+};
+
+}  // namespace tgi

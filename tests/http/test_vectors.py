@@ -1,0 +1,210 @@
+"""Vectors and scores over HTTP: LoRAX's, text-embeddings-inference's and OpenAI's routes. That the numbers are those of transformers
+is what tests/vectors shows; here that they are those of the goldens is looked at once per route."""
+
+import base64
+import json
+import math
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from client import Api
+from gateway import ROOT, TGI, Daemon, Gateway, Home
+
+GOLDEN = ROOT / "tests/golden/vectors"
+
+
+class Served:
+    """A golden model behind a gateway."""
+
+    def __init__(self, name):
+        self.folder = GOLDEN / name
+        self.expected = json.loads((self.folder / "expected.json").read_text())
+        self.home = Home()
+        self.daemon = Daemon(self.home, str(self.folder), ("--dtype", "f32"))
+        self.gateway = Gateway(self.home, [], model=str(self.folder))
+        self.api = Api(self.gateway.url)
+
+    def end(self):
+        self.gateway.end()
+        self.daemon.end()
+        self.home.remove()
+
+    def ask(self, route, body, status=200):
+        response = self.api.post(route, body)
+        assert response.status_code == status, response.text
+        return response.json()
+
+    def run(self, *args, **more):
+        return subprocess.run([TGI, *args], env=self.home.environment(), capture_output=True, timeout=60, **more)
+
+
+def served(name):
+    @pytest.fixture(scope="module")
+    def fixture():
+        one = Served(name)
+        yield one
+        one.end()
+
+    return fixture
+
+
+embedder = served("bert-cls")
+prompted = served("xlm-roberta")
+dense = served("bert-max")
+classifier = served("bert-classify")
+ranker = served("bert-cross-encoder")
+tagger = served("bert-tokens")
+
+
+def near(got, wanted, by=1e-5):
+    return len(got) == len(wanted) and all(abs(a - b) <= by for a, b in zip(got, wanted))
+
+
+def test_embed_answers_one_text_as_lorax_and_a_list_as_tei(embedder):
+    texts, vectors = embedder.expected["texts"], embedder.expected["vectors"]
+    assert near(embedder.ask("/embed", {"inputs": texts[1]})["embeddings"], vectors[1])
+    many = embedder.ask("/embed", {"inputs": texts})
+    assert all(near(got, wanted) for got, wanted in zip(many, vectors, strict=True))
+    assert near(embedder.ask("/embed", {"inputs": embedder.expected["ids"][2]})["embeddings"], vectors[2])
+
+
+def test_embeddings_are_openais_in_both_encodings(embedder):
+    texts, vectors = embedder.expected["texts"], embedder.expected["vectors"]
+    answer = embedder.ask("/v1/embeddings", {"input": texts[:3], "model": str(embedder.folder)})
+    assert answer["object"] == "list" and [d["index"] for d in answer["data"]] == [0, 1, 2]
+    assert all(near(d["embedding"], v) for d, v in zip(answer["data"], vectors))
+    tokens = sum(len(ids) for ids in embedder.expected["ids"][:3])
+    assert answer["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
+    coded = embedder.ask("/v1/embeddings", {"input": texts[0], "encoding_format": "base64"})
+    raw = base64.b64decode(coded["data"][0]["embedding"])
+    assert list(struct.unpack(f"<{len(raw) // 4}f", raw)) == pytest.approx(answer["data"][0]["embedding"], abs=1e-7)
+
+
+def test_the_openai_client_embeds(embedder):
+    openai = pytest.importorskip("openai")
+    client = openai.OpenAI(base_url=embedder.gateway.url + "/v1", api_key="x")
+    answer = client.embeddings.create(model=str(embedder.folder), input=embedder.expected["texts"][:2])
+    assert near(answer.data[1].embedding, embedder.expected["vectors"][1])
+
+
+def test_dimensions_and_normalize(dense):
+    text, whole = dense.expected["texts"][0], dense.expected["vectors"][0]
+    short = dense.ask("/embed", {"inputs": text, "dimensions": 8})["embeddings"]
+    assert near(short, whole[:8], 1e-4)  # this model's own files don't normalise
+    unit = dense.ask("/embed", {"inputs": text, "dimensions": 8, "normalize": True})["embeddings"]
+    assert math.isclose(sum(x * x for x in unit), 1, abs_tol=1e-5)
+    assert "dimensions" in dense.ask("/embed", {"inputs": text, "dimensions": 33}, 422)["error"]
+
+
+def test_prompts_stand_before_the_text(prompted):
+    def embed(**body):
+        return prompted.ask("/embed", body)["embeddings"]
+
+    by_default = embed(inputs="hello")
+    assert by_default == embed(inputs="hello", prompt_name="query") != embed(inputs="hello", prompt_name="passage")
+    error = prompted.ask("/embed", {"inputs": "hello", "prompt_name": "nobody"}, 422)["error"]
+    assert "passage, query" in error
+
+
+def test_too_long_is_an_error_or_cut(embedder):
+    text = "fox " * 200
+    error = embedder.ask("/embed", {"inputs": [text]}, 422)["error"]
+    assert "at most 90 tokens" in error and "`truncate`" in error and "202" in error
+    cut = embedder.ask("/embed", {"inputs": text, "truncate": True})["embeddings"]
+    assert near(cut, embedder.ask("/embed", {"inputs": "fox " * 88})["embeddings"], 1e-6)
+
+
+@pytest.mark.parametrize("body, part", [
+    ({"inputs": []}, "empty"), ({"inputs": {"a": 1}}, "inputs"), ({"inputs": ["a", 3]}, "inputs[1]"), ({}, "inputs"),
+    ({"inputs": [99999]}, "vocabulary"), ({"inputs": "a", "pooling": "cls"}, "pooling"),
+])
+def test_bad_bodies_are_refused_by_name(embedder, body, part):
+    response = embedder.api.post("/embed", body)
+    assert response.status_code == 422 and part in response.text
+
+
+def test_classify_sorts_labels_by_their_scores(classifier):
+    texts, scores = classifier.expected["texts"], classifier.expected["scores"]
+    got = classifier.ask("/classify", {"inputs": texts[2]})
+    assert [row["label"] for row in got] == [f"LABEL_{i}" for i in sorted(range(3), key=lambda i: -scores[2][i])]
+    assert near([row["score"] for row in got], sorted(scores[2], reverse=True))
+    raw = classifier.ask("/predict", {"inputs": texts[2], "raw_scores": True})
+    assert near([row["score"] for row in raw], sorted(classifier.expected["logits"][2], reverse=True), 1e-4)
+    batch = classifier.ask("/classify_batch", {"inputs": texts[:2]})
+    assert [len(rows) for rows in batch] == [3, 3]
+    assert classifier.ask("/predict", {"inputs": [[texts[0]], [texts[1]]]}) == batch
+
+
+def test_rerank_orders_texts(ranker):
+    query, text = ranker.expected["texts"][0]
+    body = {"query": query, "texts": [text, "b", "The fox"], "return_text": True}
+    got = ranker.ask("/rerank", body)
+    assert sorted(row["index"] for row in got) == [0, 1, 2]
+    assert [row["score"] for row in got] == sorted((row["score"] for row in got), reverse=True)
+    first = next(row for row in got if row["index"] == 0)
+    assert first["text"] == text and near([first["score"]], ranker.expected["scores"][0])
+    best = ranker.ask("/v1/rerank", {"query": query, "documents": [{"text": text}, "b"], "top_n": 1,
+                                     "return_documents": True})
+    assert len(best["results"]) == 1 and best["results"][0]["document"]["text"] in (text, "b")
+    lines = ranker.run("rerank", query, "--json", input=f"{text}\nb\nThe fox\n".encode())
+    assert [json.loads(line)["index"] for line in lines.stdout.splitlines()] == [row["index"] for row in got]
+
+
+def test_entities_have_loraxs_shape(tagger):
+    for text, wanted in zip(tagger.expected["texts"], tagger.expected["entities"]):
+        got = tagger.ask("/classify", {"inputs": text})
+        assert [(e["entity_group"], e["start"], e["end"]) for e in got] == [
+            (e["group"], e["start"], e["end"]) for e in wanted]
+        assert near([e["score"] for e in got], [e["score"] for e in wanted])
+    assert any(tagger.expected["entities"])
+
+
+def test_a_model_of_another_task_says_so(embedder, classifier, api):
+    for one, route, body in ((embedder, "/generate", {"inputs": "a"}), (embedder, "/classify", {"inputs": "a"}),
+                             (classifier, "/embed", {"inputs": "a"})):
+        assert "of the task" in one.ask(route, body, 422)["error"]
+    assert "of the task generate" in api.post("/embed", {"inputs": "a"}).json()["error"]
+
+
+def test_startup_and_info_know_the_task(embedder, classifier, api):
+    for one in (embedder.api, classifier.api, api):
+        assert one.get("/startup").status_code == 200
+    assert embedder.api.get("/info").json()["model_pipeline_tag"] == "feature-extraction"
+    assert "embed, 32 numbers" in embedder.run("ps").stdout.decode()
+
+
+def test_tgi_embed_writes_lines_and_arrays(embedder, tmp_path):
+    texts, vectors = embedder.expected["texts"], embedder.expected["vectors"]
+    lines = embedder.run("embed", input="\n".join(texts).encode())
+    rows = [json.loads(line) for line in lines.stdout.splitlines()]
+    assert [row["index"] for row in rows] == list(range(len(texts)))
+    assert all(near(row["embedding"], wanted) for row, wanted in zip(rows, vectors))
+    out = tmp_path / "a.npy"
+    assert embedder.run("embed", "--format", "npy", "-o", str(out), input="\n".join(texts).encode()).returncode == 0
+    data = out.read_bytes()
+    assert data.startswith(b"\x93NUMPY\x01\x00") and f"({len(texts)}, 32)".encode() in data[:128]
+    assert (10 + struct.unpack("<H", data[8:10])[0]) % 64 == 0
+    assert near(struct.unpack(f"<{32 * len(texts)}f", data[-128 * len(texts):])[32:64], vectors[1])
+    bad = embedder.run("embed", input=b"ok\n\xff\n")
+    assert bad.returncode == 3 and b"line 2 is not valid UTF-8" in bad.stderr and bad.stdout == b""
+
+
+def test_many_clients_get_their_own_vectors(embedder):
+    texts, vectors = embedder.expected["texts"], embedder.expected["vectors"]
+    wrong = []
+
+    def ask(i):
+        for k in range(8):
+            at = (i + k) % len(texts)
+            if not near(embedder.ask("/embed", {"inputs": texts[at]})["embeddings"], vectors[at]):
+                wrong.append(at)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

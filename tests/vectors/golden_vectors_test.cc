@@ -1,0 +1,266 @@
+// What transformers and sentence-transformers make of texts (scripts/golden/make_vectors), by the way
+// a request takes: ids, vectors to 1e-5, scores and entities; and the same bits alone and together.
+#include <cmath>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "base/json.h"
+#include "engine/runtime/served_model.h"
+#include "tests/catch.h"
+
+namespace tgi {
+namespace {
+
+const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/vectors/";
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(kGolden)) {
+    if (entry.is_directory()) out.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(out);
+  REQUIRE(out.size() >= 20);
+  return out;
+}
+
+Json expected_of(const std::string& name) {
+  return parse_json(open_folder(kGolden + name)->require_text("expected.json"), 16);
+}
+
+std::unique_ptr<ServedModel> serve(const std::string& name, int32_t num_shard = 1) {
+  ModelOptions options;
+  options.model = kGolden + name;
+  options.dtype = "f32";
+  options.backend = "cpu";
+  options.num_threads = 2;
+  options.num_shard = num_shard;
+  return ServedModel::load(options);
+}
+
+ipc::TextInput input_of(const Json& text) {
+  if (text.is_string()) return {.text = text.get<std::string>()};
+  return {.text = text.at(0).get<std::string>(), .pair = text.at(1).get<std::string>()};
+}
+
+// What came of them, in order. Throws what a request was told.
+std::vector<PooledText> run(ServedModel& model,
+                            std::string_view method,
+                            const ipc::VectorParams& asked) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  std::vector<PooledText> out;
+  std::unique_ptr<Error> failure;
+  std::vector<std::unique_ptr<Request>> requests = model.prepare_texts(method, asked);
+  const auto texts = std::make_shared<PooledTexts>(
+      requests.size(), [&](std::vector<PooledText>&& pooled, const Error* error) {
+        const std::lock_guard lock(mutex);
+        if (error != nullptr) failure = std::make_unique<Error>(*error);
+        out = std::move(pooled);
+        is_done = true;
+        changed.notify_all();
+      });
+  for (size_t i = 0; i < requests.size(); ++i) {
+    model.engine().submit(std::move(requests[i]), texts->sink(i));
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return is_done; });
+  if (failure != nullptr) throw Error(*failure);
+  return out;
+}
+
+double worst(const std::vector<float>& got, const Json& wanted) {
+  REQUIRE(got.size() == wanted.size());
+  double out = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    out = std::max(out, std::abs(static_cast<double>(got[i]) - wanted[i].get<double>()));
+  }
+  return out;
+}
+
+double largest(const Json& values) {
+  double out = 1.0;
+  for (const Json& value : values) out = std::max(out, std::abs(value.get<double>()));
+  return out;
+}
+
+void check_texts(ServedModel& model, const Json& expected, const ipc::VectorParams& all) {
+  const VectorIntake& vectors = *model.vectors();
+  const bool embeds = expected.at("task") == "embed";
+  const std::string_view method = embeds ? ipc::kEmbed : ipc::kClassify;
+  const std::vector<PooledText> together = run(model, method, all);
+  const Json& rows = embeds ? expected.at("vectors")
+                            : expected.value("logits", expected.value("token_logits", Json()));
+  for (size_t i = 0; i < all.inputs.size(); ++i) {
+    INFO("text " << i);
+    const auto prepared = vectors.prepare({.inputs = {all.inputs[i]}, .prompt = ""});
+    std::vector<int32_t> ids = expected.at("ids")[i].get<std::vector<int32_t>>();
+    if (ids.back() == vectors.head().padding()) ids.pop_back();  // the end, which is the padding too
+    CHECK(prepared.front()->prompt_ids == ids);
+    const PooledText alone =
+        run(model, method, {.inputs = {all.inputs[i]}, .prompt = ""}).front();
+    CHECK(alone.pooled == together[i].pooled);
+    const auto got = vectors.head().finish(together[i].pooled, together[i].num_tokens);
+    if (embeds) {
+      std::vector<float> vector = got.front();
+      if (vectors.head().normalises()) normalise(vector);
+      CHECK(worst(vector, rows[i]) <= 1e-5 * largest(rows[i]));
+    } else if (expected.at("task") == "classify") {
+      CHECK(worst(got.front(), rows[i]) <= 1e-5 * largest(rows[i]));
+    } else {
+      REQUIRE(got.size() == rows[i].size());
+      for (size_t t = 0; t < got.size(); ++t) {
+        CHECK(worst(got[t], rows[i][t]) <= 2e-5 * largest(rows[i][t]));
+      }
+    }
+  }
+}
+
+void check_answers(ServedModel& model, const Json& expected, const ipc::VectorParams& all) {
+  if (expected.at("task") == "embed") return;
+  const ipc::ClassifyResult result =
+      model.vectors()->classify(all, run(model, ipc::kClassify, all));
+  for (size_t i = 0; i < all.inputs.size(); ++i) {
+    INFO("text " << i);
+    const ipc::TextScores& text = result.texts[i];
+    if (expected.at("task") == "classify") {
+      const std::vector<float> scores(text.scores.begin(), text.scores.end());
+      CHECK(worst(scores, expected.at("scores")[i]) <= 1e-5);
+      continue;
+    }
+    const Json& wanted = expected.at("entities")[i];
+    REQUIRE(text.entities.size() == wanted.size());
+    for (size_t e = 0; e < wanted.size(); ++e) {
+      CHECK(text.entities[e].group == wanted[e].at("group"));
+      CHECK(text.entities[e].start == wanted[e].at("start"));
+      CHECK(text.entities[e].end == wanted[e].at("end"));
+      CHECK(std::abs(text.entities[e].score - wanted[e].at("score").get<double>()) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("vectors, scores and entities are those of transformers and sentence-transformers") {
+  const char* only = std::getenv("TGI_GOLDEN_FAMILY");
+  for (const std::string& name : golden_names()) {
+    if (only != nullptr && name != only) continue;
+    INFO(name);
+    const Json expected = expected_of(name);
+    const auto model = serve(name);
+    REQUIRE(model->vectors() != nullptr);
+    CHECK(task_name(model->vectors()->head().task()) == expected.at("task"));
+    ipc::VectorParams all{.inputs = {}, .prompt = ""};
+    for (const Json& text : expected.at("texts")) all.inputs.push_back(input_of(text));
+    check_texts(*model, expected, all);
+    check_answers(*model, expected, all);
+  }
+}
+
+TEST_CASE("a decoder's text has the same vector in chunks, and with what the cache has of it") {
+  for (const std::string name : {"qwen3-embedding", "mistral-mean"}) {
+    INFO(name);
+    const Json expected = expected_of(name);
+    ModelOptions options;
+    options.model = kGolden + name;
+    options.dtype = "f32";
+    options.num_threads = 2;
+    options.max_batch_tokens = 16;
+    options.max_running = 3;
+    const auto model = ServedModel::load(options);
+    ipc::VectorParams all{.inputs = {}, .prompt = ""};
+    for (const Json& text : expected.at("texts")) all.inputs.push_back(input_of(text));
+    for (int turn = 0; turn < 2; ++turn) {
+      const std::vector<PooledText> texts = run(*model, ipc::kEmbed, all);
+      for (size_t i = 0; i < texts.size(); ++i) {
+        INFO("text " << i << ", turn " << turn);
+        std::vector<float> vector =
+            model->vectors()->head().finish(texts[i].pooled, texts[i].num_tokens).front();
+        if (model->vectors()->head().normalises()) normalise(vector);
+        const Json& wanted = expected.at("vectors")[i];
+        CHECK(worst(vector, wanted) <= 1e-5 * largest(wanted));
+      }
+    }
+  }
+}
+
+TEST_CASE("an encoder is cut into ranks, and gives the same to rounding") {
+  for (const std::string name : {"bert", "mpnet", "modernbert", "nomic-bert"}) {
+    INFO(name);
+    const Json expected = expected_of(name);
+    const auto model = serve(name, 2);
+    const std::vector<PooledText> texts =
+        run(*model, ipc::kEmbed, {.inputs = {input_of(expected.at("texts")[3])}, .prompt = ""});
+    std::vector<float> vector =
+        model->vectors()->head().finish(texts[0].pooled, texts[0].num_tokens).front();
+    if (model->vectors()->head().normalises()) normalise(vector);
+    CHECK(worst(vector, expected.at("vectors")[3]) <= 2e-5 * largest(expected.at("vectors")[3]));
+  }
+}
+
+TEST_CASE("any decoder gives vectors where it is told how to pool") {
+  ModelOptions options;
+  options.model = "demo";
+  options.pooling = "last-token";
+  const auto model = ServedModel::load(options);
+  REQUIRE(model->vectors() != nullptr);
+  const std::vector<PooledText> texts =
+      run(*model, ipc::kEmbed, {.inputs = {{.text = "Once"}, {.text = "Once upon"}}});
+  const auto& head = model->vectors()->head();
+  CHECK(head.finish(texts[0].pooled, texts[0].num_tokens) !=
+        head.finish(texts[1].pooled, texts[1].num_tokens));
+  ipc::GenerateRequest asked;
+  asked.prompt = "Once";
+  CHECK_THROWS_WITH(model->prepare(asked), Catch::Contains("of the task embed"));
+}
+
+TEST_CASE("a pair that is too long loses the end of its longer text") {
+  const auto model = serve("bert-cross-encoder");
+  const VectorIntake& vectors = *model->vectors();
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "fox ";
+  const auto ids = [&](const std::string& first, const std::string& second) {
+    return vectors
+        .prepare({.inputs = {{.text = first, .pair = second}}, .truncate = true})
+        .front()
+        ->prompt_ids;
+  };
+  const std::vector<int32_t> cut = ids("the capital", text);
+  CHECK(static_cast<int64_t>(cut.size()) == vectors.max_tokens());
+  const std::vector<int32_t> first = ids("the capital", "");
+  CHECK(std::equal(first.begin(), first.end() - 1, cut.begin()));
+  CHECK(cut.back() == first.back());
+  CHECK(static_cast<int64_t>(ids(text, text).size()) == vectors.max_tokens());
+  CHECK_THROWS_WITH(vectors.prepare({.inputs = {{.text = text}}}),
+                    Catch::Contains("`truncate` must be set"));
+}
+
+TEST_CASE("texts that are cancelled midway leave nothing behind") {
+  const auto model = serve("bert");
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "fox ";
+  for (int turn = 0; turn < 20; ++turn) {
+    ipc::VectorParams asked;
+    for (int i = 0; i < 40; ++i) asked.inputs.push_back({.text = text});
+    std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(ipc::kEmbed, asked);
+    std::vector<uint64_t> ids;
+    const auto texts = std::make_shared<PooledTexts>(
+        requests.size(), [](std::vector<PooledText>&&, const Error*) {});
+    for (size_t i = 0; i < requests.size(); ++i) {
+      ids.push_back(requests[i]->id);
+      model->engine().submit(std::move(requests[i]), texts->sink(i));
+    }
+    for (const uint64_t id : ids) model->engine().cancel(id);
+  }
+  for (int i = 0; i < 500 && model->engine().num_live_requests() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(model->engine().num_live_requests() == 0);
+  CHECK(run(*model, ipc::kEmbed, {.inputs = {{.text = "hello"}}}).size() == 1);
+  const EngineStats stats = model->engine().stats();
+  CHECK(stats.num_blocks_used == 0);
+  CHECK(stats.num_running == 0);
+}
+
+}  // namespace
+}  // namespace tgi
