@@ -3,9 +3,8 @@
 // https://arxiv.org/abs/2402.09353), and so is their bias.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -43,9 +42,9 @@ struct LowRankPart {
 // Throws kUnsupported, naming the part, for a rank above kMaxAdapterRank.
 inline void require_rank(const LowRankPart& part) {
   if (part.rank() <= kMaxAdapterRank) return;
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: rank {}, where adapters of ranks up to {} are supported",
-                          part.a.name, part.rank(), kMaxAdapterRank));
+  throw Error(Code::kUnsupported, part.a.name + ": rank " + std::to_string(part.rank()) +
+                                      ", where adapters of ranks up to " +
+                                      std::to_string(kMaxAdapterRank) + " are supported");
 }
 
 }  // namespace tgi
