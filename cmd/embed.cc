@@ -22,8 +22,7 @@ using ipc::OrderedJson;
 
 constexpr size_t kTextsAtOnce = 256;  // of one request: what is done is written soon
 
-std::vector<std::string> read_lines(const std::optional<std::string>& file,
-                                    std::string_view what) {
+std::vector<std::string> read_lines(const std::optional<std::string>& file, std::string_view what) {
   if (!file && ::isatty(STDIN_FILENO) == 1) {
     throw UsageError(fmt::format("no {}: pipe them in, a line each, or give --file FILE", what));
   }
@@ -85,7 +84,8 @@ ipc::VectorParams params_of(const EmbedFlags& flags) {
 void add_embed_flags(CLI::App& app, EmbedFlags& flags) {
   app.footer(
       "With a text its vector is written; without one each line of standard input is a text. As "
-      "JSON a line holds {\"index\":N,\"embedding\":[...]}, counted from 0; npy is one array of NumPy, "
+      "JSON a line holds {\"index\":N,\"embedding\":[...]}, counted from 0; npy is one array of "
+      "NumPy, "
       "a row for each text, of 32-bit floats.\n\n"
       "The model has to be one that gives vectors: an encoder such as BGE or E5, a folder of "
       "sentence-transformers, or any other that was loaded with --pooling.");
@@ -139,8 +139,8 @@ int run_embed(const EmbedFlags& flags, const CommonFlags& common) {
     const size_t end = std::min(begin + kTextsAtOnce, texts.size());
     params.inputs.clear();
     for (size_t i = begin; i < end; ++i) params.inputs.push_back({.text = texts[i]});
-    const ipc::EmbedResult result = ipc::embed_result_from_json(
-        session.client().call(ipc::kEmbed, ipc::to_json(params)));
+    const ipc::EmbedResult result =
+        ipc::embed_result_from_json(session.client().call(ipc::kEmbed, ipc::to_json(params)));
     if (is_npy && begin == 0) {
       whole = npy_header(texts.size(), static_cast<size_t>(result.dimensions));
     }
@@ -168,7 +168,8 @@ int run_embed(const EmbedFlags& flags, const CommonFlags& common) {
 
 void add_rerank_flags(CLI::App& app, RerankFlags& flags) {
   app.footer(
-      "Each line of the input is a text. They are written with their scores, the best first: score, "
+      "Each line of the input is a text. They are written with their scores, the best first: "
+      "score, "
       "a tab, the text. The model has to be a cross-encoder, which scores a pair of texts.");
   app.add_option("query", flags.query, "what is looked for")->type_name("QUERY")->required();
   app.add_option("-f,--file", flags.file, "read lines from this file")->type_name("FILE");
@@ -194,8 +195,8 @@ int run_rerank(const RerankFlags& flags, const CommonFlags& common) {
     for (size_t i = begin; i < std::min(begin + kTextsAtOnce, texts.size()); ++i) {
       params.inputs.push_back({.text = flags.query, .pair = texts[i]});
     }
-    const ipc::ClassifyResult result = ipc::classify_result_from_json(
-        session.client().call(ipc::kClassify, ipc::to_json(params)));
+    const ipc::ClassifyResult result =
+        ipc::classify_result_from_json(session.client().call(ipc::kClassify, ipc::to_json(params)));
     for (const ipc::TextScores& text : result.texts) {
       if (result.labels.size() != 1 || text.scores.size() != 1) {
         throw Error(Code::kInvalidArgument,

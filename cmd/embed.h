@@ -1,4 +1,5 @@
-// tgi embed: the vector of a text, or of each line; tgi rerank: lines by how well they fit a question.
+// tgi embed: the vector of a text, or of each line; tgi rerank: lines by how well they fit a
+// question.
 #pragma once
 
 #include <CLI/CLI.hpp>

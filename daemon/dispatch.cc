@@ -9,6 +9,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "daemon/metrics.h"
@@ -186,14 +187,11 @@ void answer_texts(Services& services,
           });
 }
 
-void handle_embed(Services& services,
-                  const Caller& caller,
-                  const Asked<ipc::VectorParams>& asked) {
-  answer_texts(services, caller, ipc::kEmbed, asked,
-               [](const VectorIntake& vectors, const ipc::VectorParams& params,
-                  std::span<const PooledText> texts) {
-                 return ipc::to_json(vectors.embed(params, texts));
-               });
+void handle_embed(Services& services, const Caller& caller, const Asked<ipc::VectorParams>& asked) {
+  answer_texts(
+      services, caller, ipc::kEmbed, asked,
+      [](const VectorIntake& vectors, const ipc::VectorParams& params,
+         std::span<const PooledText> texts) { return ipc::to_json(vectors.embed(params, texts)); });
 }
 
 void handle_classify(Services& services,

@@ -324,7 +324,7 @@ struct ModelStatus {
   std::string architecture;
   std::string task = "generate";  // "embed", "classify", "classify-tokens"
   int64_t dimensions = 0;         // of a text's vector, or scores of a text
-  std::string dtype;  // of the weights as they are in memory
+  std::string dtype;              // of the weights as they are in memory
   // "none"; of the layers' matrices that were rounded while loading "int8", "int4"; of a quantised
   // checkpoint its format: "compressed-tensors", "gptq", "awq", "fp8"
   std::string quantize;

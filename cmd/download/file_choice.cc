@@ -31,7 +31,8 @@ bool is_nested(std::string_view path) {
   return path.find('/') != std::string_view::npos;
 }
 
-// Of a module of sentence-transformers, whose folders begin with its number: "1_Pooling/config.json".
+// Of a module of sentence-transformers, whose folders begin with its number:
+// "1_Pooling/config.json".
 bool is_of_module(std::string_view path) {
   const size_t slash = path.find('/');
   if (slash == std::string_view::npos || path.empty()) return false;

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cmd/http/adapters.h"
@@ -73,8 +78,7 @@ ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params) {
 }
 
 ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
-  ipc::ClassifyResult result =
-      ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
+  ipc::ClassifyResult result = ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
   note_tokens(scope, result.num_tokens);
   return result;
 }
@@ -148,8 +152,8 @@ std::vector<Ranked> rank(Scope& scope,
 
 std::string document_text(const OrderedJson& document, const std::string& path) {
   if (document.is_string()) return document.get<std::string>();
-  const bool has_text = document.is_object() && document.size() == 1 &&
-                        document.contains("text") && document.at("text").is_string();
+  const bool has_text = document.is_object() && document.size() == 1 && document.contains("text") &&
+                        document.at("text").is_string();
   if (!has_text) fail_body_type(path, "a text, or an object with the member text", document);
   return document.at("text").get<std::string>();
 }
@@ -189,16 +193,16 @@ Response embeddings(Scope& scope, const EmbeddingsBody& body) {
   const ipc::EmbedResult result = ask_vectors(scope, params);
   OrderedJson data = OrderedJson::array();
   for (size_t i = 0; i < result.vectors.size(); ++i) {
-    OrderedJson vector = format == "base64" ? OrderedJson(result.vectors[i])
-                                            : numbers_json(result.vectors[i]);
+    OrderedJson vector =
+        format == "base64" ? OrderedJson(result.vectors[i]) : numbers_json(result.vectors[i]);
     data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(vector)}});
   }
   const int64_t num_tokens = scope.record().num_prompt_tokens.value_or(0);
-  return json_response(
-      200, {{"object", "list"},
-            {"data", std::move(data)},
-            {"model", body.model.value_or(scope.options().model_id)},
-            {"usage", {{"prompt_tokens", num_tokens}, {"total_tokens", num_tokens}}}});
+  return json_response(200,
+                       {{"object", "list"},
+                        {"data", std::move(data)},
+                        {"model", body.model.value_or(scope.options().model_id)},
+                        {"usage", {{"prompt_tokens", num_tokens}, {"total_tokens", num_tokens}}}});
 }
 
 Response classify(Scope& scope, const ClassifyBody& body) {
@@ -264,10 +268,9 @@ Response rerank_documents(Scope& scope, const DocumentsBody& body) {
     results.push_back(std::move(row));
   }
   return json_response(
-      200,
-      {{"model", body.model.value_or(scope.options().model_id)},
-       {"results", std::move(results)},
-       {"usage", {{"total_tokens", scope.record().num_prompt_tokens.value_or(0)}}}});
+      200, {{"model", body.model.value_or(scope.options().model_id)},
+            {"results", std::move(results)},
+            {"usage", {{"total_tokens", scope.record().num_prompt_tokens.value_or(0)}}}});
 }
 
 Response startup(std::shared_ptr<Scope> scope, const Request& /*request*/) {

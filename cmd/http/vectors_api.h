@@ -12,8 +12,8 @@ namespace tgi::http {
 Response embed(Scope& scope, const EmbedBody& body);
 Response embeddings(Scope& scope, const EmbeddingsBody& body);
 
-// Of a model that classifies tokens its entities, of one that classifies texts all labels with their
-// scores, the best first.
+// Of a model that classifies tokens its entities, of one that classifies texts all labels with
+// their scores, the best first.
 Response classify(Scope& scope, const ClassifyBody& body);
 Response classify_batch(Scope& scope, const ClassifyBody& body);
 Response predict(Scope& scope, const ClassifyBody& body);

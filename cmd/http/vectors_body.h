@@ -1,6 +1,6 @@
 // The bodies of the routes whose answer is vectors or scores: LoRAX's /embed, /classify and
-// /classify_batch, text-embeddings-inference's /embed, /predict and /rerank, OpenAI's /v1/embeddings, and
-// /v1/rerank as Cohere's and Jina's clients ask it.
+// /classify_batch, text-embeddings-inference's /embed, /predict and /rerank, OpenAI's
+// /v1/embeddings, and /v1/rerank as Cohere's and Jina's clients ask it.
 #pragma once
 
 #include <cstdint>

@@ -44,13 +44,11 @@ constexpr float kBiases[kGroup][5] = {{0.5F, 0.1F, -2.0F, 0.3F, 1.0F},
 constexpr float kSlopes[kGroup] = {0.5F, 0.1F, 0.0039F};
 // Decoding, some rows, and as many as there may be.
 constexpr float kSinks[kGroup] = {2.0F, -0.5F, 90.0F};
-constexpr AttentionCase kAttentionCases[] = {{1, 0.0F, 0, nullptr, nullptr},
-                                             {3, 20.0F, 0, nullptr, nullptr},
-                                             {8, 0.0F, 50, nullptr, kSinks},
-                                             {2, 0.0F, 0, kSlopes, nullptr},
-                                             {6, 0.0F, 0, nullptr, nullptr, 24},
-                                             {8, 0.0F, 0, nullptr, nullptr, 0, 30},
-                                             {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2}};
+constexpr AttentionCase kAttentionCases[] = {
+    {1, 0.0F, 0, nullptr, nullptr},           {3, 20.0F, 0, nullptr, nullptr},
+    {8, 0.0F, 50, nullptr, kSinks},           {2, 0.0F, 0, kSlopes, nullptr},
+    {6, 0.0F, 0, nullptr, nullptr, 24},       {8, 0.0F, 0, nullptr, nullptr, 0, 30},
+    {5, 0.0F, 20, nullptr, nullptr, 0, 40, 2}};
 
 // Positions lie in the blocks of this table.
 constexpr std::array<int32_t, 5> kBlockTable = {3, 0, 4, 2, 1};
@@ -264,8 +262,7 @@ void add_attention_checks_of(KernelChecks& checks,
                                       .head_dim = head_dim,
                                       .value_dim = latent_dim > 0 ? latent_dim : head_dim,
                                       .num_rows = one.num_queries * kGroup,
-                                      .first_position =
-                                          kContext - one.num_queries - one.num_after,
+                                      .first_position = kContext - one.num_queries - one.num_after,
                                       .block_table = kBlockTable.data(),
                                       .scale = 0.22F,
                                       .softcap = one.softcap,

@@ -38,8 +38,12 @@ struct Share {
   int64_t outputs() const { return linear->b->shape[0]; }
   int64_t inputs() const { return linear->a->shape[1]; }
   float factor() const { return input->weight * linear->scale; }
-  std::vector<float> a() const { return read_elements(input->adapter->tensors->bytes(*linear->a), *linear->a->dtype); }
-  std::vector<float> b() const { return read_elements(input->adapter->tensors->bytes(*linear->b), *linear->b->dtype); }
+  std::vector<float> a() const {
+    return read_elements(input->adapter->tensors->bytes(*linear->a), *linear->a->dtype);
+  }
+  std::vector<float> b() const {
+    return read_elements(input->adapter->tensors->bytes(*linear->b), *linear->b->dtype);
+  }
   uint64_t seed(std::string_view tensor) const {
     return hash_of(tensor, hash_of(linear->module, hash_of("\n", hash_of(input->name))));
   }
@@ -204,7 +208,8 @@ class Merger {
       rank += share.linear->rank;
     }
     rank = std::min({rank, int64_t{kMaxAdapterRank}, outputs, inputs});
-    const std::vector<float> merged = merge_terms(std::move(terms), options_.rule, options_.num_threads);
+    const std::vector<float> merged =
+        merge_terms(std::move(terms), options_.rule, options_.num_threads);
     LowRankFactors factors = factorise(merged, outputs, inputs, rank, options_.num_threads);
     AdapterLinear linear = begin_linear(shares);
     linear.scale = 1.0F;

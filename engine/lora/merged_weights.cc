@@ -11,8 +11,8 @@
 #include "base/parallel.h"
 #include "engine/lora/module_sites.h"
 #include "engine/lora/row_products.h"
-#include "engine/tensor/weight_element.h"
 #include "engine/tensor/half.h"
+#include "engine/tensor/weight_element.h"
 
 namespace tgi {
 namespace {
@@ -185,7 +185,8 @@ std::vector<std::byte> MergedWeights::merged(const StoredTensor& tensor,
       const int64_t row = first + i / cols;
       const auto output = static_cast<size_t>(change.is_transposed ? i % cols : row);
       const auto at = static_cast<size_t>(first * cols + i);
-      float value = read_element(from, dtype, static_cast<int64_t>(at)) + linear.scale * added[static_cast<size_t>(i)];
+      float value = read_element(from, dtype, static_cast<int64_t>(at)) +
+                    linear.scale * added[static_cast<size_t>(i)];
       if (!linear.gain.empty()) value *= linear.gain[output];
       store(value, dtype, out.data() + at * size);
     }

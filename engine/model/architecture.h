@@ -26,8 +26,8 @@ enum class Role : uint8_t {
   kEmbeddingNorm,
   kEmbeddingNormBias,
   kDistanceBias,  // of all layers: a number for each head and kind of distance
-  kEmbeddingIn,  // from a row of the table to the stream
-  kHeadIn,       // from the stream to what the head reads
+  kEmbeddingIn,   // from a row of the table to the stream
+  kHeadIn,        // from the stream to what the head reads
   kFinalNorm,
   kFinalNormBias,
   kLmHead,
@@ -267,8 +267,8 @@ struct LoadedConfig {
   }
 };
 
-// What may follow the last hidden states of a model: its family's, or what every decoder has that is
-// saved as a classifier.
+// What may follow the last hidden states of a model: its family's, or what every decoder has that
+// is saved as a classifier.
 std::span<const HeadSpec> heads_of(const LoadedConfig& model);
 
 // Reads a model that draws tokens as one whose hidden states are wanted.

@@ -1,5 +1,5 @@
-// What a model is for, and what follows its last hidden states when that is not to draw tokens: data,
-// as the tensors of a family are. Such heads are small and run on the host (engine/vectors).
+// What a model is for, and what follows its last hidden states when that is not to draw tokens:
+// data, as the tensors of a family are. Such heads are small and run on the host (engine/vectors).
 #pragma once
 
 #include <cstdint>

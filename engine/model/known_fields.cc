@@ -105,6 +105,9 @@ constexpr auto kGenericFields = std::to_array<KnownField>({
     harmless("num_labels", kHeads),
     harmless("_num_labels", kHeads),
     harmless("problem_type", kHeads),
+    // Read by the head (engine/vectors).
+    harmless("sentence_transformers", kHeads),
+    harmless("sbert_ce_default_activation_function", kHeads),
     harmless("task_specific_params", kHeads),
     harmless_if("prefix", R"([""])", "a prompt is taken as it is; put the text before each prompt"),
 

@@ -147,15 +147,15 @@ struct ModelConfig {
   bool lm_head_bias = false;           // of the head, likewise
 
   bool learned_positions = false;
-  int32_t position_offset = 0;  // rows of that table before the one of position 0
-  int32_t num_token_types = 0;  // rows of the table of types; 0: there is none
+  int32_t position_offset = 0;               // rows of that table before the one of position 0
+  int32_t num_token_types = 0;               // rows of the table of types; 0: there is none
   HeadInput head_input = HeadInput::kFirst;  // where a family's head leaves it to the config
 
   LatentConfig latent;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
-  // T5's kinds of distances between two tokens, half of them to each side: near ones are told apart,
-  // farther ones by their logarithm, up to kMaxDistance. 0: scores have no such bias.
+  // T5's kinds of distances between two tokens, half of them to each side: near ones are told
+  // apart, farther ones by their logarithm, up to kMaxDistance. 0: scores have no such bias.
   int32_t distance_buckets = 0;
 
   // Set by the reader: 1 / sqrt(head_dim) unless the family says otherwise.

@@ -19,8 +19,8 @@
 namespace tgi {
 namespace {
 
-// Of `distance` from query to key. Source: T5 (https://arxiv.org/abs/1910.10683), where positions are
-// seen on both sides.
+// Of `distance` from query to key. Source: T5 (https://arxiv.org/abs/1910.10683), where positions
+// are seen on both sides.
 int32_t distance_bucket(int32_t distance, int32_t num_buckets) {
   const int32_t half = num_buckets / 2;
   const int32_t exact = half / 2;
@@ -275,11 +275,9 @@ class WeightLoader::Loader {
     const int32_t num_heads = config.num_heads / options_.world_size;
     std::vector<float> out;
     for (int32_t head = 0; head < num_heads; ++head) {
-      const size_t first =
-          static_cast<size_t>(options_.rank * num_heads + head) * num_buckets;
+      const size_t first = static_cast<size_t>(options_.rank * num_heads + head) * num_buckets;
       for (int32_t distance = -kMaxDistance; distance <= kMaxDistance; ++distance) {
-        const auto bucket =
-            static_cast<size_t>(distance_bucket(distance, config.distance_buckets));
+        const auto bucket = static_cast<size_t>(distance_bucket(distance, config.distance_buckets));
         out.push_back(of_buckets[first + bucket]);
       }
     }

@@ -12,7 +12,9 @@ namespace tgi {
 StoragePlan::StoragePlan(const LoadedConfig& model,
                          const LoadWeightsOptions& options,
                          const TensorTable& table)
-    : model_(model), options_(options), is_head_apart_(table.find(Role::kLmHead) != nullptr || model.config.gives_vectors) {}
+    : model_(model),
+      options_(options),
+      is_head_apart_(table.find(Role::kLmHead) != nullptr || model.config.gives_vectors) {}
 
 MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                               Role role,

@@ -30,7 +30,8 @@ struct TensorEntry {
   std::vector<int64_t> vector_shape() const {
     if (spec->as_row) return {1, cols};
     if (spec->cols == Dim::kConvWeights) return {cols / per_channel, 1, per_channel};
-    if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases) return {cols / per_channel, per_channel};
+    if (spec->cols == Dim::kChannelDecay || spec->cols == Dim::kDistanceBiases)
+      return {cols / per_channel, per_channel};
     if (spec->by_head) return {cols / head_dim, head_dim};
     if (num_stacked > 0) return {num_stacked, cols * spec->turns.count};
     return {cols / num_parts};

@@ -1,5 +1,5 @@
-// The forward pass of a transformer that is a decoder or an encoder, written once for every family: what differs is in
-// the traits of ModelConfig and in which weights are there.
+// The forward pass of a transformer that is a decoder or an encoder, written once for every family:
+// what differs is in the traits of ModelConfig and in which weights are there.
 //
 // Activations live in one device buffer sized for max_batch_tokens; a step allocates nothing.
 // Belongs to the rank's worker thread.

@@ -171,9 +171,9 @@ class RankLoader {
   // When nobody says: a step has all of an encoder's prompt.
   int32_t batch_tokens_of(const DeviceInfo& first) const {
     if (model_.config.is_causal) return first.max_batch_tokens;
-    const int32_t wanted =
-        options_.max_total_tokens ? std::min(*options_.max_total_tokens, model_.config.max_positions)
-                                  : model_.config.max_positions;
+    const int32_t wanted = options_.max_total_tokens
+                               ? std::min(*options_.max_total_tokens, model_.config.max_positions)
+                               : model_.config.max_positions;
     return std::max(first.max_batch_tokens, std::min(wanted, kMaxPromptOfStep));
   }
 

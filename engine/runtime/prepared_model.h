@@ -30,7 +30,7 @@ struct PreparedModel {
   Backend* backend = nullptr;
   LoadRanksOptions ranks;
   std::shared_ptr<const VectorHead> vector_head;  // (optional) of a model that gives vectors
-  double seconds = 0;  // that this took
+  double seconds = 0;                             // that this took
 
   // What the settings say of it; nothing: the model's files do.
   std::optional<PoolingMode> pooling() const;

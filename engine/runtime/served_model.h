@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/runtime/adapter_store.h"
 #include "engine/runtime/engine.h"
@@ -46,8 +47,8 @@ class ServedModel {
 
   // Null where the model draws tokens.
   const VectorIntake* vectors() const { return vectors_.get(); }
-  // Each text as a request, with the adapter that is asked for. Throws what VectorIntake throws, and
-  // kAdapter; kInvalidArgument where the model is for another task.
+  // Each text as a request, with the adapter that is asked for. Throws what VectorIntake throws,
+  // and kAdapter; kInvalidArgument where the model is for another task.
   std::vector<std::unique_ptr<Request>> prepare_texts(std::string_view method,
                                                       const ipc::VectorParams& asked);
 

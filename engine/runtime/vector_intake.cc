@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -78,8 +81,8 @@ TypedIds VectorIntake::cut(const TypedIds& whole,
   for (int64_t i = 0; i < too_many; ++i) --(keep_first > keep_second ? keep_first : keep_second);
   const size_t first_at = find_ids(whole.ids, first, 0);
   const size_t second_at = find_ids(whole.ids, second, first_at + first.size());
-  const bool is_found = first_at + first.size() <= whole.ids.size() &&
-                        second_at + second.size() <= whole.ids.size();
+  const bool is_found =
+      first_at + first.size() <= whole.ids.size() && second_at + second.size() <= whole.ids.size();
   if (!is_found || keep_first < 0 || keep_second < 0) {
     refuse("`truncate`: a text of this tokenizer can't be cut to {} tokens", max_tokens_);
   }
@@ -121,8 +124,7 @@ std::vector<std::unique_ptr<Request>> VectorIntake::prepare(const ipc::VectorPar
   std::vector<std::unique_ptr<Request>> out;
   const auto now = Clock::now();
   for (size_t i = 0; i < asked.inputs.size(); ++i) {
-    const std::string name =
-        asked.inputs.size() == 1 ? "`inputs`" : fmt::format("`inputs` {}", i);
+    const std::string name = asked.inputs.size() == 1 ? "`inputs`" : fmt::format("`inputs` {}", i);
     TypedIds ids = encode(asked.inputs[i], prompt, asked.truncate, name);
     const auto count = static_cast<int64_t>(ids.ids.size());
     if (count == 0) refuse("{}: the text has no tokens", name);
@@ -245,9 +247,7 @@ std::unique_ptr<ResponseSink> PooledTexts::sink(size_t index) {
   return std::make_unique<Sink>(shared_from_this(), index);
 }
 
-void PooledTexts::take(size_t index,
-                       std::vector<std::vector<float>>&& pooled,
-                       int64_t num_tokens) {
+void PooledTexts::take(size_t index, std::vector<std::vector<float>>&& pooled, int64_t num_tokens) {
   Done done;
   {
     const std::lock_guard lock(mutex_);

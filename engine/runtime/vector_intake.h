@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/runtime/response_sink.h"
@@ -67,8 +69,8 @@ class VectorIntake {
   const bool is_causal_;
 };
 
-// Gathers what comes of the texts of one request. `done` is called once, by the engine's thread, when
-// the last has come or one has failed.
+// Gathers what comes of the texts of one request. `done` is called once, by the engine's thread,
+// when the last has come or one has failed.
 class PooledTexts : public std::enable_shared_from_this<PooledTexts> {
  public:
   using Done = std::function<void(std::vector<PooledText>&& texts, const Error* error)>;

@@ -28,9 +28,9 @@ struct Request {
   uint64_t id = 0;
   std::shared_ptr<const HostAdapter> adapter;  // (optional)
   std::vector<int32_t> prompt_ids;
-  std::vector<int32_t> token_types;    // one for each of prompt_ids, or empty: all are of type 0
-  std::vector<PooledInput> pooled{};   // empty: tokens are drawn; else the prompt alone is computed
-  SamplingParams sampling;                   // of sequence 0; the others differ in sequence_index
+  std::vector<int32_t> token_types;   // one for each of prompt_ids, or empty: all are of type 0
+  std::vector<PooledInput> pooled{};  // empty: tokens are drawn; else the prompt alone is computed
+  SamplingParams sampling;            // of sequence 0; the others differ in sequence_index
   std::shared_ptr<const Guidance> guidance;  // (optional) which tokens its answers may have
   std::shared_ptr<const dialect::AnswerReading> reading;  // (optional) how they are taken apart
   int32_t max_new_tokens = 0;

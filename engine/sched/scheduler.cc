@@ -385,10 +385,8 @@ void Scheduler::emit_pooled(const Request& request,
     if (has_last && (last > 0 || !has_first)) batch.kept_rows.push_back(first_row + last);
   }
   for (const PooledInput& input : request.pooled) {
-    PooledRows rows{.row = first_kept,
-                    .num_rows = 1,
-                    .position = part.first_token,
-                    .pooling = input.pooling};
+    PooledRows rows{
+        .row = first_kept, .num_rows = 1, .position = part.first_token, .pooling = input.pooling};
     if (input.rows == Rows::kAll) rows.num_rows = part.num_tokens;
     if (input.rows == Rows::kFirst && !has_first) continue;
     if (input.rows == Rows::kLast) {

@@ -63,8 +63,8 @@ enum class Pooling : uint8_t {
   kMax,          // of each column
 };
 
-// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows), all
-// of one sequence, one behind the other in it.
+// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows),
+// all of one sequence, one behind the other in it.
 struct PooledRows {
   int32_t row = 0;
   int32_t num_rows = 0;
@@ -83,7 +83,7 @@ struct Batch {
   std::vector<SampleRow> sample_rows;
   std::vector<ScoreRow> score_rows;
   // Only where the model's answer is its hidden states.
-  std::vector<int32_t> kept_rows;          // token rows, each once
+  std::vector<int32_t> kept_rows;  // token rows, each once
   std::vector<PooledRows> pooled_rows;
   std::vector<int32_t> token_types;        // (num_tokens), or empty: all are of type 0
   std::vector<SlotStart> slot_starts;      // applied before block_appends

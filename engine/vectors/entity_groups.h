@@ -19,9 +19,9 @@ struct LabelledToken {
 
 struct Entity {
   std::string group;
-  double score = 0;  // the mean over its tokens
-  std::string word;  // its part of the text, in lower case
-  int64_t begin = 0; // characters of the text
+  double score = 0;   // the mean over its tokens
+  std::string word;   // its part of the text, in lower case
+  int64_t begin = 0;  // characters of the text
   int64_t end = 0;
 
   bool operator==(const Entity&) const = default;

@@ -100,18 +100,17 @@ std::vector<float> read_tensor(const Checkpoint& checkpoint,
   if (tensor == nullptr) {
     throw Error(Code::kNotFound, fmt::format("the weights have no tensor {}", name));
   }
-  const bool fits =
-      std::ranges::equal(tensor->shape, shape, [](int64_t size, int64_t wanted) {
-        return wanted < 0 || size == wanted;
-      });
+  const bool fits = std::ranges::equal(tensor->shape, shape, [](int64_t size, int64_t wanted) {
+    return wanted < 0 || size == wanted;
+  });
   if (!fits) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: expected the shape {}, got {}", tensor->name, shape_text(shape),
                             shape_text(tensor->shape)));
   }
   if (!tensor->dtype) {
-    throw Error(Code::kUnsupported, fmt::format("{}: the type {} is not supported", tensor->name,
-                                                tensor->dtype_name));
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: the type {} is not supported", tensor->name, tensor->dtype_name));
   }
   WeightPart row;
   row.data = checkpoint.bytes(*tensor).data();

@@ -15,8 +15,8 @@ namespace tgi {
 
 // out = norm(activation(weight * in + bias)).
 struct DenseStep {
-  int64_t rows = 0;  // outputs
-  int64_t cols = 0;  // inputs
+  int64_t rows = 0;           // outputs
+  int64_t cols = 0;           // inputs
   std::vector<float> weight;  // (rows, cols)
   std::vector<float> bias;    // (rows), or empty
   HeadActivation activation = HeadActivation::kNone;

@@ -126,8 +126,8 @@ std::vector<PoolingMode> read_pooling(const JsonReader& config, int64_t width) {
       out.push_back(*mode);
     }
   } else {
-    const bool is_said = std::ranges::any_of(
-        kModes, [&](const ModeName& row) { return config.has(row.field); });
+    const bool is_said =
+        std::ranges::any_of(kModes, [&](const ModeName& row) { return config.has(row.field); });
     for (const ModeName& row : kModes) {
       if (config.boolean_or(row.field, !is_said && row.mode == PoolingMode::kMean)) {
         out.push_back(row.mode);
@@ -158,15 +158,14 @@ DenseStep read_dense(const FileSource& files, const std::string& folder, int64_t
     DenseStep step;
     step.cols = config.integer_or("in_features", width);
     if (step.cols != width) {
-      throw Error(Code::kInvalidArgument, fmt::format("{}: expected {}, got {}",
-                                                      config.path_of("in_features"), width,
-                                                      step.cols));
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("{}: expected {}, got {}", config.path_of("in_features"), width, step.cols));
     }
     step.rows = config.integer_or("out_features", 0);
     if (step.rows < 1 || step.rows > 1 << 20) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("{}: expected 1 to 1048576, got {}", config.path_of("out_features"),
-                              step.rows));
+      throw Error(Code::kInvalidArgument, fmt::format("{}: expected 1 to 1048576, got {}",
+                                                      config.path_of("out_features"), step.rows));
     }
     has_bias = config.boolean_or("bias", true);
     step.activation = parse_class(config.string_or("activation_function", "Tanh"),
@@ -199,8 +198,8 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
     if (last == "Transformer") {
       if (i == 0 && path.empty()) continue;
       throw Error(Code::kUnsupported,
-                  fmt::format("{}: {}: the model is expected first, and in the folder itself",
-                              file, module.path_of("path")));
+                  fmt::format("{}: {}: the model is expected first, and in the folder itself", file,
+                              module.path_of("path")));
     }
     if (last == "Pooling") {
       out.modes = with_object(files, path + "/config.json", [&](const JsonReader& config) {
@@ -235,8 +234,8 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
       const Json& prompts = config.object("prompts").json();
       for (const auto& [name, text] : prompts.items()) {
         if (!text.is_string()) {
-          throw Error(Code::kInvalidArgument, fmt::format("prompts.{}: expected a string, got {}",
-                                                          name, text.type_name()));
+          throw Error(Code::kInvalidArgument,
+                      fmt::format("prompts.{}: expected a string, got {}", name, text.type_name()));
         }
         out.prompts[name] = text.get<std::string>();
       }

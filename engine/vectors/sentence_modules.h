@@ -1,6 +1,6 @@
-// The files of sentence-transformers beside a model: modules.json and a folder for each module, which
-// say how hidden states become the vector of a text.
-// Source: https://sbert.net (models.Pooling, models.Dense, models.Normalize).
+// The files of sentence-transformers beside a model: modules.json and a folder for each module,
+// which say how hidden states become the vector of a text. Source: https://sbert.net
+// (models.Pooling, models.Dense, models.Normalize).
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ struct SentenceModules {
   std::vector<PoolingMode> modes;
   std::vector<DenseStep> dense;
   bool normalises = false;
-  std::optional<int64_t> max_tokens;            // of a text, those that mark its ends included
-  std::map<std::string, std::string> prompts;   // what stands before a text, by name
-  std::optional<std::string> default_prompt;    // the name of the one that is used unless told
+  std::optional<int64_t> max_tokens;           // of a text, those that mark its ends included
+  std::map<std::string, std::string> prompts;  // what stands before a text, by name
+  std::optional<std::string> default_prompt;   // the name of the one that is used unless told
 };
 
 // Nothing without modules.json: then only what else is there is read. `hidden_size` is that of the

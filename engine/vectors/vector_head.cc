@@ -39,6 +39,24 @@ double divisor(PoolingMode mode, int64_t num_tokens) {
   return 1.0;
 }
 
+// What sentence-transformers' cross-encoders say of their scores, the older field too.
+std::optional<VectorHead::Scores> scores_said(const JsonReader& config) {
+  std::string field = "sbert_ce_default_activation_function";
+  std::optional<std::string> name = config.optional_string(field);
+  if (config.has("sentence_transformers")) {
+    const JsonReader inner = config.object("sentence_transformers");
+    field = inner.path_of("activation_fn");
+    if (const auto said = inner.optional_string("activation_fn")) name = said;
+  }
+  if (!name) return std::nullopt;
+  const std::string last = name->substr(name->rfind('.') + 1);
+  if (last == "Identity") return VectorHead::Scores::kLogits;
+  if (last == "Sigmoid") return VectorHead::Scores::kSigmoid;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: '{}' is not supported; known are torch.nn's Identity, Sigmoid",
+                          field, *name));
+}
+
 PoolingMode mode_of(HeadInput input) {
   if (input == HeadInput::kLast) return PoolingMode::kLastToken;
   return input == HeadInput::kMean ? PoolingMode::kMean : PoolingMode::kCls;
@@ -156,6 +174,10 @@ void VectorHead::read_labels(const LoadedConfig& model) {
       }
       labels_[static_cast<size_t>(i)] = found->get<std::string>();
     }
+  }
+  if (const auto said = scores_said(config)) {
+    scores_ = *said;
+    return;
   }
   const std::string problem = config.string_or("problem_type", "");
   if (problem == "regression") {

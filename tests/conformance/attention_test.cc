@@ -379,8 +379,9 @@ class Run {
   void add_sequence(size_t sequence, int32_t count, Batch& batch, Floats& rows) {
     const auto slot = static_cast<int32_t>(sequence) + 1;
     if (done_[sequence] == 0) batch.slot_starts.emplace_back().slot = slot;
-    if (setup_.causal) leave_window(slot, setup_.window > 0 ? setup_.window : setup_.chunk, done_[sequence],
-                 setup_.block_size, foreign_block_, batch);
+    if (setup_.causal)
+      leave_window(slot, setup_.window > 0 ? setup_.window : setup_.chunk, done_[sequence],
+                   setup_.block_size, foreign_block_, batch);
     for (int32_t i = 0; i < count; ++i) {
       const int32_t position = done_[sequence] + i;
       if (position % setup_.block_size == 0) {

@@ -85,7 +85,8 @@ TEST_CASE("factors lie side by side, and one factor of all stays outside of them
   weighted.add("b", small_adapter_config(), lora_of(kQ, 60, 36), -2.0F);
   const AdapterFiles sum = weighted.merge();
   CHECK(sum.linears[0].scale == 1.0F);
-  const auto scaled = read_elements(sum.tensors->bytes(*sum.linears[0].b), *sum.linears[0].b->dtype);
+  const auto scaled =
+      read_elements(sum.tensors->bytes(*sum.linears[0].b), *sum.linears[0].b->dtype);
   CHECK(scaled[0] == 100.0F);  // times 0.5 * 4 / 2
   CHECK(scaled[2] == -400.0F);
 }

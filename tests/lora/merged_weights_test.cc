@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/tensor/weight_element.h"
 #include "engine/lora/write_merged.h"
 #include "engine/model/weight_check.h"
+#include "engine/tensor/weight_element.h"
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
 

@@ -403,9 +403,10 @@ using PooledRowsOf = PooledInput::Rows;
 
 TEST_CASE("hidden states are asked for where they are, each token row once, and nothing is drawn") {
   Fixture f(32, {.max_running = 4, .max_batch_tokens = 8});
-  pooled_request(f, 11, {{PooledRowsOf::kAll, Pooling::kSum},
-                         {PooledRowsOf::kFirst, Pooling::kRows},
-                         {PooledRowsOf::kLast, Pooling::kRows}});
+  pooled_request(f, 11,
+                 {{PooledRowsOf::kAll, Pooling::kSum},
+                  {PooledRowsOf::kFirst, Pooling::kRows},
+                  {PooledRowsOf::kLast, Pooling::kRows}});
   REQUIRE(f.submit());
   CHECK(f.batch.sample_rows.empty());
   CHECK(f.batch.kept_rows == std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7});

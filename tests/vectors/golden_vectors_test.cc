@@ -1,5 +1,6 @@
-// What transformers and sentence-transformers make of texts (scripts/golden/make_vectors), by the way
-// a request takes: ids, vectors to 1e-5, scores and entities; and the same bits alone and together.
+// What transformers and sentence-transformers make of texts (scripts/golden/make_vectors), by the
+// way a request takes: ids, vectors to 1e-5, scores and entities; and the same bits alone and
+// together.
 #include <cmath>
 #include <condition_variable>
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "base/json.h"
+#include "engine/model/architecture.h"
 #include "engine/runtime/served_model.h"
 #include "tests/catch.h"
 
@@ -97,10 +99,10 @@ void check_texts(ServedModel& model, const Json& expected, const ipc::VectorPara
     INFO("text " << i);
     const auto prepared = vectors.prepare({.inputs = {all.inputs[i]}, .prompt = ""});
     std::vector<int32_t> ids = expected.at("ids")[i].get<std::vector<int32_t>>();
-    if (ids.back() == vectors.head().padding()) ids.pop_back();  // the end, which is the padding too
+    if (ids.back() == vectors.head().padding())
+      ids.pop_back();  // the end, which is the padding too
     CHECK(prepared.front()->prompt_ids == ids);
-    const PooledText alone =
-        run(model, method, {.inputs = {all.inputs[i]}, .prompt = ""}).front();
+    const PooledText alone = run(model, method, {.inputs = {all.inputs[i]}, .prompt = ""}).front();
     CHECK(alone.pooled == together[i].pooled);
     const auto got = vectors.head().finish(together[i].pooled, together[i].num_tokens);
     if (embeds) {
@@ -134,6 +136,7 @@ void check_answers(ServedModel& model, const Json& expected, const ipc::VectorPa
     REQUIRE(text.entities.size() == wanted.size());
     for (size_t e = 0; e < wanted.size(); ++e) {
       CHECK(text.entities[e].group == wanted[e].at("group"));
+      CHECK(text.entities[e].word == wanted[e].at("word"));
       CHECK(text.entities[e].start == wanted[e].at("start"));
       CHECK(text.entities[e].end == wanted[e].at("end"));
       CHECK(std::abs(text.entities[e].score - wanted[e].at("score").get<double>()) <= 1e-5);
@@ -220,8 +223,7 @@ TEST_CASE("a pair that is too long loses the end of its longer text") {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "fox ";
   const auto ids = [&](const std::string& first, const std::string& second) {
-    return vectors
-        .prepare({.inputs = {{.text = first, .pair = second}}, .truncate = true})
+    return vectors.prepare({.inputs = {{.text = first, .pair = second}}, .truncate = true})
         .front()
         ->prompt_ids;
   };
@@ -233,6 +235,43 @@ TEST_CASE("a pair that is too long loses the end of its longer text") {
   CHECK(static_cast<int64_t>(ids(text, text).size()) == vectors.max_tokens());
   CHECK_THROWS_WITH(vectors.prepare({.inputs = {{.text = text}}}),
                     Catch::Contains("`truncate` must be set"));
+}
+
+// A golden folder with one more field in its config.json.
+class ChangedConfig final : public FileSource {
+ public:
+  ChangedConfig(const std::string& name, const std::string& field, const Json& value)
+      : folder_(open_folder(kGolden + name)) {
+    Json config = parse_json(folder_->require_text("config.json"));
+    config[field] = value;
+    config_ = config.dump();
+  }
+  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
+    return name == "config.json" ? std::as_bytes(std::span(config_)) : folder_->find(name);
+  }
+  std::string describe(const std::string& name) const override { return name; }
+
+ private:
+  std::unique_ptr<FileSource> folder_;
+  std::string config_;
+};
+
+TEST_CASE("a cross-encoder's scores are what its config says that they are") {
+  const auto scores = [](const std::string& field, const Json& value) {
+    const ChangedConfig files("bert-cross-encoder", field, value);
+    const LoadedConfig model = load_model_config(files);
+    return VectorHead(model, files, *open_checkpoint(files)).scores();
+  };
+  const std::string torch = "torch.nn.modules.";
+  CHECK(scores("pad_token_id", 0) == VectorHead::Scores::kSigmoid);
+  CHECK(scores("sentence_transformers", {{"activation_fn", torch + "linear.Identity"}}) ==
+        VectorHead::Scores::kLogits);
+  CHECK(scores("sbert_ce_default_activation_function", torch + "linear.Identity") ==
+        VectorHead::Scores::kLogits);
+  CHECK(scores("sentence_transformers", {{"activation_fn", torch + "activation.Sigmoid"}}) ==
+        VectorHead::Scores::kSigmoid);
+  CHECK_THROWS_WITH(scores("sbert_ce_default_activation_function", torch + "activation.Tanh"),
+                    Catch::Contains("Identity, Sigmoid"));
 }
 
 TEST_CASE("texts that are cancelled midway leave nothing behind") {

@@ -255,7 +255,7 @@ class AttentionRun {
     const float infinity = std::numeric_limits<float>::infinity();
     float* const row = scores_ + r * kAttentionTile;
     const int64_t num_seen = last_visible(r) + 1 - begin;  // of the tile; may be <= 0 or > 64
-    const int64_t num_gone = first_visible(r) - begin;  // left the window; may be < 0
+    const int64_t num_gone = first_visible(r) - begin;     // left the window; may be < 0
     const V hidden = V::set1(-infinity);
     V x[kChunksPerTile];
     V highest = hidden;

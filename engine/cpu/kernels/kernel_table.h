@@ -72,8 +72,8 @@ struct AttentionBlock {
   const float* distance_bias = nullptr;  // (optional) (group_size, 2 * bias_reach + 1)
   int64_t distance_bias_stride = 0;
   int32_t bias_reach = 0;
-  const float* sinks = nullptr;         // (optional) (group_size)
-  std::byte* scratch = nullptr;         // attention_scratch_bytes(head_dim, …), 64-byte aligned
+  const float* sinks = nullptr;  // (optional) (group_size)
+  std::byte* scratch = nullptr;  // attention_scratch_bytes(head_dim, …), 64-byte aligned
 };
 
 inline constexpr int64_t kMaxAttentionRows = 24;

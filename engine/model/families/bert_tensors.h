@@ -1,6 +1,6 @@
 // What BERT's encoder and those that spell it alike have in common: norms behind each branch, the
-// last of which is the model's. For the forward pass the norm behind a branch stands before the next
-// one, and the stream goes on from it.
+// last of which is the model's. For the forward pass the norm behind a branch stands before the
+// next one, and the stream goes on from it.
 #pragma once
 
 #include <array>
@@ -27,7 +27,6 @@ inline constexpr auto kBertFields = std::to_array<KnownField>({
     harmless("pooler_type", "is of another class than those of one text or pair"),
     harmless("directionality", "all tokens see each other"),
     harmless("tie_word_embeddings", "is of the head that fills masks, which is not used"),
-    harmless("sentence_transformers", "says where the file comes from"),
     harmless_if("is_decoder", "[false]", "all tokens see each other"),
     harmless_if("position_embedding_type",
                 R"(["absolute"])",

@@ -2,7 +2,9 @@
 // what is near between those that see all.
 // Sources: models/modernbert in `transformers`, https://arxiv.org/abs/2412.13663.
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -62,8 +64,7 @@ constexpr auto kModernBertFields = std::to_array<KnownField>({
 void read_spans(const JsonReader& config, ModelConfig& model) {
   const int32_t width = read_size(config, "local_attention", 128, kMaxPositions);
   const int32_t window = width / 2 + 1;  // so many tokens to each side, itself included
-  const int64_t pattern =
-      read_size(config, "global_attn_every_n_layers", 3, kMaxLayers);
+  const int64_t pattern = read_size(config, "global_attn_every_n_layers", 3, kMaxLayers);
   const std::vector<std::string> types = config.strings_or_empty("layer_types");
   if (!types.empty() && types.size() != model.layers.size()) {
     throw Error(Code::kInvalidArgument,
@@ -156,8 +157,7 @@ constexpr auto kModernBertTensors = std::to_array<TensorSpec>({
     {Role::kMlpNorm, "model.layers.{layer}.mlp_norm.weight", Dim::kOne, Dim::kHidden},
     {Role::kMlpNormBias, "model.layers.{layer}.mlp_norm.bias", Dim::kOne, Dim::kHidden,
      Split::kNone, has_norm_bias},
-    {Role::kGateUp, "model.layers.{layer}.mlp.Wi.weight", Dim::kGateUp, Dim::kHidden,
-     Split::kRows},
+    {Role::kGateUp, "model.layers.{layer}.mlp.Wi.weight", Dim::kGateUp, Dim::kHidden, Split::kRows},
     {Role::kGateUpBias, "model.layers.{layer}.mlp.Wi.bias", Dim::kOne, Dim::kGateUp, Split::kRows,
      has_mlp_bias},
     {Role::kDown, "model.layers.{layer}.mlp.Wo.weight", Dim::kHidden, Dim::kIntermediate,

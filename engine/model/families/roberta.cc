@@ -1,6 +1,7 @@
 // RoBERTa, XLM-RoBERTa and CamemBERT: BERT whose positions are counted from behind the padding's.
 // BGE-M3, multilingual E5 and most rerankers are such models.
-// Sources: models/roberta and models/xlm_roberta in `transformers`, https://arxiv.org/abs/1907.11692.
+// Sources: models/roberta and models/xlm_roberta in `transformers`,
+// https://arxiv.org/abs/1907.11692.
 #include <array>
 #include <string_view>
 
@@ -15,11 +16,11 @@
 namespace tgi {
 namespace {
 
-constexpr auto kRobertaFields =
-    join_fields(kBertFields, std::to_array<KnownField>({
-                                 read("type_vocab_size"),
-                                 read_or_null("pad_token_id"),
-                             }));
+constexpr auto kRobertaFields = join_fields(kBertFields,
+                                            std::to_array<KnownField>({
+                                                read("type_vocab_size"),
+                                                read_or_null("pad_token_id"),
+                                            }));
 
 ModelConfig read_roberta(const JsonReader& config) {
   DecoderFields fields = kBertDecoderFields;
@@ -44,9 +45,8 @@ constexpr auto kRobertaNames =
     std::to_array<std::string_view>({"RobertaModel", "XLMRobertaModel", "CamembertModel"});
 constexpr auto kRobertaTypes =
     std::to_array<std::string_view>({"roberta", "xlm-roberta", "camembert"});
-constexpr auto kRobertaIgnored =
-    std::to_array<std::string_view>({"embeddings.position_ids", "pooler.dense.weight",
-                                     "pooler.dense.bias", "lm_head.*"});
+constexpr auto kRobertaIgnored = std::to_array<std::string_view>(
+    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "lm_head.*"});
 
 constexpr auto kRobertaClassifier = std::to_array<HeadLayer>({
     {.weight = "classifier.dense.weight",
