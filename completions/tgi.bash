@@ -28,7 +28,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat serve ps adapters load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
+    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -87,9 +87,33 @@ _tgi() {
       esac
       options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
       ;;
+    embed)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --format) _tgi_words 'json npy'; return ;;
+        -o|--output) _tgi_files; return ;;
+        --prompt) COMPREPLY=(); return ;;
+        --prompt-name) COMPREPLY=(); return ;;
+        --dimensions) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
+        --adapter) _tgi_adapters; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --format -o --output --prompt --prompt-name --dimensions --normalize --truncate -m --model --offline --adapter --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    rerank)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --top) COMPREPLY=(); return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --top --json --raw-scores --truncate -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
     serve)
       case "$previous" in
         --http) COMPREPLY=(); return ;;
+        --pooling) COMPREPLY=(); return ;;
         --tool-parser) COMPREPLY=(); return ;;
         --reasoning-parser) COMPREPLY=(); return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
@@ -136,7 +160,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -159,6 +183,7 @@ _tgi() {
     load)
       case "$previous" in
         --revision) COMPREPLY=(); return ;;
+        --pooling) _tgi_words 'auto cls mean max last-token'; return ;;
         --load-format) _tgi_words 'auto dummy'; return ;;
         --tokenizer-config) _tgi_files; return ;;
         --tool-parser) _tgi_words 'auto none gpt_oss deepseek_v32 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 minimax_m2 minimax_m1 seed_oss glm45 qwen3_coder functionary mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic'; return ;;
@@ -180,7 +205,7 @@ _tgi() {
         --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

@@ -20,6 +20,8 @@ _tgi() {
   commands=(
     'generate:answer a prompt, or each line of a file'
     'chat:talk with the model'
+    'embed:write the vector of a text, or of each line'
+    'rerank:order lines by how well they fit a question'
     'serve:answer HTTP\: TGI'\''s API and OpenAI'\''s'
     'ps:show what the daemon is doing'
     'adapters:list, load and unload LoRA adapters'
@@ -132,9 +134,57 @@ _tgi() {
         '--help-all[show every option, by what it is about]' \
         && return 0
       ;;
+    embed)
+      _arguments \
+        '-f[read lines from this file]:FILE:_files' \
+        '--file[read lines from this file]:FILE:_files' \
+        '--format[json\: a line for each text; npy\: one array]:FORMAT:(json npy)' \
+        '-o[write here instead of standard output]:FILE:_files' \
+        '--output[write here instead of standard output]:FILE:_files' \
+        '--prompt[what stands before each text]:TEXT: ' \
+        '--prompt-name[one of the model'\''s own prompts, such as query; absent\: its default]:NAME: ' \
+        '--dimensions[the first so many numbers of each vector]:N: ' \
+        '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
+        '--truncate[cut what is too long; else it is an error]' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
+        && return 0
+      ;;
+    rerank)
+      _arguments \
+        '-f[read lines from this file]:FILE:_files' \
+        '--file[read lines from this file]:FILE:_files' \
+        '--top[the best so many; absent\: all]:N: ' \
+        '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
+        '--raw-scores[logits, as the model gives them]' \
+        '--truncate[cut what is too long; else it is an error]' \
+        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':QUERY: ' \
+        && return 0
+      ;;
     serve)
       _arguments \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
+        '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token; default auto (tgid --pooling)]:MODE: ' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
         '--reasoning-parser[how the model writes its reasoning; auto\: as its chat template shows it; none\: reasoning stays in the text; one of auto, none, gpt_oss, command_r7b, seed_oss, mistral, apriel, hunyuan_v3, solar_open, think; default auto (tgid --reasoning-parser)]:NAME: ' \
         '--kv-cache-memory[of the KV cache of all ranks, such as 4GiB; auto\: on a GPU all that the weights leave, else room for 16 whole contexts, at most half of that; default auto (tgid --kv-cache-memory)]:SIZE: ' \
@@ -235,6 +285,7 @@ _tgi() {
       _arguments \
         '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
         '--offline[download nothing]' \
+        '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
         '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \
         '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic]:NAME:(auto none gpt_oss deepseek_v32 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 minimax_m2 minimax_m1 seed_oss glm45 qwen3_coder functionary mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic)' \

@@ -29,6 +29,7 @@ _tgid() {
   fi
   case "$previous" in
     --model) _tgi_models; return ;;
+    --pooling) _tgi_words 'auto cls mean max last-token'; return ;;
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;
     --tool-parser) _tgi_words 'auto none gpt_oss deepseek_v32 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 minimax_m2 minimax_m1 seed_oss glm45 qwen3_coder functionary mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic'; return ;;
@@ -64,7 +65,7 @@ _tgid() {
     --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
-  options='--model --no-model --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
+  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
     *) $others ;;
