@@ -29,7 +29,7 @@ extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kD
 extern const Architecture kLfm2, kMamba, kFalconMamba, kMamba2, kGraniteHybrid, kQwen3Next,
     kFalconH1, kJamba, kNemotronH, kLfm2Moe;
 extern const Architecture kDeepSeekV2, kDeepSeekV3, kGlm4MoeLite, kMiniCpm3, kMistral4, kYoutu;
-extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert;
+extern const Architecture kBert, kRoberta, kDistilBert, kModernBert, kMpNet, kNomicBert, kGte;
 extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, kQwen35Moe,
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
@@ -139,6 +139,7 @@ constexpr std::array kArchitectures = {
     &kModernBert,
     &kMpNet,
     &kNomicBert,
+    &kGte,
 };
 
 constexpr const char* kConfigFile = "config.json";
@@ -170,14 +171,34 @@ std::string_view stem_of(std::string_view name) {
   return name;
 }
 
-// Beside the weights of sentence-transformers' models.
+// Beside the weights of sentence-transformers' models. The second says which of its classes they
+// are of, since version 5; the cross-encoders of older ones have neither.
 constexpr const char* kModulesFile = "modules.json";
+constexpr const char* kSentenceFile = "config_sentence_transformers.json";
+
+Task task_of_modules(const FileSource& files) {
+  const auto text = files.find_text(kSentenceFile);
+  if (!text) return Task::kEmbed;
+  try {
+    const Json json = parse_json(*text);
+    const JsonReader config(json, "");
+    const std::string type = config.string_or("model_type", "SentenceTransformer");
+    if (type == "SentenceTransformer") return Task::kEmbed;
+    if (type == "CrossEncoder") return Task::kClassify;
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("{}: '{}' is not supported; known are SentenceTransformer, CrossEncoder",
+                    config.path_of("model_type"), type));
+  } catch (const Error& error) {
+    throw error.in(files.describe(kSentenceFile));
+  }
+}
 
 Task task_of(const JsonReader& config,
              const FileSource& files,
              const Architecture& architecture,
              const ModelConfig& model) {
-  if (files.find(kModulesFile)) return Task::kEmbed;
+  if (files.find(kModulesFile)) return task_of_modules(files);
   const std::vector<std::string> names = config.strings_or_empty("architectures");
   if (!names.empty() && !has(architecture.names, names.front())) {
     for (const ClassEnding& one : kClassEndings) {
@@ -332,6 +353,28 @@ void nest_text_fields(const Architecture& architecture, Json& config) {
   config["text_config"] = std::move(text);
 }
 
+// Any decoder of `transformers` sees the tokens behind a token too where the field says so, its
+// windows reaching as far to both sides.
+void read_causality(const JsonReader& config, ModelConfig& model) {
+  if (!model.is_causal || config.boolean_or("is_causal", true)) return;
+  for (LayerPlan& layer : model.layers) {
+    if (!layer.has_attention || layer.has_state || layer.attention_chunk > 0) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: false is not supported for layers that have a state or see "
+                              "tokens in chunks",
+                              config.path_of("is_causal")));
+    }
+    if (layer.sliding_window > 0) ++layer.sliding_window;
+  }
+  model.is_causal = false;
+}
+
+ModelConfig read_family(const Architecture& family, const JsonReader& config) {
+  ModelConfig out = family.read_config(config);
+  read_causality(config, out);
+  return out;
+}
+
 // The text model of a multimodal one reads its own part of config.json.
 void read_text_model(const JsonReader& config, const FileSource& files, LoadedConfig& loaded) {
   const Architecture& outer = *loaded.architecture;
@@ -347,7 +390,7 @@ void read_text_model(const JsonReader& config, const FileSource& files, LoadedCo
   rename_aliases(loaded.text->aliases, json);
   refuse_unknown_fields(text, loaded.text->fields, generic_fields(),
                         fmt::format("the text model of {}", outer.names.front()));
-  loaded.config = loaded.text->read_config(text);
+  loaded.config = read_family(*loaded.text, text);
 }
 
 // So that no sum of bytes that is planned with overflows, and nobody waits for what can't be.
@@ -397,8 +440,8 @@ std::span<const HeadSpec> heads_of(const LoadedConfig& model) {
       {Task::kClassify, HeadInput::kLast, kScore},
       {Task::kClassifyTokens, HeadInput::kEach, kScore},
   };
-  const bool has_own = !model.text->heads.empty() || !model.config.is_causal;
-  return has_own ? model.text->heads : std::span<const HeadSpec>(kDecoderHeads);
+  if (!model.text->heads.empty()) return model.text->heads;
+  return kDecoderHeads;
 }
 
 void make_embedder(LoadedConfig& model) {
@@ -446,7 +489,7 @@ LoadedConfig load_model_config(const FileSource& files) {
                           loaded.architecture->names.front());
     if (loaded.architecture->default_text.empty()) {
       loaded.text = loaded.architecture;
-      loaded.config = loaded.text->read_config(config);
+      loaded.config = read_family(*loaded.text, config);
     } else {
       read_text_model(config, files, loaded);
     }
@@ -454,6 +497,7 @@ LoadedConfig load_model_config(const FileSource& files) {
     loaded.has_separate_experts = !loaded.text->tensors_of_separate_experts.empty() &&
                                   has_tensor_named(files, ".experts.0.").value_or(false);
     loaded.config.architecture = loaded.architecture->names.front();
+    loaded.ties_head = loaded.config.tied_embeddings;
     loaded.task = task_of(config, files, *loaded.architecture, loaded.config);
     if (loaded.task != Task::kGenerate) settle_head(config, loaded);
     check_total_size(loaded);

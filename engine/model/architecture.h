@@ -157,6 +157,7 @@ enum class Dim : uint8_t {
   kEmbedding,
   kIntermediate,
   kGateUp,  // gate, then up
+  kUpGate,  // up, then gate
   kQ,
   kKv,
   kQkv,          // all of q, then k, then v
@@ -258,6 +259,7 @@ struct LoadedConfig {
   const Architecture* architecture = nullptr;
   const Architecture* text = nullptr;  // the same, or of a multimodal one its text model's
   bool has_separate_experts = false;   // where the family has checkpoints of both kinds
+  bool ties_head = false;  // config.json says it; a model that gives vectors loads no head at all
   ModelConfig config;
   const WeightFormat* weight_format = nullptr;
   Json json;  // config.json, for the weight format

@@ -125,6 +125,7 @@ constexpr auto kGenericFields = std::to_array<KnownField>({
     harmless("max_seq_length", kLength),
     harmless("seq_length", kLength),
 
+    read_or_null("is_causal"),
     harmless("is_decoder", kDecoderOnly),
     harmless_if("is_encoder_decoder", "[false]", kDecoderOnly),
     harmless_if("tie_encoder_decoder", "[false]", kDecoderOnly),

@@ -73,6 +73,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
     case Dim::kIntermediate:
       return config.intermediate_size;
     case Dim::kGateUp:
+    case Dim::kUpGate:
       return int64_t{2} * config.intermediate_size;
     case Dim::kQ:
       return config.num_heads * head_dim;
@@ -328,6 +329,11 @@ std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int
   }
   if (dim == Dim::kGatedQ || dim == Dim::kOutputGate) {
     return gated_q_ranges(config, dim == Dim::kOutputGate, rank, world_size);
+  }
+  if (dim == Dim::kUpGate) {
+    const int64_t size = dim_size(dim, config) / 2;
+    const Range up = rank_range(size, rank, world_size);
+    return {{.begin = size + up.begin, .count = up.count}, up};
   }
   if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp || dim == Dim::kSharedGateUp) {
     const int64_t size = dim_size(dim, config) / 2;

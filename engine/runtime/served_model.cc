@@ -120,9 +120,9 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   model->intake_ = std::make_unique<Intake>(limits, *model->tokenizer_, chat_template,
                                             config.vocab_size, model->guides_.get(), dialects);
   if (model->vector_head_ != nullptr) {
-    model->vectors_ = std::make_unique<VectorIntake>(*model->vector_head_, *model->tokenizer_,
-                                                     config.vocab_size, config.num_token_types,
-                                                     plan.max_total_tokens, config.is_causal);
+    model->vectors_ = std::make_unique<VectorIntake>(
+        *model->vector_head_, *model->tokenizer_, chat_template, config.vocab_size,
+        config.num_token_types, plan.max_total_tokens, config.is_causal);
   }
   EngineOptions engine;
   engine.scheduler = {.max_running = ranks.max_running,

@@ -43,22 +43,89 @@ void erase(TypedIds& ids, size_t begin, size_t end) {
 
 VectorIntake::VectorIntake(const VectorHead& head,
                            const Tokenizer& tokenizer,
+                           const ChatTemplate* chat_template,
                            int32_t vocab_size,
                            int32_t num_token_types,
                            int64_t max_tokens,
                            bool is_causal)
     : head_(head),
       tokenizer_(tokenizer),
+      chat_template_(chat_template),
       vocab_size_(vocab_size),
       num_token_types_(num_token_types),
       max_tokens_(std::min(max_tokens, head.max_tokens().value_or(max_tokens))),
-      is_causal_(is_causal) {}
+      is_causal_(is_causal) {
+  if (!head.messages()) return;
+  if (chat_template == nullptr) {
+    refuse("texts reach this model through a chat template, and it has none");
+  }
+  // One that knows other roles only leaves the texts out.
+  const std::string mark = "6ab1";
+  const bool is_pair = head.task() == Task::kClassify;
+  const std::string text = write_messages(
+      "", mark + "a", is_pair ? std::optional<std::string>(mark + "b") : std::nullopt);
+  if (text.find(mark + "a") == std::string::npos ||
+      (is_pair && text.find(mark + "b") == std::string::npos)) {
+    refuse("texts reach this model through a chat template, and it leaves {} out",
+           is_pair ? "the messages of `query` and `document`" : "the message of `user`");
+  }
+}
+
+std::string VectorIntake::write_messages(const std::string& prompt,
+                                         const std::string& text,
+                                         const std::optional<std::string>& pair) const {
+  const TextMessages& how = *head_.messages();
+  const bool has_parts = how.has_parts.value_or(chat_template_->takes_parts());
+  OrderedJson messages = OrderedJson::array();
+  const auto add = [&](const char* role, const std::string& content) {
+    OrderedJson message = {{"role", role}, {"content", content}};
+    if (has_parts) message["content"] = {{{"type", "text"}, {"text", content}}};
+    messages.push_back(std::move(message));
+  };
+  if (!prompt.empty()) add("system", prompt);
+  add(pair ? "query" : "user", text);
+  if (pair) add("document", *pair);
+  RenderOptions options;
+  options.add_generation_prompt = how.add_generation_prompt;
+  options.extra = OrderedJson(how.variables);
+  options.keeps_parts = has_parts;
+  return chat_template_->render(messages, options);
+}
+
+// What is too long loses what stands before that which the template writes behind every text.
+TypedIds VectorIntake::encode_messages(const ipc::TextInput& input,
+                                       const std::string& prompt,
+                                       bool truncate) const {
+  const auto ids_of = [&](const std::string& text, const std::optional<std::string>& pair) {
+    return tokenizer_.encode(write_messages(prompt, text, pair), false);
+  };
+  TypedIds out{.ids = ids_of(*input.text, input.pair), .type_ids = {}};
+  const auto limit = static_cast<size_t>(max_tokens_);
+  if (truncate && out.ids.size() > limit) {
+    std::optional<std::string> other_pair;
+    if (input.pair) other_pair = "0";
+    const std::vector<int32_t> other = ids_of("0", other_pair);
+    const auto [end, other_end] =
+        std::mismatch(out.ids.rbegin(), out.ids.rend(), other.rbegin(), other.rend());
+    const auto kept = static_cast<size_t>(end - out.ids.rbegin());
+    if (kept >= limit) {
+      refuse(
+          "`truncate`: what the template writes behind a text has {} tokens, as many as are "
+          "taken in all",
+          kept);
+    }
+    out.ids.erase(out.ids.begin() + static_cast<ptrdiff_t>(limit - kept),
+                  out.ids.end() - static_cast<ptrdiff_t>(kept));
+  }
+  out.type_ids.assign(out.ids.size(), 0);
+  return out;
+}
 
 std::string VectorIntake::prompt_of(const ipc::VectorParams& asked) const {
   if (asked.prompt) return *asked.prompt;
   const std::optional<std::string>& name =
       asked.prompt_name ? asked.prompt_name : head_.default_prompt();
-  if (!name || head_.task() != Task::kEmbed) return "";
+  if (!name) return "";
   const auto found = head_.prompts().find(*name);
   if (found != head_.prompts().end()) return found->second;
   std::string known;
@@ -107,6 +174,7 @@ TypedIds VectorIntake::encode(const ipc::TextInput& input,
     out.type_ids.assign(out.ids.size(), 0);
     return out;
   }
+  if (head_.messages()) return encode_messages(input, prompt, truncate);
   const std::string text = prompt + *input.text;
   const std::optional<std::string_view> pair =
       input.pair ? std::optional<std::string_view>(*input.pair) : std::nullopt;

@@ -13,6 +13,7 @@
 
 #include "engine/runtime/response_sink.h"
 #include "engine/sched/request.h"
+#include "engine/text/chat_template.h"
 #include "engine/text/token_pairs.h"
 #include "engine/text/tokenizer.h"
 #include "engine/vectors/vector_head.h"
@@ -28,9 +29,11 @@ struct PooledText {
 
 class VectorIntake {
  public:
-  // Both outlive it. `max_tokens`: of a text, those that mark its ends included.
+  // They outlive it. `chat_template` (optional) is needed where the head's texts are messages; else
+  // kInvalidArgument is thrown. `max_tokens`: of a text, those that mark its ends included.
   VectorIntake(const VectorHead& head,
                const Tokenizer& tokenizer,
+               const ChatTemplate* chat_template,
                int32_t vocab_size,
                int32_t num_token_types,
                int64_t max_tokens,
@@ -54,6 +57,12 @@ class VectorIntake {
                   const std::string& prompt,
                   bool truncate,
                   const std::string& name) const;
+  TypedIds encode_messages(const ipc::TextInput& input,
+                           const std::string& prompt,
+                           bool truncate) const;
+  std::string write_messages(const std::string& prompt,
+                             const std::string& text,
+                             const std::optional<std::string>& pair) const;
   TypedIds cut(const TypedIds& whole, const std::string& text, const ipc::TextInput& input) const;
   ipc::TextScores scores_of(const ipc::VectorParams& asked,
                             const ipc::TextInput& input,
@@ -63,6 +72,7 @@ class VectorIntake {
 
   const VectorHead& head_;
   const Tokenizer& tokenizer_;
+  const ChatTemplate* const chat_template_;  // (optional)
   const int32_t vocab_size_;
   const int32_t num_token_types_;
   const int64_t max_tokens_;

@@ -93,10 +93,11 @@ void sigmoid(std::span<float> x) {
   for (float& value : x) value = 1.0F / (1.0F + std::exp(-value));
 }
 
-std::vector<float> read_tensor(const Checkpoint& checkpoint,
-                               const StoredTensor* tensor,
-                               std::string_view name,
-                               std::span<const int64_t> shape) {
+namespace {
+
+void check_tensor(const StoredTensor* tensor,
+                  std::string_view name,
+                  std::span<const int64_t> shape) {
   if (tensor == nullptr) {
     throw Error(Code::kNotFound, fmt::format("the weights have no tensor {}", name));
   }
@@ -112,16 +113,40 @@ std::vector<float> read_tensor(const Checkpoint& checkpoint,
     throw Error(Code::kUnsupported,
                 fmt::format("{}: the type {} is not supported", tensor->name, tensor->dtype_name));
   }
-  WeightPart row;
-  row.data = checkpoint.bytes(*tensor).data();
-  row.dtype = *tensor->dtype;
-  row.row_stride = 1;
+}
+
+std::vector<float> read_elements_of(const Checkpoint& checkpoint,
+                                    const StoredTensor& tensor,
+                                    int64_t first,
+                                    int64_t count) {
+  WeightPart elements;
+  elements.data = checkpoint.bytes(tensor).data();
+  elements.dtype = *tensor.dtype;
+  elements.row_stride = 1;
   std::vector<float> out;
-  const int64_t count = tensor->num_elements();
   out.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) out.push_back(weight_element(row, i, 0));
-  checkpoint.release(*tensor);
+  for (int64_t i = first; i < first + count; ++i) out.push_back(weight_element(elements, i, 0));
+  checkpoint.release(tensor);
   return out;
+}
+
+}  // namespace
+
+std::vector<float> read_tensor(const Checkpoint& checkpoint,
+                               const StoredTensor* tensor,
+                               std::string_view name,
+                               std::span<const int64_t> shape) {
+  check_tensor(tensor, name, shape);
+  return read_elements_of(checkpoint, *tensor, 0, tensor->num_elements());
+}
+
+std::vector<float> read_tensor_row(const Checkpoint& checkpoint,
+                                   const StoredTensor* tensor,
+                                   std::string_view name,
+                                   std::span<const int64_t> shape,
+                                   int64_t row) {
+  check_tensor(tensor, name, shape);
+  return read_elements_of(checkpoint, *tensor, row * shape.back(), shape.back());
 }
 
 }  // namespace tgi

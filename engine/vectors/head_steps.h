@@ -41,4 +41,11 @@ std::vector<float> read_tensor(const Checkpoint& checkpoint,
                                std::string_view name,
                                std::span<const int64_t> shape);
 
+// One row of a matrix, likewise. REQUIRES: `shape` is (rows, cols), and the row is one of them.
+std::vector<float> read_tensor_row(const Checkpoint& checkpoint,
+                                   const StoredTensor* tensor,
+                                   std::string_view name,
+                                   std::span<const int64_t> shape,
+                                   int64_t row);
+
 }  // namespace tgi

@@ -46,13 +46,27 @@ constexpr auto kDenseFields = std::to_array<KnownField>({
     harmless_if("module_input_name", R"(["sentence_embedding"])", "it reads what was pooled"),
     harmless_if("module_output_name", R"(["sentence_embedding"])", "it gives the text's vector"),
 });
+constexpr auto kLogitFields = std::to_array<KnownField>({
+    read("true_token_id"),
+    read_or_null("false_token_id"),
+    harmless_if("module_input_name", R"(["causal_logits"])", "it reads the last token's logits"),
+});
+constexpr auto kMessageFields = std::to_array<KnownField>({
+    read("format"),
+    harmless("method", "it is the forward pass"),
+    harmless("method_output_name", "the modules behind it say what is read"),
+});
 constexpr auto kTransformerFields = std::to_array<KnownField>({
     read_or_null("max_seq_length"),
     harmless_if("do_lower_case", "[false]", "texts are taken as they are"),
     harmless("transformer_task", "the class of config.json says it"),
-    harmless("modality_config", "texts are all that is read"),
-    harmless("module_output_name", "hidden states are pooled"),
+    read_or_null("modality_config"),
+    read_or_null("processing_kwargs"),
+    harmless("module_output_name", "the modules behind it say what is read"),
     harmless("unpad_inputs", "sequences are never padded"),
+    harmless_if("query_length", "[]", "queries are cut as other texts are"),
+    harmless_if("document_length", "[]", "documents are cut as other texts are"),
+    harmless_if("query_expansion", "[]", "nothing is put behind a query"),
     harmless("*_args", "are objects of Python"),
     harmless("model_args", "are objects of Python"),
     harmless("tokenizer_args", "are objects of Python"),
@@ -182,6 +196,71 @@ DenseStep read_dense(const FileSource& files, const std::string& folder, int64_t
   return out;
 }
 
+LogitScore read_logit_score(const FileSource& files, const std::string& folder) {
+  return with_object(files, folder + "/config.json", [](const JsonReader& config) {
+    refuse_unknown_fields(config, kLogitFields, {}, "sentence-transformers' LogitScore",
+                          "the score of a pair");
+    const auto token = [&](const char* name) {
+      const int64_t id = config.integer_or(name, -1);
+      if (id < 0 || id > INT32_MAX) {
+        throw Error(Code::kInvalidArgument, fmt::format("{}: expected the id of a token, got {}",
+                                                        config.path_of(name), id));
+      }
+      return static_cast<int32_t>(id);
+    };
+    LogitScore out{.true_token = token("true_token_id"), .false_token = {}};
+    if (config.has("false_token_id")) out.false_token = token("false_token_id");
+    return out;
+  });
+}
+
+// What `apply_chat_template` is called with.
+void read_template_call(const JsonReader& config, TextMessages& out) {
+  for (const auto& [name, value] : config.json().items()) {
+    if (name == "add_generation_prompt") {
+      out.add_generation_prompt = config.boolean_or("add_generation_prompt", false);
+    } else if (name == "restore_suffix") {
+      if (!config.boolean_or("restore_suffix", true)) {
+        throw Error(Code::kUnsupported,
+                    fmt::format("{}: false is not supported; what the template writes behind a "
+                                "text that is cut stays",
+                                config.path_of(name)));
+      }
+    } else {
+      out.variables[name] = value;
+    }
+  }
+}
+
+std::optional<TextMessages> read_messages(const JsonReader& config) {
+  const bool has_messages =
+      config.has("modality_config") && config.object("modality_config").has("message");
+  TextMessages out;
+  if (config.has("processing_kwargs")) {
+    const JsonReader calls = config.object("processing_kwargs");
+    for (const auto& [name, value] : calls.json().items()) {
+      if (name == "chat_template") {
+        if (!value.is_null()) read_template_call(calls.object("chat_template"), out);
+      } else if (!value.is_null() && !value.empty()) {
+        throw Error(Code::kUnsupported, fmt::format("{}: is not supported; known is chat_template",
+                                                    calls.path_of(name)));
+      }
+    }
+  }
+  if (!has_messages) return std::nullopt;
+  const JsonReader message = config.object("modality_config").object("message");
+  refuse_unknown_fields(message, kMessageFields, {}, "sentence-transformers' Transformer",
+                        "how texts are read");
+  const std::string format = message.string_or("format", "auto");
+  if (format != "auto" && format != "flat" && format != "structured") {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: '{}' is not supported; known are flat, structured, auto",
+                            message.path_of("format"), format));
+  }
+  if (format != "auto") out.has_parts = format == "structured";
+  return out;
+}
+
 void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules& out) {
   const std::string file = files.describe(kModulesFile);
   const Json list = parse_json(files.require_text(kModulesFile));
@@ -217,10 +296,12 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
                                 module.path_of("type")));
       }
       out.normalises = true;
+    } else if (last == "LogitScore") {
+      out.logit_score = read_logit_score(files, path);
     } else if (last != "Dropout") {
       throw Error(Code::kUnsupported,
                   fmt::format("{}: {}: '{}' is not supported; known are Transformer, Pooling, "
-                              "Dense, Normalize, Dropout",
+                              "Dense, Normalize, Dropout, LogitScore",
                               file, module.path_of("type"), type));
     }
   }
@@ -240,6 +321,7 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
         out.prompts[name] = text.get<std::string>();
       }
     }
+    out.activation = config.optional_string("activation_fn");
     out.default_prompt = config.optional_string("default_prompt_name");
     if (out.default_prompt && !out.prompts.contains(*out.default_prompt)) {
       throw Error(Code::kInvalidArgument,
@@ -249,6 +331,9 @@ void read_prompts(const FileSource& files, SentenceModules& out) {
   });
 }
 
+constexpr const char* kTokenizerFile = "tokenizer_config.json";
+
+// Where the modules don't say it, the tokenizer does.
 void read_length(const FileSource& files, SentenceModules& out) {
   for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
                            "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json",
@@ -257,11 +342,19 @@ void read_length(const FileSource& files, SentenceModules& out) {
     with_object(files, name, [&](const JsonReader& config) {
       refuse_unknown_fields(config, kTransformerFields, {}, "sentence-transformers' Transformer",
                             "how texts are read");
+      out.messages = read_messages(config);
       if (config.has("max_seq_length")) out.max_tokens = config.integer_or("max_seq_length", 0);
       return true;
     });
-    return;
+    break;
   }
+  if (out.max_tokens || !files.find(kTokenizerFile)) return;
+  with_object(files, kTokenizerFile, [&](const JsonReader& config) {
+    // A number beyond all bounds stands for none.
+    const double length = config.optional_number("model_max_length").value_or(0.0);
+    if (length >= 1.0 && length <= INT32_MAX) out.max_tokens = static_cast<int64_t>(length);
+    return true;
+  });
 }
 
 }  // namespace

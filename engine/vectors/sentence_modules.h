@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files/file_source.h"
+#include "base/json.h"
 #include "engine/vectors/head_steps.h"
 
 namespace tgi {
@@ -24,10 +25,27 @@ inline constexpr const char* kModulesFile = "modules.json";
 std::optional<PoolingMode> pooling_mode_from_name(std::string_view name);
 std::string pooling_mode_names();  // for messages
 
+// The score of a pair is the logit of a token behind its last one, less that of another.
+struct LogitScore {
+  int32_t true_token = 0;
+  std::optional<int32_t> false_token;
+};
+
+// Texts reach the model as messages of a conversation, written by the chat template: of a pair one
+// of `query` and one of `document`, of a text alone one of `user`, behind the prompt as `system`.
+struct TextMessages {
+  std::optional<bool> has_parts;  // a content is a list of parts; nothing: as the template takes it
+  bool add_generation_prompt = false;
+  Json variables = Json::object();  // of the template
+};
+
 struct SentenceModules {
   std::vector<PoolingMode> modes;
   std::vector<DenseStep> dense;
   bool normalises = false;
+  std::optional<LogitScore> logit_score;
+  std::optional<TextMessages> messages;
+  std::optional<std::string> activation;       // torch's class that makes a logit a score
   std::optional<int64_t> max_tokens;           // of a text, those that mark its ends included
   std::map<std::string, std::string> prompts;  // what stands before a text, by name
   std::optional<std::string> default_prompt;   // the name of the one that is used unless told

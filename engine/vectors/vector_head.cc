@@ -39,14 +39,22 @@ double divisor(PoolingMode mode, int64_t num_tokens) {
   return 1.0;
 }
 
-// What sentence-transformers' cross-encoders say of their scores, the older field too.
-std::optional<VectorHead::Scores> scores_said(const JsonReader& config) {
+// What sentence-transformers' cross-encoders say of their scores: beside the modules, else in
+// config.json, where the older field is too.
+std::optional<VectorHead::Scores> scores_said(const std::optional<std::string>& activation,
+                                              const JsonReader& config) {
   std::string field = "sbert_ce_default_activation_function";
   std::optional<std::string> name = config.optional_string(field);
   if (config.has("sentence_transformers")) {
     const JsonReader inner = config.object("sentence_transformers");
-    field = inner.path_of("activation_fn");
-    if (const auto said = inner.optional_string("activation_fn")) name = said;
+    if (const auto said = inner.optional_string("activation_fn")) {
+      field = inner.path_of("activation_fn");
+      name = said;
+    }
+  }
+  if (activation) {
+    field = "activation_fn";
+    name = activation;
   }
   if (!name) return std::nullopt;
   const std::string last = name->substr(name->rfind('.') + 1);
@@ -73,7 +81,7 @@ VectorHead::VectorHead(const LoadedConfig& model,
   if (task_ == Task::kEmbed) {
     read_embedder(model, files, pooling);
   } else {
-    read_classifier(model, checkpoint);
+    read_classifier(model, files, checkpoint);
   }
 }
 
@@ -102,12 +110,87 @@ void VectorHead::read_embedder(const LoadedConfig& model,
                             steps_.front().cols, width));
   }
   dimensions_ = steps_.empty() ? width : steps_.back().rows;
+  if (modules.logit_score) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: LogitScore is supported for a CrossEncoder only",
+                            files.describe(kModulesFile)));
+  }
+  read_texts(std::move(modules));
+}
+
+void VectorHead::read_texts(SentenceModules&& modules) {
   max_tokens_ = modules.max_tokens;
   prompts_ = std::move(modules.prompts);
   default_prompt_ = std::move(modules.default_prompt);
+  messages_ = std::move(modules.messages);
 }
 
-void VectorHead::read_classifier(const LoadedConfig& model, const Checkpoint& checkpoint) {
+void VectorHead::read_classifier(const LoadedConfig& model,
+                                 const FileSource& files,
+                                 const Checkpoint& checkpoint) {
+  SentenceModules modules = read_sentence_modules(files, model.config.hidden_size);
+  if (!modules.modes.empty() || !modules.dense.empty() || modules.normalises) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: of a model that gives scores only Transformer and LogitScore are "
+                            "supported",
+                            files.describe(kModulesFile)));
+  }
+  if (modules.logit_score) {
+    read_logit_score(model, *modules.logit_score, checkpoint);
+  } else {
+    read_layers(model, checkpoint);
+  }
+  dimensions_ = is_logit_score_ ? 1 : steps_.back().rows;
+  read_labels(model, modules.activation);
+  read_texts(std::move(modules));
+}
+
+void VectorHead::read_logit_score(const LoadedConfig& model,
+                                  const LogitScore& score,
+                                  const Checkpoint& checkpoint) {
+  const auto stored = [&](Role role) -> const StoredTensor* {
+    for (const TensorSpec& spec : model.tensors()) {
+      if (spec.role == role) return find_by_any_name(checkpoint, spec.name, model.text->prefix);
+    }
+    return nullptr;
+  };
+  if (model.config.embedding_size > 0) {
+    throw Error(Code::kUnsupported,
+                "LogitScore: not supported where the head reads another width than the model's");
+  }
+  const std::string_view name = model.ties_head ? "the embedding" : "the head";
+  const StoredTensor* const head = stored(model.ties_head ? Role::kTokenEmbedding : Role::kLmHead);
+  const StoredTensor* const bias = stored(Role::kLmHeadBias);
+  DenseStep step;
+  step.cols = hidden_size_;
+  const std::array<int64_t, 2> shape = {model.config.vocab_size, hidden_size_};
+  const std::array<int64_t, 1> length = {model.config.vocab_size};
+  const auto add_row = [&](int32_t token) {
+    if (token >= model.config.vocab_size) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("LogitScore: the token {} is not in the vocabulary of {} tokens",
+                              token, model.config.vocab_size));
+    }
+    for (const float value : read_tensor_row(checkpoint, head, name, shape, token)) {
+      step.weight.push_back(value * model.config.logit_scale);
+    }
+    if (bias != nullptr) {
+      step.bias.push_back(
+          read_tensor(checkpoint, bias, "the head's bias", length)[static_cast<size_t>(token)] *
+          model.config.logit_scale);
+    }
+    ++step.rows;
+  };
+  add_row(score.true_token);
+  if (score.false_token) add_row(*score.false_token);
+  steps_ = {std::move(step)};
+  modes_ = {PoolingMode::kLastToken};
+  inputs_ = {input_of(modes_.front())};
+  is_logit_score_ = true;
+  logit_softcap_ = model.config.logit_softcap;
+}
+
+void VectorHead::read_layers(const LoadedConfig& model, const Checkpoint& checkpoint) {
   const std::span<const HeadSpec> heads = heads_of(model);
   const auto spec = std::ranges::find(heads, task_, &HeadSpec::task);
   TGI_CHECK(spec != heads.end());
@@ -151,14 +234,14 @@ void VectorHead::read_classifier(const LoadedConfig& model, const Checkpoint& ch
     width = step.rows;
     steps_.push_back(std::move(step));
   }
-  dimensions_ = width;
-  read_labels(model);
 }
 
-void VectorHead::read_labels(const LoadedConfig& model) {
+void VectorHead::read_labels(const LoadedConfig& model,
+                             const std::optional<std::string>& activation) {
   const JsonReader config(model.json, "");
   for (int64_t i = 0; i < dimensions_; ++i) labels_.push_back(fmt::format("LABEL_{}", i));
-  if (config.has("id2label")) {
+  // What a language model's file has there is of nothing that it was trained for.
+  if (config.has("id2label") && !is_logit_score_) {
     const Json& names = config.object("id2label").json();
     if (static_cast<int64_t>(names.size()) != dimensions_) {
       throw Error(Code::kInvalidArgument,
@@ -175,7 +258,7 @@ void VectorHead::read_labels(const LoadedConfig& model) {
       labels_[static_cast<size_t>(i)] = found->get<std::string>();
     }
   }
-  if (const auto said = scores_said(config)) {
+  if (const auto said = scores_said(activation, config)) {
     scores_ = *said;
     return;
   }
@@ -209,6 +292,11 @@ std::vector<std::vector<float>> VectorHead::finish(std::span<const std::vector<f
   }
   for (std::vector<float>& row : rows) {
     for (const DenseStep& step : steps_) row = step.apply(row);
+    if (!is_logit_score_) continue;
+    if (logit_softcap_ > 0.0F) {
+      for (float& logit : row) logit = logit_softcap_ * std::tanh(logit / logit_softcap_);
+    }
+    if (row.size() > 1) row = {row[0] - row[1]};
   }
   return rows;
 }

@@ -45,6 +45,9 @@ class VectorHead {
   enum class Scores : uint8_t { kSoftmax, kSigmoid, kLogits };
   Scores scores() const { return scores_; }
 
+  // How a text reaches the model, where the chat template writes it. (optional)
+  const std::optional<TextMessages>& messages() const { return messages_; }
+
   // The head reads the last token that is not this one. (optional)
   std::optional<int32_t> padding() const { return padding_; }
 
@@ -57,8 +60,15 @@ class VectorHead {
   void read_embedder(const LoadedConfig& model,
                      const FileSource& files,
                      std::optional<PoolingMode> pooling);
-  void read_classifier(const LoadedConfig& model, const Checkpoint& checkpoint);
-  void read_labels(const LoadedConfig& model);
+  void read_classifier(const LoadedConfig& model,
+                       const FileSource& files,
+                       const Checkpoint& checkpoint);
+  void read_layers(const LoadedConfig& model, const Checkpoint& checkpoint);
+  void read_logit_score(const LoadedConfig& model,
+                        const LogitScore& score,
+                        const Checkpoint& checkpoint);
+  void read_labels(const LoadedConfig& model, const std::optional<std::string>& activation);
+  void read_texts(SentenceModules&& modules);
 
   Task task_;
   int64_t hidden_size_;
@@ -66,12 +76,15 @@ class VectorHead {
   std::vector<PooledInput> inputs_;
   std::vector<DenseStep> steps_;
   bool each_token_ = false;
+  bool is_logit_score_ = false;
+  float logit_softcap_ = 0.0F;  // of that
   std::optional<int32_t> padding_;
   bool normalises_ = false;
   int64_t dimensions_ = 0;
   std::optional<int64_t> max_tokens_;
   std::map<std::string, std::string> prompts_;
   std::optional<std::string> default_prompt_;
+  std::optional<TextMessages> messages_;
   std::vector<std::string> labels_;
   Scores scores_ = Scores::kSoftmax;
 };

@@ -229,6 +229,8 @@ std::map<std::string, Change> changes() {
       {"rope_scaling", {linear}},
       {"rope_parameters", {linear}},
       {"partial_rotary_factor", {0.75}},
+      {"is_causal", {false}},
+      {"use_bidirectional_attention", {true}},
       {"original_max_position_embeddings", {64, {{"rope_scaling", yarn}}}},
       {"attention_bias", {true}},
       {"mlp_bias", {true}},

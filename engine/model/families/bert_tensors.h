@@ -27,6 +27,7 @@ inline constexpr auto kBertFields = std::to_array<KnownField>({
     harmless("pooler_type", "is of another class than those of one text or pair"),
     harmless("directionality", "all tokens see each other"),
     harmless("tie_word_embeddings", "is of the head that fills masks, which is not used"),
+    harmless("is_causal", "all tokens see each other"),
     harmless_if("is_decoder", "[false]", "all tokens see each other"),
     harmless_if("position_embedding_type",
                 R"(["absolute"])",

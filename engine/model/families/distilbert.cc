@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kTraining = "is used in training only";
 
 constexpr auto kDistilBertFields = std::to_array<KnownField>({
+    harmless("is_causal", "all tokens see each other"),
     read("vocab_size"),
     read("dim"),
     read("n_layers"),

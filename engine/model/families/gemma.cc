@@ -91,6 +91,14 @@ ModelConfig read_gemma_2(const JsonReader& config) {
   return model;
 }
 
+// EmbeddingGemma: half of the window is to each side of a token.
+void see_both_sides(ModelConfig& model) {
+  model.is_causal = false;
+  for (LayerPlan& layer : model.layers) {
+    if (layer.sliding_window > 0) layer.sliding_window = layer.sliding_window / 2 + 1;
+  }
+}
+
 ModelConfig read_gemma_3(const JsonReader& config) {
   DecoderFields fields = kDecoder2;
   fields.default_vocab_size = 262208;
@@ -102,6 +110,7 @@ ModelConfig read_gemma_3(const JsonReader& config) {
       config,
       {.default_pattern = 6, .pattern_name = "sliding_window_pattern", .null_is_no_window = false},
       model);
+  if (config.boolean_or("use_bidirectional_attention", false)) see_both_sides(model);
   read_rope_by_window(
       config, model,
       {.theta_name = "rope_local_base_freq",
@@ -143,6 +152,7 @@ constexpr auto kGemmaFields2 = join_fields(std::to_array<KnownField>({
 
 constexpr auto kGemmaFields3 =
     join_fields(std::to_array<KnownField>({
+                    read_or_null("use_bidirectional_attention"),
                     read("rope_local_base_freq"),
                     read_or_null("sliding_window_pattern"),
                     harmless("_sliding_window_pattern", "layer_types stands beside it"),
@@ -154,7 +164,8 @@ constexpr auto kGemmaNames = std::to_array<std::string_view>({"GemmaForCausalLM"
 constexpr auto kGemmaTypes = std::to_array<std::string_view>({"gemma"});
 constexpr auto kGemmaNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
 constexpr auto kGemmaTypes2 = std::to_array<std::string_view>({"gemma2"});
-constexpr auto kGemmaNames3 = std::to_array<std::string_view>({"Gemma3ForCausalLM"});
+constexpr auto kGemmaNames3 =
+    std::to_array<std::string_view>({"Gemma3ForCausalLM", "Gemma3TextModel"});
 constexpr auto kGemmaTypes3 = std::to_array<std::string_view>({"gemma3_text"});
 constexpr auto kMultimodalNames =
     std::to_array<std::string_view>({"Gemma3ForConditionalGeneration"});

@@ -44,6 +44,7 @@ constexpr auto kModernBertFields = std::to_array<KnownField>({
     read_or_null("rope_scaling"),
     read("classifier_pooling"),
     read("classifier_activation"),
+    harmless("is_causal", "all tokens see each other"),
     harmless("classifier_bias", "the weights have such a bias or none"),
     harmless("decoder_bias", kMasks),
     harmless("sparse_prediction", kMasks),
