@@ -3,6 +3,7 @@
 // models' own config.json; the scaling of the positions: https://arxiv.org/abs/2309.00071, 3.1.
 #include <array>
 #include <cmath>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
