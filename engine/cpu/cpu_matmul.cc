@@ -16,7 +16,14 @@ void CpuDevice::matmul(const MatmulArgs& args) {
 
 void CpuDevice::run_matmul(const MatmulArgs& args) {
   const auto& w = static_cast<const PanelMatrix&>(*args.w);
-  const MatmulTasks tasks(kernels_, w, args.x.rows, pool_.num_threads());
+  MatmulTasks tasks(kernels_, w, args.x.rows, pool_.num_threads());
+  if (tasks.take_plain(args.x)) {
+    const auto* const plain = static_cast<const std::byte*>(args.x.data);
+    pool_.parallel_for(tasks.num_tasks(), [&](int64_t task, int /*thread*/) {
+      tasks.run(task, plain, data_or_null(args.bias), args.out);
+    });
+    return;
+  }
   const int64_t stride = tasks.x_stride_bytes();
   TGI_CHECK(args.x.rows * stride <= static_cast<int64_t>(prepared_.size_bytes()));
   auto* const prepared = static_cast<std::byte*>(prepared_.data());

@@ -29,7 +29,8 @@ MatmulTasks::MatmulTasks(const KernelTable& kernels,
       num_rows_(num_rows),
       many_(num_rows >= w.min_many_rows),
       x_stride_bytes_(prepared_row_bytes(kernel_.x_bytes(w.cols, w.layout.group_size))),
-      rows_per_task_(num_rows) {
+      rows_per_task_(num_rows),
+      num_threads_(num_threads) {
   if (many_) {
     cut_tiles(w.num_panels(), num_threads);
   } else {
@@ -39,6 +40,15 @@ MatmulTasks::MatmulTasks(const KernelTable& kernels,
 
 void MatmulTasks::prepare(const float* x, std::byte* out) const {
   kernel_.prepare(x, w_.cols, w_.layout.group_size, out);
+}
+
+bool MatmulTasks::take_plain(const Tensor& x) {
+  constexpr int64_t kPageBytes = 4096;
+  const int64_t stride = x.stride * static_cast<int64_t>(sizeof(float));
+  if (many_ || !takes_plain_x(w_.layout.type) || w_.cols % 2 != 0 || stride % kPageBytes == 0)
+    return false;
+  x_stride_bytes_ = stride;
+  return true;
 }
 
 void MatmulTasks::cut(int64_t num_panels, int64_t num_threads) {
@@ -102,6 +112,9 @@ void MatmulTasks::run(int64_t task,
                       const float* bias,
                       const Tensor& out) const {
   const int64_t panel_task = many_ ? task % num_panel_tasks_ : task / num_row_tasks_;
+  // Threads that are about as fast take turns.
+  const int64_t next = (task + num_threads_) / num_row_tasks_;
+  const bool has_next = !many_ && next != panel_task && next < num_panel_tasks_;
   const int64_t row_task = many_ ? task / num_panel_tasks_ : task % num_row_tasks_;
   const int64_t panel = panel_task * panels_per_task_;
   const int64_t row = row_task * rows_per_task_;
@@ -115,6 +128,7 @@ void MatmulTasks::run(int64_t task,
                  .panels = w_.panel(panel),
                  .panel_bytes = w_.panel_bytes,
                  .num_panels = std::min(panels_per_task_, w_.num_panels() - panel),
+                 .next_panels = has_next ? w_.panel(next * panels_per_task_) : nullptr,
                  .bias = bias == nullptr ? nullptr : bias + column,
                  .out = mutable_row_of(out, row) + column,
                  .out_stride = out.stride,

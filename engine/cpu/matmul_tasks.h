@@ -22,6 +22,10 @@ class MatmulTasks {
 
   int64_t num_tasks() const { return num_panel_tasks_ * num_row_tasks_; }
 
+  // Whether the rows need not be prepared; run then takes them as they are. Not where their places
+  // in the first-level cache are all the same.
+  bool take_plain(const Tensor& x);
+
   // x: the prepared rows. `out` has as many.
   void run(int64_t task, const std::byte* x, const float* bias, const Tensor& out) const;
 
@@ -37,12 +41,13 @@ class MatmulTasks {
   const MatmulKernel& kernel_;
   const int64_t num_rows_;
   const bool many_;  // rows, for a kernel of tiles
-  const int64_t x_stride_bytes_;
+  int64_t x_stride_bytes_;
   // Tasks of the same panels follow each other; with tiles those of the same rows.
   int64_t panels_per_task_ = 4;
   int64_t num_panel_tasks_ = 1;
   int64_t num_row_tasks_ = 1;
   int64_t rows_per_task_ = 0;
+  int64_t num_threads_ = 1;
 };
 
 }  // namespace tgi

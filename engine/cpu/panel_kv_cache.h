@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/panel_layout.h"
@@ -44,7 +45,7 @@ class PanelKvCache {
   std::byte* keys(int32_t layer, int32_t kv_head, int64_t block) const;
   std::byte* values(int32_t layer, int32_t kv_head, int64_t block) const;
 
-  template <typename Element, typename Convert>
+  template <PanelType kType, typename Element, typename Convert>
   void store_as(std::byte* keys,
                 std::byte* values,
                 int32_t offset,
@@ -55,6 +56,9 @@ class PanelKvCache {
   KvLayout layout_;
   PanelLayout key_panel_;
   PanelLayout value_panel_;
+  int64_t key_bytes_;
+  int64_t value_bytes_;
+  std::vector<int64_t> key_offsets_;  // (head_dim) of position 0 in a panel
   Buffer data_;  // keys (layer, block, kv_head, chunk), then values (layer, block, kv_head, chunk)
 };
 

@@ -256,6 +256,7 @@ class AttentionRun {
     float* const row = scores_ + r * kAttentionTile;
     const int64_t num_seen = last_visible(r) + 1 - begin;  // of the tile; may be <= 0 or > 64
     const int64_t num_gone = first_visible(r) - begin;     // left the window; may be < 0
+    const bool all_seen = num_seen >= kAttentionTile && num_gone <= 0;
     const V hidden = V::set1(-infinity);
     V x[kChunksPerTile];
     V highest = hidden;
@@ -267,9 +268,11 @@ class AttentionRun {
       }
       if (block_.alibi_slopes != nullptr) x[c] = biased(x[c], r, begin + c * kChunk);
       if (block_.distance_bias != nullptr) x[c] = x[c] + distance_bias(r, begin + c * kChunk);
-      const auto seen =
-          V::and_not(V::first_lanes(num_seen - c * kChunk), V::first_lanes(num_gone - c * kChunk));
-      x[c] = V::select(seen, x[c], hidden);
+      if (!all_seen) {
+        const auto seen = V::and_not(V::first_lanes(num_seen - c * kChunk),
+                                     V::first_lanes(num_gone - c * kChunk));
+        x[c] = V::select(seen, x[c], hidden);
+      }
       highest = V::max(x[c], highest);
     }
     const float tile_max = highest.max_lane();
@@ -284,7 +287,8 @@ class AttentionRun {
     for (int64_t i = 0; i < count; i += kChunk) {
       ValueDot::prepare(row + i, kChunk, 0, weights_ + r * kWeightBytes + i * 4);
     }
-    const V rescale = vector_exp(V::set1(max_[r]) - base);
+    const bool keeps_max = new_max == max_[r] && new_max != -infinity;
+    const V rescale = keeps_max ? V::set1(1.0F) : vector_exp(V::set1(max_[r]) - base);
     V::fma(V::load(totals_ + r * 16), rescale, total).store(totals_ + r * 16);
     rescale.store_first(rescale_ + r, 1);
     max_[r] = new_max;

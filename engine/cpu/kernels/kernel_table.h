@@ -25,8 +25,9 @@ struct MatmulBlock {
   const std::byte* panels = nullptr;  // the first panel
   int64_t panel_bytes = 0;
   int64_t num_panels = 0;
-  const float* bias = nullptr;  // (optional) (num_outputs)
-  float* out = nullptr;         // (num_rows, num_outputs)
+  const std::byte* next_panels = nullptr;  // (optional) what the thread will probably work on next
+  const float* bias = nullptr;             // (optional) (num_outputs)
+  float* out = nullptr;                    // (num_rows, num_outputs)
   int64_t out_stride = 0;
   int64_t num_outputs = 0;  // <= 16 * num_panels; the rest of the last panel is padding
 };
@@ -37,6 +38,11 @@ struct MatmulKernel {
   void (*prepare)(const float* x, int64_t k, int64_t group_size, std::byte* out) = nullptr;
   void (*block)(const MatmulBlock&) = nullptr;
 };
+
+// Whether what prepare makes of an even number of columns is a copy.
+constexpr bool takes_plain_x(PanelType type) {
+  return type == PanelType::kF32 || type == PanelType::kF16;
+}
 
 // A run of query rows that share one KV head of one sequence. Row r is query (first_row + r) /
 // group_size, head (first_row + r) % group_size of the KV head's group.

@@ -12,6 +12,9 @@ namespace tgi {
 // beside the second-level cache, large enough that the partial sums are seldom stored.
 inline constexpr int64_t kMatmulBlockBytes = 131072;
 inline constexpr int kMatmulPrefetchBytes = 3072;
+// Of what comes next, each tile of rows of the first few fetches a part: more parts than memory
+// needs cost the multiplications more than they bring.
+inline constexpr int kMaxPartsShift = 2;
 
 template <typename Dot, int MR, int NP, typename Prefetch>
 void matmul_tile(const MatmulBlock& block,
@@ -52,19 +55,47 @@ void matmul_tile(const MatmulBlock& block,
   });
 }
 
+// Where the first panel lies that will be worked on after those of a group, and where in it.
+inline const std::byte* panels_after(const MatmulBlock& block,
+                                     int64_t next_panel,
+                                     int64_t k_begin,
+                                     int64_t k_end) {
+  const auto at = [&](int64_t k) { return block.panel_bytes * k / block.k; };
+  if (next_panel < block.num_panels) {
+    return block.panels + next_panel * block.panel_bytes + at(k_begin);
+  }
+  return k_end < block.k ? block.panels + at(k_end) : block.next_panels;
+}
+
 // All rows times `NP` panels at a time, the panels that are left over one by one.
 template <typename Dot, int NP>
 void matmul_panels(const MatmulBlock& block, const Dot& dot, int64_t k_begin, int64_t k_end) {
   const RowTiles tiles(block.num_rows);
   int64_t panel = 0;
   const auto run = [&]<int Panels>() {
+    if (tiles.num_tiles == 1) {
+      with_rows(tiles.size(0), [&]<int MR>() {
+        if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
+          const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
+          matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, k_begin, k_end);
+        }
+      });
+      return;
+    }
+    const std::byte* const next = panels_after(block, panel + Panels, k_begin, k_end);
+    PrefetchPart<Panels> ahead{};
+    ahead.begin = block.panel_bytes * k_begin / block.k;
+    while (ahead.shift < kMaxPartsShift && tiles.num_tiles >> (ahead.shift + 1) > 0) ++ahead.shift;
+    const int64_t part = (block.panel_bytes * k_end / block.k - ahead.begin) >> ahead.shift;
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
+      const bool has_part = next != nullptr && t >> ahead.shift == 0;
+      for (int j = 0; j < Panels; ++j) {
+        ahead.panels[j] = has_part ? next + j * block.panel_bytes + t * part : block.panels;
+      }
       with_rows(tiles.size(t), [&]<int MR>() {
         if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
-          // The first tile of rows brings the panels into the cache for the others.
           const int64_t row = tiles.begin(t);
-          if (t == 0) {
-            const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
+          if (has_part) {
             matmul_tile<Dot, MR, Panels>(block, dot, ahead, row, panel, k_begin, k_end);
           } else {
             matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);

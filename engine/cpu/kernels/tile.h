@@ -19,7 +19,8 @@
 namespace tgi {
 
 // What to fetch into the cache while a line of panel j is worked on: nothing, what this panel or
-// the one that will take its place has further on, or the same place of another panel.
+// the one that will take its place has further on, the same place of another panel, or a part of
+// that: one tile of rows of several fetches its part, so that memory has work during all of them.
 struct NoPrefetch {
   void fetch(int /*panel*/, const std::byte* /*line*/, int64_t /*offset*/) const {}
 };
@@ -38,6 +39,16 @@ struct PrefetchOther {
   const std::byte* panels[NP];
   [[gnu::always_inline]] void fetch(int panel, const std::byte* /*line*/, int64_t offset) const {
     __builtin_prefetch(panels[panel] + offset);
+  }
+};
+
+template <int NP>
+struct PrefetchPart {
+  const std::byte* panels[NP];  // where the part begins in each
+  int64_t begin;                // offset of the first line that is worked on
+  int shift;                    // log2 of the number of parts
+  [[gnu::always_inline]] void fetch(int panel, const std::byte* /*line*/, int64_t offset) const {
+    __builtin_prefetch(panels[panel] + ((offset - begin) >> shift), 0, 2);
   }
 };
 
