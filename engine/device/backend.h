@@ -148,7 +148,7 @@ struct NormArgs {
   // normalised.
   Tensor residual;
   float x_multiplier = 1.0F;
-  Tensor out;  // (rows, cols); may be x
+  Tensor out;  // (rows, cols); may be x or residual
 };
 
 // x is rounded to the type that w is held in where that is bf16, and to int8 for integers (by the

@@ -176,17 +176,12 @@ Tensor Transformer::read(Stream& stream,
     return stream.sum;
   }
   NormArgs norm = norm_args(norm_weight, norm_bias);
-  if (config_.residual_after_norm) {
-    add_branch(stream);
-    norm.x = stream.sum;
-    norm.out = stream.sum;
-    device_.norm(norm);
-    return stream.sum;
-  }
   norm.x = stream.has_branch ? stream.branch : stream.sum;
   if (stream.has_branch) norm.residual = stream.sum;
   norm.x_multiplier = config_.residual_multiplier;
-  norm.out = workspace_.normed.first_rows(stream.sum.rows);
+  // Where the stream goes on from the norm, that takes the sum's place.
+  const Tensor& out = config_.residual_after_norm ? stream.sum : workspace_.normed;
+  norm.out = out.first_rows(stream.sum.rows);
   device_.norm(norm);
   stream.has_branch = false;
   return norm.out;

@@ -135,6 +135,26 @@ TEST_CASE("norm may write over its input") {
   });
 }
 
+TEST_CASE("norm may write over the residual") {
+  for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
+    conform("norm over the residual", 2e-6, 2e-6, [&](Device& device) {
+      Random random(6);
+      DeviceTensor x(device, 5, 771, random.values(5 * 771));
+      DeviceTensor residual(device, 5, 771, random.values(5 * 771));
+      const DeviceTensor weight = DeviceTensor::vector(device, random.values(771));
+      run_step(device, one_sequence({0}), [&] {
+        device.norm({.kind = kind,
+                     .eps = 1e-6F,
+                     .weight = &weight.view(),
+                     .x = x.view(),
+                     .residual = residual.view(),
+                     .out = residual.view()});
+      });
+      return std::vector<Floats>{residual.read()};
+    });
+  }
+}
+
 TEST_CASE("activations agree with the reference over a wide range") {
   for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
                                 Activation::kRelu, Activation::kReluSquared}) {
