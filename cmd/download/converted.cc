@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <vector>
 
 #include "base/files/paths.h"
 #include "cmd/download/content_hash.h"
@@ -31,8 +32,15 @@ std::string path_key(const std::string& folder) {
 std::string state_key(const std::string& folder) {
   const TorchFolder torch = find_torch_files(folder);
   std::string state;
-  for (const auto* names : {&torch.files, &torch.others}) {
-    for (const std::string& name : *names) {
+  std::vector<std::string> of_modules;
+  for (const std::string& module : torch.modules) {
+    for (const std::string_view file : kModuleFiles) {
+      const std::string name = fmt::format("{}/{}", module, file);
+      if (exists(folder + "/" + name)) of_modules.push_back(name);
+    }
+  }
+  for (const auto& names : {torch.files, torch.others, of_modules}) {
+    for (const std::string& name : names) {
       struct stat about {};
       const std::string path = fmt::format("{}/{}", folder, name);
       if (::stat(path.c_str(), &about) != 0) throw disk_error("read", path, errno);

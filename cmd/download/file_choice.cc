@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string_view>
 
 #include "base/error.h"
+#include "cmd/download/torch/torch_folder.h"
 
 namespace tgi::download {
 namespace {
@@ -31,16 +33,14 @@ bool is_nested(std::string_view path) {
   return path.find('/') != std::string_view::npos;
 }
 
-// Of a module of sentence-transformers, whose folders begin with its number:
-// "1_Pooling/config.json".
+// Of a module of sentence-transformers: "1_Pooling/config.json".
 bool is_of_module(std::string_view path) {
   const size_t slash = path.find('/');
   if (slash == std::string_view::npos || path.empty()) return false;
   const std::string_view folder = path.substr(0, slash);
   const std::string_view name = path.substr(slash + 1);
-  const size_t digits = folder.find_first_not_of("0123456789");
-  const bool is_numbered = digits != 0 && digits != std::string_view::npos && folder[digits] == '_';
-  return is_numbered && (name == "config.json" || name == "model.safetensors");
+  return is_module_folder(folder) &&
+         std::ranges::find(kModuleFiles, name) != std::end(kModuleFiles);
 }
 
 bool is_of_training(std::string_view path) {
@@ -124,6 +124,11 @@ std::vector<RemoteFile> by_default(const std::vector<RemoteFile>& files) {
       any_weights = any_weights || wanted;
     } else if (file.path == "pytorch_model.bin.index.json") {
       wanted = true;
+    }
+    // A module's torch weights stand in only where it has no others.
+    if (is_nested(file.path) && file.path.ends_with("/pytorch_model.bin")) {
+      const std::string same = file.path.substr(0, file.path.rfind('/') + 1) + "model.safetensors";
+      wanted = wanted && !some([&](const RemoteFile& other) { return other.path == same; });
     }
     if (wanted) out.push_back(file);
   }

@@ -59,15 +59,24 @@ VectorIntake::VectorIntake(const VectorHead& head,
   if (chat_template == nullptr) {
     refuse("texts reach this model through a chat template, and it has none");
   }
-  // One that knows other roles only leaves the texts out.
-  const std::string mark = "6ab1";
+  takes_single_ = writes_texts(false);
   const bool is_pair = head.task() == Task::kClassify;
-  const std::string text = write_messages(
-      "", mark + "a", is_pair ? std::optional<std::string>(mark + "b") : std::nullopt);
-  if (text.find(mark + "a") == std::string::npos ||
-      (is_pair && text.find(mark + "b") == std::string::npos)) {
-    refuse("texts reach this model through a chat template, and it leaves {} out",
-           is_pair ? "the messages of `query` and `document`" : "the message of `user`");
+  if (is_pair ? writes_texts(true) : takes_single_) return;
+  refuse("texts reach this model through a chat template, and it leaves {} out",
+         is_pair ? "the messages of `query` and `document`" : "the message of `user`");
+}
+
+// A template that knows other roles only leaves the texts out, or refuses them.
+bool VectorIntake::writes_texts(bool is_pair) const {
+  const std::string first = "6ab1a";
+  const std::string second = "6ab1b";
+  try {
+    const std::string text =
+        write_messages("", first, is_pair ? std::optional<std::string>(second) : std::nullopt);
+    return text.find(first) != std::string::npos &&
+           (!is_pair || text.find(second) != std::string::npos);
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -96,6 +105,9 @@ std::string VectorIntake::write_messages(const std::string& prompt,
 TypedIds VectorIntake::encode_messages(const ipc::TextInput& input,
                                        const std::string& prompt,
                                        bool truncate) const {
+  if (!input.pair && !takes_single_) {
+    refuse("`inputs`: the model's chat template writes pairs of a query and a document only");
+  }
   const auto ids_of = [&](const std::string& text, const std::optional<std::string>& pair) {
     return tokenizer_.encode(write_messages(prompt, text, pair), false);
   };

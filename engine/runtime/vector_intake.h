@@ -60,6 +60,7 @@ class VectorIntake {
   TypedIds encode_messages(const ipc::TextInput& input,
                            const std::string& prompt,
                            bool truncate) const;
+  bool writes_texts(bool is_pair) const;
   std::string write_messages(const std::string& prompt,
                              const std::string& text,
                              const std::optional<std::string>& pair) const;
@@ -77,6 +78,7 @@ class VectorIntake {
   const int32_t num_token_types_;
   const int64_t max_tokens_;
   const bool is_causal_;
+  bool takes_single_ = true;  // else only pairs are written by the chat template
 };
 
 // Gathers what comes of the texts of one request. `done` is called once, by the engine's thread,

@@ -186,7 +186,14 @@ DenseStep read_dense(const FileSource& files, const std::string& folder, int64_t
                                   config.path_of("activation_function"));
     return step;
   });
-  const auto checkpoint = open_safetensors(files, folder + "/model.safetensors");
+  const std::string weights = folder + "/model.safetensors";
+  if (!files.find(weights) && files.find(folder + "/pytorch_model.bin")) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: of a model whose own weights are safetensors a module's are "
+                            "expected to be too; {} is not there",
+                            files.describe(folder + "/pytorch_model.bin"), weights));
+  }
+  const auto checkpoint = open_safetensors(files, weights);
   const std::array<int64_t, 2> shape = {out.rows, out.cols};
   out.weight = read_tensor(*checkpoint, checkpoint->find("linear.weight"), "linear.weight", shape);
   if (has_bias) {

@@ -127,6 +127,9 @@ TEST_CASE("choice: safetensors before .bin, nothing nested, nothing of training"
                 "openvino/config.json", "1_Pooling/deep/config.json"}) ==
         Names{"model.safetensors", "modules.json", "1_Pooling/config.json", "2_Dense/config.json",
               "2_Dense/model.safetensors"});
+  CHECK(chosen({"pytorch_model.bin", "modules.json", "2_Dense/pytorch_model.bin",
+                "onnx/pytorch_model.bin"}) ==
+        Names{"pytorch_model.bin", "modules.json", "2_Dense/pytorch_model.bin"});
   CHECK(chosen({"consolidated.safetensors", "model-1.safetensors", "params.json"}) ==
         Names{"model-1.safetensors"});
   CHECK(chosen({"consolidated.safetensors"}) == Names{"consolidated.safetensors"});

@@ -70,6 +70,36 @@ TEST_CASE("a converted model is the model it was made from") {
   CHECK(done.back() == model.bytes);
 }
 
+TEST_CASE("modules of sentence-transformers go with a model, their weights as safetensors") {
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder.file(name)) << text;
+  };
+  for (const char* name :
+       {"in", "in/1_Pooling", "in/2_Dense", "in/3_Dense", "in/4_Normalize", "in/onnx"}) {
+    fs::create_directory(folder.file(name));
+  }
+  fs::copy_file(golden("qwen2/pytorch_model.bin"), folder.file("in/pytorch_model.bin"));
+  write("in/config.json", "{}");
+  write("in/modules.json", "[]");
+  write("in/1_Pooling/config.json", "{\"pooling_mode_mean_tokens\": true}");
+  write("in/2_Dense/config.json", "{\"bias\": false}");
+  fs::copy_file(golden("views/pytorch_model.bin"), folder.file("in/2_Dense/pytorch_model.bin"));
+  write("in/3_Dense/model.safetensors", "as it is");
+  fs::copy_file(golden("views/pytorch_model.bin"), folder.file("in/3_Dense/pytorch_model.bin"));
+  write("in/onnx/model.onnx", "another");
+  convert_torch_checkpoint(folder.file("in"), folder.file("out"));
+  CHECK(read_all(folder.file("out/1_Pooling/config.json")) ==
+        "{\"pooling_mode_mean_tokens\": true}");
+  CHECK(read_all(folder.file("out/2_Dense/config.json")) == "{\"bias\": false}");
+  check_equal(read_file(folder.file("out/2_Dense/model.safetensors")),
+              read_file(golden("views/expected.safetensors")));
+  CHECK(read_all(folder.file("out/3_Dense/model.safetensors")) == "as it is");
+  CHECK_FALSE(fs::exists(folder.file("out/2_Dense/pytorch_model.bin")));
+  CHECK(fs::exists(folder.file("out/4_Normalize")));
+  CHECK_FALSE(fs::exists(folder.file("out/onnx")));
+}
+
 TEST_CASE("an adapter is converted under the name that adapters have") {
   const TempFolder folder;
   const ConvertedModel model = convert_torch_checkpoint(golden("adapter"), folder.file("out"));

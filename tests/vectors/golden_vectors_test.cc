@@ -241,6 +241,18 @@ TEST_CASE("a pair that is too long loses the end of its longer text") {
                     Catch::Contains("`truncate` must be set"));
 }
 
+TEST_CASE("a reranker's template is told the model's prompt, or the caller's") {
+  const auto model = serve("qwen3-reranker");
+  const auto ids = [&](std::optional<std::string> prompt) {
+    return model->vectors()
+        ->prepare({.inputs = {{.text = "a", .pair = "b"}}, .prompt = std::move(prompt)})
+        .front()
+        ->prompt_ids;
+  };
+  CHECK(ids(std::nullopt) == ids("find the answer"));
+  CHECK(ids(std::nullopt) != ids("find it"));
+}
+
 // A golden folder with one more field in its config.json.
 class ChangedConfig final : public FileSource {
  public:

@@ -60,6 +60,7 @@ class Converter {
     NewFolder out(out_folder);
     out.require_space(total_bytes_ + (int64_t{1} << 20));
     for (const std::string& name : found_.others) copy(name, out);
+    for (const std::string& name : found_.modules) write_module(name, out);
     size_t next = 0;
     for (const ShardPlan::Shard& shard : plan_.shards) {
       SafetensorsWriter writer(out.file(shard.file), shard.entries);
@@ -202,6 +203,22 @@ class Converter {
   void copy(const std::string& name, const NewFolder& out) const {
     const std::string_view text = files_->require_text(name);
     write_text(out.file(name), text);
+  }
+
+  // A module's weights are converted where they are torch's only.
+  void write_module(const std::string& name, const NewFolder& out) const {
+    const std::string from = found_.folder + "/" + name;
+    const std::string to = out.file(name);
+    const bool has_safetensors = fs::exists(from + "/model.safetensors");
+    if (!has_safetensors && fs::exists(from + "/pytorch_model.bin")) {
+      convert_torch_checkpoint(from, to, {});
+      return;
+    }
+    fs::create_directory(to);
+    for (const std::string_view file : {"config.json", "model.safetensors"}) {
+      const std::string path = fmt::format("{}/{}", from, file);
+      if (fs::exists(path)) fs::copy_file(path, fmt::format("{}/{}", to, file));
+    }
   }
 
   static void write_text(const std::string& path, std::string_view text) {

@@ -76,6 +76,11 @@ bool is_torch_weights(const std::string& name) {
       kOfTraining, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
+bool is_module_folder(std::string_view name) {
+  const size_t digits = name.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string_view::npos && name[digits] == '_';
+}
+
 TorchFolder find_torch_files(const std::string& folder) {
   TorchFolder out{.folder = folder};
   const std::unique_ptr<FileSource> files = open_folder(folder);
@@ -83,12 +88,14 @@ TorchFolder find_torch_files(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     std::error_code error;
+    if (is_module_folder(name) && entry.is_directory(error)) out.modules.push_back(name);
     if (!entry.is_regular_file(error)) continue;  // links are followed
     if (is_torch_weights(name)) candidates.push_back(name);
     if (is_copied(name)) out.others.push_back(name);
   }
   std::ranges::sort(candidates);
   std::ranges::sort(out.others);
+  std::ranges::sort(out.modules);
   const bool is_adapter = files->find("adapter_config.json") && !files->find("config.json");
   if (is_adapter && std::ranges::find(candidates, kAdapter) != candidates.end()) {
     out.files = {std::string(kAdapter)};

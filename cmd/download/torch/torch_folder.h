@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tgi::download {
@@ -13,6 +14,7 @@ struct TorchFolder {
   std::vector<std::string> files{};  // names, in the order of the index or by name; at least one
   std::map<std::string, std::string> index{};  // tensor to file; empty without an index
   std::vector<std::string> others{};           // config, tokenizer, licence: to be copied
+  std::vector<std::string> modules{};          // folders of sentence-transformers' modules
   bool ties_head = false;  // config.json says, or leaves open, that the output head is tied to the
                            // embedding
   std::string converted_name = "model.safetensors";  // of the weights, when they are one file
@@ -27,5 +29,12 @@ TorchFolder find_torch_files(const std::string& folder);
 // Whether a file of that name holds weights as torch.save writes them, rather than what training
 // leaves beside them.
 bool is_torch_weights(const std::string& name);
+
+// Whether a folder of that name is of a module of sentence-transformers: "1_Pooling".
+bool is_module_folder(std::string_view name);
+
+// What such a folder may hold.
+inline constexpr std::string_view kModuleFiles[] = {"config.json", "model.safetensors",
+                                                    "pytorch_model.bin"};
 
 }  // namespace tgi::download
