@@ -25,20 +25,6 @@ ModelConfig read_bert(const JsonReader& config) {
 
 constexpr auto kBertNames = std::to_array<std::string_view>({"BertModel"});
 constexpr auto kBertTypes = std::to_array<std::string_view>({"bert"});
-constexpr auto kBertIgnored = std::to_array<std::string_view>(
-    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "cls.*"});
-
-constexpr auto kBertClassifier = std::to_array<HeadLayer>({
-    {.weight = "pooler.dense.weight",
-     .bias = "pooler.dense.bias",
-     .activation = HeadActivation::kTanh},
-    {.weight = "classifier.weight", .bias = "classifier.bias"},
-});
-constexpr auto kBertHeads = std::to_array<HeadSpec>({
-    {Task::kClassify, HeadInput::kFirst, kBertClassifier},
-    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
-});
-
 }  // namespace
 
 extern const Architecture kBert;
@@ -50,7 +36,7 @@ constexpr Architecture kBert = {
     .fields = kFields,
     .tensors = kBertTensors,
     .ignored = kBertIgnored,
-    .heads = kBertHeads,
+    .heads = kPoolerHeads,
 };
 
 }  // namespace tgi

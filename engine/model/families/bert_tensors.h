@@ -4,12 +4,16 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
 #include "engine/model/known_fields.h"
 
 namespace tgi {
+
+inline constexpr std::string_view kSameSums = "chooses how the same sums are computed";
 
 inline constexpr auto kBertFields = std::to_array<KnownField>({
     read("vocab_size"),
@@ -61,11 +65,10 @@ constexpr bool is_not_first(const ModelConfig& /*config*/, int32_t layer) {
   return layer > 0;
 }
 
-inline constexpr auto kBertTensors = std::to_array<TensorSpec>({
+// What stands around attention in each of them.
+inline constexpr auto kBertOuterTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kPositionEmbedding, "embeddings.position_embeddings.weight", Dim::kPositions,
-     Dim::kHidden},
-    {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight", Dim::kTokenTypes,
      Dim::kHidden},
     {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kHidden},
     {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kHidden},
@@ -75,26 +78,6 @@ inline constexpr auto kBertTensors = std::to_array<TensorSpec>({
      Dim::kHidden, Split::kNone, is_not_first},
     {Role::kFinalNorm, "encoder.layer.{last}.output.LayerNorm.weight", Dim::kOne, Dim::kHidden},
     {Role::kFinalNormBias, "encoder.layer.{last}.output.LayerNorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ, Dim::kHidden,
-     Split::kRows},
-    {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne, Dim::kQ,
-     Split::kRows},
-    {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
-    {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
-    {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden, Dim::kQ,
-     Split::kColumns},
-    {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne, Dim::kHidden,
-     Split::kColumns},
-    {Role::kMlpNorm, "encoder.layer.{layer}.attention.output.LayerNorm.weight", Dim::kOne,
-     Dim::kHidden},
-    {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias", Dim::kOne,
-     Dim::kHidden},
     {Role::kUp, "encoder.layer.{layer}.intermediate.dense.weight", Dim::kIntermediate, Dim::kHidden,
      Split::kRows},
     {Role::kUpBias, "encoder.layer.{layer}.intermediate.dense.bias", Dim::kOne, Dim::kIntermediate,
@@ -105,8 +88,63 @@ inline constexpr auto kBertTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
+inline constexpr auto kBertTensors =
+    join_tensors(kBertOuterTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight",
+                      Dim::kTokenTypes, Dim::kHidden},
+                     {Role::kQ, "encoder.layer.{layer}.attention.self.query.weight", Dim::kQ,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kQBias, "encoder.layer.{layer}.attention.self.query.bias", Dim::kOne,
+                      Dim::kQ, Split::kRows},
+                     {Role::kK, "encoder.layer.{layer}.attention.self.key.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kKBias, "encoder.layer.{layer}.attention.self.key.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                     {Role::kV, "encoder.layer.{layer}.attention.self.value.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kVBias, "encoder.layer.{layer}.attention.self.value.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                     {Role::kO, "encoder.layer.{layer}.attention.output.dense.weight", Dim::kHidden,
+                      Dim::kQ, Split::kColumns},
+                     {Role::kOBias, "encoder.layer.{layer}.attention.output.dense.bias", Dim::kOne,
+                      Dim::kHidden, Split::kColumns},
+                     {Role::kMlpNorm, "encoder.layer.{layer}.attention.output.LayerNorm.weight",
+                      Dim::kOne, Dim::kHidden},
+                     {Role::kMlpNormBias, "encoder.layer.{layer}.attention.output.LayerNorm.bias",
+                      Dim::kOne, Dim::kHidden},
+                 }));
+
 // Of one layer, on each token.
 inline constexpr auto kTokenClassifier =
     std::to_array<HeadLayer>({{.weight = "classifier.weight", .bias = "classifier.bias"}});
+
+// BERT's own head reads what its pooler makes of the first token.
+inline constexpr auto kPoolerClassifier = std::to_array<HeadLayer>({
+    {.weight = "pooler.dense.weight",
+     .bias = "pooler.dense.bias",
+     .activation = HeadActivation::kTanh},
+    {.weight = "classifier.weight", .bias = "classifier.bias"},
+});
+inline constexpr auto kPoolerHeads = std::to_array<HeadSpec>({
+    {Task::kClassify, HeadInput::kFirst, kPoolerClassifier},
+    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
+});
+inline constexpr auto kBertIgnored = std::to_array<std::string_view>(
+    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "cls.*"});
+
+// RoBERTa's has a dense layer of its own.
+inline constexpr auto kDenseClassifier = std::to_array<HeadLayer>({
+    {.weight = "classifier.dense.weight",
+     .bias = "classifier.dense.bias",
+     .activation = HeadActivation::kTanh},
+    {.weight = "classifier.out_proj.weight", .bias = "classifier.out_proj.bias"},
+});
+inline constexpr auto kDenseHeads = std::to_array<HeadSpec>({
+    {Task::kClassify, HeadInput::kFirst, kDenseClassifier},
+    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
+});
+inline constexpr auto kRobertaIgnored = std::to_array<std::string_view>(
+    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "lm_head.*"});
 
 }  // namespace tgi

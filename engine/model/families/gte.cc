@@ -18,8 +18,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kSpeed = "chooses how the same sums are computed";
-
 constexpr auto kGteFields = join_fields(
     std::to_array<KnownField>({
         harmless_if("position_embedding_type",
@@ -35,9 +33,9 @@ constexpr auto kGteFields = join_fields(
             harmless_if("layer_norm_type", R"(["layer_norm"])", "norms are layer norms"),
             harmless_if("logn_attention_scale", "[false]", "scores are not scaled by the length"),
             harmless_if("logn_attention_clip1", "[false]", "scores are not scaled by the length"),
-            harmless("pack_qkv", kSpeed),
-            harmless("unpad_inputs", kSpeed),
-            harmless("use_memory_efficient_attention", kSpeed),
+            harmless("pack_qkv", kSameSums),
+            harmless("unpad_inputs", kSameSums),
+            harmless("use_memory_efficient_attention", kSameSums),
         })));
 
 constexpr auto kScalingFields = std::to_array<KnownField>({
@@ -128,17 +126,6 @@ constexpr auto kGteTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
-constexpr auto kGteClassifier = std::to_array<HeadLayer>({
-    {.weight = "pooler.dense.weight",
-     .bias = "pooler.dense.bias",
-     .activation = HeadActivation::kTanh},
-    {.weight = "classifier.weight", .bias = "classifier.bias"},
-});
-constexpr auto kGteHeads = std::to_array<HeadSpec>({
-    {Task::kClassify, HeadInput::kFirst, kGteClassifier},
-    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
-});
-
 }  // namespace
 
 extern const Architecture kGte;
@@ -150,7 +137,7 @@ constexpr Architecture kGte = {
     .fields = kGteFields,
     .tensors = kGteTensors,
     .ignored = kGteIgnored,
-    .heads = kGteHeads,
+    .heads = kPoolerHeads,
 };
 
 }  // namespace tgi

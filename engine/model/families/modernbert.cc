@@ -20,7 +20,6 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kTraining = "is used in training only";
-constexpr std::string_view kSpeed = "chooses how the same sums are computed";
 constexpr std::string_view kMasks = "is of the head that fills masks, which is not used";
 
 constexpr auto kModernBertFields = std::to_array<KnownField>({
@@ -52,9 +51,9 @@ constexpr auto kModernBertFields = std::to_array<KnownField>({
     harmless("tie_word_embeddings", kMasks),
     harmless("mlp_dropout", kTraining),
     harmless("initializer_cutoff_factor", kTraining),
-    harmless("deterministic_flash_attn", kSpeed),
-    harmless("reference_compile", kSpeed),
-    harmless("repad_logits_with_grad", kSpeed),
+    harmless("deterministic_flash_attn", kSameSums),
+    harmless("reference_compile", kSameSums),
+    harmless("repad_logits_with_grad", kSameSums),
     harmless("cls_token_id", "the tokenizer's own files say it"),
     harmless("layer_norm_eps", "norm_eps is what counts"),
     harmless_if("position_embedding_type",

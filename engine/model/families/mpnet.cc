@@ -31,60 +31,32 @@ ModelConfig read_mpnet(const JsonReader& config) {
 
 constexpr auto kMpNetNames = std::to_array<std::string_view>({"MPNetModel"});
 constexpr auto kMpNetTypes = std::to_array<std::string_view>({"mpnet"});
-constexpr auto kMpNetIgnored = std::to_array<std::string_view>(
-    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "lm_head.*"});
-
-constexpr auto kMpNetTensors = std::to_array<TensorSpec>({
-    {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
-    {Role::kPositionEmbedding, "embeddings.position_embeddings.weight", Dim::kPositions,
-     Dim::kHidden},
-    {Role::kEmbeddingNorm, "embeddings.LayerNorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kEmbeddingNormBias, "embeddings.LayerNorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kDistanceBias, "encoder.relative_attention_bias.weight", Dim::kOne,
-     Dim::kDistanceBiases},
-    {Role::kAttentionNorm, "encoder.layer.{layer-1}.output.LayerNorm.weight", Dim::kOne,
-     Dim::kHidden, Split::kNone, is_not_first},
-    {Role::kAttentionNormBias, "encoder.layer.{layer-1}.output.LayerNorm.bias", Dim::kOne,
-     Dim::kHidden, Split::kNone, is_not_first},
-    {Role::kFinalNorm, "encoder.layer.{last}.output.LayerNorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kFinalNormBias, "encoder.layer.{last}.output.LayerNorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kQ, "encoder.layer.{layer}.attention.attn.q.weight", Dim::kQ, Dim::kHidden,
-     Split::kRows},
-    {Role::kQBias, "encoder.layer.{layer}.attention.attn.q.bias", Dim::kOne, Dim::kQ, Split::kRows},
-    {Role::kK, "encoder.layer.{layer}.attention.attn.k.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kKBias, "encoder.layer.{layer}.attention.attn.k.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
-    {Role::kV, "encoder.layer.{layer}.attention.attn.v.weight", Dim::kKv, Dim::kHidden,
-     Split::kRows},
-    {Role::kVBias, "encoder.layer.{layer}.attention.attn.v.bias", Dim::kOne, Dim::kKv,
-     Split::kRows},
-    {Role::kO, "encoder.layer.{layer}.attention.attn.o.weight", Dim::kHidden, Dim::kQ,
-     Split::kColumns},
-    {Role::kOBias, "encoder.layer.{layer}.attention.attn.o.bias", Dim::kOne, Dim::kHidden,
-     Split::kColumns},
-    {Role::kMlpNorm, "encoder.layer.{layer}.attention.LayerNorm.weight", Dim::kOne, Dim::kHidden},
-    {Role::kMlpNormBias, "encoder.layer.{layer}.attention.LayerNorm.bias", Dim::kOne, Dim::kHidden},
-    {Role::kUp, "encoder.layer.{layer}.intermediate.dense.weight", Dim::kIntermediate, Dim::kHidden,
-     Split::kRows},
-    {Role::kUpBias, "encoder.layer.{layer}.intermediate.dense.bias", Dim::kOne, Dim::kIntermediate,
-     Split::kRows},
-    {Role::kDown, "encoder.layer.{layer}.output.dense.weight", Dim::kHidden, Dim::kIntermediate,
-     Split::kColumns},
-    {Role::kDownBias, "encoder.layer.{layer}.output.dense.bias", Dim::kOne, Dim::kHidden,
-     Split::kColumns},
-});
-
-constexpr auto kMpNetClassifier = std::to_array<HeadLayer>({
-    {.weight = "classifier.dense.weight",
-     .bias = "classifier.dense.bias",
-     .activation = HeadActivation::kTanh},
-    {.weight = "classifier.out_proj.weight", .bias = "classifier.out_proj.bias"},
-});
-constexpr auto kMpNetHeads = std::to_array<HeadSpec>({
-    {Task::kClassify, HeadInput::kFirst, kMpNetClassifier},
-    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
-});
+constexpr auto kMpNetTensors =
+    join_tensors(kBertOuterTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kDistanceBias, "encoder.relative_attention_bias.weight", Dim::kOne,
+                      Dim::kDistanceBiases},
+                     {Role::kQ, "encoder.layer.{layer}.attention.attn.q.weight", Dim::kQ,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kQBias, "encoder.layer.{layer}.attention.attn.q.bias", Dim::kOne,
+                      Dim::kQ, Split::kRows},
+                     {Role::kK, "encoder.layer.{layer}.attention.attn.k.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kKBias, "encoder.layer.{layer}.attention.attn.k.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                     {Role::kV, "encoder.layer.{layer}.attention.attn.v.weight", Dim::kKv,
+                      Dim::kHidden, Split::kRows},
+                     {Role::kVBias, "encoder.layer.{layer}.attention.attn.v.bias", Dim::kOne,
+                      Dim::kKv, Split::kRows},
+                     {Role::kO, "encoder.layer.{layer}.attention.attn.o.weight", Dim::kHidden,
+                      Dim::kQ, Split::kColumns},
+                     {Role::kOBias, "encoder.layer.{layer}.attention.attn.o.bias", Dim::kOne,
+                      Dim::kHidden, Split::kColumns},
+                     {Role::kMlpNorm, "encoder.layer.{layer}.attention.LayerNorm.weight", Dim::kOne,
+                      Dim::kHidden},
+                     {Role::kMlpNormBias, "encoder.layer.{layer}.attention.LayerNorm.bias",
+                      Dim::kOne, Dim::kHidden},
+                 }));
 
 }  // namespace
 
@@ -96,8 +68,8 @@ constexpr Architecture kMpNet = {
     .read_config = read_mpnet,
     .fields = kMpNetFields,
     .tensors = kMpNetTensors,
-    .ignored = kMpNetIgnored,
-    .heads = kMpNetHeads,
+    .ignored = kRobertaIgnored,
+    .heads = kDenseHeads,
 };
 
 }  // namespace tgi

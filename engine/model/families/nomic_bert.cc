@@ -13,7 +13,6 @@ namespace tgi {
 namespace {
 
 constexpr std::string_view kNoBiases = "linears have no biases";
-constexpr std::string_view kSpeed = "chooses how the same sums are computed";
 
 constexpr auto kNomicFields = join_fields(
     kBertFields,
@@ -40,11 +39,11 @@ constexpr auto kNomicFields = join_fields(
         harmless_if("scale_attn_weights", "[true]", "scores are scaled"),
         harmless_if("scale_attn_by_inverse_layer_idx", "[false]", "scores are scaled alike"),
         harmless("max_trained_positions", "longer texts are taken all the same"),
-        harmless("reorder_and_upcast_attn", kSpeed),
-        harmless("fused_*", kSpeed),
-        harmless("use_xentropy", kSpeed),
-        harmless("dense_seq_output", kSpeed),
-        harmless("last_layer_subset", kSpeed),
+        harmless("reorder_and_upcast_attn", kSameSums),
+        harmless("fused_*", kSameSums),
+        harmless("use_xentropy", kSameSums),
+        harmless("dense_seq_output", kSameSums),
+        harmless("last_layer_subset", kSameSums),
         harmless("pad_vocab_size_multiple", "vocab_size counts those rows"),
         harmless("summary_*", "is of another class than those of one text or pair"),
     }));
@@ -75,9 +74,6 @@ ModelConfig read_nomic_bert(const JsonReader& config) {
 
 constexpr auto kNomicNames = std::to_array<std::string_view>({"NomicBertModel"});
 constexpr auto kNomicTypes = std::to_array<std::string_view>({"nomic_bert"});
-constexpr auto kNomicIgnored = std::to_array<std::string_view>(
-    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "cls.*"});
-
 constexpr auto kNomicTensors = std::to_array<TensorSpec>({
     {Role::kTokenEmbedding, "embeddings.word_embeddings.weight", Dim::kVocab, Dim::kHidden},
     {Role::kTypeEmbedding, "embeddings.token_type_embeddings.weight", Dim::kTokenTypes,
@@ -103,17 +99,6 @@ constexpr auto kNomicTensors = std::to_array<TensorSpec>({
      Split::kColumns},
 });
 
-constexpr auto kNomicClassifier = std::to_array<HeadLayer>({
-    {.weight = "pooler.dense.weight",
-     .bias = "pooler.dense.bias",
-     .activation = HeadActivation::kTanh},
-    {.weight = "classifier.weight", .bias = "classifier.bias"},
-});
-constexpr auto kNomicHeads = std::to_array<HeadSpec>({
-    {Task::kClassify, HeadInput::kFirst, kNomicClassifier},
-    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
-});
-
 }  // namespace
 
 extern const Architecture kNomicBert;
@@ -125,8 +110,8 @@ constexpr Architecture kNomicBert = {
     .fields = kNomicFields,
     .aliases = kNomicAliases,
     .tensors = kNomicTensors,
-    .ignored = kNomicIgnored,
-    .heads = kNomicHeads,
+    .ignored = kBertIgnored,
+    .heads = kPoolerHeads,
 };
 
 }  // namespace tgi

@@ -45,20 +45,6 @@ constexpr auto kRobertaNames =
     std::to_array<std::string_view>({"RobertaModel", "XLMRobertaModel", "CamembertModel"});
 constexpr auto kRobertaTypes =
     std::to_array<std::string_view>({"roberta", "xlm-roberta", "camembert"});
-constexpr auto kRobertaIgnored = std::to_array<std::string_view>(
-    {"embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias", "lm_head.*"});
-
-constexpr auto kRobertaClassifier = std::to_array<HeadLayer>({
-    {.weight = "classifier.dense.weight",
-     .bias = "classifier.dense.bias",
-     .activation = HeadActivation::kTanh},
-    {.weight = "classifier.out_proj.weight", .bias = "classifier.out_proj.bias"},
-});
-constexpr auto kRobertaHeads = std::to_array<HeadSpec>({
-    {Task::kClassify, HeadInput::kFirst, kRobertaClassifier},
-    {Task::kClassifyTokens, HeadInput::kEach, kTokenClassifier},
-});
-
 }  // namespace
 
 extern const Architecture kRoberta;
@@ -70,7 +56,7 @@ constexpr Architecture kRoberta = {
     .fields = kRobertaFields,
     .tensors = kBertTensors,
     .ignored = kRobertaIgnored,
-    .heads = kRobertaHeads,
+    .heads = kDenseHeads,
 };
 
 }  // namespace tgi
