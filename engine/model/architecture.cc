@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/model/config_fields.h"
+#include "engine/model/sentence_files.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
 
@@ -171,11 +172,8 @@ std::string_view stem_of(std::string_view name) {
   return name;
 }
 
-// Beside the weights of sentence-transformers' models. The second says which of its classes they
-// are of, since version 5; the cross-encoders of older ones have neither.
-constexpr const char* kModulesFile = "modules.json";
-constexpr const char* kSentenceFile = "config_sentence_transformers.json";
-
+// The file says which of sentence-transformers' classes a model is of, since version 5; the
+// cross-encoders of older ones have neither it nor modules.
 Task task_of_modules(const FileSource& files) {
   const auto text = files.find_text(kSentenceFile);
   if (!text) return Task::kEmbed;

@@ -153,7 +153,7 @@ std::vector<PoolingMode> read_pooling(const JsonReader& config, int64_t width) {
 }
 
 HeadActivation parse_class(const std::string& name, const std::string& field) {
-  const std::string last = name.substr(name.rfind('.') + 1);
+  const std::string last = class_name(name);
   if (last == "Identity") return HeadActivation::kNone;
   if (last == "Tanh") return HeadActivation::kTanh;
   if (last == "GELU") return HeadActivation::kGelu;
@@ -280,7 +280,7 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
     const JsonReader module(list[i], fmt::format("{}", i));
     const std::string type = module.string_or("type", "");
     const std::string path = module.string_or("path", "");
-    const std::string last = type.substr(type.rfind('.') + 1);
+    const std::string last = class_name(type);
     if (last == "Transformer") {
       if (i == 0 && path.empty()) continue;
       throw Error(Code::kUnsupported,
@@ -315,9 +315,8 @@ void read_modules(const FileSource& files, int32_t hidden_size, SentenceModules&
 }
 
 void read_prompts(const FileSource& files, SentenceModules& out) {
-  static constexpr const char* kFile = "config_sentence_transformers.json";
-  if (!files.find(kFile)) return;
-  with_object(files, kFile, [&](const JsonReader& config) {
+  if (!files.find(kSentenceFile)) return;
+  with_object(files, kSentenceFile, [&](const JsonReader& config) {
     if (config.has("prompts")) {
       const Json& prompts = config.object("prompts").json();
       for (const auto& [name, text] : prompts.items()) {
@@ -365,6 +364,10 @@ void read_length(const FileSource& files, SentenceModules& out) {
 }
 
 }  // namespace
+
+std::string class_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('.') + 1));
+}
 
 std::optional<PoolingMode> pooling_mode_from_name(std::string_view name) {
   for (const ModeName& row : kModes) {

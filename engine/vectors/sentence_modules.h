@@ -11,6 +11,7 @@
 
 #include "base/files/file_source.h"
 #include "base/json.h"
+#include "engine/model/sentence_files.h"
 #include "engine/vectors/head_steps.h"
 
 namespace tgi {
@@ -19,7 +20,8 @@ namespace tgi {
 // its own.
 enum class PoolingMode : uint8_t { kCls, kMax, kMean, kMeanSqrtLen, kWeightedMean, kLastToken };
 
-inline constexpr const char* kModulesFile = "modules.json";
+// Of a class of Python its name without the modules that it lies in.
+std::string class_name(std::string_view path);
 
 // "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken". Nothing for another.
 std::optional<PoolingMode> pooling_mode_from_name(std::string_view name);

@@ -57,7 +57,7 @@ std::optional<VectorHead::Scores> scores_said(const std::optional<std::string>& 
     name = activation;
   }
   if (!name) return std::nullopt;
-  const std::string last = name->substr(name->rfind('.') + 1);
+  const std::string last = class_name(*name);
   if (last == "Identity") return VectorHead::Scores::kLogits;
   if (last == "Sigmoid") return VectorHead::Scores::kSigmoid;
   throw Error(Code::kUnsupported,
