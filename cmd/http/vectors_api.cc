@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/shortest_double.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/generation.h"
 #include "cmd/http/openai_body.h"
@@ -87,7 +88,7 @@ ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
 OrderedJson numbers_json(const std::string& base64) {
   OrderedJson out = OrderedJson::array();
   for (const float value : ipc::floats_of_base64(base64)) {
-    out.push_back(std::stod(fmt::format("{}", value)));
+    out.push_back(shortest_double(value));
   }
   return out;
 }
@@ -108,6 +109,12 @@ OrderedJson scores_json(const ipc::ClassifyResult& result, const ipc::TextScores
   for (const size_t label : order) {
     out.push_back({{"label", result.labels.at(label)}, {"score", text.scores[label]}});
   }
+  return out;
+}
+
+OrderedJson all_scores_json(const ipc::ClassifyResult& result) {
+  OrderedJson out = OrderedJson::array();
+  for (const ipc::TextScores& text : result.texts) out.push_back(scores_json(result, text));
   return out;
 }
 
@@ -219,23 +226,17 @@ Response classify_batch(Scope& scope, const ClassifyBody& body) {
   ipc::VectorParams params = to_params(scope, body);
   params.inputs = texts_of(body.inputs, "inputs");
   check_count(params.inputs);
-  const ipc::ClassifyResult result = ask_scores(scope, params);
-  OrderedJson out = OrderedJson::array();
-  for (const ipc::TextScores& text : result.texts) out.push_back(scores_json(result, text));
-  return json_response(200, out);
+  return json_response(200, all_scores_json(ask_scores(scope, params)));
 }
 
 Response predict(Scope& scope, const ClassifyBody& body) {
   scope.begin_generation(1);
   ipc::VectorParams params = to_params(scope, body);
-  const bool is_list =
-      body.inputs.is_array() && !body.inputs.empty() && body.inputs.front().is_array();
   params.inputs = pairs_of(body.inputs, "inputs");
   const ipc::ClassifyResult result = ask_scores(scope, params);
-  if (!is_list) return json_response(200, scores_json(result, result.texts.at(0)));
-  OrderedJson out = OrderedJson::array();
-  for (const ipc::TextScores& text : result.texts) out.push_back(scores_json(result, text));
-  return json_response(200, out);
+  const bool is_list = is_list_of_pairs(body.inputs);
+  return json_response(200,
+                       is_list ? all_scores_json(result) : scores_json(result, result.texts.at(0)));
 }
 
 Response rerank(Scope& scope, const RerankBody& body) {

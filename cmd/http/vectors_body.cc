@@ -164,9 +164,12 @@ std::vector<ipc::TextInput> texts_of(const OrderedJson& value, const std::string
   return out;
 }
 
+bool is_list_of_pairs(const OrderedJson& value) {
+  return value.is_array() && !value.empty() && value.front().is_array();
+}
+
 std::vector<ipc::TextInput> pairs_of(const OrderedJson& value, const std::string& path) {
-  const bool is_list = value.is_array() && !value.empty() && value.front().is_array();
-  if (!is_list) return {pair_of(value, path)};
+  if (!is_list_of_pairs(value)) return {pair_of(value, path)};
   std::vector<ipc::TextInput> out;
   for (size_t i = 0; i < value.size(); ++i) {
     out.push_back(pair_of(value[i], fmt::format("{}[{}]", path, i)));

@@ -116,6 +116,7 @@ std::vector<ipc::TextInput> texts_of(const OrderedJson& value, const std::string
 bool is_single(const OrderedJson& value);  // one text, or the ids of one
 
 // Of /predict: a text, a pair of texts in a list, or a list of such lists.
+bool is_list_of_pairs(const OrderedJson& value);
 std::vector<ipc::TextInput> pairs_of(const OrderedJson& value, const std::string& path);
 
 }  // namespace tgi::http

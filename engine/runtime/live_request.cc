@@ -1,12 +1,11 @@
 #include "engine/runtime/live_request.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "base/shortest_double.h"
 #include "base/utf8.h"
 
 namespace tgi {
@@ -55,14 +54,6 @@ uint64_t seed_of_sequence(uint64_t seed, uint32_t index) {
 }
 
 }  // namespace
-
-double shortest_double(float value) {
-  std::array<char, 32> text{};
-  const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
-  double shortest = 0;
-  std::from_chars(text.data(), written.ptr, shortest);
-  return shortest;
-}
 
 std::string token_text(const Tokenizer& tokenizer, int32_t id) {
   std::string raw;

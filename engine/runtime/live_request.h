@@ -71,10 +71,6 @@ struct LiveRequest {
   Clock::time_point last_token_at;
 };
 
-// The double with the float's shortest decimal form: fewer digits on the wire, none lost. REQUIRES:
-// finite.
-double shortest_double(float value);
-
 // The text of one token alone, for lists of tokens.
 std::string token_text(const Tokenizer& tokenizer, int32_t id);
 

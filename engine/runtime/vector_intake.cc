@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/shortest_double.h"
 #include "base/utf8.h"
 #include "engine/runtime/intake.h"
 #include "engine/runtime/live_request.h"

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/shortest_double.h"
 #include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
