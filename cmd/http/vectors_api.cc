@@ -286,8 +286,11 @@ Response startup(std::shared_ptr<Scope> scope, const Request& /*request*/) {
       (void)client.generate(request, [](const ipc::TokenEvent&) {});
     } else {
       const bool embeds = status.model->task == "embed";
+      ipc::TextInput input{.text = "a"};
+      // Every model of the task takes a pair; a reranker's chat template may write nothing else.
+      if (status.model->task == "classify") input.pair = "a";
       (void)client.call(embeds ? ipc::kEmbed : ipc::kClassify,
-                        ipc::to_json(ipc::VectorParams{.inputs = {{.text = "a"}}}));
+                        ipc::to_json(ipc::VectorParams{.inputs = {input}}));
     }
     return {.status = 200};
   } catch (const Error& error) {

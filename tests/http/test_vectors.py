@@ -3,6 +3,7 @@ is what tests/vectors shows; here that they are those of the goldens is looked a
 
 import base64
 import json
+import shutil
 import math
 import struct
 import subprocess
@@ -167,6 +168,23 @@ def test_a_model_of_another_task_says_so(embedder, classifier, api):
                              (classifier, "/embed", {"inputs": "a"})):
         assert "of the task" in one.ask(route, body, 422)["error"]
     assert "of the task generate" in api.post("/embed", {"inputs": "a"}).json()["error"]
+
+
+def test_a_reranker_whose_template_writes_pairs_only_starts_up(tmp_path):
+    folder = tmp_path / "pairs"
+    shutil.copytree(GOLDEN / "qwen3-reranker-one", folder)
+    (folder / "chat_template.jinja").write_text(
+        '{% for m in messages if m.role in ["query", "document"] %}{{ m.content }} {% endfor %}')
+    config = json.loads((folder / "sentence_bert_config.json").read_text())
+    config["modality_config"]["message"]["format"] = "flat"
+    (folder / "sentence_bert_config.json").write_text(json.dumps(config))
+    one = Served(folder)
+    try:
+        assert one.api.get("/startup").status_code == 200
+        assert len(one.ask("/rerank", {"query": "a", "texts": ["b", "c"]})) == 2
+        assert "pairs of a query and a document only" in one.ask("/classify", {"inputs": "a"}, 422)["error"]
+    finally:
+        one.end()
 
 
 def test_startup_and_info_know_the_task(embedder, classifier, api):
