@@ -3,8 +3,8 @@ is what tests/vectors shows; here that they are those of the goldens is looked a
 
 import base64
 import json
-import shutil
 import math
+import shutil
 import struct
 import subprocess
 import threading
