@@ -42,7 +42,7 @@ struct GgufValue {
   GgufValueType type = GgufValueType::kUint8;
   GgufValueType element_type = GgufValueType::kUint8;  // of an array
   uint64_t count = 1;                                  // of an array's elements
-  std::span<const std::byte> bytes;                    // of a string its characters
+  std::span<const std::byte> bytes{};                  // of a string its characters
 };
 
 // Metadata by key. What is asked for and of another type throws kInvalidArgument naming the key and
