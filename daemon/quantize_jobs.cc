@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/store/store.h"
+#include "engine/gguf/model_files.h"
 #include "engine/quantize/quantizer.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
@@ -109,7 +110,8 @@ ipc::OrderedJson run_quantize_job(const ipc::QuantizeParams& params,
   JobNotes notes(fmt::format("{} as {} in {}", params.model, params.format, params.output));
   log_info("quantizing", {{"model", params.model}, {"format", params.format}});
   try {
-    const auto files = params.model == kDemoModel ? open_demo_model() : open_folder(params.model);
+    const auto files =
+        params.model == kDemoModel ? open_demo_model() : open_model_files(params.model);
     const QuantizeOptions options = options_of(params);
     const QuantizeResult result =
         quantize_model({.files = *files,

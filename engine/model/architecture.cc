@@ -14,6 +14,7 @@
 #include "engine/model/sentence_files.h"
 #include "engine/model/state_layout.h"
 #include "engine/model/tensor_table.h"
+#include "engine/weights/ggml/gguf_checkpoint.h"
 
 namespace tgi {
 
@@ -314,8 +315,9 @@ void check_model_type(const JsonReader& config, const Architecture& architecture
 
 // Whether a tensor of the checkpoint has this in its name; nothing where there are no weights.
 std::optional<bool> has_tensor_named(const FileSource& files, std::string_view part) {
-  if (const auto index = files.find_text("model.safetensors.index.json")) {
-    return index->find(part) != std::string_view::npos;
+  for (const char* name : {"model.safetensors.index.json", kGgufIndexFile}) {
+    if (const auto index = files.find_text(name))
+      return index->find(part) != std::string_view::npos;
   }
   const auto file = files.find("model.safetensors");
   uint64_t length = 0;

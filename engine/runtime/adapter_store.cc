@@ -1,5 +1,6 @@
 // See adapter_store.h.
 #include "engine/runtime/adapter_store.h"
+#include "engine/gguf/model_files.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -58,7 +59,8 @@ AdapterStore::Entry AdapterStore::open(const std::string& name, const std::strin
     entry.stamp = stamp_of(folder);
     auto files = std::make_shared<OpenedAdapter>();
     files->folder = open_folder(folder);
-    const std::unique_ptr<FileSource> base_files = base_.empty() ? nullptr : open_folder(base_);
+    const std::unique_ptr<FileSource> base_files =
+        base_.empty() ? nullptr : open_model_files(base_);
     const std::unique_ptr<Checkpoint> base =
         base_files == nullptr ? nullptr : open_checkpoint(*base_files);
     auto adapter = std::make_shared<HostAdapter>();

@@ -1,4 +1,5 @@
 #include "engine/runtime/inspect.h"
+#include "engine/gguf/model_files.h"
 
 #include <fmt/format.h>
 
@@ -225,7 +226,8 @@ std::string find_licence(const FileSource& files, const std::string& model) {
 }  // namespace
 
 ipc::ModelFacts inspect_model(const ModelOptions& options) {
-  const auto files = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
+  const auto files =
+      options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   const LoadedConfig model = load_model_config(*files);
   ipc::ModelFacts facts;
   add_config(model, facts);
@@ -238,7 +240,7 @@ ipc::ModelFacts inspect_model(const ModelOptions& options) {
 
 bool holds_adapter(const std::string& model) {
   if (model == kDemoModel) return false;
-  const auto files = open_folder(model);
+  const auto files = open_model_files(model);
   return is_adapter(*files) && !files->find("config.json");
 }
 

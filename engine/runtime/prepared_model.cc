@@ -1,6 +1,7 @@
 // Reads and checks a model before it is loaded. What a setting of ModelOptions stands for is
 // settled here.
 #include "engine/runtime/prepared_model.h"
+#include "engine/gguf/model_files.h"
 
 #include <algorithm>
 #include <span>
@@ -212,7 +213,7 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   model->ranks.adapter_memory_fraction = options.adapter_memory_fraction;
   model->ranks.max_active_adapters = options.max_active_adapters;
   model->ranks.stop = options.stop;
-  model->files = options.model == kDemoModel ? open_demo_model() : open_folder(options.model);
+  model->files = options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   return made_of_intact(*model->files, [&] {
     read_texts(*model);
     settle_storage(*model);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/weights/ggml/gguf_checkpoint.h"
 #include "engine/weights/safetensors.h"
 
 namespace tgi {
@@ -152,6 +153,7 @@ std::unique_ptr<Checkpoint> open_safetensors(const FileSource& files, const std:
 
 std::unique_ptr<Checkpoint> open_checkpoint(const FileSource& files) {
   if (files.find(kSingleFile)) return open_safetensors(files, kSingleFile);
+  if (files.find(kGgufIndexFile)) return open_gguf_checkpoint(files);
   if (const auto index = files.find_text(kIndexFile)) return open_sharded(files, *index);
   std::string advice;
   const bool has_torch = std::ranges::any_of(files.names(), [](const std::string& name) {

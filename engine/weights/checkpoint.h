@@ -25,7 +25,8 @@ struct StoredTensor {
   std::string_view dtype_name;  // as the file spells it, for messages: "BF16", "I64"
   std::optional<DType> dtype;   // nothing: can be listed, not computed with
   std::vector<int64_t> shape;
-  std::string file;  // for messages
+  std::string file;                      // for messages
+  std::span<const int32_t> row_order{};  // (optional) row r is stored row row_order[r]
 
   int64_t num_elements() const {
     int64_t count = 1;

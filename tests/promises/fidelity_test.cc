@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/json.h"
+#include "engine/gguf/model_files.h"
 #include "tests/promises/engine_fixture.h"
 #include "tests/promises/golden_logits.h"
 #include "tests/shared_data.h"
@@ -16,12 +17,9 @@ Json read_golden(const FileSource& files) {
 }
 
 // Alone and in a mixed batch of 16.
-void check_folder(const std::string& folder) {
-  INFO(folder);
-  const auto files = open_folder(folder);
-  const Json golden = read_golden(*files);
+void check_files(const FileSource& files, const Json& golden) {
   {
-    LoadedFixture loaded = load_workers(*files, {});
+    LoadedFixture loaded = load_workers(files, {});
     for (const Json& one : golden.at("cases")) {
       check_logits(loaded, one);
     }
@@ -39,8 +37,8 @@ void check_folder(const std::string& folder) {
                        .sampling = {}});
     }
   }
-  EngineFixture alone(*files, {});
-  EngineFixture mixed(*files, {.max_batch_tokens = 23});
+  EngineFixture alone(files, {});
+  EngineFixture mixed(files, {.max_batch_tokens = 23});
   for (size_t i = 0; i < golden.at("cases").size(); ++i)
     CHECK(alone.generate_one(asked[i], false).ids == expected[i]);
   for (const bool use_prefix_cache : {false, true}) {
@@ -50,6 +48,12 @@ void check_folder(const std::string& folder) {
       CHECK(answers[i].ids == expected[i]);
     }
   }
+}
+
+void check_folder(const std::string& folder) {
+  INFO(folder);
+  const auto files = open_folder(folder);
+  check_files(*files, read_golden(*files));
 }
 
 }  // namespace
@@ -83,6 +87,28 @@ TEST_CASE("stories260K tells its published stories") {
   for (size_t i = 0; i < answers.size(); ++i) {
     CHECK(answers[i].ids == golden.at("cases")[i].at("greedy_ids").get<std::vector<int32_t>>());
   }
+}
+
+// The same checkpoints as llama.cpp's converter writes them (scripts/golden/make_gguf_families).
+TEST_CASE("a GGUF file gives the logits of the folder it was made from") {
+  const char* other = std::getenv("TGI_GGUF_GOLDENS");
+  const std::string golden = TGI_SOURCE_DIR "/tests/golden/";
+  const std::filesystem::path folder = other != nullptr ? other : golden + "gguf";
+  const char* only = std::getenv("TGI_GOLDEN_FAMILY");
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (only != nullptr && !name.starts_with(only)) continue;
+    INFO(name);
+    try {
+      check_files(*open_model_files(entry.path()),
+                  read_golden(*open_folder(golden + "families/" + name)));
+    } catch (const Error& error) {
+      FAIL_CHECK(error.what());
+    }
+    ++count;
+  }
+  CHECK(count > 0);
 }
 
 }  // namespace tgi

@@ -2,13 +2,29 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+
+#include "engine/tensor/half.h"
 
 namespace tgi {
 namespace {
 
+void decode_f32(const std::byte* blocks, int64_t num_blocks, float* out) {
+  std::memcpy(out, blocks, static_cast<size_t>(num_blocks) * sizeof *out);
+}
+
+template <float (*kConvert)(uint16_t)>
+void decode_half(const std::byte* blocks, int64_t num_blocks, float* out) {
+  for (int64_t i = 0; i < num_blocks; ++i) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, blocks + 2 * i, sizeof bits);
+    out[i] = kConvert(bits);
+  }
+}
+
 constexpr auto kTypes = std::to_array<GgmlType>({
-    {.id = 0, .name = "F32", .block_size = 1, .block_bytes = 4},
-    {.id = 1, .name = "F16", .block_size = 1, .block_bytes = 2},
+    {.id = 0, .name = "F32", .block_size = 1, .block_bytes = 4, .decode = decode_f32},
+    {.id = 1, .name = "F16", .block_size = 1, .block_bytes = 2, .decode = decode_half<f16_to_f32>},
     {.id = 2, .name = "Q4_0", .block_size = 32, .block_bytes = 18},
     {.id = 3, .name = "Q4_1", .block_size = 32, .block_bytes = 20},
     {.id = 6, .name = "Q5_0", .block_size = 32, .block_bytes = 22},
@@ -33,7 +49,11 @@ constexpr auto kTypes = std::to_array<GgmlType>({
     {.id = 27, .name = "I64", .block_size = 1, .block_bytes = 8},
     {.id = 28, .name = "F64", .block_size = 1, .block_bytes = 8},
     {.id = 29, .name = "IQ1_M", .block_size = 256, .block_bytes = 56},
-    {.id = 30, .name = "BF16", .block_size = 1, .block_bytes = 2},
+    {.id = 30,
+     .name = "BF16",
+     .block_size = 1,
+     .block_bytes = 2,
+     .decode = decode_half<bf16_to_f32>},
     {.id = 34, .name = "TQ1_0", .block_size = 256, .block_bytes = 54},
     {.id = 35, .name = "TQ2_0", .block_size = 256, .block_bytes = 66},
     {.id = 39, .name = "MXFP4", .block_size = 32, .block_bytes = 17},

@@ -1,0 +1,97 @@
+// Decoders with Llama's names that differ from it in little.
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_arcee(ModelReader& model);
+void read_ernie4_5(ModelReader& model);
+void read_exaone4(ModelReader& model);
+void read_hunyuan_dense(ModelReader& model);
+void read_nemotron(ModelReader& model);
+void read_seed_oss(ModelReader& model);
+void read_smollm3(ModelReader& model);
+
+void read_arcee(ModelReader& model) {
+  read_decoder(model, "ArceeForCausalLM", "arcee");
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+  name_mlp(model);
+}
+
+void read_ernie4_5(ModelReader& model) {
+  read_decoder(model, "Ernie4_5ForCausalLM", "ernie4_5");
+  model.config["use_bias"] = model.has_tensor("blk.0.attn_output.bias");
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_mlp(model);
+}
+
+void read_exaone4(ModelReader& model) {
+  read_decoder(model, "Exaone4ForCausalLM", "exaone4");
+  const auto window = model.find_integer("attention.sliding_window").value_or(0);
+  if (window > 0) {
+    model.config["sliding_window"] = window;
+    model.config["layer_types"] = read_layer_types(model, 4);
+  } else {
+    model.config["sliding_window"] = nullptr;
+  }
+  name_outer(model);
+  name_attention(model);
+  name_qk_norms(model);
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
+  model.name("blk.{layer}.post_ffw_norm", "model.layers.{layer}.post_feedforward_layernorm");
+  name_mlp(model);
+}
+
+void read_hunyuan_dense(ModelReader& model) {
+  read_decoder(model, "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense");
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  model.name("blk.{layer}.attn_q_norm", "model.layers.{layer}.self_attn.query_layernorm");
+  model.name("blk.{layer}.attn_k_norm", "model.layers.{layer}.self_attn.key_layernorm");
+  name_mlp(model);
+}
+
+// Norms have the 1 in their weights that the class adds.
+void read_nemotron(ModelReader& model) {
+  read_decoder(model, "NemotronForCausalLM", "nemotron");
+  read_layer_norm(model, "norm_eps");
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  name_outer(model, Change::kPlusOne);
+  name_norms(model, Change::kPlusOne);
+  name_attention(model);
+  name_mlp(model);
+}
+
+void read_seed_oss(ModelReader& model) {
+  read_decoder(model, "SeedOssForCausalLM", "seed_oss");
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["attention_out_bias"] = model.has_tensor("blk.0.attn_output.bias");
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  name_outer(model);
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
+  name_attention(model);
+  name_mlp(model);
+}
+
+// Every fourth layer has no positions.
+void read_smollm3(ModelReader& model) {
+  read_decoder(model, "SmolLM3ForCausalLM", "smollm3");
+  model.config["no_rope_layer_interval"] = 4;
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+  name_mlp(model);
+}
+
+}  // namespace tgi::gguf

@@ -1,0 +1,33 @@
+// gpt-oss: gate and up of experts are two stacks, elsewhere by turns in one.
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_gpt_oss(ModelReader& model);
+
+void read_gpt_oss(ModelReader& model) {
+  read_decoder(model, "GptOssForCausalLM", "gpt_oss");
+  Json& config = model.config;
+  read_experts(model, "num_local_experts", "intermediate_size");
+  config["attention_bias"] = true;
+  config["sliding_window"] = model.integer("attention.sliding_window");
+  config["layer_types"] = read_layer_types(model, 2);
+  if (config.contains("rope_scaling")) config["rope_scaling"]["truncate"] = false;
+  name_outer(model);
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
+  name_attention(model);
+  model.name("blk.{layer}.attn_sinks", "model.layers.{layer}.self_attn.sinks");
+  const std::string mlp = "model.layers.{layer}.mlp.";
+  model.name("blk.{layer}.ffn_gate_inp", mlp + "router");
+  const auto add = [&](const char* stored, const std::string& name) {
+    model.rules.push_back({.stored = std::string("blk.{layer}.") + stored,
+                           .name = mlp + "experts." + name,
+                           .bias_suffix = "_bias"});
+  };
+  add("ffn_gate_exps", "gate_up_proj[0]");
+  add("ffn_up_exps", "gate_up_proj[1]");
+  add("ffn_down_exps", "down_proj");
+}
+
+}  // namespace tgi::gguf

@@ -1,0 +1,76 @@
+// Granite, with experts or without, and MiniCPM, which has the same multipliers.
+#include <cmath>
+
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_granite(ModelReader& model);
+void read_granitemoe(ModelReader& model);
+void read_minicpm(ModelReader& model);
+
+namespace {
+
+void read_multipliers(ModelReader& model) {
+  const auto take = [&](const char* key, const char* field) {
+    if (const auto value = model.find_number(key)) model.config[field] = *value;
+  };
+  take("attention.scale", "attention_multiplier");
+  take("embedding_scale", "embedding_multiplier");
+  take("residual_scale", "residual_multiplier");
+  take("logit_scale", "logits_scaling");
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+}
+
+// 1 is what stands for no attention_multiplier, not for the root of head_dim.
+void read_score_scale(ModelReader& model) {
+  if (model.has("attention.scale")) return;
+  const auto head_dim = model.config.at("head_dim").get<double>();
+  model.config["attention_multiplier"] = 1.0 / std::sqrt(head_dim);
+}
+
+}  // namespace
+
+void read_granite(ModelReader& model) {
+  read_decoder(model, "GraniteForCausalLM", "granite");
+  read_multipliers(model);
+  read_score_scale(model);
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  name_mlp(model);
+}
+
+void read_granitemoe(ModelReader& model) {
+  const auto shared = model.find_integer("expert_shared_feed_forward_length").value_or(0);
+  read_decoder(model, shared > 0 ? "GraniteMoeSharedForCausalLM" : "GraniteMoeForCausalLM",
+               shared > 0 ? "granitemoeshared" : "granitemoe");
+  read_multipliers(model);
+  read_score_scale(model);
+  read_experts(model, "num_local_experts", "intermediate_size");
+  if (shared > 0) model.config["shared_intermediate_size"] = shared;
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
+  model.name("blk.{layer}.ffn_gate_inp", moe + "router.layer");
+  model.name("blk.{layer}.ffn_gate_exps", moe + "input_linear(0)");
+  model.name("blk.{layer}.ffn_up_exps", moe + "input_linear(1)");
+  model.name("blk.{layer}.ffn_down_exps", moe + "output_linear");
+  model.name("blk.{layer}.ffn_gate_shexp", "model.layers.{layer}.shared_mlp.input_linear(0)");
+  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.shared_mlp.input_linear(1)");
+  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.shared_mlp.output_linear");
+  drop_fields(model, {"head_dim"});
+}
+
+void read_minicpm(ModelReader& model) {
+  read_granite(model);
+  Json& config = model.config;
+  const auto hidden = config.at("hidden_size").get<double>();
+  const auto layers = static_cast<double>(model.num_layers());
+  // What files from before these fields were meant with.
+  if (!model.has("embedding_scale")) config["embedding_multiplier"] = 12.0;
+  if (!model.has("residual_scale")) config["residual_multiplier"] = 1.4 / std::sqrt(layers);
+  if (!model.has("logit_scale")) config["logits_scaling"] = hidden / 256.0;
+}
+
+}  // namespace tgi::gguf

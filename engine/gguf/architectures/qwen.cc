@@ -1,0 +1,27 @@
+// Qwen 2 and 3.
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_qwen2(ModelReader& model);
+void read_qwen3(ModelReader& model);
+
+void read_qwen2(ModelReader& model) {
+  read_decoder(model, "Qwen2ForCausalLM", "qwen2");
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_mlp(model);
+}
+
+void read_qwen3(ModelReader& model) {
+  read_decoder(model, "Qwen3ForCausalLM", "qwen3");
+  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_qk_norms(model);
+  name_mlp(model);
+}
+
+}  // namespace tgi::gguf

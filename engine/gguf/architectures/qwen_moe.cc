@@ -1,0 +1,42 @@
+// Qwen 2 and 3 with experts.
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_qwen2moe(ModelReader& model);
+void read_qwen3moe(ModelReader& model);
+
+void read_qwen2moe(ModelReader& model) {
+  read_decoder(model, "Qwen2MoeForCausalLM", "qwen2_moe");
+  read_experts(model, "num_experts", "moe_intermediate_size");
+  Json& config = model.config;
+  config["norm_topk_prob"] = false;
+  const auto shared = model.find_integer("expert_shared_feed_forward_length");
+  config["shared_expert_intermediate_size"] =
+      shared ? *shared : config.at("intermediate_size").get<int64_t>();
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.mlp.gate");
+  name_experts(model, "model.layers.{layer}.mlp.experts");
+  model.name("blk.{layer}.ffn_gate_shexp", "model.layers.{layer}.mlp.shared_expert.gate_proj");
+  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.mlp.shared_expert.up_proj");
+  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.mlp.shared_expert.down_proj");
+  model.rules.push_back({.stored = "blk.{layer}.ffn_gate_inp_shexp",
+                         .name = "model.layers.{layer}.mlp.shared_expert_gate",
+                         .shape = {1, config.at("hidden_size").get<int64_t>()}});
+}
+
+void read_qwen3moe(ModelReader& model) {
+  read_decoder(model, "Qwen3MoeForCausalLM", "qwen3_moe");
+  read_experts(model, "num_experts", "moe_intermediate_size");
+  model.config["norm_topk_prob"] = true;
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_qk_norms(model);
+  model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.mlp.gate");
+  name_experts(model, "model.layers.{layer}.mlp.experts");
+}
+
+}  // namespace tgi::gguf

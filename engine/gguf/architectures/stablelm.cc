@@ -1,0 +1,21 @@
+// StableLM 2.
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_stablelm(ModelReader& model);
+
+void read_stablelm(ModelReader& model) {
+  read_decoder(model, "StableLmForCausalLM", "stablelm");
+  read_layer_norm(model, "layer_norm_eps");
+  model.config["use_qkv_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  model.config["use_parallel_residual"] = !model.has_tensor("blk.0.ffn_norm.weight");
+  model.pass_over("use_parallel_residual");  // the tensors say it
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_mlp(model);
+  drop_fields(model, {"head_dim"});
+}
+
+}  // namespace tgi::gguf

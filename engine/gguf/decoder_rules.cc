@@ -1,0 +1,287 @@
+// What most decoders have in common: fields and names of Llama's block.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+namespace {
+
+int64_t positive(ModelReader& model, std::string_view key) {
+  const int64_t value = model.one_integer(key);
+  if (value < 1) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}.{}: expected 1 or more, got {}", model.architecture(), key, value));
+  }
+  return value;
+}
+
+[[noreturn]] void unsupported(const ModelReader& model,
+                              std::string_view key,
+                              const std::string& why) {
+  throw Error(Code::kUnsupported, fmt::format("{}.{}: {}", model.architecture(), key, why));
+}
+
+// One divisor for each frequency, stored as tensors: Llama 3.1's and LongRoPE's.
+bool add_factor_tensors(ModelReader& model, Json& scaling) {
+  const auto add = [&](const char* key, const char* tensor) {
+    if (model.has_tensor(tensor)) scaling[key] = model.values(tensor);
+  };
+  if (model.has_tensor("rope_freqs.weight")) {
+    add("short_factor", "rope_freqs.weight");
+    add("long_factor", "rope_freqs.weight");
+    scaling["attention_factor"] = 1.0;
+  } else if (model.has_tensor("rope_factors_long.weight")) {
+    add("short_factor", "rope_factors_short.weight");
+    add("long_factor", "rope_factors_long.weight");
+  } else {
+    return false;
+  }
+  model.ignore_tensor("rope_freqs");
+  model.ignore_tensor("rope_factors_long");
+  model.ignore_tensor("rope_factors_short");
+  scaling["rope_type"] = "longrope";
+  return true;
+}
+
+void read_yarn(ModelReader& model, Json& scaling) {
+  if (const auto factor = model.find_number("rope.scaling.yarn_beta_fast"))
+    scaling["beta_fast"] = *factor;
+  if (const auto factor = model.find_number("rope.scaling.yarn_beta_slow"))
+    scaling["beta_slow"] = *factor;
+  if (model.find_number("rope.scaling.yarn_ext_factor").value_or(1.0) != 1.0) {
+    unsupported(model, "rope.scaling.yarn_ext_factor", "only 1 is supported");
+  }
+  if (const auto factor = model.find_number("rope.scaling.yarn_attn_factor")) {
+    scaling["attention_factor"] = *factor;
+  }
+}
+
+Json read_scaling(ModelReader& model) {
+  Json scaling = Json::object();
+  const std::string type = model.find_text("rope.scaling.type").value_or("none");
+  const auto factor = model.find_number("rope.scaling.factor");
+  const auto original = model.find_integer("rope.scaling.original_context_length");
+  const auto attention_factor = model.find_number("rope.scaling.attn_factor");
+  model.pass_over("rope.scaling.finetuned");
+  if (original) scaling["original_max_position_embeddings"] = *original;
+  if (add_factor_tensors(model, scaling)) {
+    if (attention_factor) scaling["attention_factor"] = *attention_factor;
+    return scaling;
+  }
+  if (type == "none") return nullptr;
+  if (type != "linear" && type != "yarn") {
+    unsupported(model, "rope.scaling.type", fmt::format("\"{}\" is not known here", type));
+  }
+  scaling["rope_type"] = type;
+  if (factor) scaling["factor"] = *factor;
+  if (type == "yarn") read_yarn(model, scaling);
+  if (attention_factor) scaling["attention_factor"] = *attention_factor;
+  return scaling;
+}
+
+void read_rope(ModelReader& model, int64_t head_dim) {
+  Json& config = model.config;
+  config["rope_theta"] = model.find_number("rope.freq_base").value_or(10000.0);
+  const int64_t rotated = model.find_integer("rope.dimension_count").value_or(head_dim);
+  if (rotated != head_dim) {
+    config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
+  }
+  Json scaling = read_scaling(model);
+  if (!scaling.is_null()) config["rope_scaling"] = std::move(scaling);
+}
+
+// What the numbers that stay plain are held in when nobody says otherwise.
+std::string_view dtype_of_file(const ModelReader& model) {
+  const std::string_view type = model.tensor("token_embd.weight").type->name;
+  return type == "F32" ? "float32" : type == "F16" ? "float16" : "bfloat16";
+}
+
+}  // namespace
+
+RowOrder rotated_heads(std::string_view name, int64_t num_heads, int64_t rows, int64_t first) {
+  if (num_heads < 1 || rows % (2 * num_heads) != 0) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} rows can't be those of {} heads", rows, num_heads));
+  }
+  return {.name = fmt::format("{} of {} from {}", name, rows, first),
+          .rows = [num_heads, rows, first] {
+            const int64_t head_dim = rows / num_heads;
+            const int64_t half = head_dim / 2;
+            std::vector<int32_t> out(static_cast<size_t>(rows));
+            for (int64_t row = 0; row < rows; ++row) {
+              const int64_t in_head = row % head_dim;
+              const int64_t stored = row - in_head + in_head % half * 2 + in_head / half;
+              out[static_cast<size_t>(row)] = static_cast<int32_t>(first + stored);
+            }
+            return out;
+          }};
+}
+
+RowOrder rows_of(int64_t first, int64_t count) {
+  return {.name = fmt::format("{} from {}", count, first), .rows = [first, count] {
+            std::vector<int32_t> out(static_cast<size_t>(count));
+            std::iota(out.begin(), out.end(), static_cast<int32_t>(first));
+            return out;
+          }};
+}
+
+RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim) {
+  return {.name = "qkv", .rows = [num_heads, num_kv_heads, head_dim] {
+            const int64_t group = num_heads / num_kv_heads;
+            std::vector<int32_t> out;
+            const auto add = [&](int64_t first_head) {
+              for (int64_t i = 0; i < head_dim; ++i) {
+                out.push_back(static_cast<int32_t>(first_head * head_dim + i));
+              }
+            };
+            for (int64_t kv_head = 0; kv_head < num_kv_heads; ++kv_head) {
+              for (int64_t head = 0; head < group; ++head) add(kv_head * group + head);
+              add(num_heads + kv_head);
+              add(num_heads + num_kv_heads + kv_head);
+            }
+            return out;
+          }};
+}
+
+void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type) {
+  Json& config = model.config;
+  config["architectures"] = Json::array({class_name});
+  config["model_type"] = model_type;
+  config["torch_dtype"] = dtype_of_file(model);
+  config["num_hidden_layers"] = model.num_layers();
+  config["hidden_size"] = positive(model, "embedding_length");
+  config["max_position_embeddings"] = positive(model, "context_length");
+  if (model.has("feed_forward_length"))
+    config["intermediate_size"] = model.one_integer("feed_forward_length");
+  const int64_t num_heads = positive(model, "attention.head_count");
+  config["num_attention_heads"] = num_heads;
+  const int64_t num_kv_heads =
+      model.has("attention.head_count_kv") ? positive(model, "attention.head_count_kv") : num_heads;
+  config["num_key_value_heads"] = num_kv_heads;
+  const int64_t head_dim = model.find_integer("attention.key_length")
+                               .value_or(config["hidden_size"].get<int64_t>() / num_heads);
+  if (model.find_integer("attention.value_length").value_or(head_dim) != head_dim) {
+    unsupported(model, "attention.value_length",
+                "another length than that of keys is not supported here");
+  }
+  config["head_dim"] = head_dim;
+  if (const auto epsilon = model.find_number("attention.layer_norm_rms_epsilon")) {
+    config["rms_norm_eps"] = *epsilon;
+  }
+  config["vocab_size"] = model.tensor("token_embd.weight").shape.front();
+  model.pass_over("vocab_size");
+  config["tie_word_embeddings"] = !model.has_tensor("output.weight");
+  read_rope(model, head_dim);
+}
+
+void name_outer(ModelReader& model, Change norm) {
+  model.name("token_embd", "model.embed_tokens");
+  model.name("output", "lm_head");
+  model.name("output_norm", "model.norm", {}, norm);
+}
+
+Json read_layer_types(ModelReader& model, int64_t pattern) {
+  const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
+  if (given.empty()) {
+    pattern = model.find_integer("attention.sliding_window_pattern").value_or(pattern);
+  }
+  Json out = Json::array();
+  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
+    const bool has_window = given.empty() ? pattern > 0 && layer % pattern < pattern - 1
+                                          : given[static_cast<size_t>(layer)];
+    out.push_back(has_window ? "sliding_attention" : "full_attention");
+  }
+  return out;
+}
+
+void drop_fields(ModelReader& model, std::initializer_list<const char*> fields) {
+  for (const char* field : fields) model.config.erase(field);
+}
+
+void read_layer_norm(ModelReader& model, const char* field) {
+  if (const auto epsilon = model.find_number("attention.layer_norm_epsilon")) {
+    model.config[field] = *epsilon;
+  }
+}
+
+void read_experts(ModelReader& model, const char* count_field, const char* width_field) {
+  model.config[count_field] = model.integer("expert_count");
+  model.config["num_experts_per_tok"] = model.integer("expert_used_count");
+  if (const auto width = model.has("expert_feed_forward_length")
+                             ? std::optional(model.one_integer("expert_feed_forward_length"))
+                             : std::nullopt) {
+    model.config[width_field] = *width;
+  }
+}
+
+void name_experts(ModelReader& model, const std::string& experts) {
+  model.name("blk.{layer}.ffn_gate_exps", experts + ".{expert}.gate_proj");
+  model.name("blk.{layer}.ffn_up_exps", experts + ".{expert}.up_proj");
+  model.name("blk.{layer}.ffn_down_exps", experts + ".{expert}.down_proj");
+}
+
+namespace {
+
+void name_qkv(ModelReader& model, bool is_rotated) {
+  const auto heads = model.config.at("num_attention_heads").get<int64_t>();
+  const auto kv_heads = model.config.at("num_key_value_heads").get<int64_t>();
+  const auto head_dim = model.config.at("head_dim").get<int64_t>();
+  const int64_t q_rows = heads * head_dim;
+  const int64_t kv_rows = kv_heads * head_dim;
+  const bool is_one = model.has_tensor("blk.0.attn_qkv.weight");
+  const auto add = [&](const char* part, const char* name, int64_t num_heads, int64_t first,
+                       bool rotates) {
+    const int64_t rows = num_heads * head_dim;
+    RowOrder order;
+    if (is_one) order = rows_of(first, rows);
+    if (rotates) order = rotated_heads("heads", num_heads, rows, is_one ? first : 0);
+    model.name(is_one ? "blk.{layer}.attn_qkv" : std::string("blk.{layer}.") + part,
+               std::string("model.layers.{layer}.self_attn.") + name, order);
+  };
+  add("attn_q", "q_proj", heads, 0, is_rotated);
+  add("attn_k", "k_proj", kv_heads, q_rows, is_rotated);
+  add("attn_v", "v_proj", kv_heads, q_rows + kv_rows, false);
+}
+
+}  // namespace
+
+void name_attention(ModelReader& model) {
+  name_qkv(model, false);
+  model.name("blk.{layer}.attn_output", "model.layers.{layer}.self_attn.o_proj");
+}
+
+void name_rotated_attention(ModelReader& model) {
+  name_qkv(model, true);
+  model.name("blk.{layer}.attn_output", "model.layers.{layer}.self_attn.o_proj");
+}
+
+void name_qk_norms(ModelReader& model, Change norm) {
+  model.name("blk.{layer}.attn_q_norm", "model.layers.{layer}.self_attn.q_norm", {}, norm);
+  model.name("blk.{layer}.attn_k_norm", "model.layers.{layer}.self_attn.k_norm", {}, norm);
+}
+
+void name_norms(ModelReader& model, Change norm) {
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm", {}, norm);
+  model.name("blk.{layer}.ffn_norm", "model.layers.{layer}.post_attention_layernorm", {}, norm);
+}
+
+void name_four_norms(ModelReader& model, Change norm) {
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm", {}, norm);
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm", {},
+             norm);
+  model.name("blk.{layer}.ffn_norm", "model.layers.{layer}.pre_feedforward_layernorm", {}, norm);
+  model.name("blk.{layer}.post_ffw_norm", "model.layers.{layer}.post_feedforward_layernorm", {},
+             norm);
+}
+
+void name_mlp(ModelReader& model) {
+  model.name("blk.{layer}.ffn_gate", "model.layers.{layer}.mlp.gate_proj");
+  model.name("blk.{layer}.ffn_up", "model.layers.{layer}.mlp.up_proj");
+  model.name("blk.{layer}.ffn_down", "model.layers.{layer}.mlp.down_proj");
+}
+
+}  // namespace tgi::gguf

@@ -1,0 +1,185 @@
+#include "engine/gguf/gguf_source.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files/mapped_file.h"
+#include "engine/gguf/model_reader.h"
+#include "engine/weights/ggml/gguf_checkpoint.h"
+
+namespace tgi {
+namespace {
+
+using gguf::ModelReader;
+
+// "NAME-00002-of-00005.gguf" is part 2 of 5.
+struct SplitName {
+  std::string stem;  // "NAME"
+  int number = 0;
+  int count = 0;
+
+  std::string part(int which) const {
+    return fmt::format("{}-{:05}-of-{:05}.gguf", stem, which, count);
+  }
+};
+
+std::optional<SplitName> split_name(const std::string& path) {
+  constexpr size_t kTail = std::string_view("-00002-of-00005.gguf").size();
+  if (path.size() <= kTail) return std::nullopt;
+  SplitName out{.stem = path.substr(0, path.size() - kTail)};
+  const std::string tail = path.substr(path.size() - kTail);
+  for (const size_t digits : {size_t{1}, size_t{10}}) {
+    for (size_t i = digits; i < digits + 5; ++i) {
+      if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
+    }
+  }
+  out.number = std::stoi(tail.substr(1, 5));
+  out.count = std::stoi(tail.substr(10, 5));
+  const bool is_one = out.number >= 1 && out.number <= out.count && out.part(out.number) == path;
+  return is_one ? std::optional(out) : std::nullopt;
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+class GgufSource final : public FileSource {
+ public:
+  explicit GgufSource(const std::string& path) : path_(path) {
+    open_parts();
+    try {
+      const GgufFile first = parse_gguf(parts_.front().file.bytes(), parts_.front().path);
+      read_model(first);
+    } catch (const Error&) {
+      check_intact();  // a file cut short while it was read looks like anything
+      throw;
+    }
+  }
+
+  std::optional<std::span<const std::byte>> find(const std::string& name) const override {
+    if (const auto it = texts_.find(name); it != texts_.end()) {
+      return std::as_bytes(std::span(it->second));
+    }
+    for (const Part& part : parts_) {
+      if (part.name == name) return part.file.bytes();
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::string> names() const override {
+    std::vector<std::string> out;
+    for (const Part& part : parts_) out.push_back(part.name);
+    for (const auto& [name, text] : texts_) out.push_back(name);
+    std::ranges::sort(out);
+    return out;
+  }
+
+  std::string describe(const std::string& name) const override {
+    for (const Part& part : parts_) {
+      if (part.name == name) return part.path;
+    }
+    return name.empty() ? path_ : fmt::format("{} (as {})", path_, name);
+  }
+
+  void release(std::span<const std::byte> bytes) const override {
+    for (const Part& part : parts_) {
+      const auto all = part.file.bytes();
+      const bool is_of_part = bytes.data() >= all.data() && bytes.data() < all.data() + all.size();
+      if (is_of_part) part.file.release(bytes);
+    }
+  }
+
+  void check_intact() const override {
+    for (const Part& part : parts_) part.file.check_intact();
+  }
+
+ private:
+  struct Part {
+    std::string path;
+    std::string name;
+    MappedFile file;
+  };
+
+  void open_parts() {
+    const auto add = [this](const std::string& path) {
+      parts_.push_back({path, base_name(path), MappedFile(path)});
+    };
+    const auto split = split_name(path_);
+    if (!split) return add(path_);
+    for (int number = 1; number <= split->count; ++number) add(split->part(number));
+  }
+
+  void read_model(const GgufFile& first) {
+    try {
+      check_split(first.metadata);
+      std::vector<GgufTensor> tensors = first.tensors;
+      for (size_t i = 1; i < parts_.size(); ++i) {
+        const GgufFile part = parse_gguf(parts_[i].file.bytes(), parts_[i].path);
+        tensors.insert(tensors.end(), part.tensors.begin(), part.tensors.end());
+      }
+      ModelReader model(first.metadata, tensors);
+      find_architecture(model).read(model);
+      model.check_all_read();
+      write_texts(model, tensors);
+    } catch (const Error& error) {
+      throw error.in(path_);
+    }
+  }
+
+  void check_split(const GgufMetadata& metadata) const {
+    const auto count = metadata.find_integer("split.count").value_or(0);
+    if (count <= 1 || count == static_cast<int64_t>(parts_.size())) return;
+    throw Error(Code::kInvalidArgument,
+                fmt::format("this is one of {} files that belong together; give it a name that "
+                            "ends in -00001-of-{:05}.gguf, and the others theirs beside it",
+                            count, count));
+  }
+
+  static const gguf::GgufArchitecture& find_architecture(const ModelReader& model) {
+    std::string known;
+    for (const gguf::GgufArchitecture& one : gguf::gguf_architectures()) {
+      if (one.name == model.architecture()) return one;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
+    }
+    throw Error(Code::kUnsupported,
+                fmt::format("general.architecture: '{}' is not supported; known are {}",
+                            model.architecture(), known));
+  }
+
+  void write_texts(const ModelReader& model, const std::vector<GgufTensor>& tensors) {
+    Json index = model.make_index();
+    Json types = Json::object();
+    std::map<std::string_view, const GgufTensor*> by_name;
+    for (const GgufTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+    for (const auto& [name, entry] : index.at("tensors").items()) {
+      const GgufTensor& tensor = *by_name.at(entry.at("tensor").get_ref<const std::string&>());
+      if (entry.at("shape").size() < 2) continue;
+      std::string key = name;
+      if (entry.contains("expert")) {
+        const std::string number = fmt::format(".{}.", entry.at("expert").get<int64_t>());
+        key.replace(key.rfind(number), number.size(), ".{expert}.");
+      }
+      types[key] = tensor.type->name;
+    }
+    for (const Part& part : parts_) index["files"].push_back(part.name);
+    Json config = model.config;
+    config["quantization_config"] = {{"quant_method", "gguf"}, {"types", std::move(types)}};
+    texts_["config.json"] = config.dump();
+    texts_[kGgufIndexFile] = index.dump();
+  }
+
+  const std::string path_;
+  std::vector<Part> parts_;
+  std::map<std::string, std::string> texts_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileSource> open_gguf(const std::string& path) {
+  return std::make_unique<GgufSource>(path);
+}
+
+}  // namespace tgi

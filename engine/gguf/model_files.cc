@@ -1,0 +1,48 @@
+#include "engine/gguf/model_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/gguf/gguf_source.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Models of GGUF in the folder: of one that was split the first part. Encoders of images lie beside
+// their models.
+std::vector<std::string> gguf_models(const FileSource& folder) {
+  std::vector<std::string> out;
+  for (const std::string& name : folder.names()) {
+    if (!name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
+    const size_t of = name.rfind("-of-");
+    const bool is_later_part =
+        of != std::string::npos && of > 6 && name.compare(of - 6, 6, "-00001") != 0;
+    if (!is_later_part) out.push_back(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<FileSource> open_model_files(const std::string& path) {
+  std::error_code ignored;
+  const bool is_file = fs::is_regular_file(path, ignored);
+  if (is_file) return open_gguf(path);
+  auto folder = open_folder(path);
+  if (folder->find("config.json")) return folder;
+  const std::vector<std::string> models = gguf_models(*folder);
+  if (models.empty()) return folder;  // whoever reads it says what is missing
+  if (models.size() == 1) return open_gguf((fs::path(path) / models.front()).string());
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: there are {} GGUF models in this folder; name one of them: {}", path,
+                          models.size(), fmt::join(models, ", ")));
+}
+
+}  // namespace tgi

@@ -1,0 +1,154 @@
+// How the file of one architecture (engine/gguf/architectures/) says what its GGUF models are:
+// which config.json they would have as a folder, and which names their tensors.
+//
+// Source: the metadata keys of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, the
+// tensor names of the `gguf` package, and what llama.cpp's converter does to a tensor on the way
+// into a file: all of it is undone here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/weights/ggml/gguf_file.h"
+
+namespace tgi::gguf {
+
+// Which stored row is row r of the tensor as Hugging Face has it; empty: r. By name, since many
+// tensors share one.
+struct RowOrder {
+  std::string name{};
+  std::function<std::vector<int32_t>()> rows{};
+};
+
+// What was done to the numbers of a vector when it was stored.
+enum class Change : uint8_t { kNone, kPlusOne, kMinusExp };
+
+struct TensorRule {
+  std::string stored;  // "blk.{layer}.attn_q", without ".weight" or ".bias"
+  // "model.layers.{layer}.self_attn.q_proj"; {expert}: of a stack, one by one; (i): the i-th of
+  // tensors that are one below the other there; [i]: the i-th of those whose rows take turns there.
+  std::string name;
+  RowOrder order{};
+  Change change = Change::kNone;
+  std::vector<int64_t> shape{};  // (optional)
+  // (optional) What follows the name of a bias, where nothing follows that of a weight.
+  std::optional<std::string> bias_suffix{};
+};
+
+// References what it is made of.
+class ModelReader {
+ public:
+  ModelReader(const GgufMetadata& metadata, std::span<const GgufTensor> tensors);
+
+  // --- fields, under the architecture's name: "block_count" is "llama.block_count"
+  bool has(std::string_view key) const;
+  int64_t integer(std::string_view key);  // throws kInvalidArgument when there is none
+  std::optional<int64_t> find_integer(std::string_view key);
+  std::optional<double> find_number(std::string_view key);
+  std::optional<bool> find_boolean(std::string_view key);
+  std::optional<std::string> find_text(std::string_view key);
+  // One value for each layer: an array, or one number for all. Empty when there is none.
+  std::vector<int64_t> integers_of_layers(std::string_view key);
+  // Throws kUnsupported when it is an array whose values differ.
+  int64_t one_integer(std::string_view key);
+  std::vector<double> numbers(std::string_view key);
+  // Nothing when there is none, or it is one value and no array.
+  std::vector<bool> booleans_of_layers(std::string_view key);
+  // What the field says is of no matter, or known by other means.
+  void pass_over(std::string_view key) { read_.insert(std::string(key)); }
+
+  // --- tensors
+  const GgufTensor* find_tensor(std::string_view name) const;
+  bool has_tensor(std::string_view name) const { return find_tensor(name) != nullptr; }
+  const GgufTensor& tensor(std::string_view name) const;   // throws kInvalidArgument
+  std::vector<float> values(std::string_view name) const;  // of an F32 vector
+  // The file has it for whoever runs it in another way; it is read by other means, or not needed.
+  void ignore_tensor(std::string_view stored) { ignored_.emplace_back(stored); }
+
+  int64_t num_layers() const { return num_layers_; }
+
+  const GgufMetadata& metadata() const { return metadata_; }
+  std::string_view architecture() const { return architecture_; }
+
+  // --- what an architecture's file fills in
+  Json config = Json::object();  // config.json
+  void name(std::string_view stored,
+            std::string_view name,
+            RowOrder order = {},
+            Change change = Change::kNone) {
+    rules.push_back({std::string(stored), std::string(name), std::move(order), change});
+  }
+  std::vector<TensorRule> rules;
+
+  // Throws kUnsupported naming the fields that nobody asked for.
+  void check_all_read() const;
+  // Throws kUnsupported naming the tensors that no rule has a name for. The index that
+  // gguf_checkpoint.h describes.
+  Json make_index() const;
+
+ private:
+  std::string key_of(std::string_view key) const;
+  std::optional<std::string> asked(std::string_view key);
+  bool is_ignored(std::string_view stem) const;
+
+  const GgufMetadata& metadata_;
+  std::span<const GgufTensor> tensors_;
+  std::map<std::string_view, const GgufTensor*> by_name_;
+  std::string architecture_;
+  int64_t num_layers_ = 0;
+  std::set<std::string> read_;
+  std::vector<std::string> ignored_;
+};
+
+// An architecture of GGUF: what stands in general.architecture.
+struct GgufArchitecture {
+  std::string_view name;
+  void (*read)(ModelReader& model);
+};
+
+std::span<const GgufArchitecture> gguf_architectures();
+
+// --- shared by architectures
+
+// Heads whose halves are rotated, stored so that neighbours are, from stored row `first` on.
+RowOrder rotated_heads(std::string_view name, int64_t num_heads, int64_t rows, int64_t first = 0);
+// Rows [first, first + count) of what is stored as one.
+RowOrder rows_of(int64_t first, int64_t count);
+// The rows of q, k and v one below the other, where Hugging Face has them by KV head: its heads of
+// q, its k, its v.
+RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim);
+
+// What most decoders have: sizes, heads, norm, rope, vocabulary, whether the head is tied.
+// `class_name` is the one of `architectures`, `model_type` the one of config.json.
+void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type);
+
+// Fields of config.json that a class does not have.
+void drop_fields(ModelReader& model, std::initializer_list<const char*> fields);
+// The epsilon of norms with a mean, under the class's name of it.
+void read_layer_norm(ModelReader& model, const char* field);
+// Experts: how many, how many each token takes, how wide they are; and their three stacks, under
+// names with {expert}.
+void read_experts(ModelReader& model, const char* count_field, const char* width_field);
+void name_experts(ModelReader& model, const std::string& experts);
+
+// layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
+Json read_layer_types(ModelReader& model, int64_t pattern);
+
+// Names of Llama's block. Files may have q, k and v as one tensor.
+void name_outer(ModelReader& model, Change norm = Change::kNone);
+void name_attention(ModelReader& model);
+void name_rotated_attention(ModelReader& model);  // with rotated_heads
+void name_qk_norms(ModelReader& model, Change norm = Change::kNone);
+void name_norms(ModelReader& model, Change norm = Change::kNone);       // one before each branch
+void name_four_norms(ModelReader& model, Change norm = Change::kNone);  // and one after
+void name_mlp(ModelReader& model);
+
+}  // namespace tgi::gguf
