@@ -1,4 +1,6 @@
 // The architectures of GGUF files that can be read; each stands in a file of architectures/.
+#include <span>
+
 #include "engine/gguf/model_reader.h"
 
 namespace tgi::gguf {

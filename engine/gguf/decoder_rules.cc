@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/gguf/model_reader.h"
@@ -94,6 +98,17 @@ void read_rope(ModelReader& model, int64_t head_dim) {
   if (!scaling.is_null()) config["rope_scaling"] = std::move(scaling);
 }
 
+// Files that don't say it may have another one than the heads' share of the hidden size: what
+// attention puts together has all heads.
+int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
+  if (const auto length = model.find_integer("attention.key_length")) return *length;
+  const GgufTensor* output = model.find_tensor("blk.0.attn_output.weight");
+  const int64_t width = output != nullptr && !output->shape.empty()
+                            ? output->shape.back()
+                            : model.config.at("hidden_size").get<int64_t>();
+  return width / num_heads;
+}
+
 // What the numbers that stay plain are held in when nobody says otherwise.
 std::string_view dtype_of_file(const ModelReader& model) {
   const std::string_view type = model.tensor("token_embd.weight").type->name;
@@ -162,8 +177,7 @@ void read_decoder(ModelReader& model, std::string_view class_name, std::string_v
   const int64_t num_kv_heads =
       model.has("attention.head_count_kv") ? positive(model, "attention.head_count_kv") : num_heads;
   config["num_key_value_heads"] = num_kv_heads;
-  const int64_t head_dim = model.find_integer("attention.key_length")
-                               .value_or(config["hidden_size"].get<int64_t>() / num_heads);
+  const int64_t head_dim = read_head_dim(model, num_heads);
   if (model.find_integer("attention.value_length").value_or(head_dim) != head_dim) {
     unsupported(model, "attention.value_length",
                 "another length than that of keys is not supported here");
@@ -182,6 +196,14 @@ void name_outer(ModelReader& model, Change norm) {
   model.name("token_embd", "model.embed_tokens");
   model.name("output", "lm_head");
   model.name("output_norm", "model.norm", {}, norm);
+}
+
+void state_rotary_part(ModelReader& model) {
+  if (!model.config.contains("partial_rotary_factor")) model.config["partial_rotary_factor"] = 1.0;
+}
+
+void read_width_of_tensor(ModelReader& model) {
+  model.config["intermediate_size"] = model.tensor("blk.0.ffn_up.weight").shape.front();
 }
 
 Json read_layer_types(ModelReader& model, int64_t pattern) {
@@ -206,6 +228,16 @@ void read_layer_norm(ModelReader& model, const char* field) {
   if (const auto epsilon = model.find_number("attention.layer_norm_epsilon")) {
     model.config[field] = *epsilon;
   }
+}
+
+void read_attention_bias(ModelReader& model) {
+  model.config["attention_bias"] =
+      model.has_tensor("blk.0.attn_q.bias") || model.has_tensor("blk.0.attn_qkv.bias");
+}
+
+void read_biases(ModelReader& model) {
+  read_attention_bias(model);
+  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
 }
 
 void read_experts(ModelReader& model, const char* count_field, const char* width_field) {

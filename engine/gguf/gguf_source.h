@@ -1,6 +1,6 @@
 // A GGUF file as if it were the folder of the model it was made from: config.json, tokenizer and
-// chat template come out of its metadata, the index of gguf_checkpoint.h beside them names its
-// tensors.
+// chat template come out of its metadata, the index of engine/weights/ggml/gguf_checkpoint.h beside
+// them names its tensors.
 #pragma once
 
 #include <memory>

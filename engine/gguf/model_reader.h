@@ -91,7 +91,7 @@ class ModelReader {
   // Throws kUnsupported naming the fields that nobody asked for.
   void check_all_read() const;
   // Throws kUnsupported naming the tensors that no rule has a name for. The index that
-  // gguf_checkpoint.h describes.
+  // engine/weights/ggml/gguf_checkpoint.h describes.
   Json make_index() const;
 
  private:
@@ -130,10 +130,17 @@ RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_di
 // `class_name` is the one of `architectures`, `model_type` the one of config.json.
 void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type);
 
+// Says which part of a head is rotated where the class would take another for granted.
+void state_rotary_part(ModelReader& model);
+// The width of the MLP from its tensor, for architectures whose field is not kept to.
+void read_width_of_tensor(ModelReader& model);
 // Fields of config.json that a class does not have.
 void drop_fields(ModelReader& model, std::initializer_list<const char*> fields);
 // The epsilon of norms with a mean, under the class's name of it.
 void read_layer_norm(ModelReader& model, const char* field);
+// Whether there are biases is said by the tensors: attention_bias, and mlp_bias too.
+void read_attention_bias(ModelReader& model);
+void read_biases(ModelReader& model);
 // Experts: how many, how many each token takes, how wide they are; and their three stacks, under
 // names with {expert}.
 void read_experts(ModelReader& model, const char* count_field, const char* width_field);

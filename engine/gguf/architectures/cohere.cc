@@ -11,6 +11,7 @@ namespace {
 void read_cohere(ModelReader& model) {
   read_layer_norm(model, "layer_norm_eps");
   if (const auto scale = model.find_number("logit_scale")) model.config["logit_scale"] = *scale;
+  read_attention_bias(model);
   name_outer(model);
   model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
   name_attention(model);

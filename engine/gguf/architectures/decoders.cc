@@ -13,8 +13,7 @@ void read_smollm3(ModelReader& model);
 
 void read_arcee(ModelReader& model) {
   read_decoder(model, "ArceeForCausalLM", "arcee");
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
-  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  read_biases(model);
   name_outer(model);
   name_norms(model);
   name_rotated_attention(model);
@@ -49,7 +48,7 @@ void read_exaone4(ModelReader& model) {
 
 void read_hunyuan_dense(ModelReader& model) {
   read_decoder(model, "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense");
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  read_attention_bias(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);
@@ -62,8 +61,8 @@ void read_hunyuan_dense(ModelReader& model) {
 void read_nemotron(ModelReader& model) {
   read_decoder(model, "NemotronForCausalLM", "nemotron");
   read_layer_norm(model, "norm_eps");
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
-  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  state_rotary_part(model);
+  read_biases(model);
   name_outer(model, Change::kPlusOne);
   name_norms(model, Change::kPlusOne);
   name_attention(model);
@@ -72,7 +71,7 @@ void read_nemotron(ModelReader& model) {
 
 void read_seed_oss(ModelReader& model) {
   read_decoder(model, "SeedOssForCausalLM", "seed_oss");
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  read_attention_bias(model);
   model.config["attention_out_bias"] = model.has_tensor("blk.0.attn_output.bias");
   model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
   name_outer(model);
@@ -86,8 +85,7 @@ void read_seed_oss(ModelReader& model) {
 void read_smollm3(ModelReader& model) {
   read_decoder(model, "SmolLM3ForCausalLM", "smollm3");
   model.config["no_rope_layer_interval"] = 4;
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
-  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  read_biases(model);
   name_outer(model);
   name_norms(model);
   name_rotated_attention(model);

@@ -1,4 +1,6 @@
 // Falcon: q, k and v lie one below the other, elsewhere by KV head.
+#include <string>
+
 #include "engine/gguf/model_reader.h"
 
 namespace tgi::gguf {
@@ -7,6 +9,7 @@ void read_falcon(ModelReader& model);
 
 void read_falcon(ModelReader& model) {
   read_decoder(model, "FalconForCausalLM", "falcon");
+  read_width_of_tensor(model);
   Json& config = model.config;
   const auto heads = config.at("num_attention_heads").get<int64_t>();
   const auto kv_heads = config.at("num_key_value_heads").get<int64_t>();

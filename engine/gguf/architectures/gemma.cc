@@ -21,6 +21,7 @@ void read_score_scale(ModelReader& model, int64_t layers_of_largest) {
 }
 
 void name_gemma(ModelReader& model) {
+  read_attention_bias(model);
   name_outer(model, Change::kPlusOne);
   name_attention(model);
   name_mlp(model);

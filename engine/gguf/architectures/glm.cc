@@ -9,8 +9,8 @@ void read_glm4(ModelReader& model);
 namespace {
 
 void name_glm(ModelReader& model) {
-  model.config["attention_bias"] =
-      model.has_tensor("blk.0.attn_q.bias") || model.has_tensor("blk.0.attn_qkv.bias");
+  state_rotary_part(model);
+  read_attention_bias(model);
   name_outer(model);
   name_attention(model);
   model.name("blk.{layer}.ffn_up", "model.layers.{layer}.mlp.gate_up_proj");

@@ -1,4 +1,6 @@
 // gpt-oss: gate and up of experts are two stacks, elsewhere by turns in one.
+#include <string>
+
 #include "engine/gguf/model_reader.h"
 
 namespace tgi::gguf {
@@ -17,7 +19,9 @@ void read_gpt_oss(ModelReader& model) {
   model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
   model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
   name_attention(model);
-  model.name("blk.{layer}.attn_sinks", "model.layers.{layer}.self_attn.sinks");
+  model.rules.push_back({.stored = "blk.{layer}.attn_sinks",
+                         .name = "model.layers.{layer}.self_attn.sinks",
+                         .bias_suffix = ""});
   const std::string mlp = "model.layers.{layer}.mlp.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "router");
   const auto add = [&](const char* stored, const std::string& name) {

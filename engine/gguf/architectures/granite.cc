@@ -1,5 +1,6 @@
 // Granite, with experts or without, and MiniCPM, which has the same multipliers.
 #include <cmath>
+#include <string>
 
 #include "engine/gguf/model_reader.h"
 
@@ -37,8 +38,7 @@ void read_granite(ModelReader& model) {
   read_decoder(model, "GraniteForCausalLM", "granite");
   read_multipliers(model);
   read_score_scale(model);
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
-  model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+  read_biases(model);
   name_mlp(model);
 }
 
@@ -50,7 +50,7 @@ void read_granitemoe(ModelReader& model) {
   read_score_scale(model);
   read_experts(model, "num_local_experts", "intermediate_size");
   if (shared > 0) model.config["shared_intermediate_size"] = shared;
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  read_attention_bias(model);
   const std::string moe = "model.layers.{layer}.block_sparse_moe.";
   model.name("blk.{layer}.ffn_gate_inp", moe + "router.layer");
   model.name("blk.{layer}.ffn_gate_exps", moe + "input_linear(0)");

@@ -20,8 +20,7 @@ void read_llama(ModelReader& model) {
                "model.layers.{layer}.block_sparse_moe.experts.{expert}.w3");
   } else {
     read_decoder(model, "LlamaForCausalLM", "llama");
-    model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
-    model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
+    read_biases(model);
     name_mlp(model);
   }
   name_outer(model);

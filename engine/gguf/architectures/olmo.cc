@@ -12,6 +12,7 @@ void read_olmo(ModelReader& model) {
   model.pass_over("attention.layer_norm_epsilon");  // the class has one
   if (const auto limit = model.find_number("attention.clamp_kqv"))
     model.config["clip_qkv"] = *limit;
+  read_attention_bias(model);
   name_outer(model);
   name_rotated_attention(model);
   name_mlp(model);
@@ -25,6 +26,7 @@ void read_olmo2(ModelReader& model) {
     model.config["sliding_window"] = window;
     model.config["layer_types"] = read_layer_types(model, 4);
   }
+  read_attention_bias(model);
   name_outer(model);
   name_attention(model);
   name_qk_norms(model);
@@ -36,6 +38,7 @@ void read_olmo2(ModelReader& model) {
 void read_olmoe(ModelReader& model) {
   read_decoder(model, "OlmoeForCausalLM", "olmoe");
   read_experts(model, "num_experts", "intermediate_size");
+  read_attention_bias(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);

@@ -9,6 +9,8 @@ void read_phi3(ModelReader& model);
 void read_phi2(ModelReader& model) {
   read_decoder(model, "PhiForCausalLM", "phi");
   read_layer_norm(model, "layer_norm_eps");
+  read_width_of_tensor(model);
+  state_rotary_part(model);
   model.name("token_embd", "model.embed_tokens");
   model.name("output", "lm_head");
   model.name("output_norm", "model.final_layernorm");

@@ -16,7 +16,7 @@ void read_qwen2(ModelReader& model) {
 
 void read_qwen3(ModelReader& model) {
   read_decoder(model, "Qwen3ForCausalLM", "qwen3");
-  model.config["attention_bias"] = model.has_tensor("blk.0.attn_q.bias");
+  read_attention_bias(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);

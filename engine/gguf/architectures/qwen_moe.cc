@@ -31,6 +31,7 @@ void read_qwen3moe(ModelReader& model) {
   read_decoder(model, "Qwen3MoeForCausalLM", "qwen3_moe");
   read_experts(model, "num_experts", "moe_intermediate_size");
   model.config["norm_topk_prob"] = true;
+  read_attention_bias(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);

@@ -11,6 +11,7 @@ void read_stablelm(ModelReader& model) {
   model.config["use_qkv_bias"] = model.has_tensor("blk.0.attn_q.bias");
   model.config["use_parallel_residual"] = !model.has_tensor("blk.0.ffn_norm.weight");
   model.pass_over("use_parallel_residual");  // the tensors say it
+  state_rotary_part(model);
   name_outer(model);
   name_norms(model);
   name_attention(model);

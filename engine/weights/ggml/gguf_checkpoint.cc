@@ -5,8 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
