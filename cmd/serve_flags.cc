@@ -144,6 +144,7 @@ class Resolver {
     }
     const std::string& model = options_.model;
     if (model.empty() || model == kDemoModel || std::filesystem::is_directory(model)) return;
+    if (download::is_gguf_file(model)) return;
     try {
       download::refuse_gguf(model);
       if (download::is_remote(model)) return;

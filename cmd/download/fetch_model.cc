@@ -283,8 +283,13 @@ bool is_remote(const std::string& model) {
   if (model == "demo" || model.empty()) return false;
   if (is_address(model) || is_bucket(model)) return true;
   std::error_code error;
-  if (fs::is_directory(model, error)) return false;
+  if (fs::is_directory(model, error) || is_gguf_file(model)) return false;
   return parse_hub_name(model).has_value();
+}
+
+bool is_gguf_file(const std::string& model) {
+  std::error_code error;
+  return fs::is_regular_file(model, error) && !fs::is_directory(model, error);
 }
 
 void refuse_gguf(const std::string& model) {
@@ -292,13 +297,14 @@ void refuse_gguf(const std::string& model) {
   while (name.ends_with('/')) name.pop_back();
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   std::error_code error;
-  if (!name.ends_with(".gguf") || fs::is_directory(model, error)) return;
-  throw Error(
-      Code::kUnsupported,
-      fmt::format("{}: GGUF files are not read yet; give the model as a Hugging Face folder "
-                  "or ORG/NAME of the hub with config.json, *.safetensors and a tokenizer, "
-                  "and --quantize int8 or int4 to load it small",
-                  model));
+  if (!name.ends_with(".gguf") || fs::exists(model, error)) return;
+  if (!is_address(model) && !is_bucket(model)) {
+    throw Error(Code::kNotFound, fmt::format("{}: there is no such file", model));
+  }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: a single GGUF file is not downloaded from an address yet; download "
+                          "it with another tool and give the file",
+                          model));
 }
 
 std::optional<FetchedModel> find_model(const FetchRequest& request) {

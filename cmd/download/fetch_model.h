@@ -43,7 +43,11 @@ class FetchObserver : public Observer {
 // Whether this names something that can be fetched: not "demo", and no folder that is there.
 bool is_remote(const std::string& model);
 
-// Throws kUnsupported for the name or address of a .gguf file: looking for it would be in vain.
+// Whether it is a file here, which only a model of GGUF can be.
+bool is_gguf_file(const std::string& model);
+
+// Throws kNotFound for the name of a .gguf file that is not there, kUnsupported for an address of
+// one: looking for it would be in vain.
 void refuse_gguf(const std::string& model);
 
 // What is in the cache, whole, without asking anybody. Nothing when something is missing.

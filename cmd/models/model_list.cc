@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using State = ListedModel::State;
 
+constexpr std::string_view kGgufFormat = "gguf";
+
 struct WeightsEnding {
   std::string_view ending;
   std::string_view format;
@@ -27,7 +29,7 @@ struct WeightsEnding {
 constexpr std::array<WeightsEnding, 3> kWeights = {{
     {".safetensors", "safetensors"},
     {".bin", "torch"},
-    {".gguf", "gguf"},
+    {".gguf", kGgufFormat},
 }};
 
 // A folder of PEFT's.
@@ -56,10 +58,12 @@ bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
 
 State state_of_folder(const std::string& folder) {
   std::error_code error;
+  if (download::is_gguf_file(folder)) return State::kReady;
   if (!fs::is_directory(folder, error)) return State::kMissing;
   const std::string format = format_of_folder(folder);
+  const bool says_it_itself = format == kAdapterFormat || format == kGgufFormat;
   const bool is_whole =
-      !format.empty() && (format == kAdapterFormat || fs::exists(folder + "/config.json", error));
+      !format.empty() && (says_it_itself || fs::exists(folder + "/config.json", error));
   return is_whole ? State::kReady : State::kPartial;
 }
 
@@ -108,6 +112,11 @@ ListedModel of_folder(const std::string& folder) {
   out.model.source = "folder";
   out.model.format = format_of_folder(folder);
   out.model.path = folder;
+  if (download::is_gguf_file(folder)) {
+    std::error_code error;
+    out.model.source = "file";
+    out.model.bytes = static_cast<int64_t>(fs::file_size(folder, error));
+  }
   for (const InstalledFile& file : files_of_folder(folder)) out.model.bytes += file.bytes;
   out.state = state_of_folder(folder);
   return out;
@@ -138,6 +147,7 @@ std::string sources_dir() {
 }
 
 std::string format_of_folder(const std::string& folder) {
+  if (download::is_gguf_file(folder)) return std::string(kGgufFormat);
   std::string text;
   try {
     text = read_regular_file(folder + "/config.json");
@@ -216,7 +226,7 @@ ListedModel find_listed_model(const Store& store, const std::string& name) {
                 fmt::format("model {}: its main revision is not here, but:{}", name, others));
   }
   std::error_code error;
-  if (fs::is_directory(path, error)) return of_folder(path);
+  if (fs::is_directory(path, error) || download::is_gguf_file(path)) return of_folder(path);
   download::refuse_gguf(name);
   throw Error(Code::kNotFound,
               fmt::format("model {}: not on this machine; `tgi ls` lists those that are, `tgi "

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files/mapped_file.h"
 #include "engine/gguf/model_reader.h"
+#include "engine/gguf/tokenizer_files.h"
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
 namespace tgi {
@@ -127,6 +128,7 @@ class GgufSource final : public FileSource {
       find_architecture(model).read(model);
       model.check_all_read();
       write_texts(model, tensors);
+      texts_.merge(gguf::tokenizer_files(first.metadata));
     } catch (const Error& error) {
       throw error.in(path_);
     }
