@@ -1,10 +1,10 @@
 #include "engine/weights/ggml/ggml_types.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "engine/tensor/half.h"
+#include "engine/weights/ggml/read_blocks.h"
 
 namespace tgi {
 namespace {
@@ -22,44 +22,83 @@ void decode_half(const std::byte* blocks, int64_t num_blocks, float* out) {
   }
 }
 
-constexpr auto kTypes = std::to_array<GgmlType>({
+template <int kBlockSize, int kBlockBytes, int kGroupSize, bool kHasMinima, ReadGgmlBlock kRead>
+void decode_integers(const std::byte* blocks, int64_t num_blocks, float* out) {
+  constexpr int kNumGroups = kBlockSize / kGroupSize;
+  int8_t codes[kBlockSize];
+  float scales[kNumGroups];
+  float minima[kNumGroups];
+  for (int64_t block = 0; block < num_blocks; ++block, blocks += kBlockBytes) {
+    kRead(blocks, codes, scales, minima);
+    for (int group = 0; group < kNumGroups; ++group) {
+      for (int i = group * kGroupSize; i < (group + 1) * kGroupSize; ++i) {
+        *out = scales[group] * static_cast<float>(codes[i]);
+        if constexpr (kHasMinima) *out += minima[group];
+        ++out;
+      }
+    }
+  }
+}
+
+// kBits: of a code, as GgmlIntegers has them.
+template <int kBlockSize,
+          int kBlockBytes,
+          int kGroupSize,
+          int kBits,
+          bool kHasMinima,
+          ReadGgmlBlock kRead>
+constexpr GgmlType quantised(uint32_t id, std::string_view name) {
+  return {.id = id,
+          .name = name,
+          .block_size = kBlockSize,
+          .block_bytes = kBlockBytes,
+          .integers = {.group_size = kGroupSize,
+                       .bits = kBits,
+                       .has_minima = kHasMinima,
+                       .read = kRead},
+          .decode = decode_integers<kBlockSize, kBlockBytes, kGroupSize, kHasMinima, kRead>};
+}
+
+// clang-format off: one line each
+constexpr GgmlType kTypes[] = {
     {.id = 0, .name = "F32", .block_size = 1, .block_bytes = 4, .decode = decode_f32},
     {.id = 1, .name = "F16", .block_size = 1, .block_bytes = 2, .decode = decode_half<f16_to_f32>},
-    {.id = 2, .name = "Q4_0", .block_size = 32, .block_bytes = 18},
-    {.id = 3, .name = "Q4_1", .block_size = 32, .block_bytes = 20},
-    {.id = 6, .name = "Q5_0", .block_size = 32, .block_bytes = 22},
-    {.id = 7, .name = "Q5_1", .block_size = 32, .block_bytes = 24},
-    {.id = 8, .name = "Q8_0", .block_size = 32, .block_bytes = 34},
-    {.id = 10, .name = "Q2_K", .block_size = 256, .block_bytes = 84},
-    {.id = 11, .name = "Q3_K", .block_size = 256, .block_bytes = 110},
-    {.id = 12, .name = "Q4_K", .block_size = 256, .block_bytes = 144},
-    {.id = 13, .name = "Q5_K", .block_size = 256, .block_bytes = 176},
-    {.id = 14, .name = "Q6_K", .block_size = 256, .block_bytes = 210},
-    {.id = 16, .name = "IQ2_XXS", .block_size = 256, .block_bytes = 66},
-    {.id = 17, .name = "IQ2_XS", .block_size = 256, .block_bytes = 74},
-    {.id = 18, .name = "IQ3_XXS", .block_size = 256, .block_bytes = 98},
-    {.id = 19, .name = "IQ1_S", .block_size = 256, .block_bytes = 50},
-    {.id = 20, .name = "IQ4_NL", .block_size = 32, .block_bytes = 18},
-    {.id = 21, .name = "IQ3_S", .block_size = 256, .block_bytes = 110},
-    {.id = 22, .name = "IQ2_S", .block_size = 256, .block_bytes = 82},
-    {.id = 23, .name = "IQ4_XS", .block_size = 256, .block_bytes = 136},
+    quantised<32, 18, 32, 4, false, read_q4_0>(2, "Q4_0"),
+    quantised<32, 20, 32, 4, true, read_q4_1>(3, "Q4_1"),
+    quantised<32, 22, 32, 8, false, read_q5_0>(6, "Q5_0"),
+    quantised<32, 24, 32, 8, true, read_q5_1>(7, "Q5_1"),
+    quantised<32, 34, 32, 8, false, read_q8_0>(8, "Q8_0"),
+    quantised<256, 84, 16, 8, true, read_q2_k>(10, "Q2_K"),
+    quantised<256, 110, 16, 8, false, read_q3_k>(11, "Q3_K"),
+    quantised<256, 144, 32, 4, true, read_q4_k>(12, "Q4_K"),
+    quantised<256, 176, 32, 8, true, read_q5_k>(13, "Q5_K"),
+    quantised<256, 210, 16, 8, false, read_q6_k>(14, "Q6_K"),
+    quantised<256, 66, 32, 8, false, read_iq2_xxs>(16, "IQ2_XXS"),
+    quantised<256, 74, 16, 8, false, read_iq2_xs>(17, "IQ2_XS"),
+    quantised<256, 98, 32, 8, false, read_iq3_xxs>(18, "IQ3_XXS"),
+    quantised<256, 50, 32, 8, false, read_iq1_s>(19, "IQ1_S"),
+    quantised<32, 18, 32, 8, false, read_iq4_nl>(20, "IQ4_NL"),
+    quantised<256, 110, 32, 8, false, read_iq3_s>(21, "IQ3_S"),
+    quantised<256, 82, 16, 8, false, read_iq2_s>(22, "IQ2_S"),
+    quantised<256, 136, 32, 8, false, read_iq4_xs>(23, "IQ4_XS"),
     {.id = 24, .name = "I8", .block_size = 1, .block_bytes = 1},
     {.id = 25, .name = "I16", .block_size = 1, .block_bytes = 2},
     {.id = 26, .name = "I32", .block_size = 1, .block_bytes = 4},
     {.id = 27, .name = "I64", .block_size = 1, .block_bytes = 8},
     {.id = 28, .name = "F64", .block_size = 1, .block_bytes = 8},
-    {.id = 29, .name = "IQ1_M", .block_size = 256, .block_bytes = 56},
+    quantised<256, 56, 16, 8, false, read_iq1_m>(29, "IQ1_M"),
     {.id = 30,
      .name = "BF16",
      .block_size = 1,
      .block_bytes = 2,
      .decode = decode_half<bf16_to_f32>},
-    {.id = 34, .name = "TQ1_0", .block_size = 256, .block_bytes = 54},
-    {.id = 35, .name = "TQ2_0", .block_size = 256, .block_bytes = 66},
-    {.id = 39, .name = "MXFP4", .block_size = 32, .block_bytes = 17},
-    {.id = 40, .name = "NVFP4", .block_size = 64, .block_bytes = 36},
+    quantised<256, 54, 256, 8, false, read_tq1_0>(34, "TQ1_0"),
+    quantised<256, 66, 256, 8, false, read_tq2_0>(35, "TQ2_0"),
+    quantised<32, 17, 32, 8, false, read_mxfp4>(39, "MXFP4"),
+    quantised<64, 36, 16, 8, false, read_nvfp4>(40, "NVFP4"),
     {.id = 41, .name = "Q1_0", .block_size = 128, .block_bytes = 18},
-});
+};
+// clang-format on
 
 }  // namespace
 
@@ -68,13 +107,13 @@ std::span<const GgmlType> ggml_types() {
 }
 
 const GgmlType* find_ggml_type(uint32_t id) {
-  const auto it = std::ranges::find(kTypes, id, &GgmlType::id);
-  return it == kTypes.end() ? nullptr : &*it;
+  const auto* const it = std::ranges::find(kTypes, id, &GgmlType::id);
+  return it == std::end(kTypes) ? nullptr : it;
 }
 
 const GgmlType* find_ggml_type(std::string_view name) {
-  const auto it = std::ranges::find(kTypes, name, &GgmlType::name);
-  return it == kTypes.end() ? nullptr : &*it;
+  const auto* const it = std::ranges::find(kTypes, name, &GgmlType::name);
+  return it == std::end(kTypes) ? nullptr : it;
 }
 
 }  // namespace tgi

@@ -1,8 +1,12 @@
 // The element types of GGUF files. A row of a tensor is a run of blocks, each of so many elements
 // in so many bytes, little-endian; of the plain types a block is one element.
 //
+// However a type packs them, the elements of its blocks are small integers in groups that share a
+// scale, some with a number that is added:
+//   value = scales[g] * codes[i] + minima[g],   g = i / group_size, each step rounded to f32.
+//
 // Source: the type list of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md and the
-// dequantisation of the `gguf` package, whose values decode gives bit for bit.
+// dequantisation of the `gguf` package, whose values these are bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +16,28 @@
 
 namespace tgi {
 
+// Writes one block's codes (block_size), scales and, where the type has them, minima
+// (block_size / group_size each).
+using ReadGgmlBlock = void (*)(const std::byte* block, int8_t* codes, float* scales, float* minima);
+
+struct GgmlIntegers {
+  int32_t group_size = 0;  // 0: the elements are plain numbers
+  int32_t bits = 8;        // that a code needs: of 4, codes are 0 to 15 with minima, else -8 to 7
+  bool has_minima = false;
+  ReadGgmlBlock read = nullptr;
+};
+
 struct GgmlType {
   uint32_t id = 0;         // as files spell it
   std::string_view name;   // "Q4_K"
   int64_t block_size = 0;  // elements
   int64_t block_bytes = 0;
+  GgmlIntegers integers{};
 
   // (optional) Writes num_blocks * block_size values; null: can be listed, not computed with.
   void (*decode)(const std::byte* blocks, int64_t num_blocks, float* out) = nullptr;
+
+  bool is_quantised() const { return integers.group_size > 0; }
 };
 
 // All that are known, by id.

@@ -1,0 +1,91 @@
+// The values of ggml's blocks, bit for bit those of the gguf package
+// (scripts/golden/make_ggml_blocks).
+#include <bit>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/files/regular_file.h"
+#include "base/json.h"
+#include "engine/weights/ggml/ggml_types.h"
+#include "tests/catch.h"
+
+namespace tgi {
+namespace {
+
+std::vector<std::byte> bytes_of_hex(const std::string& hex) {
+  std::vector<std::byte> out;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    out.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  }
+  return out;
+}
+
+Json golden_blocks() {
+  return parse_json(read_regular_file(TGI_SOURCE_DIR "/tests/golden/ggml_blocks.json"));
+}
+
+}  // namespace
+
+TEST_CASE("blocks of every type have the values of the gguf package") {
+  const Json golden = golden_blocks();
+  CHECK(golden.size() == 22);
+  for (const auto& [name, one] : golden.items()) {
+    INFO(name);
+    const GgmlType* type = find_ggml_type(std::string_view(name));
+    REQUIRE(type != nullptr);
+    REQUIRE(type->decode != nullptr);
+    const std::vector<std::byte> blocks = bytes_of_hex(one.at("blocks"));
+    const auto expected = one.at("values").get<std::string>();
+    const auto num_blocks = static_cast<int64_t>(blocks.size()) / type->block_bytes;
+    std::vector<float> values(static_cast<size_t>(num_blocks * type->block_size));
+    REQUIRE(expected.size() == 8 * values.size());
+    type->decode(blocks.data(), num_blocks, values.data());
+    size_t num_wrong = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto bits = static_cast<uint32_t>(std::stoul(expected.substr(8 * i, 8), nullptr, 16));
+      // -0 of a code of 0 is 0 here and there.
+      const bool is_same =
+          std::bit_cast<uint32_t>(values[i]) == bits || (values[i] == 0 && (bits << 1) == 0);
+      num_wrong += is_same ? 0 : 1;
+    }
+    CHECK(num_wrong == 0);
+  }
+}
+
+TEST_CASE("codes of four bits are those that four bits hold") {
+  const Json golden = golden_blocks();
+  for (const GgmlType& type : ggml_types()) {
+    if (!type.is_quantised()) continue;
+    INFO(type.name);
+    CHECK(type.block_size % type.integers.group_size == 0);
+    const std::vector<std::byte> blocks =
+        bytes_of_hex(golden.at(std::string(type.name)).at("blocks"));
+    int8_t codes[256];
+    float scales[16];
+    float minima[16];
+    for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(type.block_bytes)) {
+      type.integers.read(blocks.data() + at, codes, scales, minima);
+      const int lowest = type.integers.bits == 8 ? -128 : type.integers.has_minima ? 0 : -8;
+      const int highest = lowest + (1 << type.integers.bits) - 1;
+      for (int64_t i = 0; i < type.block_size; ++i) {
+        CHECK((codes[i] >= lowest && codes[i] <= highest));
+      }
+    }
+  }
+}
+
+TEST_CASE("types are found by id and by name, and there is one of each") {
+  std::set<uint32_t> ids;
+  std::set<std::string_view> names;
+  for (const GgmlType& type : ggml_types()) {
+    CHECK(ids.insert(type.id).second);
+    CHECK(names.insert(type.name).second);
+    CHECK(find_ggml_type(type.id) == &type);
+    CHECK(find_ggml_type(type.name) == &type);
+  }
+  CHECK(find_ggml_type(uint32_t{4}) == nullptr);
+  CHECK(find_ggml_type("Q4_2") == nullptr);
+}
+
+}  // namespace tgi
