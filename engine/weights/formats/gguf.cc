@@ -9,14 +9,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "engine/tensor/half.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 #include "engine/weights/ggml/ggml_types.h"
@@ -24,58 +22,10 @@
 namespace tgi {
 namespace {
 
-// How the blocks of a type become integers in groups.
-struct BlockIntegers {
-  std::string_view type;
-  int32_t bits = 0;
-  int64_t group_size = 0;
-  // Of one block: codes of its columns, scales of its groups.
-  void (*read)(const std::byte* block, int8_t* codes, float* scales) = nullptr;
-};
-
-float half_at(const std::byte* at) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return f16_to_f32(bits);
-}
-
-// Bytes of two codes: the first half of the columns in the lower bits.
-void read_q4_0(const std::byte* block, int8_t* codes, float* scales) {
-  scales[0] = half_at(block);
-  for (int i = 0; i < 16; ++i) {
-    const int both = std::to_integer<int>(block[2 + i]);
-    codes[i] = static_cast<int8_t>((both & 15) - 8);
-    codes[i + 16] = static_cast<int8_t>((both >> 4) - 8);
-  }
-}
-
-void read_q5_0(const std::byte* block, int8_t* codes, float* scales) {
-  scales[0] = half_at(block);
-  uint32_t high = 0;
-  std::memcpy(&high, block + 2, sizeof high);
-  for (int i = 0; i < 16; ++i) {
-    const int both = std::to_integer<int>(block[6 + i]);
-    const int first = (both & 15) | static_cast<int>(high >> i & 1) << 4;
-    const int second = (both >> 4) | static_cast<int>(high >> (i + 16) & 1) << 4;
-    codes[i] = static_cast<int8_t>(first - 16);
-    codes[i + 16] = static_cast<int8_t>(second - 16);
-  }
-}
-
-void read_q8_0(const std::byte* block, int8_t* codes, float* scales) {
-  scales[0] = half_at(block);
-  std::memcpy(codes, block + 2, 32);
-}
-
-constexpr auto kBlockIntegers = std::to_array<BlockIntegers>({
-    {"Q4_0", 4, 32, read_q4_0},
-    {"Q5_0", 8, 32, read_q5_0},
-    {"Q8_0", 8, 32, read_q8_0},
-});
-
-const BlockIntegers* integers_of(std::string_view type) {
-  const auto it = std::ranges::find(kBlockIntegers, type, &BlockIntegers::type);
-  return it == kBlockIntegers.end() ? nullptr : &*it;
+// Devices have no groups that are smaller, and add no minima.
+bool is_kept(const GgmlType& type) {
+  constexpr int32_t kSmallestGroup = 32;
+  return type.integers.group_size >= kSmallestGroup && !type.integers.has_minima;
 }
 
 JsonReader quantization_of(const JsonReader& config) {
@@ -147,10 +97,11 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const bool is_plain = type.empty() || type == "F32" || type == "F16" || type == "BF16";
   if (is_plain) return {};
   StoredForm form{.quantised_as = fmt::format("gguf, {}", type)};
-  if (const BlockIntegers* integers = integers_of(type)) {
-    form.bits = integers->bits;
-    form.group_size = integers->group_size;
-  }
+  const GgmlType* const known = find_ggml_type(type);
+  if (known == nullptr || !is_kept(*known)) return form;
+  form.is_mxfp4 = type == "MXFP4";
+  form.bits = form.is_mxfp4 ? 4 : known->integers.bits;
+  form.group_size = known->integers.group_size;
   return form;
 }
 
@@ -277,6 +228,15 @@ HostWeight decoded(const MatrixRows& stored, const MatrixSpec& spec, Range rows,
   return to_host_weight(spec.name, rows.count, cols.count, std::move(values));
 }
 
+void check_scales(std::span<const float> scales, const MatrixSpec& spec, int64_t row) {
+  const bool all_finite =
+      std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); });
+  if (all_finite) return;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("tensor {}: row {} has a scale that is no number; is the file damaged?",
+                          spec.name, row));
+}
+
 // REQUIRES: all parts are of one type.
 HostWeight integers(const MatrixRows& stored,
                     const MatrixSpec& spec,
@@ -284,7 +244,7 @@ HostWeight integers(const MatrixRows& stored,
                     Range cols,
                     const MatrixStorage& storage) {
   const GgmlType& type = stored.first().type();
-  const BlockIntegers& reader = *integers_of(type.name);
+  const GgmlIntegers& reader = type.integers;
   const int64_t groups_of_block = type.block_size / reader.group_size;
   const Blocks blocks(cols, type.block_size);
   DecodedBlock out(spec.name, rows, cols);
@@ -298,8 +258,9 @@ HostWeight integers(const MatrixRows& stored,
       const std::byte* block = from.rows.blocks(from.row, blocks.first);
       for (int64_t i = 0; i < blocks.count; ++i) {
         reader.read(block + i * type.block_bytes, codes.data() + i * type.block_size,
-                    scales.data() + i * groups_of_block);
+                    scales.data() + i * groups_of_block, nullptr);
       }
+      check_scales(scales, spec, rows.begin + row);
       std::copy_n(codes.begin() + blocks.skipped, cols.count, out.codes.begin() + row * cols.count);
       std::copy_n(scales.begin() + skipped_groups, out.num_groups,
                   out.scales.begin() + row * out.num_groups);
