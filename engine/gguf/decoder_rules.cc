@@ -87,17 +87,6 @@ Json read_scaling(ModelReader& model) {
   return scaling;
 }
 
-void read_rope(ModelReader& model, int64_t head_dim) {
-  Json& config = model.config;
-  config["rope_theta"] = model.find_number("rope.freq_base").value_or(10000.0);
-  const int64_t rotated = model.find_integer("rope.dimension_count").value_or(head_dim);
-  if (rotated != head_dim) {
-    config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
-  }
-  Json scaling = read_scaling(model);
-  if (!scaling.is_null()) config["rope_scaling"] = std::move(scaling);
-}
-
 // Files that don't say it may have another one than the heads' share of the hidden size: what
 // attention puts together has all heads.
 int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
@@ -162,7 +151,18 @@ RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_di
           }};
 }
 
-void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type) {
+void read_rope(ModelReader& model, int64_t head_dim) {
+  Json& config = model.config;
+  config["rope_theta"] = model.find_number("rope.freq_base").value_or(10000.0);
+  const int64_t rotated = model.find_integer("rope.dimension_count").value_or(head_dim);
+  if (rotated != head_dim) {
+    config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
+  }
+  Json scaling = read_scaling(model);
+  if (!scaling.is_null()) config["rope_scaling"] = std::move(scaling);
+}
+
+void read_sizes(ModelReader& model, std::string_view class_name, std::string_view model_type) {
   Json& config = model.config;
   config["architectures"] = Json::array({class_name});
   config["model_type"] = model_type;
@@ -170,26 +170,35 @@ void read_decoder(ModelReader& model, std::string_view class_name, std::string_v
   config["num_hidden_layers"] = model.num_layers();
   config["hidden_size"] = positive(model, "embedding_length");
   config["max_position_embeddings"] = positive(model, "context_length");
-  if (model.has("feed_forward_length"))
+  if (model.has("feed_forward_length")) {
     config["intermediate_size"] = model.one_integer("feed_forward_length");
-  const int64_t num_heads = positive(model, "attention.head_count");
-  config["num_attention_heads"] = num_heads;
-  const int64_t num_kv_heads =
-      model.has("attention.head_count_kv") ? positive(model, "attention.head_count_kv") : num_heads;
-  config["num_key_value_heads"] = num_kv_heads;
-  const int64_t head_dim = read_head_dim(model, num_heads);
-  if (model.find_integer("attention.value_length").value_or(head_dim) != head_dim) {
-    unsupported(model, "attention.value_length",
-                "another length than that of keys is not supported here");
   }
-  config["head_dim"] = head_dim;
   if (const auto epsilon = model.find_number("attention.layer_norm_rms_epsilon")) {
     config["rms_norm_eps"] = *epsilon;
   }
   config["vocab_size"] = model.tensor("token_embd.weight").shape.front();
   model.pass_over("vocab_size");
   config["tie_word_embeddings"] = !model.has_tensor("output.weight");
-  read_rope(model, head_dim);
+}
+
+void read_heads(ModelReader& model) {
+  Json& config = model.config;
+  const int64_t num_heads = positive(model, "attention.head_count");
+  config["num_attention_heads"] = num_heads;
+  config["num_key_value_heads"] =
+      model.has("attention.head_count_kv") ? positive(model, "attention.head_count_kv") : num_heads;
+  const int64_t head_dim = read_head_dim(model, num_heads);
+  if (model.find_integer("attention.value_length").value_or(head_dim) != head_dim) {
+    unsupported(model, "attention.value_length",
+                "another length than that of keys is not supported here");
+  }
+  config["head_dim"] = head_dim;
+}
+
+void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type) {
+  read_sizes(model, class_name, model_type);
+  read_heads(model);
+  read_rope(model, model.config.at("head_dim").get<int64_t>());
 }
 
 void name_outer(ModelReader& model, Change norm) {
@@ -254,6 +263,33 @@ void name_experts(ModelReader& model, const std::string& experts) {
   model.name("blk.{layer}.ffn_gate_exps", experts + ".{expert}.gate_proj");
   model.name("blk.{layer}.ffn_up_exps", experts + ".{expert}.up_proj");
   model.name("blk.{layer}.ffn_down_exps", experts + ".{expert}.down_proj");
+}
+
+void name_shared_experts(ModelReader& model, const std::string& experts) {
+  model.name("blk.{layer}.ffn_gate_shexp", experts + ".gate_proj");
+  model.name("blk.{layer}.ffn_up_shexp", experts + ".up_proj");
+  model.name("blk.{layer}.ffn_down_shexp", experts + ".down_proj");
+}
+
+void read_deepseek_experts(ModelReader& model) {
+  Json& config = model.config;
+  read_experts(model, "n_routed_experts", "moe_intermediate_size");
+  config["n_shared_experts"] = model.find_integer("expert_shared_count").value_or(0);
+  config["first_k_dense_replace"] = model.find_integer("leading_dense_block_count").value_or(0);
+  config["n_group"] = model.find_integer("expert_group_count").value_or(1);
+  config["topk_group"] = model.find_integer("expert_group_used_count").value_or(1);
+  config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(false);
+  config["routed_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);
+}
+
+void name_deepseek_experts(ModelReader& model) {
+  const std::string mlp = "model.layers.{layer}.mlp.";
+  model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
+  model.rules.push_back({.stored = "blk.{layer}.exp_probs_b",
+                         .name = mlp + "gate.e_score_correction_bias",
+                         .bias_suffix = ""});
+  name_experts(model, mlp + "experts");
+  name_shared_experts(model, mlp + "shared_experts");
 }
 
 namespace {

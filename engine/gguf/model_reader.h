@@ -129,6 +129,10 @@ RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_di
 // What most decoders have: sizes, heads, norm, rope, vocabulary, whether the head is tied.
 // `class_name` is the one of `architectures`, `model_type` the one of config.json.
 void read_decoder(ModelReader& model, std::string_view class_name, std::string_view model_type);
+// Its parts: all but heads and rope; heads, all of one length; the rope, of heads of that length.
+void read_sizes(ModelReader& model, std::string_view class_name, std::string_view model_type);
+void read_heads(ModelReader& model);
+void read_rope(ModelReader& model, int64_t head_dim);
 
 // Says which part of a head is rotated where the class would take another for granted.
 void state_rotary_part(ModelReader& model);
@@ -145,6 +149,12 @@ void read_biases(ModelReader& model);
 // names with {expert}.
 void read_experts(ModelReader& model, const char* count_field, const char* width_field);
 void name_experts(ModelReader& model, const std::string& experts);
+// The same of the experts that every token is sent to.
+void name_shared_experts(ModelReader& model, const std::string& experts);
+// What DeepSeek V3 and those after it say of their experts, and name: with sigmoids, groups, a bias
+// for the choice, dense layers first.
+void read_deepseek_experts(ModelReader& model);
+void name_deepseek_experts(ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);

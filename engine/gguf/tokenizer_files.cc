@@ -163,7 +163,9 @@ std::string vocabulary_object(const GgufVocabulary& vocabulary) {
 std::string merges_array(const GgufMetadata& metadata) {
   std::string out = "[";
   bool is_first = true;
-  for (const std::string_view merge : metadata.texts("tokenizer.ggml.merges")) {
+  constexpr const char* kMerges = "tokenizer.ggml.merges";
+  if (!metadata.has(kMerges)) return "[]";
+  for (const std::string_view merge : metadata.texts(kMerges)) {
     // "a b"; a space may be part of a token, but the first character of one it is not.
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos) {

@@ -4,6 +4,7 @@
 namespace tgi::gguf {
 
 void read_llama(ModelReader& model);
+void read_exaone(ModelReader& model);
 void read_llama(ModelReader& model) {
   const auto num_experts = model.find_integer("expert_count").value_or(0);
   const auto used = model.find_integer("expert_used_count");
@@ -26,6 +27,15 @@ void read_llama(ModelReader& model) {
   name_outer(model);
   name_norms(model);
   name_rotated_attention(model);
+}
+
+// EXAONE 3 is Llama with heads as they are elsewhere.
+void read_exaone(ModelReader& model) {
+  read_decoder(model, "LlamaForCausalLM", "llama");
+  name_outer(model);
+  name_norms(model);
+  name_attention(model);
+  name_mlp(model);
 }
 
 }  // namespace tgi::gguf

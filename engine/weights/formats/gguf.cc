@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/weights/formats/gguf_latent.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
 #include "engine/weights/ggml/ggml_types.h"
@@ -126,7 +127,12 @@ std::vector<const StoredTensor*> collect(const Json& /*config*/,
                                          const MatrixSpec& spec,
                                          WeightProblems& problems) {
   const std::vector<const StoredTensor*> parts = find_parts(checkpoint, spec);
-  if (parts.empty()) problems.missing.push_back(name_of(spec));
+  if (parts.empty()) {
+    auto latent = collect_latent_up(checkpoint, spec, marked(spec.name, "(k)"),
+                                    marked(spec.name, "(v)"), problems);
+    if (latent.empty()) problems.missing.push_back(name_of(spec));
+    return latent;
+  }
   int64_t first_row = 0;
   for (const StoredTensor* tensor : parts) {
     const bool is_last = tensor == parts.back();
@@ -276,6 +282,7 @@ HostWeight slice(const Json& /*config*/,
                  Range rows,
                  Range cols,
                  const MatrixStorage& storage) {
+  if (is_latent_up(tensors)) return slice_latent_up(checkpoint, spec, tensors, rows, cols);
   const StoredTensor& tensor = *tensors.front();
   const MatrixRows stored(checkpoint, spec, tensors);
   if (storage.stored) return integers(stored, spec, rows, cols, storage);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "engine/tensor/weight.h"
 #include "engine/weights/ggml/block_bytes.h"

@@ -1,0 +1,95 @@
+// DeepSeek V2 and V3 and who took their latent attention. The matrix from latents to heads is
+// stored as two: that of keys transposed.
+#include <string>
+
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_deepseek2(ModelReader& model);
+
+namespace {
+
+constexpr int64_t kSigmoid = 2;  // of expert_gating_func
+
+// A tenth of yarn's factor for the scores is stored.
+void read_score_factor(ModelReader& model) {
+  Json& config = model.config;
+  const auto tenth = model.find_number("rope.scaling.yarn_log_multiplier");
+  if (!tenth || !config.contains("rope_scaling")) return;
+  config["rope_scaling"]["mscale"] = *tenth * 10.0;
+  config["rope_scaling"]["mscale_all_dim"] = *tenth * 10.0;
+}
+
+void read_latents(ModelReader& model) {
+  Json& config = model.config;
+  const auto num_heads = model.integer("attention.head_count");
+  const auto rotated = model.integer("rope.dimension_count");
+  // Files from before the heads were apart have their lengths under the plain names.
+  const bool is_old = !model.has("attention.key_length_mla");
+  const auto key_length =
+      model.integer(is_old ? "attention.key_length" : "attention.key_length_mla");
+  const auto value_length =
+      model.integer(is_old ? "attention.value_length" : "attention.value_length_mla");
+  for (const char* key :
+       {"attention.key_length", "attention.value_length", "attention.head_count_kv"}) {
+    model.pass_over(key);
+  }
+  config["num_attention_heads"] = num_heads;
+  config["num_key_value_heads"] = num_heads;
+  config["kv_lora_rank"] = model.integer("attention.kv_lora_rank");
+  const auto query_rank = model.find_integer("attention.q_lora_rank").value_or(0);
+  config["q_lora_rank"] = query_rank > 0 ? Json(query_rank) : Json(nullptr);
+  config["qk_rope_head_dim"] = rotated;
+  config["qk_nope_head_dim"] = key_length - rotated;
+  config["v_head_dim"] = value_length;
+  config["attention_bias"] = model.has_tensor("blk.0.attn_kv_a_mqa.bias");
+  read_rope(model, rotated);
+  read_score_factor(model);
+}
+
+void name_latents(ModelReader& model) {
+  const std::string attention = "model.layers.{layer}.self_attn.";
+  model.name("blk.{layer}.attn_q", attention + "q_proj");
+  model.name("blk.{layer}.attn_q_a", attention + "q_a_proj");
+  model.name("blk.{layer}.attn_q_a_norm", attention + "q_a_layernorm");
+  model.name("blk.{layer}.attn_q_b", attention + "q_b_proj");
+  model.name("blk.{layer}.attn_kv_a_mqa", attention + "kv_a_proj_with_mqa");
+  model.name("blk.{layer}.attn_kv_a_norm", attention + "kv_a_layernorm");
+  model.name("blk.{layer}.attn_kv_b", attention + "kv_b_proj");
+  model.name("blk.{layer}.attn_k_b", attention + "kv_b_proj(k)");
+  model.name("blk.{layer}.attn_v_b", attention + "kv_b_proj(v)");
+  model.name("blk.{layer}.attn_output", attention + "o_proj");
+}
+
+}  // namespace
+
+void read_deepseek2(ModelReader& model) {
+  const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;
+  const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kSigmoid;
+  const char* const class_name = !has_experts ? "YoutuForCausalLM"
+                                 : is_third   ? "DeepseekV3ForCausalLM"
+                                              : "DeepseekV2ForCausalLM";
+  read_sizes(model, class_name, !has_experts ? "youtu" : is_third ? "deepseek_v3" : "deepseek_v2");
+  read_latents(model);
+  name_outer(model);
+  name_norms(model);
+  name_latents(model);
+  name_mlp(model);
+  if (!has_experts) {
+    for (const char* key : {"expert_used_count", "expert_shared_count", "leading_dense_block_count",
+                            "expert_weights_scale", "expert_weights_norm", "expert_group_count",
+                            "expert_group_used_count", "expert_feed_forward_length"}) {
+      model.pass_over(key);
+    }
+    return;
+  }
+  read_deepseek_experts(model);
+  name_deepseek_experts(model);
+  Json& config = model.config;
+  if (is_third) return;
+  config["topk_method"] =
+      config.at("n_group").get<int64_t>() > 1 ? "group_limited_greedy" : "greedy";
+}
+
+}  // namespace tgi::gguf

@@ -1,0 +1,34 @@
+// GLM 4.5 to 4.7: latter layers have experts. What predicts a second token is not used.
+#include <string>
+
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_glm4moe(ModelReader& model);
+
+void read_glm4moe(ModelReader& model) {
+  read_decoder(model, "Glm4MoeForCausalLM", "glm4_moe");
+  read_deepseek_experts(model);
+  model.pass_over("expert_gating_func");  // the class has one
+  Json& config = model.config;
+  // Layers for predicting come after those that are counted elsewhere.
+  const auto predicting = model.find_integer("nextn_predict_layers").value_or(0);
+  config["num_hidden_layers"] = model.num_layers() - predicting;
+  state_rotary_part(model);
+  read_attention_bias(model);
+  config["use_qk_norm"] = model.has_tensor("blk.0.attn_q_norm.weight");
+  name_outer(model);
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
+  name_attention(model);
+  name_qk_norms(model);
+  name_mlp(model);
+  name_deepseek_experts(model);
+  for (const char* part :
+       {"eh_proj", "embed_tokens", "enorm", "hnorm", "shared_head_head", "shared_head_norm"}) {
+    model.ignore_tensor(std::string("blk.{layer}.nextn.") + part);
+  }
+}
+
+}  // namespace tgi::gguf
