@@ -275,7 +275,10 @@ void read_deepseek_experts(ModelReader& model) {
   Json& config = model.config;
   read_experts(model, "n_routed_experts", "moe_intermediate_size");
   config["n_shared_experts"] = model.find_integer("expert_shared_count").value_or(0);
-  config["first_k_dense_replace"] = model.find_integer("leading_dense_block_count").value_or(0);
+  // Not every file says how many layers have none; the tensors do.
+  model.pass_over("leading_dense_block_count");
+  config["first_k_dense_replace"] =
+      model.find_layer_with("ffn_gate_inp.weight").value_or(model.num_layers());
   config["n_group"] = model.find_integer("expert_group_count").value_or(1);
   config["topk_group"] = model.find_integer("expert_group_used_count").value_or(1);
   config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(false);

@@ -66,7 +66,8 @@ class IndexMaker {
       second_turns_[full] = tensor.name;
       return;
     }
-    if (rule.change != Change::kNone) entry["change"] = change_name(rule.change);
+    if (rule.change != Change::kNone && name.suffix != ".bias")
+      entry["change"] = change_name(rule.change);
     if (rule.order.rows) add_order(rule.order, entry, shape);
     if (full.find(kExpert) == std::string::npos) {
       entry["shape"] = shape;
@@ -223,6 +224,13 @@ std::vector<bool> ModelReader::booleans_of_layers(std::string_view key) {
 const GgufTensor* ModelReader::find_tensor(std::string_view name) const {
   const auto it = by_name_.find(name);
   return it == by_name_.end() ? nullptr : it->second;
+}
+
+std::optional<int64_t> ModelReader::find_layer_with(std::string_view tensor) const {
+  for (int64_t layer = 0; layer < num_layers_; ++layer) {
+    if (has_tensor(fmt::format("blk.{}.{}", layer, tensor))) return layer;
+  }
+  return std::nullopt;
 }
 
 const GgufTensor& ModelReader::tensor(std::string_view name) const {

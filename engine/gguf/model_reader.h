@@ -28,7 +28,7 @@ struct RowOrder {
   std::function<std::vector<int32_t>()> rows{};
 };
 
-// What was done to the numbers of a vector when it was stored.
+// What was done to the numbers of a vector, but a bias, when it was stored.
 enum class Change : uint8_t { kNone, kPlusOne, kMinusExp };
 
 struct TensorRule {
@@ -68,6 +68,8 @@ class ModelReader {
   // --- tensors
   const GgufTensor* find_tensor(std::string_view name) const;
   bool has_tensor(std::string_view name) const { return find_tensor(name) != nullptr; }
+  // The first layer that has such a tensor: "ffn_gate_inp.weight".
+  std::optional<int64_t> find_layer_with(std::string_view tensor) const;
   const GgufTensor& tensor(std::string_view name) const;   // throws kInvalidArgument
   std::vector<float> values(std::string_view name) const;  // of an F32 vector
   // The file has it for whoever runs it in another way; it is read by other means, or not needed.

@@ -62,6 +62,7 @@ void read_nemotron(ModelReader& model) {
   read_decoder(model, "NemotronForCausalLM", "nemotron");
   read_layer_norm(model, "norm_eps");
   state_rotary_part(model);
+  drop_fields(model, {"rms_norm_eps"});
   read_biases(model);
   name_outer(model, Change::kPlusOne);
   name_norms(model, Change::kPlusOne);

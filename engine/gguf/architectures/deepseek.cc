@@ -66,7 +66,8 @@ void name_latents(ModelReader& model) {
 
 void read_deepseek2(ModelReader& model) {
   const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;
-  const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kSigmoid;
+  const bool is_third = model.find_integer("expert_gating_func").value_or(1) == kSigmoid ||
+                        model.find_layer_with("exp_probs_b.bias").has_value();
   const char* const class_name = !has_experts ? "YoutuForCausalLM"
                                  : is_third   ? "DeepseekV3ForCausalLM"
                                               : "DeepseekV2ForCausalLM";

@@ -11,7 +11,7 @@ void read_gpt_oss(ModelReader& model) {
   read_decoder(model, "GptOssForCausalLM", "gpt_oss");
   Json& config = model.config;
   read_experts(model, "num_local_experts", "intermediate_size");
-  config["attention_bias"] = true;
+  read_attention_bias(model);
   config["sliding_window"] = model.integer("attention.sliding_window");
   config["layer_types"] = read_layer_types(model, 2);
   if (config.contains("rope_scaling")) config["rope_scaling"]["truncate"] = false;

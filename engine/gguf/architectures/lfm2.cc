@@ -68,11 +68,7 @@ void read_lfm2moe(ModelReader& model) {
   config["num_dense_layers"] = model.find_integer("leading_dense_block_count").value_or(0);
   config["norm_topk_prob"] = model.find_boolean("expert_weights_norm").value_or(true);
   config["routed_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);
-  bool has_bias = false;
-  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
-    has_bias = has_bias || model.has_tensor("blk." + std::to_string(layer) + ".exp_probs_b.bias");
-  }
-  config["use_expert_bias"] = has_bias;
+  config["use_expert_bias"] = model.find_layer_with("exp_probs_b.bias").has_value();
   const std::string mlp = "model.layers.{layer}.feed_forward.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
   model.rules.push_back(
