@@ -64,8 +64,9 @@ void write_grouped_row(
   for (int64_t col = 0; col < piece.cols; ++col) {
     const int64_t group = row * part.num_groups + col / part.group_size;
     const int zero = part.zeros == nullptr ? 0 : part.zeros[group];
-    const float value =
+    float value =
         part.scales[group] * static_cast<float>(part.codes[row * piece.cols + col] - zero);
+    if (part.minima != nullptr) value += part.minima[group];
     const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
     std::memcpy(out + col * 2, &bits, sizeof bits);
   }

@@ -32,15 +32,14 @@ constexpr auto kStoredMxfp4 = [] {
   return out;
 }();
 
-// 4 or 8 columns of one row, each + 128 or + 8, where lanes of the panel want them.
+// 4 or 8 columns of one row, each + `offset`, where lanes of the panel want them.
 template <PanelType kType>
-void put_codes(const int8_t* codes, int64_t count, std::byte* to) {
-  constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
+void put_codes(const int8_t* codes, int64_t count, int offset, std::byte* to) {
   uint8_t stored[8];
   for (int64_t i = 0; i < 8; ++i) {
     const int code = i < count ? codes[i] : 0;
     stored[i] = kType == PanelType::kMxfp4 ? kStoredMxfp4[static_cast<size_t>(code + 12)]
-                                           : static_cast<uint8_t>(code + kOffset);
+                                           : static_cast<uint8_t>(code + offset);
   }
   uint8_t bytes[4];
   for (size_t i = 0; i < 4; ++i) {
@@ -53,14 +52,15 @@ void put_codes(const int8_t* codes, int64_t count, std::byte* to) {
 template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
   constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
-  const float offset = kType == PanelType::kInt8 ? 128.0F : 8.0F;
+  constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
+  const int offset = layout.head.minima ? 0 : kOffset;
   for (int64_t group = 0; group < layout.num_groups(); ++group) {
     const int64_t begin = group * layout.group_size;
     std::byte* lines = panel + layout.offset(lane, begin);
     for (int64_t i = 0; i < layout.group_size; i += kLineCols, lines += 64) {
       const int64_t left = std::max<int64_t>(0, layout.cols - begin - i);
       put_codes<kType>(row.codes == nullptr ? nullptr : row.codes + begin + i,
-                       row.codes == nullptr ? 0 : std::min(left, kLineCols), lines);
+                       row.codes == nullptr ? 0 : std::min(left, kLineCols), offset, lines);
     }
     const float scale = row.codes == nullptr ? 0.0F : row.scales[group];
     if constexpr (kType == PanelType::kMxfp4) {
@@ -70,8 +70,12 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
       continue;
     }
     std::memcpy(panel + layout.scale_offset(lane, group), &scale, sizeof scale);
+    if (layout.head.minima) {
+      const float minimum = row.minima == nullptr ? 0.0F : row.minima[group] / -kOffset;
+      std::memcpy(panel + layout.minimum_offset(lane, group), &minimum, sizeof minimum);
+    }
     if (!layout.head.zero_points) continue;
-    const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / offset;
+    const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / kOffset;
     const uint16_t half = f32_to_bf16(zero);
     std::memcpy(panel + layout.zero_offset(lane, group), &half, sizeof half);
   }
@@ -94,6 +98,10 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
   if (part.zeros != nullptr && !storage.zero_points) {
     refuse_piece(piece, "has zero points that were not planned for");
   }
+  if ((part.minima != nullptr) != storage.minima) {
+    refuse_piece(piece,
+                 storage.minima ? "expected minima" : "has minima that were not planned for");
+  }
 }
 
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
@@ -104,7 +112,8 @@ std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
       const int64_t first_group = row * part.num_groups;
       out.push_back({.codes = part.codes + row * piece.cols,
                      .scales = part.scales + first_group,
-                     .zeros = part.zeros == nullptr ? nullptr : part.zeros + first_group});
+                     .zeros = part.zeros == nullptr ? nullptr : part.zeros + first_group,
+                     .minima = part.minima == nullptr ? nullptr : part.minima + first_group});
     }
   }
   return out;
@@ -115,6 +124,7 @@ void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, flo
     const int64_t group = col / group_size;
     const int zero = row.zeros == nullptr ? 0 : row.zeros[group];
     out[col] = row.scales[group] * static_cast<float>(row.codes[col] - zero);
+    if (row.minima != nullptr) out[col] += row.minima[group];
   }
 }
 

@@ -17,6 +17,7 @@ struct GroupedRow {
   const int8_t* codes = nullptr;  // (cols); null: a row that is not there
   const float* scales = nullptr;  // (num_groups)
   const int8_t* zeros = nullptr;  // (optional) (num_groups)
+  const float* minima = nullptr;  // (optional) (num_groups)
 };
 
 // Throws kInvalidArgument when the piece does not fit `storage`: no codes, other groups, zero
@@ -26,7 +27,7 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage);
 // All rows of the stacked pieces.
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces);
 
-// out[col] = scale * (code - zero), (cols).
+// out[col] = scale * (code - zero) + minimum, (cols).
 void dequantise_row(const GroupedRow& row, int64_t cols, int64_t group_size, float* out);
 
 // Fills the panel (layout.bytes(), zeroed) from up to 16 rows.

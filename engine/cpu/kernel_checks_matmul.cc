@@ -12,6 +12,7 @@
 #include "engine/cpu/cpu_device_internal.h"
 #include "engine/cpu/grouped_panels.h"
 #include "engine/cpu/kernel_checks.h"
+#include "engine/cpu/kernel_choice.h"
 #include "engine/cpu/panel_matrix.h"
 #include "engine/tensor/half.h"
 
@@ -44,6 +45,7 @@ struct Problem {
   std::vector<int8_t> codes;     // of a stored matrix, as are scales and zeros
   std::vector<float> scales;
   std::vector<int8_t> zeros;
+  std::vector<float> minima;
 
   int64_t num_panels() const { return round_up(shape.num_outputs, 16) / 16; }
   int64_t out_stride() const { return shape.num_outputs + 5; }
@@ -58,7 +60,9 @@ std::string type_name(const MatrixStorage& storage) {
   if (storage.quantization == Quantization::kNone) return std::string(dtype_name(storage.dtype));
   return fmt::format("{} in groups of {}{}{}", quantization_name(storage.quantization),
                      storage.group_size, storage.stored ? " with scales of f32" : "",
-                     storage.zero_points ? " and zero points" : "");
+                     storage.zero_points ? " and zero points"
+                     : storage.minima    ? " and minima"
+                                         : "");
 }
 
 void store_as(std::span<const float> values, DType dtype, std::byte* to) {
@@ -103,8 +107,10 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
   const bool is_mxfp4 = problem.layout.type == PanelType::kMxfp4;
   const float highest = problem.layout.type == PanelType::kInt8 ? 127.0F : 7.0F;
   for (const float x : checks.random_floats(rows * problem.shape.cols)) {
+    // With minima none is below 0.
+    const float code = problem.layout.head.minima ? (x < 0 ? -x : x) * highest : x * highest;
     problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[static_cast<int>(x * 7.9F) + 8]
-                                     : static_cast<int8_t>(x * highest));
+                                     : static_cast<int8_t>(code));
   }
   for (const float x : checks.random_floats(rows * num_groups)) {
     problem.scales.push_back(is_mxfp4 ? std::ldexp(1.0F, static_cast<int>(x * 9.0F) - 9)
@@ -113,14 +119,17 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
   for (const float x : checks.random_floats(rows * num_groups)) {
     problem.zeros.push_back(static_cast<int8_t>(x * highest));
   }
+  for (const float x : checks.random_floats(rows * num_groups)) problem.minima.push_back(x * 0.05F);
   for (int64_t panel = 0; panel < problem.num_panels(); ++panel) {
     std::vector<GroupedRow> sources;
     for (int64_t row = panel * 16; row < std::min(rows, panel * 16 + 16); ++row) {
-      sources.push_back({.codes = problem.codes.data() + row * problem.shape.cols,
-                         .scales = problem.scales.data() + row * num_groups,
-                         .zeros = problem.layout.head.zero_points
-                                      ? problem.zeros.data() + row * num_groups
-                                      : nullptr});
+      sources.push_back(
+          {.codes = problem.codes.data() + row * problem.shape.cols,
+           .scales = problem.scales.data() + row * num_groups,
+           .zeros =
+               problem.layout.head.zero_points ? problem.zeros.data() + row * num_groups : nullptr,
+           .minima =
+               problem.layout.head.minima ? problem.minima.data() + row * num_groups : nullptr});
     }
     pack_grouped_panel(sources, problem.layout,
                        problem.panels.data() + panel * problem.layout.bytes());
@@ -211,12 +220,19 @@ void add_problem(KernelChecks& checks, const MatrixStorage& storage, const Shape
     if (num_rows < shape.num_rows) {
       checks.add(fmt::format("matmul of {}, {} rows", name, num_rows), expected, few(num_rows));
     }
-    if (num_rows > shape.num_rows) continue;
+    if (num_rows > shape.num_rows || !many_takes(problem->layout)) continue;
     checks.add(fmt::format("matmul_many of {}, {} rows", name, num_rows), expected,
                [problem, type, num_rows](const KernelTable& kernels) {
                  return multiply(*problem, kernels, kernels.matmul_many[type], num_rows);
                });
   }
+}
+
+MatrixStorage with_minima(Quantization kind, int32_t group_size) {
+  MatrixStorage out(kind, group_size);
+  out.stored = true;
+  out.minima = true;
+  return out;
 }
 
 MatrixStorage stored(Quantization kind, int32_t group_size, bool zero_points) {
@@ -244,6 +260,9 @@ void add_matmul_checks(KernelChecks& checks) {
     add_problem(checks, {kind, 256}, {.num_rows = 17, .num_outputs = 8, .cols = 266});
     add_problem(checks, stored(kind, 128, false), {.num_rows = 33, .num_outputs = 40, .cols = 138});
     add_problem(checks, stored(kind, 96, true), {.num_rows = 17, .num_outputs = 24, .cols = 106});
+    add_problem(checks, stored(kind, 16, false), {.num_rows = 33, .num_outputs = 24, .cols = 74});
+    add_problem(checks, with_minima(kind, 16), {.num_rows = 17, .num_outputs = 40, .cols = 74});
+    add_problem(checks, with_minima(kind, 32), {.num_rows = 33, .num_outputs = 40, .cols = 106});
   }
   add_problem(checks, stored(Quantization::kMxfp4, kMxfp4GroupSize, false),
               {.num_rows = 33, .num_outputs = 40, .cols = 170});

@@ -88,6 +88,7 @@ int64_t measure(const KernelTable& kernels, PanelLayout layout) {
 
 int64_t measure_min_many_rows(const KernelTable& kernels, const PanelLayout& layout) {
   if (kernels.matmul_many[static_cast<size_t>(layout.type)].block == nullptr) return kNever;
+  if (!many_takes(layout)) return kNever;
   using Kind = std::tuple<const KernelTable*, PanelType, int64_t, bool, bool>;
   static std::mutex mutex;
   static std::map<Kind, int64_t> known;

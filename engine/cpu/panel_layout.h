@@ -16,8 +16,9 @@
 // The lines of each two groups of columns of an int8 or int4 panel follow a head with their scales:
 // 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 where the
 // integers came from a checkpoint; with zero points another line follows, of bf16, each divided by
-// what is added to the integers (128 or 8). In an mxfp4 panel one line of bytes is the head of four
-// groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns are
+// what is added to the integers (128 or 8); with minima two lines of f32, each divided by minus
+// that, and nothing is added to the integers. In an mxfp4 panel one line of bytes is the head of
+// four groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns are
 // padded with zeros, as are missing rows of the last panel.
 #pragma once
 
@@ -51,11 +52,13 @@ struct GroupHead {
   bool wide_scales = false;  // f32, else bf16
   bool zero_points = false;
   bool exponents = false;  // scales are bytes
+  bool minima = false;
 
   TGI_INLINE int64_t num_groups() const { return exponents ? 4 : 2; }
   TGI_INLINE int64_t scale_bytes() const { return exponents ? 1 : wide_scales ? 4 : 2; }
   TGI_INLINE int64_t zeros_at() const { return num_groups() * kPanelRows * scale_bytes(); }
-  TGI_INLINE int64_t bytes() const { return zeros_at() + (zero_points ? 64 : 0); }
+  TGI_INLINE int64_t minima_at() const { return zeros_at() + (zero_points ? 64 : 0); }
+  TGI_INLINE int64_t bytes() const { return minima_at() + (minima ? 128 : 0); }
 };
 
 enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
@@ -121,6 +124,9 @@ struct PanelLayout {
   }
   TGI_INLINE int64_t zero_offset(int64_t row, int64_t group) const {
     return head_offset(group) + head.zeros_at() + (group % 2 * kPanelRows + row) * 2;
+  }
+  TGI_INLINE int64_t minimum_offset(int64_t row, int64_t group) const {
+    return head_offset(group) + head.minima_at() + (group % 2 * kPanelRows + row) * 4;
   }
 
  private:

@@ -53,10 +53,17 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
   };
   // The integer as the zero point's distance from it.
   const auto centred = [&](int code, int offset) {
+    if (layout.head.minima) return static_cast<float>(code);
     if (!layout.head.zero_points) return static_cast<float>(code - offset);
     const std::byte* at = panel + layout.zero_offset(row, col / layout.group_size);
     const float zero = bf16_to_f32(half(at)) * static_cast<float>(offset);
     return static_cast<float>(code - offset) - zero;
+  };
+  const auto minimum = [&](int offset) {
+    if (!layout.head.minima) return 0.0F;
+    float value = 0;
+    std::memcpy(&value, panel + layout.minimum_offset(row, col / layout.group_size), sizeof value);
+    return value * static_cast<float>(-offset);
   };
   switch (layout.type) {
     case PanelType::kF32: {
@@ -69,10 +76,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     case PanelType::kBF16:
       return bf16_to_f32(half(from));
     case PanelType::kInt8:
-      return centred(std::to_integer<int>(*from), 128) * scale();
+      return centred(std::to_integer<int>(*from), 128) * scale() + minimum(128);
     case PanelType::kInt4: {
       const int both = std::to_integer<int>(*from);
-      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale();
+      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale() + minimum(8);
     }
     case PanelType::kMxfp4: {
       const int both = std::to_integer<int>(*from);
@@ -129,11 +136,17 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
   layout.group_size = storage.group_size;
   layout.head = {.wide_scales = storage.stored && !is_mxfp4,
                  .zero_points = storage.zero_points,
-                 .exponents = is_mxfp4};
-  if (layout.group_size <= 0 || layout.group_size % 32 != 0 || layout.group_size > 256) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256",
-                            layout.group_size));
+                 .exponents = is_mxfp4,
+                 .minima = storage.minima};
+  const bool is_small = storage.stored && layout.group_size == 16;
+  const bool is_known =
+      layout.group_size > 0 && layout.group_size % 32 == 0 && layout.group_size <= 256;
+  if (!is_small && !is_known) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256, of a "
+                    "checkpoint's own integers 16 too",
+                    layout.group_size));
   }
   return layout;
 }

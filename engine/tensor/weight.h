@@ -32,11 +32,13 @@ struct WeightPart {
 };
 
 // Integers of 4 or 8 bits, or the codes of mxfp4, in groups of columns. Does not own.
-//   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]),   g = c / group_size
+//   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]) + minima[r][g],   g = c / group_size
+// With minima there are no zeros, and codes are 0 to 15 or 0 to 127.
 struct GroupedPart {
   const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7
   const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two
   const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
+  const float* minima = nullptr;  // (optional) as scales
   int64_t group_size = 0;         // the last group may have fewer columns
   int64_t num_groups = 0;
 };
@@ -80,12 +82,13 @@ constexpr std::optional<Quantization> quantization_from_name(std::string_view na
 struct MatrixStorage {
   DType dtype = DType::kBF16;  // of a matrix that is not quantised
   Quantization quantization = Quantization::kNone;
-  int32_t group_size = 0;  // columns, a multiple of 32 up to 256; only for integers
+  int32_t group_size = 0;  // columns, a multiple of 32 up to 256 (16 too if stored); of integers
   // The integers are those of the checkpoint (format "grouped"): their scales stay f32, and zero
   // points come with them where they have any. A device without kernels for them computes their
   // values, rounded once to `dtype`.
   bool stored = false;
   bool zero_points = false;
+  bool minima = false;  // stored ones come with them
 
   constexpr MatrixStorage() = default;
   constexpr MatrixStorage(DType type) : dtype(type) {}  // NOLINT: a dense matrix

@@ -51,6 +51,8 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   const int64_t shared = form.group_size == 0 ? kLargest : std::gcd(form.group_size, cols.begin);
   int64_t group_size = kLargest;
   while (group_size > 0 && shared % group_size != 0) group_size -= 32;
+  constexpr int64_t kSmallest = 16;
+  if (group_size == 0 && shared % kSmallest == 0) group_size = kSmallest;
   if (group_size == 0) return out;
   out.quantization = form.is_mxfp4    ? Quantization::kMxfp4
                      : form.bits == 4 ? Quantization::kInt4
@@ -58,6 +60,7 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   out.group_size = static_cast<int32_t>(group_size);
   out.stored = true;
   out.zero_points = form.zero_points;
+  out.minima = form.minima;
   return out;
 }
 

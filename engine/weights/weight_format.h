@@ -63,6 +63,7 @@ struct StoredForm {
   int32_t bits = 0;            // 4 or 8: integers that a device can take over; 0: to be decoded
   int64_t group_size = 0;      // columns; 0: one scale per row
   bool zero_points = false;
+  bool minima = false;
   bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
 };
 

@@ -167,6 +167,7 @@ struct GroupedWeight {
   std::vector<int8_t> codes;
   std::vector<float> scales;
   std::vector<int8_t> zeros;
+  std::vector<float> minima;
   HostWeight weight;
 
   // Values below 1; with `exact` they are exact in bf16 and f16 too.
@@ -176,8 +177,9 @@ struct GroupedWeight {
     const int32_t top = storage.quantization == Quantization::kInt4 ? 7 : 127;
     const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
     for (int64_t i = 0; i < rows * cols; ++i) {
-      codes.push_back(is_mxfp4 ? kMxfp4Codes[random.integer(0, 15)]
-                               : static_cast<int8_t>(random.integer(-top - 1, top)));
+      codes.push_back(is_mxfp4         ? kMxfp4Codes[random.integer(0, 15)]
+                      : storage.minima ? static_cast<int8_t>(random.integer(0, top == 7 ? 15 : 127))
+                                       : static_cast<int8_t>(random.integer(-top - 1, top)));
     }
     for (int64_t i = 0; i < rows * num_groups; ++i) {
       const float part =
@@ -185,6 +187,7 @@ struct GroupedWeight {
       scales.push_back(is_mxfp4 ? std::ldexp(1.0F, random.integer(-8, -4))
                                 : part / static_cast<float>(top + 1) / 4.0F);
       zeros.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
+      minima.push_back(-part / 8.0F);
     }
     weight.name = "test.weight";
     weight.format = "grouped";
@@ -193,6 +196,7 @@ struct GroupedWeight {
     weight.grouped = {.codes = codes.data(),
                       .scales = scales.data(),
                       .zeros = storage.zero_points ? zeros.data() : nullptr,
+                      .minima = storage.minima ? minima.data() : nullptr,
                       .group_size = storage.group_size,
                       .num_groups = num_groups};
   }

@@ -225,12 +225,12 @@ TEST_CASE("make_matrix takes any stored type, transposed or not, and stacks piec
 }
 
 // Rounding to int8 by groups leaves such an x as it is: multiples of 1/128, of which one of every
-// 32 columns is the largest that there can be.
+// 16 columns is the largest that there can be.
 Floats exact_in_int8(const Shape& shape) {
   Random random(static_cast<uint32_t>(shape.k));
   Floats out;
   for (int64_t i = 0; i < shape.rows * shape.k; ++i) {
-    const bool is_first = i % shape.k % 32 == 0;
+    const bool is_first = i % shape.k % 16 == 0;
     out.push_back(is_first ? 127.0F / 128.0F
                            : static_cast<float>(random.integer(-127, 127)) / 128.0F);
   }
@@ -252,6 +252,11 @@ std::vector<MatrixStorage> stored_storages() {
         out.push_back(stored_integers(kind, group_size, zero_points));
       }
     }
+    out.push_back(stored_integers(kind, 16, false));
+    for (const int32_t group_size : {16, 32, 64}) {
+      out.push_back(stored_integers(kind, group_size, false));
+      out.back().minima = true;
+    }
   }
   return out;
 }
@@ -272,9 +277,9 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
         if (!holds_integers) {
           storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
         }
-        INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {}", device_case.name,
-                         shape.rows, shape.k, shape.outputs, shape.k, storage_name(storage),
-                         storage.zero_points));
+        INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {} minima {}",
+                         device_case.name, shape.rows, shape.k, shape.outputs, shape.k,
+                         storage_name(storage), storage.zero_points, storage.minima));
         Random random(static_cast<uint32_t>(shape.k + storage.group_size));
         GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
         const std::span<const HostWeight> pieces(&stored.weight, 1);

@@ -1,7 +1,7 @@
 // int8, int4 and mxfp4 panels, x rounded to int8. Within a group of columns the sum is one of
 // integers and exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x,
-// sum). With zero points the integer sum is less zero * (sum of x), which is exact in f32 too: all
-// stays below 2^24.
+// sum), with minima then fma(minimum, (sum of x) * scale of x, sum). With zero points the integer
+// sum is less zero * (sum of x), which is exact in f32 too: all stays below 2^24.
 #pragma once
 
 #include <cstddef>
@@ -102,7 +102,9 @@ class DotInt {
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* starts =
             reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
-        unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(starts[group]); });
+        // With minima the panels hold the integers themselves.
+        const int32_t start = head_.minima ? 0 : starts[group];
+        unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(start); });
       });
       const std::byte* from = x + i * Ints::kXBytes;
       const int64_t in_head = group % kHeadGroups;
@@ -143,6 +145,7 @@ class DotInt {
         });
       }
       const int64_t zeros_at = scales_at + head_.zeros_at() + in_head * 32;
+      const int64_t minima_at = scales_at + head_.minima_at() + in_head * 64;
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
         const V scale = V::set1(own[group]);
@@ -155,8 +158,13 @@ class DotInt {
           if (head_.zero_points) {
             total = V::fma(V::load_bf16(panels[j.value] + zeros_at), start, total);
           }
-          parked.store(r.value, j.value,
-                       V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value)));
+          V sum = V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value));
+          // minimum / -kOffset * start is minimum * (sum of x).
+          if (head_.minima) {
+            const auto* minima = reinterpret_cast<const float*>(panels[j.value] + minima_at);
+            sum = V::fma(V::load(minima), start * scale, sum);
+          }
+          parked.store(r.value, j.value, sum);
         });
       });
       parked.hide();

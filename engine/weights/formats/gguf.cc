@@ -23,12 +23,6 @@
 namespace tgi {
 namespace {
 
-// Devices have no groups that are smaller, and add no minima.
-bool is_kept(const GgmlType& type) {
-  constexpr int32_t kSmallestGroup = 32;
-  return type.integers.group_size >= kSmallestGroup && !type.integers.has_minima;
-}
-
 JsonReader quantization_of(const JsonReader& config) {
   return config.object("quantization_config");
 }
@@ -99,10 +93,11 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (is_plain) return {};
   StoredForm form{.quantised_as = fmt::format("gguf, {}", type)};
   const GgmlType* const known = find_ggml_type(type);
-  if (known == nullptr || !is_kept(*known)) return form;
+  if (known == nullptr || !known->is_quantised()) return form;
   form.is_mxfp4 = type == "MXFP4";
   form.bits = form.is_mxfp4 ? 4 : known->integers.bits;
   form.group_size = known->integers.group_size;
+  form.minima = known->integers.has_minima;
   return form;
 }
 
@@ -234,13 +229,15 @@ HostWeight decoded(const MatrixRows& stored, const MatrixSpec& spec, Range rows,
   return to_host_weight(spec.name, rows.count, cols.count, std::move(values));
 }
 
-void check_scales(std::span<const float> scales, const MatrixSpec& spec, int64_t row) {
+void check_finite(std::span<const float> scales, const MatrixSpec& spec, int64_t row) {
   const bool all_finite =
       std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); });
   if (all_finite) return;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("tensor {}: row {} has a scale that is no number; is the file damaged?",
-                          spec.name, row));
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format(
+          "tensor {}: row {} has a scale or a minimum that is no number; is the file damaged?",
+          spec.name, row));
 }
 
 // REQUIRES: all parts are of one type.
@@ -255,21 +252,27 @@ HostWeight integers(const MatrixRows& stored,
   const Blocks blocks(cols, type.block_size);
   DecodedBlock out(spec.name, rows, cols);
   const int64_t first_group = out.cut_groups(cols, reader.group_size, false);
+  if (reader.has_minima) out.minima.resize(out.scales.size());
   const int64_t skipped_groups = first_group - blocks.first * groups_of_block;
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
     std::vector<int8_t> codes(static_cast<size_t>(blocks.count * type.block_size));
     std::vector<float> scales(static_cast<size_t>(blocks.count * groups_of_block));
+    std::vector<float> minima(scales.size());
     for (int64_t row = begin; row < end; ++row) {
       const PartRow from = stored.at(rows.begin + row);
       const std::byte* block = from.rows.blocks(from.row, blocks.first);
       for (int64_t i = 0; i < blocks.count; ++i) {
         reader.read(block + i * type.block_bytes, codes.data() + i * type.block_size,
-                    scales.data() + i * groups_of_block, nullptr);
+                    scales.data() + i * groups_of_block, minima.data() + i * groups_of_block);
       }
-      check_scales(scales, spec, rows.begin + row);
+      check_finite(scales, spec, rows.begin + row);
+      if (reader.has_minima) check_finite(minima, spec, rows.begin + row);
       std::copy_n(codes.begin() + blocks.skipped, cols.count, out.codes.begin() + row * cols.count);
       std::copy_n(scales.begin() + skipped_groups, out.num_groups,
                   out.scales.begin() + row * out.num_groups);
+      if (!reader.has_minima) continue;
+      std::copy_n(minima.begin() + skipped_groups, out.num_groups,
+                  out.minima.begin() + row * out.num_groups);
     }
   });
   return to_host_weight(std::move(out), storage);

@@ -35,6 +35,7 @@ struct Owned {
   std::vector<int8_t> codes;
   std::vector<float> scales;
   std::vector<int8_t> zeros;
+  std::vector<float> minima;
 };
 
 }  // namespace
@@ -135,6 +136,7 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
           const auto i = static_cast<size_t>(row * block.cols + col);
           const int zero = block.zeros.empty() ? 0 : block.zeros[group];
           values[i] = block.scales[group] * static_cast<float>(block.codes[i] - zero);
+          if (!block.minima.empty()) values[i] += block.minima[group];
         }
       }
     });
@@ -150,6 +152,7 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
       const size_t from = scale_index(row, group * group_size);
       owned->scales.push_back(block.scales[from]);
       if (!block.zeros.empty()) owned->zeros.push_back(block.zeros[from]);
+      if (!block.minima.empty()) owned->minima.push_back(block.minima[from]);
     }
   }
   owned->codes = std::move(block.codes);
@@ -158,6 +161,7 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
   out.grouped = {.codes = owned->codes.data(),
                  .scales = owned->scales.data(),
                  .zeros = owned->zeros.empty() ? nullptr : owned->zeros.data(),
+                 .minima = owned->minima.empty() ? nullptr : owned->minima.data(),
                  .group_size = group_size,
                  .num_groups = num_groups};
   out.owner = std::move(owned);

@@ -93,6 +93,7 @@ struct DecodedBlock {
   std::vector<int8_t> codes;      // (rows, cols)
   std::vector<float> scales;      // (rows, num_groups)
   std::vector<int8_t> zeros;      // (rows, num_groups), or empty
+  std::vector<float> minima;      // likewise
 
   DecodedBlock(std::string_view what, Range row_range, Range col_range);
   // Groups of `group_size` columns from the matrix's first one on; 0: one per row. Returns the
