@@ -53,7 +53,7 @@ template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
   constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
-  const int offset = layout.head.minima ? 0 : kOffset;
+  const int offset = kType == PanelType::kInt4 && layout.head.minima ? 0 : kOffset;
   for (int64_t group = 0; group < layout.num_groups(); ++group) {
     const int64_t begin = group * layout.group_size;
     std::byte* lines = panel + layout.offset(lane, begin);

@@ -107,8 +107,9 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
   const bool is_mxfp4 = problem.layout.type == PanelType::kMxfp4;
   const float highest = problem.layout.type == PanelType::kInt8 ? 127.0F : 7.0F;
   for (const float x : checks.random_floats(rows * problem.shape.cols)) {
-    // With minima none is below 0.
-    const float code = problem.layout.head.minima ? (x < 0 ? -x : x) * highest : x * highest;
+    // With minima those of 4 bits are not below 0.
+    const bool has_sign = problem.layout.type == PanelType::kInt8 || !problem.layout.head.minima;
+    const float code = has_sign ? x * highest : (x < 0 ? -x : x) * 15.0F;
     problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[static_cast<int>(x * 7.9F) + 8]
                                      : static_cast<int8_t>(code));
   }

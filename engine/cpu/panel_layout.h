@@ -17,9 +17,9 @@
 // 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 where the
 // integers came from a checkpoint; with zero points another line follows, of bf16, each divided by
 // what is added to the integers (128 or 8); with minima two lines of f32, each divided by minus
-// that, and nothing is added to the integers. In an mxfp4 panel one line of bytes is the head of
-// four groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns are
-// padded with zeros, as are missing rows of the last panel.
+// that, and nothing is added to integers of 4 bits. In an mxfp4 panel one line of bytes is the head
+// of four groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns
+// are padded with zeros, as are missing rows of the last panel.
 #pragma once
 
 #include <cstdint>

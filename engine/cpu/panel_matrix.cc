@@ -53,7 +53,7 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
   };
   // The integer as the zero point's distance from it.
   const auto centred = [&](int code, int offset) {
-    if (layout.head.minima) return static_cast<float>(code);
+    if (layout.head.minima && layout.type == PanelType::kInt4) return static_cast<float>(code);
     if (!layout.head.zero_points) return static_cast<float>(code - offset);
     const std::byte* at = panel + layout.zero_offset(row, col / layout.group_size);
     const float zero = bf16_to_f32(half(at)) * static_cast<float>(offset);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/model/weight_check.h"
@@ -30,7 +31,10 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
     const bool all_alike = std::ranges::all_of(entries, [&](const TensorEntry* other) {
       return storage_of(form(*other), cols, options_.dtype) == first;
     });
-    return all_alike ? first : MatrixStorage(options_.dtype);
+    if (all_alike) return first;
+    std::vector<StoredForm> forms;
+    for (const TensorEntry* each : entries) forms.push_back(form(*each));
+    return storage_of(common_form(forms), cols, options_.dtype);
   }
   const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
   const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;

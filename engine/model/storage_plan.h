@@ -18,8 +18,9 @@ class StoragePlan {
               const TensorTable& table);
 
   // How a matrix that is stacked from these parts is held; `cols` are this rank's. Parts that the
-  // checkpoint stores in different ways are decoded. Throws kInvalidArgument for a group size that
-  // does not divide the columns, and for a matrix that is to be quantised and is already.
+  // checkpoint stores in different ways are held in one that fits all, else decoded. Throws
+  // kInvalidArgument for a group size that does not divide the columns, and for a matrix that is to
+  // be quantised and is already.
   MatrixStorage of(std::span<const TensorEntry* const> entries, Role role, Range cols) const;
 
   // How the matrices of heads are held that latent attention multiplies q and its results with: by

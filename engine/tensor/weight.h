@@ -33,7 +33,7 @@ struct WeightPart {
 
 // Integers of 4 or 8 bits, or the codes of mxfp4, in groups of columns. Does not own.
 //   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]) + minima[r][g],   g = c / group_size
-// With minima there are no zeros, and codes are 0 to 15 or 0 to 127.
+// With minima there are no zeros, and codes of 4 bits are 0 to 15.
 struct GroupedPart {
   const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7
   const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two

@@ -43,6 +43,19 @@ const WeightFormat& find_weight_format(const JsonReader& config) {
                           quant_method(config), known));
 }
 
+StoredForm common_form(std::span<const StoredForm> forms) {
+  StoredForm out = forms.front();
+  for (const StoredForm& form : forms) {
+    // Zero points and the codes of mxfp4 mean nothing beside other integers; one group per row has
+    // no size here.
+    if (form.bits == 0 || form.zero_points || form.is_mxfp4 || form.group_size == 0) return {};
+    out.minima = out.minima || form.minima;
+    out.group_size = std::gcd(out.group_size, form.group_size);
+  }
+  out.bits = 8;
+  return out;
+}
+
 MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   MatrixStorage out(dtype);
   if (form.bits == 0) return out;
@@ -51,8 +64,8 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   const int64_t shared = form.group_size == 0 ? kLargest : std::gcd(form.group_size, cols.begin);
   int64_t group_size = kLargest;
   while (group_size > 0 && shared % group_size != 0) group_size -= 32;
-  constexpr int64_t kSmallest = 16;
-  if (group_size == 0 && shared % kSmallest == 0) group_size = kSmallest;
+  constexpr int64_t kSmallest = 16;  // of those that are stored so
+  if (form.group_size == kSmallest && shared == kSmallest) group_size = kSmallest;
   if (group_size == 0) return out;
   out.quantization = form.is_mxfp4    ? Quantization::kMxfp4
                      : form.bits == 4 ? Quantization::kInt4

@@ -126,6 +126,10 @@ struct WeightFormat {
   std::vector<RandomArray> (*random_arrays)(const Json& config, const MatrixSpec& spec) = nullptr;
 };
 
+// What holds the parts of one matrix that are stored in different ways: integers of the most bits
+// any of them needs, in groups that divide theirs. Of 0 bits where there is no such form.
+StoredForm common_form(std::span<const StoredForm> forms);
+
 // How a device holds columns `cols` of a matrix of this form: integers in groups of a size that
 // devices have kernels for and that divides the stored groups and their offset, or `dtype`.
 MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype);

@@ -177,9 +177,10 @@ struct GroupedWeight {
     const int32_t top = storage.quantization == Quantization::kInt4 ? 7 : 127;
     const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
     for (int64_t i = 0; i < rows * cols; ++i) {
-      codes.push_back(is_mxfp4         ? kMxfp4Codes[random.integer(0, 15)]
-                      : storage.minima ? static_cast<int8_t>(random.integer(0, top == 7 ? 15 : 127))
-                                       : static_cast<int8_t>(random.integer(-top - 1, top)));
+      codes.push_back(is_mxfp4 ? kMxfp4Codes[random.integer(0, 15)]
+                      : storage.minima && top == 7
+                          ? static_cast<int8_t>(random.integer(0, 15))
+                          : static_cast<int8_t>(random.integer(-top - 1, top)));
     }
     for (int64_t i = 0; i < rows * num_groups; ++i) {
       const float part =

@@ -102,8 +102,8 @@ class DotInt {
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* starts =
             reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
-        // With minima the panels hold the integers themselves.
-        const int32_t start = head_.minima ? 0 : starts[group];
+        // With minima panels of 4 bits hold the integers themselves.
+        const int32_t start = kType == PanelType::kInt4 && head_.minima ? 0 : starts[group];
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(start); });
       });
       const std::byte* from = x + i * Ints::kXBytes;

@@ -152,7 +152,7 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
       const size_t from = scale_index(row, group * group_size);
       owned->scales.push_back(block.scales[from]);
       if (!block.zeros.empty()) owned->zeros.push_back(block.zeros[from]);
-      if (!block.minima.empty()) owned->minima.push_back(block.minima[from]);
+      if (storage.minima) owned->minima.push_back(block.minima.empty() ? 0 : block.minima[from]);
     }
   }
   owned->codes = std::move(block.codes);
