@@ -43,6 +43,7 @@ GgufVocabulary::GgufVocabulary(const GgufMetadata& metadata) : tokens_(metadata.
 
 std::string GgufVocabulary::text(int64_t id) const {
   const std::string_view bytes = token(id);
+  if (bytes.empty()) return fmt::format("[EMPTY_{}]", id);
   return is_valid_utf8(bytes) ? std::string(bytes) : replace_invalid_utf8(bytes);
 }
 
@@ -62,13 +63,6 @@ std::optional<int64_t> GgufVocabulary::id_of_key(const GgufMetadata& metadata,
                 fmt::format("{}: expected a token id from 0 to {}, got {}", full, size() - 1, *id));
   }
   return *id;
-}
-
-int64_t GgufVocabulary::require_id_of_key(const GgufMetadata& metadata,
-                                          const std::string& key) const {
-  if (const auto id = id_of_key(metadata, key)) return *id;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("tokenizer.ggml.{}: not in the file's metadata", key));
 }
 
 }  // namespace tgi::gguf
