@@ -34,7 +34,7 @@ Json added_tokens(const GgufVocabulary& vocabulary, const GgufMetadata& metadata
                    {"content", text},
                    {"single_word", false},
                    {"lstrip", false},
-                   {"rstrip", is_phi3 && is_special && !leaves_space},
+                   {"rstrip", is_phi3 && !leaves_space},
                    {"normalized", false},
                    {"special", is_special}});
   }

@@ -14,7 +14,9 @@ namespace {
 // ggml marks the pieces that begin a word, where WordPiece marks those that don't.
 std::string word_piece(const GgufVocabulary& vocabulary, int64_t id) {
   std::string piece = vocabulary.text(id);
-  if (piece.starts_with(kLowerBlock)) return piece.substr(kLowerBlock.size());
+  // The mark alone is a continuation that looks like one: no word begins with nothing.
+  const bool begins_word = piece.starts_with(kLowerBlock) && piece != kLowerBlock;
+  if (begins_word) return piece.substr(kLowerBlock.size());
   const bool is_own = vocabulary.is_special(id) || vocabulary.is_user_defined(id) ||
                       (piece.starts_with('[') && piece.ends_with(']') && piece.size() > 2);
   return is_own ? piece : "##" + piece;
