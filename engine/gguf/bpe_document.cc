@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "engine/gguf/tokenizer_document.h"
+#include "base/json.h"
 
 namespace tgi::gguf {
 namespace {
@@ -70,53 +69,6 @@ Alphabet text_alphabet() {
                    {replace(kLowerBlock, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}}};
 }
 
-class TemplateWriter {
- public:
-  explicit TemplateWriter(const GgufVocabulary& vocabulary) : vocabulary_(vocabulary) {}
-
-  void add_text(Json& parts, const char* which) {
-    parts.push_back({{"Sequence", {{"id", which}, {"type_id", 0}}}});
-  }
-
-  void add_token(Json& parts, bool wanted, const std::optional<int64_t>& id, const char* key) {
-    if (!wanted) return;
-    if (!id) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("tokenizer.ggml.{}: not in the file's metadata, which says that this "
-                              "token is added",
-                              key));
-    }
-    const std::string name = vocabulary_.text(*id);
-    tokens_[name] = {{"id", name}, {"ids", {*id}}, {"tokens", {name}}};
-    parts.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
-  }
-
-  const Json& tokens() const { return tokens_; }
-
- private:
-  const GgufVocabulary& vocabulary_;
-  Json tokens_ = Json::object();
-};
-
-Json post_processor(const GgufVocabulary& vocabulary, const SpecialIds& ids, AddedEnds ends) {
-  TemplateWriter writer(vocabulary);
-  const auto bos = [&](Json& parts) { writer.add_token(parts, ends.bos, ids.bos, "bos_token_id"); };
-  const auto eos = [&](Json& parts) { writer.add_token(parts, ends.eos, ids.eos, "eos_token_id"); };
-  Json single = Json::array();
-  bos(single);
-  writer.add_text(single, "A");
-  eos(single);
-  Json pair = single;
-  const auto separator = ids.separator ? ids.separator : ids.eos;
-  writer.add_token(pair, ends.separator, separator, "seperator_token_id");
-  writer.add_text(pair, "B");
-  eos(pair);
-  return {{"type", "TemplateProcessing"},
-          {"single", std::move(single)},
-          {"pair", std::move(pair)},
-          {"special_tokens", writer.tokens()}};
-}
-
 }  // namespace
 
 std::string bpe_document(const GgufVocabulary& vocabulary,
@@ -134,7 +86,7 @@ std::string bpe_document(const GgufVocabulary& vocabulary,
   const Json members = {{"added_tokens", added_tokens(vocabulary, metadata)},
                         {"normalizer", std::move(alphabet.normalizer)},
                         {"pre_tokenizer", std::move(alphabet.pre_tokenizer)},
-                        {"post_processor", post_processor(vocabulary, ids, ends)},
+                        {"post_processor", ends_document(vocabulary, ids, ends)},
                         {"decoder", std::move(alphabet.decoder)}};
   const Json model = {{"type", "BPE"},
                       {"dropout", nullptr},

@@ -7,16 +7,9 @@
 #include "engine/gguf/gguf_vocabulary.h"
 #include "engine/gguf/pre_tokenizers.h"
 #include "engine/gguf/special_ids.h"
+#include "engine/gguf/tokenizer_document.h"
 
 namespace tgi::gguf {
-
-// What stands around a text: [bos] text [eos], and of two [bos] first [eos] [separator] second
-// [eos].
-struct AddedEnds {
-  bool bos = false;
-  bool eos = false;
-  bool separator = false;
-};
 
 // Throws kInvalidArgument for a token to be added that the file does not name.
 std::string bpe_document(const GgufVocabulary& vocabulary,

@@ -22,6 +22,9 @@ void check_length(const char* key, size_t length, size_t num_tokens) {
 }  // namespace
 
 GgufVocabulary::GgufVocabulary(const GgufMetadata& metadata) : tokens_(metadata.texts(kTokens)) {
+  if (tokens_.empty()) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: there are none", kTokens));
+  }
   types_.assign(tokens_.size(), TokenType::kNormal);
   if (metadata.has(kTypes)) {
     const std::vector<int64_t> types = metadata.integers(kTypes);

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+
+#include "base/error.h"
 
 namespace tgi::gguf {
 namespace {
@@ -20,7 +23,54 @@ bool is_of_phi3(const GgufMetadata& metadata) {
   return name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
 }
 
+class TemplateWriter {
+ public:
+  explicit TemplateWriter(const GgufVocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  void add_text(Json& parts, const char* which) {
+    parts.push_back({{"Sequence", {{"id", which}, {"type_id", 0}}}});
+  }
+
+  void add_token(Json& parts, bool wanted, const std::optional<int64_t>& id, const char* key) {
+    if (!wanted) return;
+    if (!id) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tokenizer.ggml.{}: not in the file's metadata, which says that this "
+                              "token is added",
+                              key));
+    }
+    const std::string name = vocabulary_.text(*id);
+    tokens_[name] = {{"id", name}, {"ids", {*id}}, {"tokens", {name}}};
+    parts.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
+  }
+
+  const Json& tokens() const { return tokens_; }
+
+ private:
+  const GgufVocabulary& vocabulary_;
+  Json tokens_ = Json::object();
+};
+
 }  // namespace
+
+Json ends_document(const GgufVocabulary& vocabulary, const SpecialIds& ids, const AddedEnds& ends) {
+  TemplateWriter writer(vocabulary);
+  const auto bos = [&](Json& parts) { writer.add_token(parts, ends.bos, ids.bos, "bos_token_id"); };
+  const auto eos = [&](Json& parts) { writer.add_token(parts, ends.eos, ids.eos, "eos_token_id"); };
+  Json single = Json::array();
+  bos(single);
+  writer.add_text(single, "A");
+  eos(single);
+  Json pair = single;
+  const auto separator = ids.separator ? ids.separator : ids.eos;
+  writer.add_token(pair, ends.separator, separator, "seperator_token_id");
+  writer.add_text(pair, "B");
+  eos(pair);
+  return {{"type", "TemplateProcessing"},
+          {"single", std::move(single)},
+          {"pair", std::move(pair)},
+          {"special_tokens", writer.tokens()}};
+}
 
 Json added_tokens(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
   const bool is_phi3 = is_of_phi3(metadata);

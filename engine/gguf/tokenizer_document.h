@@ -2,14 +2,28 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
 #include "engine/gguf/gguf_vocabulary.h"
+#include "engine/gguf/special_ids.h"
 
 namespace tgi::gguf {
 
 constexpr std::string_view kLowerBlock = "\u2581";  // what stands for a space
+
+// What stands around a text: [bos] text [eos], and of two [bos] first [eos] [separator] second
+// [eos].
+struct AddedEnds {
+  bool bos = false;
+  bool eos = false;
+  bool separator = false;
+};
+
+// The member "post_processor" that adds them. Throws kInvalidArgument when the file does not name
+// one of them.
+Json ends_document(const GgufVocabulary& vocabulary, const SpecialIds& ids, const AddedEnds& ends);
 
 // The list "added_tokens": control tokens, which are special ones, and user-defined ones.
 Json added_tokens(const GgufVocabulary& vocabulary, const GgufMetadata& metadata);

@@ -15,6 +15,7 @@
 #include "engine/gguf/sentencepiece_proto.h"
 #include "engine/gguf/special_ids.h"
 #include "engine/gguf/tokenizer_document.h"
+#include "engine/gguf/unigram_document.h"
 #include "engine/gguf/word_piece_document.h"
 
 namespace tgi::gguf {
@@ -91,14 +92,8 @@ Json chat_templates(const GgufMetadata& metadata) {
   return named;
 }
 
-// What the tokens around a text are where the file does not say.
-struct EndDefaults {
-  bool bos = false;
-  bool eos = false;
-  bool separator = false;
-};
-
-AddedEnds read_ends(const GgufMetadata& metadata, const EndDefaults& defaults) {
+// defaults: where the file does not say.
+AddedEnds read_ends(const GgufMetadata& metadata, const AddedEnds& defaults) {
   const auto flag = [&](const char* key, bool fallback) {
     return metadata.find_boolean(key).value_or(fallback);
   };
@@ -141,19 +136,18 @@ Made make_gemma4(const Context& context) {
   return make_bpe(context, "gemma4", true);
 }
 
-Made make_pieces(const Context& context, bool is_unigram, const EndDefaults& defaults) {
+Made make_llama(const Context& context) {
   return {.name = "tokenizer.model",
-          .text = sentencepiece_proto(context.vocabulary, context.metadata, is_unigram),
-          .ends = read_ends(context.metadata, defaults),
+          .text = sentencepiece_proto(context.vocabulary, context.metadata),
+          .ends = read_ends(context.metadata, {.bos = true}),
           .lists_added_tokens = true};
 }
 
-Made make_llama(const Context& context) {
-  return make_pieces(context, false, {.bos = true});
-}
-
 Made make_t5(const Context& context) {
-  return make_pieces(context, true, {.eos = true});
+  const AddedEnds ends = read_ends(context.metadata, {.eos = true});
+  return {.name = "tokenizer.json",
+          .text = unigram_document(context.vocabulary, context.metadata, context.ids, ends),
+          .ends = ends};
 }
 
 // The tokens around a text are always the same.
