@@ -12,6 +12,9 @@ namespace {
 
 using std::string_view;
 
+// Where a tokenizer.json cuts numbers into threes counted from their ends, it looks ahead anew at
+// each digit, which takes a minute for a long number; here the first of a number's cuts is found
+// so, and the others follow from it (\G).
 // clang-format off: a pattern is one line
 constexpr string_view kDefaultPatterns[] = {
     R"~([\p{P}\$\+<=>\^~\|]+)~",
@@ -91,12 +94,12 @@ constexpr string_view kGpt4oPatterns[] = {
     R"~([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kTinyAyaPatterns[] = {
-    R"~(\d{1,3}(?=(?:\d{3})*\b))~",
+    R"~((?<!\d)\d{1,3}(?=(?:\d{3})*+\b)|(?<=\d)\G\d{3})~",
     R"~([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kSuperbpePatterns[] = {
     R"~(\p{N}+)~",
-    R"~((?=(\d{3})+(?!\d)))~",
+    R"~([^\d]\K(?=(?:\d{3})++(?!\d))|(?<!\d)\d{1,3}(?=(?:\d{3})++(?!\d))\K|(?<=\d)\G\d{3}\K(?=\d))~",
 };
 constexpr string_view kBailingmoePatterns[] = {
     R"~('(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)~",
@@ -105,7 +108,7 @@ constexpr string_view kSeedCoderPatterns[] = {
     R"~((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kAfmoePatterns[] = {
-    R"~(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))~",
+    R"~((?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})*+(?!\p{N}))|\p{N}{3})~",
     R"~([一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+)~",
     R"~([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
