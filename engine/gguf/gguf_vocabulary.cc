@@ -22,6 +22,9 @@ void check_length(const char* key, size_t length, size_t num_tokens) {
 }  // namespace
 
 GgufVocabulary::GgufVocabulary(const GgufMetadata& metadata) : tokens_(metadata.texts(kTokens)) {
+  if (tokens_.empty()) {
+    throw Error(Code::kInvalidArgument, fmt::format("{}: there are none", kTokens));
+  }
   types_.assign(tokens_.size(), TokenType::kNormal);
   if (metadata.has(kTypes)) {
     const std::vector<int64_t> types = metadata.integers(kTypes);
@@ -43,6 +46,7 @@ GgufVocabulary::GgufVocabulary(const GgufMetadata& metadata) : tokens_(metadata.
 
 std::string GgufVocabulary::text(int64_t id) const {
   const std::string_view bytes = token(id);
+  if (bytes.empty()) return fmt::format("[EMPTY_{}]", id);
   return is_valid_utf8(bytes) ? std::string(bytes) : replace_invalid_utf8(bytes);
 }
 
@@ -62,13 +66,6 @@ std::optional<int64_t> GgufVocabulary::id_of_key(const GgufMetadata& metadata,
                 fmt::format("{}: expected a token id from 0 to {}, got {}", full, size() - 1, *id));
   }
   return *id;
-}
-
-int64_t GgufVocabulary::require_id_of_key(const GgufMetadata& metadata,
-                                          const std::string& key) const {
-  if (const auto id = id_of_key(metadata, key)) return *id;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("tokenizer.ggml.{}: not in the file's metadata", key));
 }
 
 }  // namespace tgi::gguf

@@ -22,7 +22,7 @@ class GgufVocabulary {
 
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
   std::string_view token(int64_t id) const { return tokens_[static_cast<size_t>(id)]; }
-  // The same as UTF-8: bytes that are none become U+FFFD.
+  // The same as UTF-8, and never empty: bytes that are none become U+FFFD.
   std::string text(int64_t id) const;
   TokenType type(int64_t id) const { return types_[static_cast<size_t>(id)]; }
   float score(int64_t id) const;  // 0 without scores
@@ -34,7 +34,6 @@ class GgufVocabulary {
 
   // The token that "tokenizer.ggml.KEY" names; nothing when there is none, or -1.
   std::optional<int64_t> id_of_key(const GgufMetadata& metadata, const std::string& key) const;
-  int64_t require_id_of_key(const GgufMetadata& metadata, const std::string& key) const;
 
  private:
   std::vector<std::string_view> tokens_;

@@ -1,5 +1,3 @@
-// Facts of the tokenizers that files name; each pattern is that of the tokenizer's own
-// configuration.
 #include "engine/gguf/pre_tokenizers.h"
 
 #include <fmt/format.h>
@@ -14,6 +12,9 @@ namespace {
 
 using std::string_view;
 
+// Where a tokenizer.json cuts numbers into threes counted from their ends, it looks ahead anew at
+// each digit, which takes a minute for a long number; here the first of a number's cuts is found
+// so, and the others follow from it (\G).
 // clang-format off: a pattern is one line
 constexpr string_view kDefaultPatterns[] = {
     R"~([\p{P}\$\+<=>\^~\|]+)~",
@@ -60,7 +61,7 @@ constexpr string_view kFalconPatterns[] = {
     R"~('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))~",
     R"~([0-9][0-9][0-9])~",
 };
-constexpr string_view kMptPatterns[] = {
+constexpr string_view kGpt2Patterns[] = {
     R"~('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))~",
 };
 constexpr string_view kStarcoderPatterns[] = {
@@ -84,30 +85,40 @@ constexpr string_view kVikingPatterns[] = {
     R"~(\p{N})~",
 };
 constexpr string_view kTekkenPatterns[] = {
-    R"~([^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
+    R"~([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kExaoneMoePatterns[] = {
     R"~((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kGpt4oPatterns[] = {
-    R"~([^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
-};
-constexpr string_view kGraniteEmbedMulti97mPatterns[] = {
-    R"~([^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))*((?=[\p{L}\p{M}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))+((?=[\p{L}\p{M}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
+    R"~([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kTinyAyaPatterns[] = {
-    R"~(\d{1,3}(?=(?:\d{3})*\b))~",
+    R"~((?<!\d)\d{1,3}(?=(?:\d{3})*+\b)|(?<=\d)\G\d{3})~",
     R"~([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kSuperbpePatterns[] = {
     R"~(\p{N}+)~",
-    R"~((?=(\d{3})+(?!\d)))~",
+    R"~([^\d]\K(?=(?:\d{3})++(?!\d))|(?<!\d)\d{1,3}(?=(?:\d{3})++(?!\d))\K|(?<=\d)\G\d{3}\K(?=\d))~",
 };
 constexpr string_view kBailingmoePatterns[] = {
     R"~('(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)~",
 };
 constexpr string_view kSeedCoderPatterns[] = {
     R"~((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)~",
+};
+constexpr string_view kAfmoePatterns[] = {
+    R"~((?<!\p{N})\p{N}{1,2}(?=(?:\p{N}{3})*+(?!\p{N}))|\p{N}{3})~",
+    R"~([一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+)~",
+    R"~([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
+};
+constexpr string_view kChameleonPatterns[] = {
+    R"~(<sentinel:[0-9]+>)~",
+    R"~((IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z)~",
+    R"~(([\t\n]|    |  ))~",
+    R"~(\p{N})~",
+    R"~([\p{P}!-/:-@\[-`{-~])~",
+    R"~('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))~",
 };
 constexpr string_view kKimiK2Patterns[] = {
     R"~(\p{Han}+|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+(?:(?!\p{Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)~",
@@ -131,17 +142,18 @@ constexpr string_view kDeepseekV3Names[] = {"deepseek-v3", "hunyuan-dense", "hy_
 constexpr string_view kSpark25Names[] = {"spark2_5"};
 constexpr string_view kYoutuNames[] = {"youtu"};
 constexpr string_view kFalconNames[] = {"falcon"};
-constexpr string_view kMptNames[] = {"mpt",     "gpt-2",    "phi-2",       "jina-es",
-                                     "jina-de", "gigachat", "jina-v2-es",  "jina-v2-de",
-                                     "a.x-4.0", "mellum",   "modern-bert", "olmo",
-                                     "jais",    "exaone4",  "trillion",    "granite-docling"};
-constexpr string_view kStarcoderNames[] = {"starcoder", "refact", "command-r",  "smollm",
-                                           "codeshell", "exaone", "minerva-7b", "mellum2"};
+constexpr string_view kNeoxNames[] = {"mpt", "olmo", "modern-bert"};
+constexpr string_view kGpt2Names[] = {
+    "gpt-2",   "phi-2",  "jina-es", "jina-de", "gigachat", "jina-v2-es",     "jina-v2-de",
+    "a.x-4.0", "mellum", "jais",    "exaone4", "trillion", "granite-docling"};
+constexpr string_view kStarcoderNames[] = {"starcoder", "refact",     "smollm", "codeshell",
+                                           "exaone",    "minerva-7b", "mellum2"};
+constexpr string_view kCommandRNames[] = {"command-r"};
 constexpr string_view kJais2Names[] = {"jais-2"};
 constexpr string_view kJinaV1EnNames[] = {"jina-v1-en", "jina-v2-code", "roberta-bpe"};
-constexpr string_view kQwen2Names[] = {"qwen2",   "deepseek-r1-qwen", "kormo",
-                                       "f2llmv2", "stablelm2",        "megrez",
-                                       "hunyuan", "grok-2",           "solar-open"};
+constexpr string_view kQwen2LikeNames[] = {"deepseek-r1-qwen", "kormo",   "f2llmv2", "stablelm2",
+                                           "megrez",           "hunyuan", "grok-2",  "solar-open"};
+constexpr string_view kQwen2Names[] = {"qwen2"};
 constexpr string_view kQwen35Names[] = {"qwen35"};
 constexpr string_view kDbrxNames[] = {"dbrx", "smaug-bpe", "chatglm-bpe"};
 constexpr string_view kPoroChatNames[] = {"poro-chat", "bloom", "gpt3-finnish"};
@@ -155,6 +167,9 @@ constexpr string_view kTinyAyaNames[] = {"tiny_aya", "cohere2moe"};
 constexpr string_view kSuperbpeNames[] = {"superbpe"};
 constexpr string_view kBailingmoeNames[] = {"bailingmoe", "bailingmoe2", "llada-moe"};
 constexpr string_view kSeedCoderNames[] = {"seed-coder"};
+constexpr string_view kAfmoeNames[] = {"afmoe"};
+constexpr string_view kChameleonNames[] = {"chameleon"};
+constexpr string_view kTextNames[] = {"gemma4", "granite-embed-multi-311m", "sarvam-moe"};
 constexpr string_view kKimiK2Names[] = {"kimi-k2"};
 constexpr string_view kUfakzekaNames[] = {"ufakzeka"};
 constexpr string_view kLagunaNames[] = {"laguna"};
@@ -169,12 +184,15 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {.names = kSpark25Names, .patterns = kSpark25Patterns},
     {.names = kYoutuNames, .patterns = kYoutuPatterns, .ignore_merges = true},
     {.names = kFalconNames, .patterns = kFalconPatterns},
-    {.names = kMptNames, .patterns = kMptPatterns},
+    {.names = kGpt2Names, .patterns = kGpt2Patterns},
+    {.names = kNeoxNames, .patterns = kGpt2Patterns, .normalizes = true},
     {.names = kStarcoderNames, .patterns = kStarcoderPatterns},
+    {.names = kCommandRNames, .patterns = kStarcoderPatterns, .normalizes = true},
     {.names = kJais2Names, .patterns = kJais2Patterns},
-    {.names = kJinaV1EnNames, .patterns = kMptPatterns, .adds_separator = true},
-    {.names = kQwen2Names, .patterns = kQwen2Patterns},
-    {.names = kQwen35Names, .patterns = kQwen35Patterns},
+    {.names = kJinaV1EnNames, .patterns = kGpt2Patterns, .adds_separator = true},
+    {.names = kQwen2Names, .patterns = kQwen2Patterns, .normalizes = true},
+    {.names = kQwen2LikeNames, .patterns = kQwen2Patterns},
+    {.names = kQwen35Names, .patterns = kQwen35Patterns, .normalizes = true},
     {.names = kDbrxNames, .patterns = kLlama3Patterns},
     {.names = kPoroChatNames, .patterns = kPoroChatPatterns},
     {.names = kGlm4Names, .patterns = kLlama3Patterns, .ignore_merges = true},
@@ -182,13 +200,14 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {.names = kTekkenNames, .patterns = kTekkenPatterns, .ignore_merges = true, .adds_bos = true},
     {.names = kExaoneMoeNames, .patterns = kExaoneMoePatterns},
     {.names = kGpt4oNames, .patterns = kGpt4oPatterns},
-    {.names = kGraniteEmbedMulti97mNames,
-     .patterns = kGraniteEmbedMulti97mPatterns,
-     .ignore_merges = true},
+    {.names = kGraniteEmbedMulti97mNames, .patterns = kGpt4oPatterns, .ignore_merges = true},
     {.names = kTinyAyaNames, .patterns = kTinyAyaPatterns},
     {.names = kSuperbpeNames, .patterns = kSuperbpePatterns},
     {.names = kBailingmoeNames, .patterns = kBailingmoePatterns},
     {.names = kSeedCoderNames, .patterns = kSeedCoderPatterns},
+    {.names = kAfmoeNames, .patterns = kAfmoePatterns},
+    {.names = kChameleonNames, .patterns = kChameleonPatterns, .adds_bos = true},
+    {.names = kTextNames, .alphabet = TokenAlphabet::kText},
     {.names = kKimiK2Names, .patterns = kKimiK2Patterns},
     {.names = kUfakzekaNames, .patterns = kUfakzekaPatterns},
     {.names = kLagunaNames, .patterns = kLagunaPatterns},

@@ -60,19 +60,6 @@ std::string unique_text(std::string text, int64_t id, std::set<std::string>& see
   return text;
 }
 
-std::string charsmap_of(const GgufMetadata& metadata) {
-  const GgufValue* value = metadata.find("tokenizer.ggml.precompiled_charsmap");
-  if (value == nullptr) return "";
-  const bool is_bytes =
-      value->type == GgufValueType::kArray &&
-      (value->element_type == GgufValueType::kUint8 || value->element_type == GgufValueType::kInt8);
-  if (!is_bytes) {
-    throw Error(Code::kInvalidArgument,
-                "tokenizer.ggml.precompiled_charsmap: expected an array of bytes");
-  }
-  return {reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size()};
-}
-
 int64_t find_unknown(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.type(id) == TokenType::kUnknown) return id;
@@ -80,21 +67,28 @@ int64_t find_unknown(const GgufVocabulary& vocabulary, const GgufMetadata& metad
   return vocabulary.id_of_key(metadata, "unknown_token_id").value_or(0);
 }
 
+// The library wants a token for each of the 256 or none.
+bool has_all_bytes(const GgufVocabulary& vocabulary) {
+  std::set<std::string_view> texts;
+  for (int64_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.type(id) == TokenType::kByte) texts.insert(vocabulary.token(id));
+  }
+  return texts.size() == 256;
+}
+
 }  // namespace
 
-std::string sentencepiece_proto(const GgufVocabulary& vocabulary,
-                                const GgufMetadata& metadata,
-                                bool is_unigram) {
+std::string sentencepiece_proto(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
   Message model;
   const int64_t unknown = find_unknown(vocabulary, metadata);
-  bool has_bytes = false;
+  const bool has_bytes = has_all_bytes(vocabulary);
   std::set<std::string> seen;
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     TokenType type = vocabulary.type(id);
     // The library has exactly one.
     if (type == TokenType::kUnknown && id != unknown) type = TokenType::kControl;
     if (id == unknown) type = TokenType::kUnknown;
-    has_bytes = has_bytes || type == TokenType::kByte;
+    if (type == TokenType::kByte && !has_bytes) type = TokenType::kUnused;
     Message piece;
     piece.add(1, unique_text(piece_text(vocabulary, id), id, seen));
     piece.add(2, vocabulary.score(id));
@@ -102,20 +96,18 @@ std::string sentencepiece_proto(const GgufVocabulary& vocabulary,
     model.add(1, piece.text());
   }
   Message trainer;
-  trainer.add(3, uint64_t{is_unigram ? 1U : 2U});  // model_type
+  trainer.add(3, uint64_t{2});  // model_type: BPE
   trainer.add(4, static_cast<uint64_t>(vocabulary.size()));
   trainer.add(35, uint64_t{has_bytes});  // byte_fallback
   trainer.add(40, static_cast<uint64_t>(unknown));
   trainer.add(45, vocabulary.token(unknown));  // unk_piece
   model.add(2, trainer.text());
   Message normalizer;
-  if (const std::string charsmap = charsmap_of(metadata); !charsmap.empty())
-    normalizer.add(2, charsmap);
   const auto flag = [&](const char* key, bool fallback) {
     return uint64_t{metadata.find_boolean(key).value_or(fallback)};
   };
   normalizer.add(3, flag("tokenizer.ggml.add_space_prefix", true));
-  normalizer.add(4, flag("tokenizer.ggml.remove_extra_whitespaces", is_unigram));
+  normalizer.add(4, flag("tokenizer.ggml.remove_extra_whitespaces", false));
   normalizer.add(5, uint64_t{1});  // escape_whitespaces
   model.add(3, normalizer.text());
   return model.text();

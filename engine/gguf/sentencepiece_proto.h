@@ -1,4 +1,5 @@
-// A tokenizer of GGUF's kinds llama and t5 as the tokenizer.model it was made from.
+// SentencePiece's own file of a GGUF file whose tokenizer merges the pieces with the best score
+// first: kind llama.
 #pragma once
 
 #include <string>
@@ -7,9 +8,8 @@
 
 namespace tgi::gguf {
 
-// The serialised ModelProto. Source: sentencepiece_model.proto of github.com/google/sentencepiece.
-std::string sentencepiece_proto(const GgufVocabulary& vocabulary,
-                                const GgufMetadata& metadata,
-                                bool is_unigram);
+// A serialised sentencepiece.ModelProto (github.com/google/sentencepiece,
+// src/sentencepiece_model.proto).
+std::string sentencepiece_proto(const GgufVocabulary& vocabulary, const GgufMetadata& metadata);
 
 }  // namespace tgi::gguf

@@ -4,24 +4,26 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/gguf/bpe_document.h"
 #include "engine/gguf/gguf_vocabulary.h"
 #include "engine/gguf/pre_tokenizers.h"
 #include "engine/gguf/sentencepiece_proto.h"
+#include "engine/gguf/special_ids.h"
+#include "engine/gguf/tokenizer_document.h"
+#include "engine/gguf/unigram_document.h"
+#include "engine/gguf/word_piece_document.h"
 
 namespace tgi::gguf {
 namespace {
 
-constexpr const char* kTokenizerJson = "tokenizer.json";
 constexpr std::string_view kPrefix = "tokenizer.";
-constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581
 
-// What is read here or by GgufVocabulary, and what need not be.
+// What is read in this room, and what need not be.
 constexpr std::string_view kKnownKeys[] = {
     "ggml.model",
     "ggml.pre",
@@ -45,8 +47,11 @@ constexpr std::string_view kKnownKeys[] = {
     "ggml.precompiled_charsmap",
     "ggml.normalizer.lowercase",
     "ggml.normalizer.strip_accents",
+    "ggml.padding_token_id",
+    "ggml.fim_pad_token_id",
+    "ggml.fim_rep_token_id",
+    "ggml.fim_sep_token_id",
     "ggml.token_type_count",  // of segments, which the embeddings' tensor counts
-    "ggml.padding_token_id",  // nothing is padded
     "chat_template",
     "chat_templates",    // the names of those below
     "huggingface.json",  // says the same once more
@@ -54,9 +59,6 @@ constexpr std::string_view kKnownKeys[] = {
     "ggml.fim_pre_token_id",
     "ggml.fim_suf_token_id",
     "ggml.fim_mid_token_id",
-    "ggml.fim_pad_token_id",
-    "ggml.fim_rep_token_id",
-    "ggml.fim_sep_token_id",
     "ggml.prefix_token_id",
     "ggml.suffix_token_id",
     "ggml.middle_token_id",
@@ -76,216 +78,6 @@ void check_keys(const GgufMetadata& metadata) {
   }
 }
 
-// Tokens that end a turn, by the names that families gave them. llama.cpp's list, so that a file
-// ends here where it ends there.
-constexpr std::string_view kEndTokens[] = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|flush|>",
-    "<|calls|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<eos>",
-    "<turn|>",
-    "<|tool_response>",
-    "<\xEF\xBD\x9C"
-    "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
-    "[e~[",
-};
-
-std::vector<int64_t> end_ids(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
-  std::set<int64_t> ids;
-  for (const char* key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
-    if (const auto id = vocabulary.id_of_key(metadata, key)) ids.insert(*id);
-  }
-  std::set<int64_t> of_names;
-  for (int64_t id = 0; id < vocabulary.size(); ++id) {
-    if (!vocabulary.is_special(id)) continue;
-    const bool ends = std::ranges::find(kEndTokens, vocabulary.token(id)) != std::end(kEndTokens);
-    if (ends) of_names.insert(id);
-  }
-  // Harmony ends a message with <|end|> and goes on with the next one: a turn ends elsewhere.
-  const bool is_harmony = std::ranges::any_of(
-      of_names, [&](int64_t id) { return vocabulary.token(id) == "<|return|>"; });
-  for (const int64_t id : of_names) {
-    if (!is_harmony || vocabulary.token(id) != "<|end|>") ids.insert(id);
-  }
-  return {ids.begin(), ids.end()};
-}
-
-// Special ones of Phi 3 take the white space behind them, which files don't say.
-bool takes_space_behind(const GgufMetadata& metadata, std::string_view token) {
-  std::string name(metadata.find_text("general.name").value_or(""));
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  const bool is_phi3 =
-      name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
-  return is_phi3 && token != "<unk>" && token != "<s>" && token != "<|endoftext|>";
-}
-
-Json added_tokens(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
-  Json out = Json::array();
-  for (int64_t id = 0; id < vocabulary.size(); ++id) {
-    if (!vocabulary.is_special(id) && !vocabulary.is_user_defined(id)) continue;
-    out.push_back({{"id", id},
-                   {"content", vocabulary.text(id)},
-                   {"single_word", false},
-                   {"lstrip", false},
-                   {"rstrip", vocabulary.is_special(id) &&
-                                  takes_space_behind(metadata, vocabulary.token(id))},
-                   {"normalized", false},
-                   {"special", vocabulary.is_special(id)}});
-  }
-  return out;
-}
-
-// "model": {..., "vocab": {...}, "merges": [...]} written by hand: a tree of a hundred thousand
-// strings takes longer to build than to read.
-std::string vocabulary_object(const GgufVocabulary& vocabulary) {
-  std::string out = "{";
-  for (int64_t id = 0; id < vocabulary.size(); ++id) {
-    out += fmt::format("{}{}:{}", id == 0 ? "" : ",", Json(vocabulary.text(id)).dump(), id);
-  }
-  return out + "}";
-}
-
-std::string merges_array(const GgufMetadata& metadata) {
-  std::string out = "[";
-  bool is_first = true;
-  constexpr const char* kMerges = "tokenizer.ggml.merges";
-  if (!metadata.has(kMerges)) return "[]";
-  for (const std::string_view merge : metadata.texts(kMerges)) {
-    // "a b"; a space may be part of a token, but the first character of one it is not.
-    const size_t space = merge.find(' ', 1);
-    if (space == std::string_view::npos) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("tokenizer.ggml.merges: \"{}\" is not two tokens", merge));
-    }
-    out += fmt::format("{}[{},{}]", is_first ? "" : ",",
-                       Json(std::string(merge.substr(0, space))).dump(),
-                       Json(std::string(merge.substr(space + 1))).dump());
-    is_first = false;
-  }
-  return out + "]";
-}
-
-Json byte_level(bool use_regex) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", true},
-          {"use_regex", use_regex}};
-}
-
-std::string joined(const Json& head, const std::string& model) {
-  std::string out = head.dump();
-  out.pop_back();
-  return out + ",\"model\":" + model + "}";
-}
-
-std::string byte_level_json(const GgufVocabulary& vocabulary,
-                            const GgufMetadata& metadata,
-                            const PreTokenizer& pre) {
-  Json cuts = Json::array();
-  for (const std::string_view pattern : pre.patterns) {
-    cuts.push_back({{"type", "Split"},
-                    {"pattern", {{"Regex", pattern}}},
-                    {"behavior", "Isolated"},
-                    {"invert", false}});
-  }
-  cuts.push_back(byte_level(false));
-  Json head = {{"version", "1.0"},
-               {"truncation", nullptr},
-               {"padding", nullptr},
-               {"added_tokens", added_tokens(vocabulary, metadata)},
-               {"normalizer", nullptr},
-               {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", cuts}}},
-               {"post_processor", nullptr},
-               {"decoder", byte_level(false)}};
-  const bool has_separator =
-      metadata.find_boolean("tokenizer.ggml.add_sep_token").value_or(pre.adds_separator);
-  if (has_separator) {
-    const auto end = [&](const char* key, const char* other) -> Json {
-      const auto id = vocabulary.id_of_key(metadata, key);
-      const int64_t found = id ? *id : vocabulary.require_id_of_key(metadata, other);
-      return Json::array({vocabulary.text(found), found});
-    };
-    head["post_processor"] = {{"type", "RobertaProcessing"},
-                              {"sep", end("seperator_token_id", "eos_token_id")},
-                              {"cls", end("cls_token_id", "bos_token_id")},
-                              {"trim_offsets", true},
-                              {"add_prefix_space", false}};
-  }
-  const std::string options = Json({{"type", "BPE"},
-                                    {"dropout", nullptr},
-                                    {"unk_token", nullptr},
-                                    {"continuing_subword_prefix", nullptr},
-                                    {"end_of_word_suffix", nullptr},
-                                    {"fuse_unk", false},
-                                    {"byte_fallback", false},
-                                    {"ignore_merges", pre.ignore_merges}})
-                                  .dump();
-  return joined(head, options.substr(0, options.size() - 1) +
-                          ",\"vocab\":" + vocabulary_object(vocabulary) +
-                          ",\"merges\":" + merges_array(metadata) + "}");
-}
-
-// ggml marks the pieces that begin a word, where WordPiece marks those that don't.
-std::string word_piece_json(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
-  std::string vocab = "{";
-  for (int64_t id = 0; id < vocabulary.size(); ++id) {
-    std::string piece(vocabulary.token(id));
-    const bool is_own = vocabulary.is_special(id) ||
-                        (piece.starts_with('[') && piece.ends_with(']') && piece.size() > 2);
-    if (piece.starts_with(kWordMark)) {
-      piece.erase(0, kWordMark.size());
-    } else if (!is_own) {
-      piece.insert(0, "##");
-    }
-    vocab += fmt::format("{}{}:{}", id == 0 ? "" : ",", Json(piece).dump(), id);
-  }
-  vocab += "}";
-  const auto token = [&](const char* key) { return vocabulary.require_id_of_key(metadata, key); };
-  const int64_t cls =
-      vocabulary.id_of_key(metadata, "cls_token_id").value_or(token("bos_token_id"));
-  const int64_t sep = token("seperator_token_id");
-  const int64_t unk = token("unknown_token_id");
-  const bool lowers = metadata.find_boolean("tokenizer.ggml.normalizer.lowercase").value_or(true);
-  const auto strips = metadata.find_boolean("tokenizer.ggml.normalizer.strip_accents");
-  const Json head = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added_tokens(vocabulary, metadata)},
-                     {"normalizer",
-                      {{"type", "BertNormalizer"},
-                       {"clean_text", true},
-                       {"handle_chinese_chars", true},
-                       {"strip_accents", strips ? Json(*strips) : Json(nullptr)},
-                       {"lowercase", lowers}}},
-                     {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-                     {"post_processor",
-                      {{"type", "BertProcessing"},
-                       {"sep", Json::array({vocabulary.text(sep), sep})},
-                       {"cls", Json::array({vocabulary.text(cls), cls})}}},
-                     {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}}};
-  const std::string options = Json({{"type", "WordPiece"},
-                                    {"unk_token", vocabulary.text(unk)},
-                                    {"continuing_subword_prefix", "##"},
-                                    {"max_input_chars_per_word", 100}})
-                                  .dump();
-  return joined(head, options.substr(0, options.size() - 1) + ",\"vocab\":" + vocab + "}");
-}
-
 // The text of a template may be under its own name too.
 Json chat_templates(const GgufMetadata& metadata) {
   constexpr std::string_view kDefault = "tokenizer.chat_template";
@@ -300,82 +92,143 @@ Json chat_templates(const GgufMetadata& metadata) {
   return named;
 }
 
-struct Ends {
-  bool bos = false;
-  bool eos = false;
+// defaults: where the file does not say.
+AddedEnds read_ends(const GgufMetadata& metadata, const AddedEnds& defaults) {
+  const auto flag = [&](const char* key, bool fallback) {
+    return metadata.find_boolean(key).value_or(fallback);
+  };
+  return {.bos = flag("tokenizer.ggml.add_bos_token", defaults.bos),
+          .eos = flag("tokenizer.ggml.add_eos_token", defaults.eos),
+          .separator = flag("tokenizer.ggml.add_sep_token", defaults.separator)};
+}
+
+// What a kind of tokenizer makes of the metadata.
+struct Made {
+  std::string name;  // of the file
+  std::string text;
+  AddedEnds ends{};
+  bool lists_added_tokens = false;  // whether tokenizer_config.json has to
 };
 
-Json tokenizer_config(const GgufVocabulary& vocabulary, const GgufMetadata& metadata, Ends ends) {
-  Json config = {
-      {"add_bos_token", metadata.find_boolean("tokenizer.ggml.add_bos_token").value_or(ends.bos)},
-      {"add_eos_token", metadata.find_boolean("tokenizer.ggml.add_eos_token").value_or(ends.eos)}};
-  const auto name = [&](const char* field, const char* key) {
-    if (const auto id = vocabulary.id_of_key(metadata, key)) config[field] = vocabulary.text(*id);
-  };
-  name("bos_token", "bos_token_id");
-  name("eos_token", "eos_token_id");
-  name("unk_token", "unknown_token_id");
-  for (const auto& [flag, token] :
-       {std::pair("add_bos_token", "bos_token"), std::pair("add_eos_token", "eos_token")}) {
-    if (!config.contains(token)) config[flag] = false;
+struct Context {
+  const GgufMetadata& metadata;
+  const GgufVocabulary& vocabulary;
+  const SpecialIds& ids;
+};
+
+Made make_bpe(const Context& context, std::string_view pre_name, bool always_bos) {
+  const PreTokenizer& pre = find_pre_tokenizer(pre_name);
+  AddedEnds ends =
+      read_ends(context.metadata, {.bos = pre.adds_bos, .separator = pre.adds_separator});
+  if (always_bos) ends.bos = true;
+  return {.name = "tokenizer.json",
+          .text = bpe_document(context.vocabulary, context.metadata, pre, context.ids, ends),
+          .ends = ends};
+}
+
+Made make_gpt2(const Context& context) {
+  return make_bpe(context, context.metadata.find_text("tokenizer.ggml.pre").value_or("default"),
+                  false);
+}
+
+// Files of this kind exist that say add_bos_token is false, which the model can't do without.
+Made make_gemma4(const Context& context) {
+  return make_bpe(context, "gemma4", true);
+}
+
+Made make_llama(const Context& context) {
+  return {.name = "tokenizer.model",
+          .text = sentencepiece_proto(context.vocabulary, context.metadata),
+          .ends = read_ends(context.metadata, {.bos = true}),
+          .lists_added_tokens = true};
+}
+
+Made make_t5(const Context& context) {
+  const AddedEnds ends = read_ends(context.metadata, {.eos = true});
+  return {.name = "tokenizer.json",
+          .text = unigram_document(context.vocabulary, context.metadata, context.ids, ends),
+          .ends = ends};
+}
+
+// The tokens around a text are always the same.
+Made make_bert(const Context& context) {
+  return {.name = "tokenizer.json",
+          .text = word_piece_document(context.vocabulary, context.metadata, context.ids)};
+}
+
+struct Kind {
+  std::string_view name;
+  Made (*make)(const Context& context);
+};
+constexpr Kind kKinds[] = {{"bert", make_bert},
+                           {"gemma4", make_gemma4},
+                           {"gpt2", make_gpt2},
+                           {"llama", make_llama},
+                           {"t5", make_t5}};
+
+const Kind& find_kind(std::string_view name) {
+  std::string known;
+  for (const Kind& kind : kKinds) {
+    if (kind.name == name) return kind;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.name);
   }
-  if (Json templates = chat_templates(metadata); !templates.is_null())
+  const bool has_none = name == "none" || name == "no_vocab";
+  throw Error(
+      Code::kUnsupported,
+      has_none
+          ? std::string("tokenizer.ggml.model: this file has no tokenizer; convert the model again "
+                        "from a folder that has one")
+          : fmt::format("tokenizer.ggml.model: '{}' is not supported; known are {}", name, known));
+}
+
+Json tokenizer_config(const Context& context, const Made& made) {
+  const SpecialIds& ids = context.ids;
+  Json config = {{"add_bos_token", made.ends.bos && ids.bos.has_value()},
+                 {"add_eos_token", made.ends.eos && ids.eos.has_value()}};
+  const std::pair<const char*, std::optional<int64_t>> kNamed[] = {
+      {"bos_token", ids.bos},       {"eos_token", ids.eos},     {"unk_token", ids.unknown},
+      {"sep_token", ids.separator}, {"pad_token", ids.padding}, {"cls_token", ids.cls},
+      {"mask_token", ids.mask}};
+  for (const auto& [name, id] : kNamed) {
+    if (id) config[name] = context.vocabulary.text(*id);
+  }
+  if (made.lists_added_tokens) {
+    // {"32000": {...}}: what SentencePiece's own tables don't say.
+    Json list = Json::object();
+    for (Json token : added_tokens(context.vocabulary, context.metadata)) {
+      const std::string id = token.at("id").dump();
+      token.erase("id");
+      list[id] = std::move(token);
+    }
+    config["added_tokens_decoder"] = std::move(list);
+  }
+  if (Json templates = chat_templates(context.metadata); !templates.is_null()) {
     config["chat_template"] = std::move(templates);
-  return config;
-}
-
-Json generation_config(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
-  Json config = Json::object();
-  if (const auto bos = vocabulary.id_of_key(metadata, "bos_token_id"))
-    config["bos_token_id"] = *bos;
-  if (const auto ends = end_ids(vocabulary, metadata); !ends.empty()) config["eos_token_id"] = ends;
-  return config;
-}
-
-// {"32000": {...}}: what SentencePiece's own tables don't say.
-Json added_tokens_decoder(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
-  Json out = Json::object();
-  for (Json token : added_tokens(vocabulary, metadata)) {
-    const std::string id = token.at("id").dump();
-    token.erase("id");
-    out[id] = std::move(token);
   }
-  return out;
+  return config;
+}
+
+Json generation_config(const Context& context) {
+  Json config = Json::object();
+  if (context.ids.bos) config["bos_token_id"] = *context.ids.bos;
+  const std::vector<int64_t> ends = find_end_ids(context.vocabulary, context.metadata, context.ids);
+  if (!ends.empty()) config["eos_token_id"] = ends;
+  return config;
 }
 
 }  // namespace
 
 std::map<std::string, std::string> tokenizer_files(const GgufMetadata& metadata) {
   check_keys(metadata);
-  const std::string_view kind = metadata.text("tokenizer.ggml.model");
+  const Kind& kind = find_kind(metadata.text("tokenizer.ggml.model"));
   const GgufVocabulary vocabulary(metadata);
+  const SpecialIds ids = read_special_ids(vocabulary, metadata, kind.name);
+  const Context context{metadata, vocabulary, ids};
+  Made made = kind.make(context);
   std::map<std::string, std::string> files;
-  Ends ends;
-  Json added = nullptr;
-  if (kind == "gpt2") {
-    const PreTokenizer& pre =
-        find_pre_tokenizer(metadata.find_text("tokenizer.ggml.pre").value_or("default"));
-    ends.bos = pre.adds_bos;
-    files[kTokenizerJson] = byte_level_json(vocabulary, metadata, pre);
-  } else if (kind == "llama" || kind == "t5") {
-    const bool is_unigram = kind == "t5";
-    ends = is_unigram ? Ends{.bos = false, .eos = true} : Ends{.bos = true, .eos = false};
-    files["tokenizer.model"] = sentencepiece_proto(vocabulary, metadata, is_unigram);
-    added = added_tokens_decoder(vocabulary, metadata);
-  } else if (kind == "bert") {
-    files[kTokenizerJson] = word_piece_json(vocabulary, metadata);
-  } else {
-    throw Error(
-        Code::kUnsupported,
-        fmt::format("tokenizer.ggml.model: '{}' is not supported; known are bert, gpt2, llama, t5",
-                    kind));
-  }
-  Json config = tokenizer_config(vocabulary, metadata, ends);
-  if (!added.is_null()) config["added_tokens_decoder"] = std::move(added);
-  if (kind == "bert")
-    config["add_bos_token"] = config["add_eos_token"] = false;  // the post-processor's
-  files["tokenizer_config.json"] = config.dump();
-  files["generation_config.json"] = generation_config(vocabulary, metadata).dump();
+  files["tokenizer_config.json"] = tokenizer_config(context, made).dump();
+  files["generation_config.json"] = generation_config(context).dump();
+  files[made.name] = std::move(made.text);
   return files;
 }
 

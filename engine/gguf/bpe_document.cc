@@ -1,0 +1,102 @@
+#include "engine/gguf/bpe_document.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace tgi::gguf {
+namespace {
+
+constexpr std::string_view kMerges = "tokenizer.ggml.merges";
+
+std::string merges_array(const GgufMetadata& metadata) {
+  std::string out = "[";
+  for (const std::string_view merge : metadata.texts(kMerges)) {
+    // "a b": that a token begins with a space is possible, that it has one elsewhere is not.
+    const size_t space = merge.find(' ', 1);
+    if (space == std::string_view::npos) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: \"{}\" is not two tokens", kMerges, merge));
+    }
+    out += fmt::format("{}[{},{}]", out.size() == 1 ? "" : ",",
+                       Json(std::string(merge.substr(0, space))).dump(),
+                       Json(std::string(merge.substr(space + 1))).dump());
+  }
+  return out + "]";
+}
+
+Json byte_level() {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", false},
+          {"trim_offsets", true},
+          {"use_regex", false}};
+}
+
+Json replace(std::string_view found, std::string_view content) {
+  return {{"type", "Replace"}, {"pattern", {{"String", found}}}, {"content", content}};
+}
+
+struct Alphabet {
+  Json normalizer;
+  Json pre_tokenizer;
+  Json decoder;
+};
+
+Alphabet byte_level_alphabet(const PreTokenizer& pre) {
+  Json cuts = Json::array();
+  for (const std::string_view pattern : pre.patterns) {
+    cuts.push_back({{"type", "Split"},
+                    {"pattern", {{"Regex", pattern}}},
+                    {"behavior", "Isolated"},
+                    {"invert", false}});
+  }
+  cuts.push_back(byte_level());
+  return {.normalizer = pre.normalizes ? Json{{"type", "NFC"}} : Json(nullptr),
+          .pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(cuts)}},
+          .decoder = byte_level()};
+}
+
+Alphabet text_alphabet() {
+  return {
+      .normalizer = replace(" ", kLowerBlock),
+      .pre_tokenizer = nullptr,
+      .decoder = {{"type", "Sequence"},
+                  {"decoders",
+                   {replace(kLowerBlock, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}}};
+}
+
+}  // namespace
+
+std::string bpe_document(const GgufVocabulary& vocabulary,
+                         const GgufMetadata& metadata,
+                         const PreTokenizer& pre,
+                         const SpecialIds& ids,
+                         const AddedEnds& ends) {
+  const bool is_text = pre.alphabet == TokenAlphabet::kText;
+  Alphabet alphabet = is_text ? text_alphabet() : byte_level_alphabet(pre);
+  Json unknown = nullptr;
+  if (is_text && ids.unknown) unknown = vocabulary.text(*ids.unknown);
+  std::vector<std::string> tokens;
+  tokens.reserve(static_cast<size_t>(vocabulary.size()));
+  for (int64_t id = 0; id < vocabulary.size(); ++id) tokens.push_back(vocabulary.text(id));
+  const Json members = {{"added_tokens", added_tokens(vocabulary, metadata)},
+                        {"normalizer", std::move(alphabet.normalizer)},
+                        {"pre_tokenizer", std::move(alphabet.pre_tokenizer)},
+                        {"post_processor", ends_document(vocabulary, ids, ends)},
+                        {"decoder", std::move(alphabet.decoder)}};
+  const Json model = {{"type", "BPE"},
+                      {"dropout", nullptr},
+                      {"unk_token", std::move(unknown)},
+                      {"continuing_subword_prefix", nullptr},
+                      {"end_of_word_suffix", nullptr},
+                      {"fuse_unk", is_text},
+                      {"byte_fallback", is_text},
+                      {"ignore_merges", pre.ignore_merges}};
+  return tokenizer_document(members, model, vocabulary_object(tokens), merges_array(metadata));
+}
+
+}  // namespace tgi::gguf
