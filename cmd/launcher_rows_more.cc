@@ -19,7 +19,6 @@ constexpr std::string_view kFixedCors =
     "methods and headers of cross-origin requests are what the routes need, Authorization among "
     "them";
 constexpr std::string_view kOneAttention = "there is one attention for all models and prompts";
-constexpr std::string_view kNoGguf = "GGUF files can't be read yet";
 
 constexpr auto kLorax = std::to_array<LauncherRow>({
     sets("adapter-id",
@@ -117,12 +116,10 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
 });
 
 constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
-    refused("model-gguf",
-            "FILE",
-            kNoGguf,
-            "give the Hugging Face folder of the model as --model-id, with --quantize int8 or "
-            "int4",
-            EnvUse::kRead),
+    sets("model-gguf",
+         "FILE",
+         "as --model-id, of a GGUF file",
+         [](Options& o, const std::string& v) { o.model = parse_launcher_text(v); }),
     sets("n-threads", "N", "as --threads (tgid --threads)", pass<"threads">),
     refused(
         "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),

@@ -32,6 +32,7 @@ const std::map<std::string_view, std::string> kSamples = {
     {"pooling", "mean"},
     {"reasoning-parser", "none"},
     {"threads", "3"},
+    {"model-gguf", "demo"},
     {"n-threads", "3"},
     {"model-id", "demo"},
     {"revision", "v1"},
