@@ -49,6 +49,32 @@ void put_codes(const int8_t* codes, int64_t count, int offset, std::byte* to) {
   std::memcpy(to, bytes, sizeof bytes);
 }
 
+void put_number(float value, HeadScales as, std::byte* to) {
+  if (as == HeadScales::kF32) {
+    std::memcpy(to, &value, sizeof value);
+    return;
+  }
+  const uint16_t half = f32_to_f16(value);
+  std::memcpy(to, &half, sizeof half);
+}
+
+void put_factors(const GroupedRow& row,
+                 int64_t lane,
+                 int64_t group,
+                 const PanelLayout& layout,
+                 std::byte* panel) {
+  if (row.codes == nullptr) return;
+  const ScaleFactors& factors = row.factors;
+  const int64_t block = group / layout.head.factor_groups;
+  put_number(factors.block_scales[block], HeadScales::kF16,
+             panel + layout.block_scale_offset(lane, group));
+  panel[layout.scale_offset(lane, group)] = static_cast<std::byte>(factors.group_scales[group]);
+  if (!layout.head.minima) return;
+  put_number(factors.block_minima[block], HeadScales::kF16,
+             panel + layout.block_minimum_offset(lane, group));
+  panel[layout.minimum_offset(lane, group)] = static_cast<std::byte>(factors.group_minima[group]);
+}
+
 template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
   constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
@@ -69,16 +95,58 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
           static_cast<std::byte>(std::bit_cast<uint32_t>(scale) >> 23);
       continue;
     }
-    std::memcpy(panel + layout.scale_offset(lane, group), &scale, sizeof scale);
+    if (layout.head.factors()) {
+      put_factors(row, lane, group, layout, panel);
+      continue;
+    }
+    put_number(scale, layout.head.scales, panel + layout.scale_offset(lane, group));
     if (layout.head.minima) {
-      const float minimum = row.minima == nullptr ? 0.0F : row.minima[group] / -kOffset;
-      std::memcpy(panel + layout.minimum_offset(lane, group), &minimum, sizeof minimum);
+      const float minimum = row.minima == nullptr ? 0.0F : row.minima[group];
+      put_number(minimum, layout.head.scales, panel + layout.minimum_offset(lane, group));
     }
     if (!layout.head.zero_points) continue;
     const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / kOffset;
     const uint16_t half = f32_to_bf16(zero);
     std::memcpy(panel + layout.zero_offset(lane, group), &half, sizeof half);
   }
+}
+
+// Whether none of the numbers is another one in f16.
+bool all_are_f16(const float* numbers, int64_t count) {
+  return std::all_of(numbers, numbers + count, [](float number) {
+    return std::bit_cast<uint32_t>(f16_to_f32(f32_to_f16(number))) ==
+           std::bit_cast<uint32_t>(number);
+  });
+}
+
+void check_scale_form(const HostWeight& piece, const MatrixStorage& storage) {
+  const GroupedPart& part = piece.grouped;
+  if (storage.scales == ScaleForm::kF16) {
+    const int64_t count = piece.rows * part.num_groups;
+    if (!all_are_f16(part.scales, count) || (storage.minima && !all_are_f16(part.minima, count))) {
+      refuse_piece(piece, "expected scales and minima of f16");
+    }
+  }
+  if (storage.scales == ScaleForm::kFactors) {
+    const ScaleFactors& factors = part.factors;
+    if (factors.block_scales == nullptr || factors.group_scales == nullptr ||
+        (storage.minima && (factors.block_minima == nullptr || factors.group_minima == nullptr))) {
+      refuse_piece(piece, "expected the factors of scales");
+    }
+  }
+}
+
+ScaleFactors factors_of_row(const GroupedPart& part, int64_t cols, int64_t row) {
+  const ScaleFactors& all = part.factors;
+  if (all.block_scales == nullptr) return {};
+  const int64_t first_block = row * ((cols + kFactorCols - 1) / kFactorCols);
+  const int64_t first_group = row * part.num_groups;
+  ScaleFactors out{.block_scales = all.block_scales + first_block,
+                   .group_scales = all.group_scales + first_group};
+  if (all.block_minima == nullptr) return out;
+  out.block_minima = all.block_minima + first_block;
+  out.group_minima = all.group_minima + first_group;
+  return out;
 }
 
 }  // namespace
@@ -102,6 +170,7 @@ void check_grouped(const HostWeight& piece, const MatrixStorage& storage) {
     refuse_piece(piece,
                  storage.minima ? "expected minima" : "has minima that were not planned for");
   }
+  check_scale_form(piece, storage);
 }
 
 std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
@@ -113,7 +182,8 @@ std::vector<GroupedRow> grouped_rows(std::span<const HostWeight> pieces) {
       out.push_back({.codes = part.codes + row * piece.cols,
                      .scales = part.scales + first_group,
                      .zeros = part.zeros == nullptr ? nullptr : part.zeros + first_group,
-                     .minima = part.minima == nullptr ? nullptr : part.minima + first_group});
+                     .minima = part.minima == nullptr ? nullptr : part.minima + first_group,
+                     .factors = factors_of_row(part, piece.cols, row)});
     }
   }
   return out;

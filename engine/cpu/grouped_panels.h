@@ -18,10 +18,12 @@ struct GroupedRow {
   const float* scales = nullptr;  // (num_groups)
   const int8_t* zeros = nullptr;  // (optional) (num_groups)
   const float* minima = nullptr;  // (optional) (num_groups)
+  ScaleFactors factors{};         // (optional) of this row
 };
 
 // Throws kInvalidArgument when the piece does not fit `storage`: no codes, other groups, zero
-// points that were not announced.
+// points that were not announced, minima without leave or announced in vain, scales of another
+// form.
 void check_grouped(const HostWeight& piece, const MatrixStorage& storage);
 
 // All rows of the stacked pieces.

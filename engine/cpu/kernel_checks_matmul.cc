@@ -46,6 +46,7 @@ struct Problem {
   std::vector<float> scales;
   std::vector<int8_t> zeros;
   std::vector<float> minima;
+  std::vector<int8_t> group_factors;  // of scales and of minima
 
   int64_t num_panels() const { return round_up(shape.num_outputs, 16) / 16; }
   int64_t out_stride() const { return shape.num_outputs + 5; }
@@ -56,10 +57,23 @@ struct Problem {
   }
 };
 
+std::string_view scales_name(const MatrixStorage& storage) {
+  if (!storage.stored) return "";
+  switch (storage.scales) {
+    case ScaleForm::kF16:
+      return " with scales of f16";
+    case ScaleForm::kFactors:
+      return " with factors of scales";
+    case ScaleForm::kF32:
+      break;
+  }
+  return " with scales of f32";
+}
+
 std::string type_name(const MatrixStorage& storage) {
   if (storage.quantization == Quantization::kNone) return std::string(dtype_name(storage.dtype));
   return fmt::format("{} in groups of {}{}{}", quantization_name(storage.quantization),
-                     storage.group_size, storage.stored ? " with scales of f32" : "",
+                     storage.group_size, scales_name(storage),
                      storage.zero_points ? " and zero points"
                      : storage.minima    ? " and minima"
                                          : "");
@@ -120,7 +134,10 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
   for (const float x : checks.random_floats(rows * num_groups)) {
     problem.zeros.push_back(static_cast<int8_t>(x * highest));
   }
-  for (const float x : checks.random_floats(rows * num_groups)) problem.minima.push_back(x * 0.05F);
+  for (const float x : checks.random_floats(rows * num_groups)) {
+    problem.minima.push_back(x * 0.05F);
+    problem.group_factors.push_back(static_cast<int8_t>(x * 127.0F));
+  }
   for (int64_t panel = 0; panel < problem.num_panels(); ++panel) {
     std::vector<GroupedRow> sources;
     for (int64_t row = panel * 16; row < std::min(rows, panel * 16 + 16); ++row) {
@@ -130,7 +147,12 @@ void fill_stored(KernelChecks& checks, Problem& problem) {
            .zeros =
                problem.layout.head.zero_points ? problem.zeros.data() + row * num_groups : nullptr,
            .minima =
-               problem.layout.head.minima ? problem.minima.data() + row * num_groups : nullptr});
+               problem.layout.head.minima ? problem.minima.data() + row * num_groups : nullptr,
+           // As many numbers as groups: more than there are blocks.
+           .factors = {.block_scales = problem.scales.data() + row * num_groups,
+                       .group_scales = problem.group_factors.data() + row * num_groups,
+                       .block_minima = problem.minima.data() + row * num_groups,
+                       .group_minima = problem.group_factors.data() + row * num_groups}});
     }
     pack_grouped_panel(sources, problem.layout,
                        problem.panels.data() + panel * problem.layout.bytes());
@@ -229,10 +251,11 @@ void add_problem(KernelChecks& checks, const MatrixStorage& storage, const Shape
   }
 }
 
-MatrixStorage with_minima(Quantization kind, int32_t group_size) {
+MatrixStorage stored_as(Quantization kind, int32_t group_size, bool minima, ScaleForm scales) {
   MatrixStorage out(kind, group_size);
   out.stored = true;
-  out.minima = true;
+  out.minima = minima;
+  out.scales = scales;
   return out;
 }
 
@@ -261,9 +284,18 @@ void add_matmul_checks(KernelChecks& checks) {
     add_problem(checks, {kind, 256}, {.num_rows = 17, .num_outputs = 8, .cols = 266});
     add_problem(checks, stored(kind, 128, false), {.num_rows = 33, .num_outputs = 40, .cols = 138});
     add_problem(checks, stored(kind, 96, true), {.num_rows = 17, .num_outputs = 24, .cols = 106});
-    add_problem(checks, stored(kind, 16, false), {.num_rows = 33, .num_outputs = 24, .cols = 74});
-    add_problem(checks, with_minima(kind, 16), {.num_rows = 17, .num_outputs = 40, .cols = 74});
-    add_problem(checks, with_minima(kind, 32), {.num_rows = 33, .num_outputs = 40, .cols = 106});
+    add_problem(checks, stored_as(kind, 16, false, ScaleForm::kF32),
+                {.num_rows = 33, .num_outputs = 24, .cols = 74});
+    add_problem(checks, stored_as(kind, 32, true, ScaleForm::kF32),
+                {.num_rows = 33, .num_outputs = 40, .cols = 106});
+    add_problem(checks, stored_as(kind, 32, false, ScaleForm::kF16),
+                {.num_rows = 33, .num_outputs = 24, .cols = 74});
+    add_problem(checks, stored_as(kind, 32, true, ScaleForm::kF16),
+                {.num_rows = 17, .num_outputs = 24, .cols = 74});
+    add_problem(checks, stored_as(kind, 16, true, ScaleForm::kFactors),
+                {.num_rows = 6, .num_outputs = 24, .cols = 282});
+    add_problem(checks, stored_as(kind, 32, true, ScaleForm::kFactors),
+                {.num_rows = 33, .num_outputs = 40, .cols = 298});
   }
   add_problem(checks, stored(Quantization::kMxfp4, kMxfp4GroupSize, false),
               {.num_rows = 33, .num_outputs = 40, .cols = 170});

@@ -89,11 +89,11 @@ int64_t measure(const KernelTable& kernels, PanelLayout layout) {
 int64_t measure_min_many_rows(const KernelTable& kernels, const PanelLayout& layout) {
   if (kernels.matmul_many[static_cast<size_t>(layout.type)].block == nullptr) return kNever;
   if (!many_takes(layout)) return kNever;
-  using Kind = std::tuple<const KernelTable*, PanelType, int64_t, bool, bool>;
+  using Kind = std::tuple<const KernelTable*, PanelType, int64_t, HeadScales, bool, bool>;
   static std::mutex mutex;
   static std::map<Kind, int64_t> known;
-  const Kind kind{&kernels, layout.type, layout.group_size, layout.head.wide_scales,
-                  layout.head.zero_points};
+  const Kind kind{&kernels,           layout.type,        layout.group_size,
+                  layout.head.scales, layout.head.minima, layout.head.zero_points};
   const std::lock_guard lock(mutex);
   const auto [entry, is_new] = known.try_emplace(kind, kNever);
   if (is_new) entry->second = measure(kernels, layout);

@@ -9,9 +9,9 @@
 
 namespace tgi {
 
-// matmul_many takes neither minima nor groups below 32: its tiles sum 32 columns at a time.
+// matmul_many takes no groups below 32: its tiles sum 32 columns at a time.
 constexpr bool many_takes(const PanelLayout& layout) {
-  return !layout.head.minima && (!layout.quantised() || layout.group_size % 32 == 0);
+  return !layout.quantised() || layout.group_size % 32 == 0;
 }
 
 // The number of rows of x from which on matmul_many beats matmul for matrices of this layout;

@@ -14,12 +14,17 @@
 //   mxfp4 as int4, but halves are codes of e2m1, whose values are looked up
 //
 // The lines of each two groups of columns of an int8 or int4 panel follow a head with their scales:
-// 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 where the
-// integers came from a checkpoint; with zero points another line follows, of bf16, each divided by
-// what is added to the integers (128 or 8); with minima two lines of f32, each divided by minus
-// that, and nothing is added to integers of 4 bits. In an mxfp4 panel one line of bytes is the head
-// of four groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0. Columns
-// are padded with zeros, as are missing rows of the last panel.
+// 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 or one of f16
+// where the integers came from a checkpoint; with zero points another line follows, of bf16, each
+// divided by what is added to the integers (128 or 8); with minima as much as the scales again, and
+// nothing is added to integers of 4 bits. In an mxfp4 panel one line of bytes is the head of four
+// groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0.
+//
+// Where scales have factors the head is that of the groups of 256 columns: a line of 16 numbers of
+// f16 for the scales and 16 for the minima, then 16 signed bytes for the scale of each group, and
+// with minima 16 more for each. A scale is number times byte, a minimum minus that.
+//
+// Columns are padded with zeros, as are missing rows of the last panel.
 #pragma once
 
 #include <cstdint>
@@ -47,18 +52,32 @@ inline constexpr int kNumRoundedTypes = 5;
   return static_cast<PanelType>(dtype);
 }
 
+enum class HeadScales : uint8_t { kBF16, kF32, kF16, kExponents, kFactors };
+
 // What is before the lines of some groups of an int8, int4 or mxfp4 panel.
 struct GroupHead {
-  bool wide_scales = false;  // f32, else bf16
+  HeadScales scales = HeadScales::kBF16;
   bool zero_points = false;
-  bool exponents = false;  // scales are bytes
   bool minima = false;
+  uint8_t factor_groups = 0;  // of 256 columns, where there are factors
 
-  TGI_INLINE int64_t num_groups() const { return exponents ? 4 : 2; }
-  TGI_INLINE int64_t scale_bytes() const { return exponents ? 1 : wide_scales ? 4 : 2; }
-  TGI_INLINE int64_t zeros_at() const { return num_groups() * kPanelRows * scale_bytes(); }
+  TGI_INLINE bool factors() const { return scales == HeadScales::kFactors; }
+  TGI_INLINE int64_t num_groups() const {
+    if (factors()) return factor_groups;
+    return scales == HeadScales::kExponents ? 4 : 2;
+  }
+  TGI_INLINE int64_t scale_bytes() const {
+    constexpr int64_t kBytes[] = {2, 4, 2, 1, 1};
+    return kBytes[static_cast<int>(scales)];
+  }
+  TGI_INLINE int64_t scales_at() const { return factors() ? 64 : 0; }
+  TGI_INLINE int64_t zeros_at() const {
+    return scales_at() + num_groups() * kPanelRows * scale_bytes();
+  }
   TGI_INLINE int64_t minima_at() const { return zeros_at() + (zero_points ? 64 : 0); }
-  TGI_INLINE int64_t bytes() const { return minima_at() + (minima ? 128 : 0); }
+  TGI_INLINE int64_t bytes() const {
+    return minima_at() + (minima ? num_groups() * kPanelRows * scale_bytes() : 0);
+  }
 };
 
 enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
@@ -120,16 +139,26 @@ struct PanelLayout {
     return 0;
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + (group % head.num_groups() * kPanelRows + row) * head.scale_bytes();
+    return head_offset(group) + head.scales_at() + place_in_head(row, group);
+  }
+  // Of the number that all scales of a head are multiples of, and of that of the minima.
+  TGI_INLINE int64_t block_scale_offset(int64_t row, int64_t group) const {
+    return head_offset(group) + row * 2;
+  }
+  TGI_INLINE int64_t block_minimum_offset(int64_t row, int64_t group) const {
+    return head_offset(group) + (kPanelRows + row) * 2;
   }
   TGI_INLINE int64_t zero_offset(int64_t row, int64_t group) const {
     return head_offset(group) + head.zeros_at() + (group % 2 * kPanelRows + row) * 2;
   }
   TGI_INLINE int64_t minimum_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + head.minima_at() + (group % 2 * kPanelRows + row) * 4;
+    return head_offset(group) + head.minima_at() + place_in_head(row, group);
   }
 
  private:
+  TGI_INLINE int64_t place_in_head(int64_t row, int64_t group) const {
+    return (group % head.num_groups() * kPanelRows + row) * head.scale_bytes();
+  }
   TGI_INLINE int64_t head_offset(int64_t group) const {
     const int64_t groups = head.num_groups();
     return group / groups * (groups * group_size * kPanelRows * bits() / 8 + head.bytes());

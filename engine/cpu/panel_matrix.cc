@@ -41,29 +41,43 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     std::memcpy(&bits, at, sizeof bits);
     return bits;
   };
-  const auto scale = [&] {
-    const std::byte* at = panel + layout.scale_offset(row, col / layout.group_size);
-    if (layout.head.exponents) {
-      return std::bit_cast<float>(std::to_integer<uint32_t>(*at) << 23);
+  const int64_t group = layout.quantised() ? col / layout.group_size : 0;
+  // A scale or a minimum; `block` is what it is a multiple of, if there is such a number.
+  const auto head_value = [&](int64_t offset, int64_t block) {
+    const std::byte* const at = panel + offset;
+    switch (layout.head.scales) {
+      case HeadScales::kBF16:
+        return bf16_to_f32(half(at));
+      case HeadScales::kF16:
+        return f16_to_f32(half(at));
+      case HeadScales::kExponents:
+        return std::bit_cast<float>(std::to_integer<uint32_t>(*at) << 23);
+      case HeadScales::kFactors:
+        return f16_to_f32(half(panel + block)) *
+               static_cast<float>(static_cast<int8_t>(std::to_integer<uint8_t>(*at)));
+      case HeadScales::kF32:
+        break;
     }
-    if (!layout.head.wide_scales) return bf16_to_f32(half(at));
     float value = 0;
     std::memcpy(&value, at, sizeof value);
     return value;
+  };
+  const auto scale = [&] {
+    return head_value(layout.scale_offset(row, group), layout.block_scale_offset(row, group));
   };
   // The integer as the zero point's distance from it.
   const auto centred = [&](int code, int offset) {
     if (layout.head.minima && layout.type == PanelType::kInt4) return static_cast<float>(code);
     if (!layout.head.zero_points) return static_cast<float>(code - offset);
-    const std::byte* at = panel + layout.zero_offset(row, col / layout.group_size);
+    const std::byte* at = panel + layout.zero_offset(row, group);
     const float zero = bf16_to_f32(half(at)) * static_cast<float>(offset);
     return static_cast<float>(code - offset) - zero;
   };
-  const auto minimum = [&](int offset) {
+  const auto minimum = [&] {
     if (!layout.head.minima) return 0.0F;
-    float value = 0;
-    std::memcpy(&value, panel + layout.minimum_offset(row, col / layout.group_size), sizeof value);
-    return value * static_cast<float>(-offset);
+    const float value =
+        head_value(layout.minimum_offset(row, group), layout.block_minimum_offset(row, group));
+    return layout.head.factors() ? -value : value;
   };
   switch (layout.type) {
     case PanelType::kF32: {
@@ -76,10 +90,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     case PanelType::kBF16:
       return bf16_to_f32(half(from));
     case PanelType::kInt8:
-      return centred(std::to_integer<int>(*from), 128) * scale() + minimum(128);
+      return centred(std::to_integer<int>(*from), 128) * scale() + minimum();
     case PanelType::kInt4: {
       const int both = std::to_integer<int>(*from);
-      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale() + minimum(8);
+      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale() + minimum();
     }
     case PanelType::kMxfp4: {
       const int both = std::to_integer<int>(*from);
@@ -87,6 +101,20 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     }
   }
   return 0.0F;
+}
+
+HeadScales head_scales_of(const MatrixStorage& storage) {
+  if (storage.quantization == Quantization::kMxfp4) return HeadScales::kExponents;
+  if (!storage.stored) return HeadScales::kBF16;
+  switch (storage.scales) {
+    case ScaleForm::kF16:
+      return HeadScales::kF16;
+    case ScaleForm::kFactors:
+      return HeadScales::kFactors;
+    case ScaleForm::kF32:
+      break;
+  }
+  return HeadScales::kF32;
 }
 
 // Calls use(col, value) along one row.
@@ -134,10 +162,16 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
                 : storage.quantization == Quantization::kInt8 ? PanelType::kInt8
                                                               : PanelType::kInt4;
   layout.group_size = storage.group_size;
-  layout.head = {.wide_scales = storage.stored && !is_mxfp4,
+  layout.head = {.scales = head_scales_of(storage),
                  .zero_points = storage.zero_points,
-                 .exponents = is_mxfp4,
                  .minima = storage.minima};
+  if (layout.head.factors()) {
+    // So that heads are whole lines.
+    constexpr int64_t kMostColumns = 64;
+    TGI_CHECK(storage.group_size > 0 && storage.group_size <= kMostColumns &&
+              kFactorCols % storage.group_size == 0);
+    layout.head.factor_groups = static_cast<uint8_t>(kFactorCols / storage.group_size);
+  }
   const bool is_small = storage.stored && layout.group_size == 16;
   const bool is_known =
       layout.group_size > 0 && layout.group_size % 32 == 0 && layout.group_size <= 256;

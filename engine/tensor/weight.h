@@ -31,6 +31,19 @@ struct WeightPart {
   std::optional<RandomPart> random{};  // (optional) no data: the device makes the numbers itself
 };
 
+// What scales and minima are made of where a checkpoint quantises them too: a number for each
+// kFactorCols columns of a row, from the matrix's first on, times an integer for each group.
+//   scales[r][g] = block_scales[r][b] * group_scales[r][g],   b = g * group_size / kFactorCols
+//   minima[r][g] = -(block_minima[r][b] * group_minima[r][g])
+inline constexpr int64_t kFactorCols = 256;
+
+struct ScaleFactors {
+  const float* block_scales = nullptr;   // (rows, num_blocks), numbers of f16; null: none of these
+  const int8_t* group_scales = nullptr;  // (rows, num_groups)
+  const float* block_minima = nullptr;   // (optional) as block_scales
+  const int8_t* group_minima = nullptr;  // (optional) as group_scales
+};
+
 // Integers of 4 or 8 bits, or the codes of mxfp4, in groups of columns. Does not own.
 //   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]) + minima[r][g],   g = c / group_size
 // With minima there are no zeros, and codes of 4 bits are 0 to 15.
@@ -39,6 +52,7 @@ struct GroupedPart {
   const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two
   const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
   const float* minima = nullptr;  // (optional) as scales
+  ScaleFactors factors{};         // (optional) of scales and minima
   int64_t group_size = 0;         // the last group may have fewer columns
   int64_t num_groups = 0;
 };
@@ -79,16 +93,20 @@ constexpr std::optional<Quantization> quantization_from_name(std::string_view na
   return std::nullopt;
 }
 
+// What scales of stored integers, and their minima, can be held as without a loss.
+enum class ScaleForm : uint8_t { kF32, kF16, kFactors };
+
 struct MatrixStorage {
   DType dtype = DType::kBF16;  // of a matrix that is not quantised
   Quantization quantization = Quantization::kNone;
   int32_t group_size = 0;  // columns, a multiple of 32 up to 256 (16 too if stored); of integers
-  // The integers are those of the checkpoint (format "grouped"): their scales stay f32, and zero
-  // points come with them where they have any. A device without kernels for them computes their
-  // values, rounded once to `dtype`.
+  // The integers are those of the checkpoint (format "grouped"): their scales stay what they
+  // are, and zero points come with them where they have any. A device without kernels for them
+  // computes their values, rounded once to `dtype`.
   bool stored = false;
   bool zero_points = false;
-  bool minima = false;  // stored ones come with them
+  bool minima = false;                 // stored ones come with them
+  ScaleForm scales = ScaleForm::kF32;  // of stored ones, but for mxfp4
 
   constexpr MatrixStorage() = default;
   constexpr MatrixStorage(DType type) : dtype(type) {}  // NOLINT: a dense matrix

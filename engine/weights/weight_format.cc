@@ -50,6 +50,7 @@ StoredForm common_form(std::span<const StoredForm> forms) {
     // no size here.
     if (form.bits == 0 || form.zero_points || form.is_mxfp4 || form.group_size == 0) return {};
     out.minima = out.minima || form.minima;
+    if (form.scales != out.scales) out.scales = ScaleForm::kF32;
     out.group_size = std::gcd(out.group_size, form.group_size);
   }
   out.bits = 8;
@@ -74,6 +75,9 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   out.stored = true;
   out.zero_points = form.zero_points;
   out.minima = form.minima;
+  // The numbers of a row's blocks are for columns from the matrix's first on.
+  const bool is_cut = form.scales == ScaleForm::kFactors && cols.begin % kFactorCols != 0;
+  out.scales = is_cut ? ScaleForm::kF32 : form.scales;
   return out;
 }
 

@@ -65,6 +65,7 @@ struct StoredForm {
   bool zero_points = false;
   bool minima = false;
   bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
+  ScaleForm scales = ScaleForm::kF32;
 };
 
 // [begin, begin + count)

@@ -168,6 +168,10 @@ struct GroupedWeight {
   std::vector<float> scales;
   std::vector<int8_t> zeros;
   std::vector<float> minima;
+  std::vector<float> block_scales;
+  std::vector<int8_t> group_scales;
+  std::vector<float> block_minima;
+  std::vector<int8_t> group_minima;
   HostWeight weight;
 
   // Values below 1; with `exact` they are exact in bf16 and f16 too.
@@ -190,6 +194,8 @@ struct GroupedWeight {
       zeros.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
       minima.push_back(-part / 8.0F);
     }
+    if (storage.scales == ScaleForm::kF16) round_scales();
+    if (storage.scales == ScaleForm::kFactors) make_factors(random, rows, cols, storage, exact);
     weight.name = "test.weight";
     weight.format = "grouped";
     weight.rows = rows;
@@ -198,11 +204,56 @@ struct GroupedWeight {
                       .scales = scales.data(),
                       .zeros = storage.zero_points ? zeros.data() : nullptr,
                       .minima = storage.minima ? minima.data() : nullptr,
+                      .factors = {.block_scales = data_or_null(block_scales),
+                                  .group_scales = data_or_null(group_scales),
+                                  .block_minima = data_or_null(block_minima),
+                                  .group_minima = data_or_null(group_minima)},
                       .group_size = storage.group_size,
                       .num_groups = num_groups};
   }
   GroupedWeight(const GroupedWeight&) = delete;
   GroupedWeight& operator=(const GroupedWeight&) = delete;
+
+ private:
+  template <typename T>
+  static const T* data_or_null(const std::vector<T>& values) {
+    return values.empty() ? nullptr : values.data();
+  }
+
+  void round_scales() {
+    for (float& each : scales) each = f16_to_f32(f32_to_f16(each));
+    for (float& each : minima) each = f16_to_f32(f32_to_f16(each));
+  }
+
+  void make_factors(
+      Random& random, int64_t rows, int64_t cols, const MatrixStorage& storage, bool exact) {
+    const auto num_groups = static_cast<int64_t>(scales.size()) / rows;
+    const int64_t num_blocks = (cols + kFactorCols - 1) / kFactorCols;
+    const auto number = [&](float value) {
+      const float part = exact ? 1.0F : 1.0F - static_cast<float>(random.integer(0, 99)) * 0.001F;
+      return f16_to_f32(f32_to_f16(value * part));
+    };
+    // With minima both integers are those of six bits; without, they are signed.
+    const auto integer = [&] { return static_cast<int8_t>(random.integer(0, 63)); };
+    for (int64_t i = 0; i < rows * num_blocks; ++i) {
+      block_scales.push_back(number(scales[0] / 64.0F));
+      if (storage.minima) block_minima.push_back(number(0x1p-9F));
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t group = 0; group < num_groups; ++group) {
+        const auto block =
+            static_cast<size_t>(row * num_blocks + group * storage.group_size / kFactorCols);
+        const auto at = static_cast<size_t>(row * num_groups + group);
+        const bool is_negative = !storage.minima && random.integer(0, 1) == 1;
+        group_scales.push_back(exact ? int8_t{32} : integer());
+        if (is_negative) group_scales.back() = static_cast<int8_t>(-group_scales.back());
+        scales[at] = block_scales[block] * static_cast<float>(group_scales[at]);
+        if (!storage.minima) continue;
+        group_minima.push_back(exact ? int8_t{32} : integer());
+        minima[at] = -(block_minima[block] * static_cast<float>(group_minima[at]));
+      }
+    }
+  }
 };
 
 inline std::unique_ptr<Matrix> make_matrix(Device& device,

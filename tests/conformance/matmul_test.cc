@@ -252,10 +252,14 @@ std::vector<MatrixStorage> stored_storages() {
         out.push_back(stored_integers(kind, group_size, zero_points));
       }
     }
-    out.push_back(stored_integers(kind, 16, false));
     for (const int32_t group_size : {16, 32, 64}) {
-      out.push_back(stored_integers(kind, group_size, false));
-      out.back().minima = true;
+      for (const ScaleForm scales : {ScaleForm::kF32, ScaleForm::kF16, ScaleForm::kFactors}) {
+        for (const bool minima : {false, true}) {
+          out.push_back(stored_integers(kind, group_size, false));
+          out.back().minima = minima;
+          out.back().scales = scales;
+        }
+      }
     }
   }
   return out;
@@ -277,9 +281,10 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
         if (!holds_integers) {
           storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
         }
-        INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {} minima {}",
+        INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {} minima {} scales {}",
                          device_case.name, shape.rows, shape.k, shape.outputs, shape.k,
-                         storage_name(storage), storage.zero_points, storage.minima));
+                         storage_name(storage), storage.zero_points, storage.minima,
+                         static_cast<int>(storage.scales)));
         Random random(static_cast<uint32_t>(shape.k + storage.group_size));
         GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
         const std::span<const HostWeight> pieces(&stored.weight, 1);

@@ -95,20 +95,34 @@ void check_stored(PanelType type, const MatmulKernel& amx) {
   const Quantization kind = type == PanelType::kInt8 ? Quantization::kInt8
                             : is_mxfp4               ? Quantization::kMxfp4
                                                      : Quantization::kInt4;
-  for (const bool zero_points : {false, true}) {
-    if (is_mxfp4 && zero_points) continue;
+  struct Form {
+    bool zero_points, minima;
+    ScaleForm scales;
+  };
+  for (const Form& form : {Form{false, false, ScaleForm::kF32},
+                           {true, false, ScaleForm::kF32},
+                           {false, true, ScaleForm::kF32},
+                           {false, false, ScaleForm::kF16},
+                           {false, true, ScaleForm::kF16},
+                           {false, false, ScaleForm::kFactors},
+                           {false, true, ScaleForm::kFactors}}) {
+    if (is_mxfp4 && (form.zero_points || form.minima || form.scales != ScaleForm::kF32)) continue;
     for (const auto& [rows, outputs, k, any_group_size] :
          {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 1250, 128}}) {
-      const int group_size = is_mxfp4 ? kMxfp4GroupSize : any_group_size;
+      const bool is_small = is_mxfp4 || form.scales == ScaleForm::kFactors;
+      const int group_size = is_small ? 32 : any_group_size;
       MatrixStorage storage(kind, group_size);
       storage.stored = true;
-      storage.zero_points = zero_points;
+      storage.zero_points = form.zero_points;
+      storage.minima = form.minima;
+      storage.scales = form.scales;
       GroupedWeight stored(random, outputs, k, storage, false);
       const KernelTable& plain = generic_kernels();
       const PanelMatrix w(std::span(&stored.weight, 1), storage, plain, pool);
       const Floats x = random.values(int64_t{rows} * k);
-      INFO(fmt::format("({}, {}) x {} in groups of {}, zero points {}", rows, k, outputs,
-                       group_size, zero_points));
+      INFO(fmt::format("({}, {}) x {} in groups of {}, zero points {}, minima {}, scales {}", rows,
+                       k, outputs, group_size, form.zero_points, form.minima,
+                       static_cast<int>(form.scales)));
       CHECK(same_bits(multiply(amx, w, x, {}, rows),
                       multiply(plain.matmul[static_cast<size_t>(type)], w, x, {}, rows)));
     }

@@ -121,14 +121,29 @@ MatrixStorage stored_integers(Quantization kind, bool zero_points) {
   return out;
 }
 
-const NamedStorage kStorages[] = {{"bf16", DType::kBF16, true},
-                                  {"int8", {Quantization::kInt8, 128}, true},
-                                  {"int4", {Quantization::kInt4, 32}, true},
-                                  {"gptq", stored_integers(Quantization::kInt4, false), false},
-                                  {"awq", stored_integers(Quantization::kInt4, true), false},
-                                  {"mxfp4", stored_integers(Quantization::kMxfp4, false), false},
-                                  {"f16", DType::kF16, false},
-                                  {"f32", DType::kF32, false}};
+// As the types of GGUF files are held.
+MatrixStorage stored_groups(Quantization kind, int32_t group_size, bool minima, ScaleForm scales) {
+  MatrixStorage out(kind, group_size);
+  out.stored = true;
+  out.minima = minima;
+  out.scales = scales;
+  return out;
+}
+
+const NamedStorage kStorages[] = {
+    {"bf16", DType::kBF16, true},
+    {"int8", {Quantization::kInt8, 128}, true},
+    {"int4", {Quantization::kInt4, 32}, true},
+    {"gptq", stored_integers(Quantization::kInt4, false), false},
+    {"awq", stored_integers(Quantization::kInt4, true), false},
+    {"mxfp4", stored_integers(Quantization::kMxfp4, false), false},
+    {"q4_0", stored_groups(Quantization::kInt4, 32, false, ScaleForm::kF16), false},
+    {"q8_0", stored_groups(Quantization::kInt8, 32, false, ScaleForm::kF16), false},
+    {"q4_k", stored_groups(Quantization::kInt4, 32, true, ScaleForm::kFactors), true},
+    {"q5_k", stored_groups(Quantization::kInt8, 32, true, ScaleForm::kFactors), false},
+    {"q6_k", stored_groups(Quantization::kInt8, 16, false, ScaleForm::kFactors), true},
+    {"f16", DType::kF16, false},
+    {"f32", DType::kF32, false}};
 
 void bench_matmul(Device& device, const KernelTable& kernels, ThreadPool& pool, double read) {
   fmt::print("\n{:<22}{:>6}{:>6}{:>10}{:>9}{:>8}{:>10}{:>11}\n", "matmul", "type", "rows", "us",

@@ -7,6 +7,7 @@
 
 #include "base/files/regular_file.h"
 #include "base/json.h"
+#include "engine/tensor/half.h"
 #include "engine/weights/ggml/ggml_types.h"
 #include "tests/catch.h"
 
@@ -73,6 +74,52 @@ TEST_CASE("codes of four bits are those that four bits hold") {
       }
     }
   }
+}
+
+TEST_CASE("scales and minima are what they are said to be held as without a loss") {
+  const Json golden = golden_blocks();
+  std::set<std::string_view> with_factors;
+  std::set<std::string_view> with_halves;
+  for (const GgmlType& type : ggml_types()) {
+    if (!type.is_quantised()) continue;
+    INFO(type.name);
+    const GgmlIntegers& reader = type.integers;
+    if (reader.scales == ScaleForm::kFactors) with_factors.insert(type.name);
+    if (reader.scales == ScaleForm::kF16) with_halves.insert(type.name);
+    CHECK((reader.read_factors != nullptr) == (reader.scales == ScaleForm::kFactors));
+    const std::vector<std::byte> blocks =
+        bytes_of_hex(golden.at(std::string(type.name)).at("blocks"));
+    const auto same = [](float a, float b) {
+      return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+    };
+    int8_t codes[256];
+    float scales[16] = {};
+    float minima[16] = {};
+    for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(type.block_bytes)) {
+      reader.read(blocks.data() + at, codes, scales, minima);
+      GgmlFactors factors;
+      if (reader.read_factors != nullptr) reader.read_factors(blocks.data() + at, factors);
+      for (int64_t group = 0; group < type.block_size / reader.group_size; ++group) {
+        const float scale = scales[group];
+        const float minimum = reader.has_minima ? minima[group] : 0.0F;
+        if (reader.scales == ScaleForm::kF16) {
+          CHECK(same(scale, f16_to_f32(f32_to_f16(scale))));
+          CHECK(same(minimum, f16_to_f32(f32_to_f16(minimum))));
+        }
+        if (reader.scales != ScaleForm::kFactors) continue;
+        CHECK(type.block_size == kFactorCols);
+        CHECK(same(factors.scale, f16_to_f32(f32_to_f16(factors.scale))));
+        CHECK(same(factors.minimum, f16_to_f32(f32_to_f16(factors.minimum))));
+        CHECK(same(scale, factors.scale * static_cast<float>(factors.scales[group])));
+        if (!reader.has_minima) continue;
+        CHECK(same(minimum, -(factors.minimum * static_cast<float>(factors.minima[group]))));
+      }
+    }
+  }
+  CHECK(with_factors ==
+        std::set<std::string_view>{"Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"});
+  CHECK(with_halves == std::set<std::string_view>{"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL",
+                                                  "TQ1_0", "TQ2_0"});
 }
 
 TEST_CASE("types are found by id and by name, and there is one of each") {

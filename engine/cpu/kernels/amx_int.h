@@ -12,6 +12,7 @@
 #include "engine/cpu/kernels/amx_sums.h"
 #include "engine/cpu/kernels/amx_unit.h"
 #include "engine/cpu/kernels/dot_int.h"
+#include "engine/cpu/kernels/head_values.h"
 #include "engine/cpu/kernels/kernel_table.h"
 
 namespace tgi {
@@ -25,7 +26,8 @@ class AmxInt {
   static_assert(Ints::kXBytes == 1);
   static constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
-  static constexpr int64_t kHeadGroups = kIsMxfp4 ? 4 : 2;
+  static constexpr int kOffset = DotInt<Ints, kType>::kOffset;
+  enum class Extra : uint8_t { kNone, kZeroPoints, kMinima };
 
  public:
   static void run(const MatmulBlock& block) {
@@ -45,15 +47,16 @@ class AmxInt {
         num_groups_(round_up(block.k, block.group_size) / block.group_size),
         group_bytes_(block.group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4) / 8),
         head_bytes_(block.head.bytes()),
+        head_groups_(block.head.num_groups()),
         step_(block.group_size % 64 == 0 ? 64 : 32),
         unit_(TileConfig(static_cast<int>(step_))) {}
 
   // See engine/cpu/panel_layout.h.
   int64_t head_at(int64_t group) const {
-    return group / kHeadGroups * (kHeadGroups * group_bytes_ + head_bytes_);
+    return group / head_groups_ * (head_groups_ * group_bytes_ + head_bytes_);
   }
   int64_t lines_at(int64_t group) const {
-    return head_at(group) + head_bytes_ + group % kHeadGroups * group_bytes_;
+    return head_at(group) + head_bytes_ + group % head_groups_ * group_bytes_;
   }
 
   void two_panels(int64_t panel) {
@@ -77,6 +80,8 @@ class AmxInt {
   // Groups [begin, end) of both panels as signed bytes, lines of 64 as in an int8 panel.
   void unpack(int64_t begin, int64_t end) {
     const int64_t bytes = group_bytes_;
+    // With minima panels of 4 bits hold the integers themselves.
+    const int offset = kType == PanelType::kInt4 && block_.head.minima ? 0 : kOffset;
     for (int64_t j = 0; j < (two_panels_ ? 2 : 1); ++j) {
       const std::byte* const from = panels_[j];
       std::byte* to = bytes_ + j * kAmxIntCols * kPanelRows;
@@ -84,12 +89,12 @@ class AmxInt {
         const std::byte* const lines = from + lines_at(group);
         for (int64_t i = 0; i < bytes; i += 64) {
           if constexpr (kType == PanelType::kInt8) {
-            Ints::Lines::load(lines + i).minus(128).store(to);
+            Ints::Lines::load(lines + i).minus(offset).store(to);
             to += 64;
           } else {
             const auto both = Ints::Lines::load(lines + i);
-            integers(both.lower()).store(to);
-            integers(both.upper()).store(to + 64);
+            integers(both.lower(), offset).store(to);
+            integers(both.upper(), offset).store(to + 64);
             to += 128;
           }
         }
@@ -97,9 +102,9 @@ class AmxInt {
     }
   }
 
-  static typename Ints::Lines integers(const typename Ints::Lines& halves) {
-    if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes).minus(12);
-    return halves.minus(8);
+  static typename Ints::Lines integers(const typename Ints::Lines& halves, int offset) {
+    if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes).minus(offset);
+    return halves.minus(offset);
   }
 
   // Sums of rows [row, row + 32) += their products with groups [begin, end) of both panels.
@@ -140,9 +145,11 @@ class AmxInt {
       unit_.template store<3>(products_ + 16 * 32 + 16, 128);
       fetch_ahead();
       if (block_.head.zero_points) {
-        scale<true>(x, count, group, sums);
+        scale<Extra::kZeroPoints>(x, count, group, sums);
+      } else if (block_.head.minima) {
+        scale<Extra::kMinima>(x, count, group, sums);
       } else {
-        scale<false>(x, count, group, sums);
+        scale<Extra::kNone>(x, count, group, sums);
       }
     }
   }
@@ -158,45 +165,53 @@ class AmxInt {
   }
 
   // sums (count, 32) += products_ times the group's scales.
-  template <bool kZeroPoints>
+  template <Extra kExtra>
   void scale(const std::byte* x, int64_t count, int64_t group, float* sums) const {
     const std::byte* const heads[2] = {panels_[0] + head_at(group), panels_[1] + head_at(group)};
-    const int64_t place = group % kHeadGroups * kPanelRows;
+    const int64_t place = group % head_groups_;
     const int64_t stride = block_.x_stride_bytes;
     const std::byte* x_scale = x + num_groups_ * group_size_ + group * 4;
     const std::byte* x_start = x_scale + num_groups_ * 4;
     const int32_t* products = products_;
-    const V scale0 = scales(heads[0], place);
-    const V scale1 = scales(heads[1], place);
-    V zero0;
-    V zero1;
-    if constexpr (kZeroPoints) {
-      zero0 = V::load_bf16(heads[0] + block_.head.zeros_at() + place * 2);
-      zero1 = V::load_bf16(heads[1] + block_.head.zeros_at() + place * 2);
+    const V scale0 = head_scales<V, kIsMxfp4>(block_.head, heads[0], place);
+    const V scale1 = head_scales<V, kIsMxfp4>(block_.head, heads[1], place);
+    V extra0;  // zero points or minima
+    V extra1;
+    if constexpr (kExtra == Extra::kZeroPoints) {
+      const int64_t at = block_.head.zeros_at() + place * kPanelRows * 2;
+      extra0 = V::load_bf16(heads[0] + at);
+      extra1 = V::load_bf16(heads[1] + at);
     }
+    if constexpr (kExtra == Extra::kMinima) {
+      extra0 = head_minima<V>(block_.head, heads[0], place);
+      extra1 = head_minima<V>(block_.head, heads[1], place);
+    }
+    const float factor = minima_factor(block_.head, kOffset);
 #pragma GCC unroll 4
     for (int64_t r = 0; r < count; ++r) {
       V total0 = V::from_ints(products);
       V total1 = V::from_ints(products + 16);
-      if constexpr (kZeroPoints) {
-        const V start = V::set1(static_cast<float>(*reinterpret_cast<const int32_t*>(x_start)));
-        total0 = V::fma(zero0, start, total0);
-        total1 = V::fma(zero1, start, total1);
-        x_start += stride;
+      const auto start = static_cast<float>(*reinterpret_cast<const int32_t*>(x_start));
+      if constexpr (kExtra == Extra::kZeroPoints) {
+        total0 = V::fma(extra0, V::set1(start), total0);
+        total1 = V::fma(extra1, V::set1(start), total1);
       }
-      const V scale = V::set1(*reinterpret_cast<const float*>(x_scale));
-      V::fma(total0, scale0 * scale, V::load(sums)).store(sums);
-      V::fma(total1, scale1 * scale, V::load(sums + 16)).store(sums + 16);
+      const float own = *reinterpret_cast<const float*>(x_scale);
+      const V scale = V::set1(own);
+      V sum0 = V::fma(total0, scale0 * scale, V::load(sums));
+      V sum1 = V::fma(total1, scale1 * scale, V::load(sums + 16));
+      if constexpr (kExtra == Extra::kMinima) {
+        const V sum_of_x = V::set1(start * factor * own);
+        sum0 = V::fma(extra0, sum_of_x, sum0);
+        sum1 = V::fma(extra1, sum_of_x, sum1);
+      }
+      sum0.store(sums);
+      sum1.store(sums + 16);
       x_scale += stride;
+      x_start += stride;
       products += 32;
       sums += 32;
     }
-  }
-
-  V scales(const std::byte* head, int64_t place) const {
-    if constexpr (kIsMxfp4) return V::load_exponents(head + place);
-    return block_.head.wide_scales ? V::load(reinterpret_cast<const float*>(head) + place)
-                                   : V::load_bf16(head + place * 2);
   }
 
   const MatmulBlock& block_;
@@ -204,6 +219,7 @@ class AmxInt {
   const int64_t num_groups_;
   const int64_t group_bytes_;  // of a panel's lines
   const int64_t head_bytes_;
+  const int64_t head_groups_;
   const int64_t step_;  // columns of a tile
   Unit unit_;
 

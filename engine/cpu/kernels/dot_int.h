@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/cpu/kernels/head_values.h"
 #include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/panel_layout.h"
 
@@ -57,7 +58,6 @@ class DotInt {
   static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
-  static constexpr int64_t kHeadGroups = kIsMxfp4 ? 4 : 2;
   // Panels hold values + kOffset, or what is looked up is that.
   static constexpr int32_t kOffset = kType == PanelType::kInt8 ? 128 : kIsMxfp4 ? 12 : 8;
 
@@ -96,6 +96,9 @@ class DotInt {
                                          V (&sums)[MR][NP],
                                          const Prefetch& prefetch) const {
     ParkedTile<V, MR, NP> parked(sums);
+    const int64_t head_groups = head_.num_groups();  // a power of 2
+    const int head_shift = __builtin_ctzll(static_cast<uint64_t>(head_groups));
+    const int64_t head_stride = head_groups * group_bytes_ + head_.bytes();
     for (int64_t i = begin; i < end; i += group_size_) {
       const int64_t group = i / group_size_;
       Ints totals[MR][NP];
@@ -107,10 +110,11 @@ class DotInt {
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(start); });
       });
       const std::byte* from = x + i * Ints::kXBytes;
-      const int64_t in_head = group % kHeadGroups;
-      const int64_t scales_at = group / kHeadGroups * (kHeadGroups * group_bytes_ + head_.bytes());
+      const int64_t in_head = group & (head_groups - 1);
+      const int64_t scales_at = (group >> head_shift) * head_stride;
       int64_t offset = scales_at + head_.bytes() + in_head * group_bytes_;
-      for (int64_t line = scales_at; line < scales_at + head_.bytes(); line += 64) {
+      const int64_t head_end = in_head == 0 ? scales_at + head_.bytes() : scales_at;
+      for (int64_t line = scales_at; line < head_end; line += 64) {
         unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
       }
       for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
@@ -130,22 +134,10 @@ class DotInt {
         from += 4 * Ints::kXBytes;
       }
       V scales[NP];
-      if constexpr (kIsMxfp4) {
-        unrolled<NP>(TGI_UNROLLED(j) {
-          scales[j.value] = V::load_exponents(panels[j.value] + scales_at + in_head * kPanelRows);
-        });
-      } else if (head_.wide_scales) {
-        unrolled<NP>(TGI_UNROLLED(j) {
-          const std::byte* from = panels[j.value] + scales_at + in_head * 64;
-          scales[j.value] = V::load(reinterpret_cast<const float*>(from));
-        });
-      } else {
-        unrolled<NP>(TGI_UNROLLED(j) {
-          scales[j.value] = V::load_bf16(panels[j.value] + scales_at + in_head * 32);
-        });
-      }
+      unrolled<NP>(TGI_UNROLLED(j) {
+        scales[j.value] = head_scales<V, kIsMxfp4>(head_, panels[j.value] + scales_at, in_head);
+      });
       const int64_t zeros_at = scales_at + head_.zeros_at() + in_head * 32;
-      const int64_t minima_at = scales_at + head_.minima_at() + in_head * 64;
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* own = reinterpret_cast<const float*>(x + r.value * x_stride_bytes + scales_);
         const V scale = V::set1(own[group]);
@@ -158,15 +150,26 @@ class DotInt {
           if (head_.zero_points) {
             total = V::fma(V::load_bf16(panels[j.value] + zeros_at), start, total);
           }
-          V sum = V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value));
-          // minimum / -kOffset * start is minimum * (sum of x).
-          if (head_.minima) {
-            const auto* minima = reinterpret_cast<const float*>(panels[j.value] + minima_at);
-            sum = V::fma(V::load(minima), start * scale, sum);
-          }
-          parked.store(r.value, j.value, sum);
+          parked.store(r.value, j.value,
+                       V::fma(total, scales[j.value] * scale, parked.load(r.value, j.value)));
         });
       });
+      if (head_.minima) {
+        unrolled<NP>(TGI_UNROLLED(j) {
+          scales[j.value] = head_minima<V>(head_, panels[j.value] + scales_at, in_head);
+        });
+        const float factor = minima_factor(head_, kOffset);
+        unrolled<MR>(TGI_UNROLLED(r) {
+          const std::byte* const row = x + r.value * x_stride_bytes;
+          const auto* own = reinterpret_cast<const float*>(row + scales_);
+          const auto* starts = reinterpret_cast<const int32_t*>(row + starts_);
+          const V sum_of_x = V::set1(static_cast<float>(starts[group]) * factor * own[group]);
+          unrolled<NP>(TGI_UNROLLED(j) {
+            parked.store(r.value, j.value,
+                         V::fma(scales[j.value], sum_of_x, parked.load(r.value, j.value)));
+          });
+        });
+      }
       parked.hide();
     }
     unrolled<MR>(TGI_UNROLLED(r) {

@@ -59,6 +59,14 @@ struct F32x16Avx2 {
     };
     return {widen(load_halves(from)), widen(load_halves(from + 16))};
   }
+  // 16 signed bytes.
+  static F32x16Avx2 load_int8(const std::byte* from) {
+    const __m128i bytes = load_halves(from);
+    const auto widen = [](__m128i eight) {
+      return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
+    };
+    return {widen(bytes), widen(_mm_srli_si128(bytes, 8))};
+  }
   static F32x16Avx2 load_exponents(const std::byte* from) {
     const __m128i bytes = load_halves(from);
     const auto widen = [](__m128i eight) {

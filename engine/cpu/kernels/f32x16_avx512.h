@@ -55,6 +55,11 @@ struct LanesAvx512 {
     const __m512i bits = _mm512_cvtepu16_epi32(load_halves(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16))};
   }
+  // 16 signed bytes.
+  static LanesAvx512 load_int8(const std::byte* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
+  }
   static LanesAvx512 load_exponents(const std::byte* from) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes), 23))};

@@ -77,6 +77,12 @@ struct F32x16Generic {
     std::memcpy(bits, from, sizeof bits);
     return map([&](int i) { return bf16_to_f32(bits[i]); });
   }
+  // 16 signed bytes.
+  static F32x16Generic load_int8(const std::byte* from) {
+    return map([&](int i) {
+      return static_cast<float>(static_cast<int8_t>(std::to_integer<uint8_t>(from[i])));
+    });
+  }
   // 2^(byte - 127); of 0, 0.
   static F32x16Generic load_exponents(const std::byte* from) {
     return map([&](int i) {

@@ -98,6 +98,7 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   form.bits = form.is_mxfp4 ? 4 : known->integers.bits;
   form.group_size = known->integers.group_size;
   form.minima = known->integers.has_minima;
+  form.scales = known->integers.scales;
   return form;
 }
 
@@ -240,6 +241,35 @@ void check_finite(std::span<const float> scales, const MatrixSpec& spec, int64_t
           spec.name, row));
 }
 
+// Of the blocks of all rows. REQUIRES: the columns begin with a block.
+void read_factors(const MatrixRows& stored, Range rows, const Blocks& blocks, DecodedBlock& out) {
+  const GgmlType& type = stored.first().type();
+  const GgmlIntegers& reader = type.integers;
+  const int64_t groups_of_block = type.block_size / reader.group_size;
+  out.block_scales.resize(static_cast<size_t>(rows.count * blocks.count));
+  out.group_scales.resize(out.scales.size());
+  if (reader.has_minima) out.block_minima.resize(out.block_scales.size());
+  if (reader.has_minima) out.group_minima.resize(out.scales.size());
+  decode_parallel(rows.count, blocks.count, [&](int64_t begin, int64_t end) {
+    GgmlFactors factors;
+    for (int64_t row = begin; row < end; ++row) {
+      const PartRow from = stored.at(rows.begin + row);
+      const std::byte* const first = from.rows.blocks(from.row, blocks.first);
+      for (int64_t block = 0; block < blocks.count; ++block) {
+        reader.read_factors(first + block * type.block_bytes, factors);
+        const auto at = static_cast<size_t>(row * blocks.count + block);
+        const int64_t group = row * out.num_groups + block * groups_of_block;
+        const int64_t count = std::min(groups_of_block, (row + 1) * out.num_groups - group);
+        out.block_scales[at] = factors.scale;
+        std::copy_n(factors.scales, count, out.group_scales.begin() + group);
+        if (!reader.has_minima) continue;
+        out.block_minima[at] = factors.minimum;
+        std::copy_n(factors.minima, count, out.group_minima.begin() + group);
+      }
+    }
+  });
+}
+
 // REQUIRES: all parts are of one type.
 HostWeight integers(const MatrixRows& stored,
                     const MatrixSpec& spec,
@@ -275,6 +305,7 @@ HostWeight integers(const MatrixRows& stored,
                   out.minima.begin() + row * out.num_groups);
     }
   });
+  if (storage.scales == ScaleForm::kFactors) read_factors(stored, rows, blocks, out);
   return to_host_weight(std::move(out), storage);
 }
 

@@ -36,7 +36,16 @@ struct Owned {
   std::vector<float> scales;
   std::vector<int8_t> zeros;
   std::vector<float> minima;
+  std::vector<float> block_scales;
+  std::vector<int8_t> group_scales;
+  std::vector<float> block_minima;
+  std::vector<int8_t> group_minima;
 };
+
+template <typename T>
+const T* data_or_null(const std::vector<T>& values) {
+  return values.empty() ? nullptr : values.data();
+}
 
 }  // namespace
 
@@ -155,13 +164,31 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
       if (storage.minima) owned->minima.push_back(block.minima.empty() ? 0 : block.minima[from]);
     }
   }
+  if (storage.scales == ScaleForm::kFactors) {
+    for (int64_t row = 0; row < block.rows; ++row) {
+      for (int64_t group = 0; group < num_groups; ++group) {
+        const size_t from = scale_index(row, group * group_size);
+        owned->group_scales.push_back(block.group_scales[from]);
+        if (!storage.minima) continue;
+        const bool has_minima = !block.group_minima.empty();
+        owned->group_minima.push_back(has_minima ? block.group_minima[from] : int8_t{0});
+      }
+    }
+    owned->block_scales = std::move(block.block_scales);
+    owned->block_minima = std::move(block.block_minima);
+    if (storage.minima) owned->block_minima.resize(owned->block_scales.size());
+  }
   owned->codes = std::move(block.codes);
   HostWeight out{
       .name = std::move(block.name), .format = "grouped", .rows = block.rows, .cols = block.cols};
   out.grouped = {.codes = owned->codes.data(),
                  .scales = owned->scales.data(),
-                 .zeros = owned->zeros.empty() ? nullptr : owned->zeros.data(),
-                 .minima = owned->minima.empty() ? nullptr : owned->minima.data(),
+                 .zeros = data_or_null(owned->zeros),
+                 .minima = data_or_null(owned->minima),
+                 .factors = {.block_scales = data_or_null(owned->block_scales),
+                             .group_scales = data_or_null(owned->group_scales),
+                             .block_minima = data_or_null(owned->block_minima),
+                             .group_minima = data_or_null(owned->group_minima)},
                  .group_size = group_size,
                  .num_groups = num_groups};
   out.owner = std::move(owned);

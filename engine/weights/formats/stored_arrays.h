@@ -94,6 +94,12 @@ struct DecodedBlock {
   std::vector<float> scales;      // (rows, num_groups)
   std::vector<int8_t> zeros;      // (rows, num_groups), or empty
   std::vector<float> minima;      // likewise
+  // (optional) What scales and minima are made of, see ScaleFactors; REQUIRES: groups and blocks of
+  // kFactorCols begin with the columns.
+  std::vector<float> block_scales;   // (rows, num_blocks)
+  std::vector<int8_t> group_scales;  // as scales
+  std::vector<float> block_minima;   // of those without minima empty
+  std::vector<int8_t> group_minima;
 
   DecodedBlock(std::string_view what, Range row_range, Range col_range);
   // Groups of `group_size` columns from the matrix's first one on; 0: one per row. Returns the

@@ -14,17 +14,29 @@
 #include <span>
 #include <string_view>
 
+#include "engine/tensor/weight.h"
+
 namespace tgi {
 
 // Writes one block's codes (block_size), scales and, where the type has them, minima
 // (block_size / group_size each).
 using ReadGgmlBlock = void (*)(const std::byte* block, int8_t* codes, float* scales, float* minima);
 
+// What the scales and minima of a block of 256 are made of, see ScaleFactors.
+struct GgmlFactors {
+  float scale = 0;
+  float minimum = 0;
+  int8_t scales[16] = {};
+  int8_t minima[16] = {};
+};
+
 struct GgmlIntegers {
   int32_t group_size = 0;  // 0: the elements are plain numbers
   int32_t bits = 8;        // that a code needs: of 4, codes are 0 to 15 with minima, else -8 to 7
   bool has_minima = false;
   ReadGgmlBlock read = nullptr;
+  ScaleForm scales = ScaleForm::kF32;
+  void (*read_factors)(const std::byte* block, GgmlFactors& out) = nullptr;  // where they have them
 };
 
 struct GgmlType {

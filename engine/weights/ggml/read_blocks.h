@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/weights/ggml/ggml_types.h"
+
 namespace tgi {
 
 // Blocks of 32.
@@ -23,6 +25,12 @@ void read_q4_k(const std::byte* block, int8_t* codes, float* scales, float* mini
 void read_q5_k(const std::byte* block, int8_t* codes, float* scales, float* minima);
 void read_q6_k(const std::byte* block, int8_t* codes, float* scales, float* minima);
 void read_iq4_xs(const std::byte* block, int8_t* codes, float* scales, float* minima);
+void factors_of_q2_k(const std::byte* block, GgmlFactors& out);
+void factors_of_q3_k(const std::byte* block, GgmlFactors& out);
+void factors_of_q4_k(const std::byte* block, GgmlFactors& out);
+void factors_of_q5_k(const std::byte* block, GgmlFactors& out);
+void factors_of_q6_k(const std::byte* block, GgmlFactors& out);
+void factors_of_iq4_xs(const std::byte* block, GgmlFactors& out);
 void read_tq1_0(const std::byte* block, int8_t* codes, float* scales, float* minima);
 void read_tq2_0(const std::byte* block, int8_t* codes, float* scales, float* minima);
 

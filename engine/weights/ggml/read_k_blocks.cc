@@ -1,5 +1,7 @@
 // Blocks of 256 elements in groups of 16 or 32, whose scales (and minima) are small integers times
 // one number of the block.
+#include <cstring>
+
 #include "engine/weights/ggml/block_bytes.h"
 #include "engine/weights/ggml/read_blocks.h"
 
@@ -22,14 +24,21 @@ SixBits six_bits(const std::byte* packed, int group) {
           (both >> 4) | (byte_at(packed + group) >> 6) << 4};
 }
 
-void read_six_bits(const std::byte* block, float* scales, float* minima) {
-  const float scale = half_at(block);
-  const float minimum = half_at(block + 2);
-  for (int group = 0; group < 8; ++group) {
-    const SixBits both = six_bits(block + 4, group);
-    scales[group] = scale * static_cast<float>(both.scale);
-    minima[group] = -(minimum * static_cast<float>(both.minimum));
+// How scales and minima follow from their factors.
+template <int kNumGroups>
+void multiply(const GgmlFactors& factors, float* scales, float* minima) {
+  for (int group = 0; group < kNumGroups; ++group) {
+    scales[group] = factors.scale * static_cast<float>(factors.scales[group]);
+    if (minima == nullptr) continue;
+    minima[group] = -(factors.minimum * static_cast<float>(factors.minima[group]));
   }
+}
+
+template <int kNumGroups, void (*kFactors)(const std::byte*, GgmlFactors&)>
+void read_scales(const std::byte* block, float* scales, float* minima) {
+  GgmlFactors factors;
+  kFactors(block, factors);
+  multiply<kNumGroups>(factors, scales, minima);
 }
 
 // Groups 2i and 2i + 1 are the lower and the upper halves of 32 bytes.
@@ -45,26 +54,63 @@ int two_bits_of(const std::byte* bytes, int i) {
 
 }  // namespace
 
-void read_q2_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
-  const float scale = half_at(block + 80);
-  const float minimum = half_at(block + 82);
+void factors_of_q2_k(const std::byte* block, GgmlFactors& out) {
+  out.scale = half_at(block + 80);
+  out.minimum = half_at(block + 82);
   for (int group = 0; group < 16; ++group) {
     const int both = byte_at(block + group);
-    scales[group] = scale * static_cast<float>(both & 15);
-    minima[group] = -(minimum * static_cast<float>(both >> 4));
+    out.scales[group] = static_cast<int8_t>(both & 15);
+    out.minima[group] = static_cast<int8_t>(both >> 4);
   }
+}
+
+void factors_of_q3_k(const std::byte* block, GgmlFactors& out) {
+  const std::byte* const packed = block + 96;
+  out.scale = half_at(block + 108);
+  for (int group = 0; group < 16; ++group) {
+    const int low = byte_at(packed + group % 8) >> (group / 8 * 4) & 15;
+    const int high = byte_at(packed + 8 + group % 4) >> (group / 4 * 2) & 3;
+    out.scales[group] = static_cast<int8_t>((low | high << 4) - 32);
+  }
+}
+
+void factors_of_q4_k(const std::byte* block, GgmlFactors& out) {
+  out.scale = half_at(block);
+  out.minimum = half_at(block + 2);
+  for (int group = 0; group < 8; ++group) {
+    const SixBits both = six_bits(block + 4, group);
+    out.scales[group] = static_cast<int8_t>(both.scale);
+    out.minima[group] = static_cast<int8_t>(both.minimum);
+  }
+}
+
+void factors_of_q5_k(const std::byte* block, GgmlFactors& out) {
+  factors_of_q4_k(block, out);
+}
+
+void factors_of_q6_k(const std::byte* block, GgmlFactors& out) {
+  out.scale = half_at(block + 208);
+  std::memcpy(out.scales, block + 192, sizeof out.scales);
+}
+
+void factors_of_iq4_xs(const std::byte* block, GgmlFactors& out) {
+  out.scale = half_at(block);
+  const auto high_bits = load_as<uint16_t>(block + 2);
+  for (int group = 0; group < 8; ++group) {
+    const int low = byte_at(block + 4 + group / 2) >> (group % 2 * 4) & 15;
+    const int high = high_bits >> (2 * group) & 3;
+    out.scales[group] = static_cast<int8_t>((low | high << 4) - 32);
+  }
+}
+
+void read_q2_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
+  read_scales<16, factors_of_q2_k>(block, scales, minima);
   for (int i = 0; i < kBlock; ++i) codes[i] = static_cast<int8_t>(two_bits_of(block + 16, i));
 }
 
 void read_q3_k(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
   const std::byte* const high_bits = block;
-  const std::byte* const packed = block + 96;
-  const float scale = half_at(block + 108);
-  for (int group = 0; group < 16; ++group) {
-    const int low = byte_at(packed + group % 8) >> (group / 8 * 4) & 15;
-    const int high = byte_at(packed + 8 + group % 4) >> (group / 4 * 2) & 3;
-    scales[group] = scale * static_cast<float>((low | high << 4) - 32);
-  }
+  read_scales<16, factors_of_q3_k>(block, scales, nullptr);
   for (int i = 0; i < kBlock; ++i) {
     // A bit that is set stands for no offset.
     const bool has_bit = (byte_at(high_bits + i % 32) >> (i / 32) & 1) != 0;
@@ -73,12 +119,12 @@ void read_q3_k(const std::byte* block, int8_t* codes, float* scales, float* /*mi
 }
 
 void read_q4_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
-  read_six_bits(block, scales, minima);
+  read_scales<8, factors_of_q4_k>(block, scales, minima);
   for (int i = 0; i < kBlock; ++i) codes[i] = static_cast<int8_t>(nibble_of(block + 16, i));
 }
 
 void read_q5_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
-  read_six_bits(block, scales, minima);
+  read_scales<8, factors_of_q4_k>(block, scales, minima);
   for (int i = 0; i < kBlock; ++i) {
     const int high = byte_at(block + 16 + i % 32) >> (i / 32) & 1;
     codes[i] = static_cast<int8_t>(nibble_of(block + 48, i) | high << 4);
@@ -86,10 +132,7 @@ void read_q5_k(const std::byte* block, int8_t* codes, float* scales, float* mini
 }
 
 void read_q6_k(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
-  const float scale = half_at(block + 208);
-  for (int group = 0; group < 16; ++group) {
-    scales[group] = scale * static_cast<float>(load_as<int8_t>(block + 192 + group));
-  }
+  read_scales<16, factors_of_q6_k>(block, scales, nullptr);
   for (int i = 0; i < kBlock; ++i) {
     const int both = byte_at(block + i / 128 * 64 + i % 64);
     const int low = i % 128 < 64 ? both & 15 : both >> 4;
@@ -98,12 +141,8 @@ void read_q6_k(const std::byte* block, int8_t* codes, float* scales, float* /*mi
 }
 
 void read_iq4_xs(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
-  const float scale = half_at(block);
-  const auto high_bits = load_as<uint16_t>(block + 2);
+  read_scales<8, factors_of_iq4_xs>(block, scales, nullptr);
   for (int group = 0; group < 8; ++group) {
-    const int low = byte_at(block + 4 + group / 2) >> (group % 2 * 4) & 15;
-    const int high = high_bits >> (2 * group) & 3;
-    scales[group] = scale * static_cast<float>((low | high << 4) - 32);
     const std::byte* const bytes = block + 8 + group * 16;
     for (int i = 0; i < 16; ++i) {
       const int both = byte_at(bytes + i);
