@@ -1,0 +1,174 @@
+// A GGUF file as the folder it was made from: files in parts, folders with such files, and what is
+// refused by name.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/gguf/gguf_source.h"
+#include "engine/gguf/model_files.h"
+#include "engine/model/architecture.h"
+#include "engine/model/weight_check.h"
+#include "engine/text/tokenizer.h"
+#include "tests/catch.h"
+#include "tests/temp_folder.h"
+#include "tests/weights/gguf_files.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kHidden = 8;
+constexpr uint64_t kWidth = 16;
+constexpr uint64_t kTokens = 3;
+
+GgufTestTensor zeros(const std::string& name, std::vector<uint64_t> dims) {
+  uint64_t count = 4;
+  for (const uint64_t size : dims) count *= size;
+  return {name, std::move(dims), 0, std::string(count, '\0')};
+}
+
+GgufTestValue number_value(const std::string& key, float value) {
+  return {key, GgufBytes().number<uint32_t>(6).number(value).text()};
+}
+
+GgufTestValue list_value(const std::string& key, const std::vector<std::string>& texts) {
+  GgufBytes bytes;
+  bytes.number<uint32_t>(9).number<uint32_t>(8).number<uint64_t>(texts.size());
+  for (const std::string& text : texts) bytes.string(text);
+  return {key, bytes.text()};
+}
+
+// Llama of one layer.
+std::vector<GgufTestValue> llama_values() {
+  return {text_value("general.architecture", "llama"),
+          u32_value("llama.block_count", 1),
+          u32_value("llama.context_length", 64),
+          u32_value("llama.embedding_length", kHidden),
+          u32_value("llama.feed_forward_length", kWidth),
+          u32_value("llama.attention.head_count", 2),
+          number_value("llama.attention.layer_norm_rms_epsilon", 1e-5F),
+          text_value("tokenizer.ggml.model", "gpt2"),
+          text_value("tokenizer.ggml.pre", "gpt-2"),
+          list_value("tokenizer.ggml.tokens", {"a", "b", "c"})};
+}
+
+std::vector<GgufTestTensor> llama_tensors() {
+  return {zeros("token_embd.weight", {kHidden, kTokens}),
+          zeros("output_norm.weight", {kHidden}),
+          zeros("blk.0.attn_norm.weight", {kHidden}),
+          zeros("blk.0.attn_q.weight", {kHidden, kHidden}),
+          zeros("blk.0.attn_k.weight", {kHidden, kHidden}),
+          zeros("blk.0.attn_v.weight", {kHidden, kHidden}),
+          zeros("blk.0.attn_output.weight", {kHidden, kHidden}),
+          zeros("blk.0.ffn_norm.weight", {kHidden}),
+          zeros("blk.0.ffn_gate.weight", {kHidden, kWidth}),
+          zeros("blk.0.ffn_up.weight", {kHidden, kWidth}),
+          zeros("blk.0.ffn_down.weight", {kWidth, kHidden})};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Config, tokenizer and weights fit each other.
+void check_whole(const FileSource& files) {
+  const LoadedConfig loaded = load_model_config(files);
+  check_weights(loaded, *open_checkpoint(files));
+  CHECK(load_tokenizer(files)->vocab_size() <= loaded.config.vocab_size);
+  files.check_intact();
+}
+
+void check_refused(const std::vector<GgufTestValue>& values,
+                   const std::vector<GgufTestTensor>& tensors,
+                   const std::string& why) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/m.gguf";
+  write_file(path, gguf_file(values, tensors));
+  CHECK_THROWS_WITH(check_whole(*open_gguf(path)), Catch::Contains(path) && Catch::Contains(why));
+}
+
+}  // namespace
+
+TEST_CASE("every golden file of GGUF has a config, a tokenizer and weights that fit") {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(TGI_SOURCE_DIR "/tests/golden/gguf")) {
+    INFO(entry.path());
+    check_whole(*open_model_files(entry.path()));
+    ++count;
+  }
+  CHECK(count >= 40);
+}
+
+TEST_CASE("a model of GGUF in parts is opened by any of them") {
+  const TempFolder folder;
+  const auto part = [&](int number) {
+    return folder.path() + "/big-0000" + std::to_string(number) + "-of-00002.gguf";
+  };
+  std::vector<GgufTestTensor> tensors = llama_tensors();
+  const std::vector<GgufTestTensor> later(tensors.begin() + 5, tensors.end());
+  tensors.resize(5);
+  write_file(part(1), gguf_file(llama_values(), tensors));
+  CHECK_THROWS_WITH(open_gguf(part(1)), Catch::Contains(part(2)));
+  write_file(part(2), gguf_file({u32_value("split.no", 1)}, later));
+  for (int number = 1; number <= 2; ++number) check_whole(*open_gguf(part(number)));
+  check_whole(*open_model_files(folder.path()));
+  write_file(folder.path() + "/other.gguf", gguf_file(llama_values(), llama_tensors()));
+  CHECK_THROWS_WITH(open_model_files(folder.path()),
+                    Catch::Contains("2 GGUF models") && Catch::Contains("other.gguf"));
+  // Encoders of images are no models.
+  fs::rename(folder.path() + "/other.gguf", folder.path() + "/mmproj-other.gguf");
+  check_whole(*open_model_files(folder.path()));
+}
+
+TEST_CASE("a part of a GGUF model under another name says what it is") {
+  std::vector<GgufTestValue> values = llama_values();
+  values.push_back({"split.count", GgufBytes().number<uint32_t>(2).number<uint16_t>(3).text()});
+  check_refused(values, llama_tensors(), "one of 3 files that belong together");
+}
+
+TEST_CASE("what a GGUF file says and this build does not know is refused by name") {
+  const auto with = [](GgufTestValue value) {
+    std::vector<GgufTestValue> values = llama_values();
+    std::erase_if(values, [&](const GgufTestValue& other) { return other.first == value.first; });
+    values.push_back(std::move(value));
+    return values;
+  };
+  const auto tensors = llama_tensors();
+  check_refused(with(text_value("general.architecture", "nonsense")), tensors,
+                "'nonsense' is not supported");
+  check_refused(with(u32_value("llama.new_trick", 1)), tensors, "llama.new_trick");
+  check_refused(with(text_value("llama.rope.scaling.type", "bent")), tensors, "\"bent\"");
+  check_refused(with(u32_value("tokenizer.ggml.new_trick", 1)), tensors,
+                "tokenizer.ggml.new_trick");
+  check_refused(with(text_value("tokenizer.ggml.pre", "bent")), tensors, "'bent'");
+  check_refused(with(text_value("tokenizer.ggml.model", "bent")), tensors, "'bent'");
+  check_refused(with(u32_value("llama.attention.head_count", 0)), tensors,
+                "head_count: expected 1 or more");
+  check_refused(with(u32_value("llama.block_count", 2)), tensors, "missing");
+  std::vector<GgufTestTensor> more = tensors;
+  more.push_back(zeros("blk.0.new_trick.weight", {kHidden}));
+  check_refused(llama_values(), more, "blk.0.new_trick.weight");
+  more.back() = zeros("blk.1.ffn_up.weight", {kHidden, kWidth});
+  check_refused(llama_values(), more, "model.layers.1.mlp.up_proj.weight");
+  std::vector<GgufTestTensor> fewer = tensors;
+  fewer.pop_back();
+  check_refused(llama_values(), fewer, "model.layers.0.mlp.down_proj.weight");
+}
+
+TEST_CASE("a GGUF file that is cut anywhere is refused, and so is one that is not there") {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/m.gguf";
+  const std::string text = gguf_file(llama_values(), llama_tensors());
+  for (size_t size = 0; size < text.size(); size += 97) {
+    write_file(path, text.substr(0, size));
+    INFO(size);
+    CHECK_THROWS_AS(check_whole(*open_gguf(path)), Error);
+  }
+  CHECK_THROWS_WITH(open_gguf(folder.path() + "/none.gguf"), Catch::Contains("none.gguf"));
+}
+
+}  // namespace tgi
