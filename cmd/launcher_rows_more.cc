@@ -119,7 +119,7 @@ constexpr auto kLlamaCpp = std::to_array<LauncherRow>({
     sets("model-gguf",
          "FILE",
          "as --model-id, of a GGUF file",
-         [](Options& o, const std::string& v) { o.model = parse_launcher_text(v); }),
+         [](ServeOptions& o, const std::string& v) { o.model = parse_launcher_text(v); }),
     sets("n-threads", "N", "as --threads (tgid --threads)", pass<"threads">),
     refused(
         "n-threads-batch", "N", "the same threads compute prompts and output", "use --threads N"),
