@@ -13,7 +13,17 @@ namespace {
 
 constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 
-std::string merges_array(const GgufMetadata& metadata) {
+bool has_more_than_bytes(const GgufVocabulary& vocabulary) {
+  int64_t num_normal = 0;
+  for (int64_t id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.type(id) == TokenType::kNormal) ++num_normal;
+  }
+  return num_normal > 256;
+}
+
+std::string merges_array(const GgufVocabulary& vocabulary, const GgufMetadata& metadata) {
+  // Writers leave empty lists out; the first files of Kimi K2 have none although they need them.
+  if (!metadata.has(kMerges) && !has_more_than_bytes(vocabulary)) return "[]";
   std::string out = "[";
   for (const std::string_view merge : metadata.texts(kMerges)) {
     // "a b": that a token begins with a space is possible, that it has one elsewhere is not.
@@ -96,7 +106,8 @@ std::string bpe_document(const GgufVocabulary& vocabulary,
                       {"fuse_unk", is_text},
                       {"byte_fallback", is_text},
                       {"ignore_merges", pre.ignore_merges}};
-  return tokenizer_document(members, model, vocabulary_object(tokens), merges_array(metadata));
+  return tokenizer_document(members, model, vocabulary_object(tokens),
+                            merges_array(vocabulary, metadata));
 }
 
 }  // namespace tgi::gguf

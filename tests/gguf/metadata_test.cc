@@ -189,11 +189,22 @@ TEST_CASE("metadata that are not known are refused by name") {
   }
 }
 
+TEST_CASE("only a vocabulary of bytes can do without merges") {
+  const auto of_size = [](size_t size) {
+    Texts tokens;
+    for (size_t i = 0; i < size; ++i) tokens.push_back("t" + std::to_string(i));
+    MetadataBuilder metadata = vocabulary_of(tokens, Numbers(size, kNormal));
+    metadata.remove("tokenizer.ggml.merges");
+    return metadata;
+  };
+  CHECK(load_gguf_tokenizer(of_size(256).build())->vocab_size() == 256);
+  CHECK(has(refusal(of_size(257), Code::kInvalidArgument), "tokenizer.ggml.merges"));
+}
+
 TEST_CASE("metadata that make no sense are refused") {
   const auto code = Code::kInvalidArgument;
   CHECK(has(refusal(letters().remove("tokenizer.ggml.model"), code), "tokenizer.ggml.model"));
   CHECK(has(refusal(letters().remove("tokenizer.ggml.tokens"), code), "tokenizer.ggml.tokens"));
-  CHECK(has(refusal(letters().remove("tokenizer.ggml.merges"), code), "tokenizer.ggml.merges"));
   CHECK(has(refusal(letters().set("tokenizer.ggml.merges", Texts{"ab"}), code), "\"ab\""));
   CHECK(has(refusal(letters().set("tokenizer.ggml.merges", Texts{"a x"}), code), "\"x\""));
   CHECK(has(refusal(letters().set("tokenizer.ggml.merges", 3), code), "an array of strings"));
