@@ -124,8 +124,9 @@ class GgufSource final : public FileSource {
         const GgufFile part = parse_gguf(parts_[i].file.bytes(), parts_[i].path);
         tensors.insert(tensors.end(), part.tensors.begin(), part.tensors.end());
       }
+      const gguf::GgufArchitecture& architecture = find_architecture(first.metadata);
       ModelReader model(first.metadata, tensors);
-      find_architecture(model).read(model);
+      architecture.read(model);
       model.check_all_read();
       write_texts(model, tensors);
       texts_.merge(gguf::tokenizer_files(first.metadata));
@@ -143,15 +144,16 @@ class GgufSource final : public FileSource {
                             count, count));
   }
 
-  static const gguf::GgufArchitecture& find_architecture(const ModelReader& model) {
+  static const gguf::GgufArchitecture& find_architecture(const GgufMetadata& metadata) {
+    const std::string_view name = metadata.text("general.architecture");
     std::string known;
     for (const gguf::GgufArchitecture& one : gguf::gguf_architectures()) {
-      if (one.name == model.architecture()) return one;
+      if (one.name == name) return one;
       known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
     }
-    throw Error(Code::kUnsupported,
-                fmt::format("general.architecture: '{}' is not supported; known are {}",
-                            model.architecture(), known));
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("general.architecture: '{}' is not supported; known are {}", name, known));
   }
 
   void write_texts(const ModelReader& model, const std::vector<GgufTensor>& tensors) {

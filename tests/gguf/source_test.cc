@@ -74,7 +74,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Config, tokenizer and weights fit each other.
+// Config, tokenizer and weights fit each other; what does not fit throws.
 void check_whole(const FileSource& files) {
   const LoadedConfig loaded = load_model_config(files);
   check_weights(loaded, *open_checkpoint(files));
@@ -89,6 +89,16 @@ void check_refused(const std::vector<GgufTestValue>& values,
   const std::string path = folder.path() + "/m.gguf";
   write_file(path, gguf_file(values, tensors));
   CHECK_THROWS_WITH(check_whole(*open_gguf(path)), Catch::Contains(path) && Catch::Contains(why));
+}
+
+// The weights of all folders are refused so.
+void check_misfit(const std::vector<GgufTestValue>& values,
+                  const std::vector<GgufTestTensor>& tensors,
+                  const std::string& name) {
+  const TempFolder folder;
+  write_file(folder.file("m.gguf"), gguf_file(values, tensors));
+  CHECK_THROWS_WITH(check_whole(*open_gguf(folder.file("m.gguf"))),
+                    Catch::Contains("the weights don't fit") && Catch::Contains(name));
 }
 
 }  // namespace
@@ -148,15 +158,15 @@ TEST_CASE("what a GGUF file says and this build does not know is refused by name
   check_refused(with(text_value("tokenizer.ggml.model", "bent")), tensors, "'bent'");
   check_refused(with(u32_value("llama.attention.head_count", 0)), tensors,
                 "head_count: expected 1 or more");
-  check_refused(with(u32_value("llama.block_count", 2)), tensors, "missing");
+  check_misfit(with(u32_value("llama.block_count", 2)), tensors, "missing");
   std::vector<GgufTestTensor> more = tensors;
   more.push_back(zeros("blk.0.new_trick.weight", {kHidden}));
   check_refused(llama_values(), more, "blk.0.new_trick.weight");
   more.back() = zeros("blk.1.ffn_up.weight", {kHidden, kWidth});
-  check_refused(llama_values(), more, "model.layers.1.mlp.up_proj.weight");
+  check_misfit(llama_values(), more, "model.layers.1.mlp.up_proj.weight");
   std::vector<GgufTestTensor> fewer = tensors;
   fewer.pop_back();
-  check_refused(llama_values(), fewer, "model.layers.0.mlp.down_proj.weight");
+  check_misfit(llama_values(), fewer, "model.layers.0.mlp.down_proj.weight");
 }
 
 TEST_CASE("a GGUF file that is cut anywhere is refused, and so is one that is not there") {
