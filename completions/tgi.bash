@@ -157,10 +157,11 @@ _tgi() {
         --adapter-cycle-time-s) COMPREPLY=(); return ;;
         --adapter-memory-fraction) COMPREPLY=(); return ;;
         --backend) COMPREPLY=(); return ;;
+        --model-gguf) _tgi_files; return ;;
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -189,7 +190,7 @@ _tgi() {
         --tool-parser) _tgi_words 'auto none gpt_oss deepseek_v32 deepseek_v4 deepseek_v3 deepseek_v31 kimi_k2 minimax_m2 minimax_m1 seed_oss glm45 qwen3_coder functionary mistral_v11 mistral command_r7b command_r_plus lfm2 granite phi4_mini firefunction_v2 granite_20b_fc nemotron_json apriel hunyuan hunyuan_v3 apertus solar_open gigachat internlm2 glm4 hermes pythonic xlam llama3_json generic'; return ;;
         --reasoning-parser) _tgi_words 'auto none gpt_oss command_r7b seed_oss mistral apriel hunyuan_v3 solar_open think'; return ;;
         --dtype) _tgi_words 'auto f32 bf16 f16'; return ;;
-        --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8 mxfp4'; return ;;
+        --quantize) _tgi_words 'none int8 int4 compressed-tensors gptq awq fp8 mxfp4 gguf'; return ;;
         --quantize-group-size) COMPREPLY=(); return ;;
         --kv-cache-dtype) _tgi_words 'auto f32 bf16 f16 f8e4m3'; return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;

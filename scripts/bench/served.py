@@ -57,14 +57,19 @@ class Daemon:
             time.sleep(0.1)
         sys.exit("error: tgid did not start:\n" + (self.folder / "log").read_text())
 
-    def call(self, method, params):
+    def lines(self, method, params):
+        """What it answers, as it comes."""
         with socket.socket(socket.AF_UNIX) as link:
             link.connect(self.socket)
             file = link.makefile("rw", encoding="utf-8")
             file.readline()
             file.write(json.dumps({"method": method, "params": params}) + "\n")
             file.flush()
-            return json.loads(file.readlines()[-1])
+            for line in file:
+                yield json.loads(line)
+
+    def call(self, method, params):
+        return list(self.lines(method, params))[-1]
 
     def end(self):
         self.process.terminate()

@@ -65,6 +65,12 @@ def test_bench_peers(tmp_path):
     assert (tmp_path / "out.json").stat().st_size > 0
 
 
+def test_bench_gguf():
+    table = rows(run("bench_gguf", "--quick", "--bin-dir", BIN), r"model\.gguf")
+    assert len(table) == 1
+    assert all(is_positive(cell) for cell in table[0][2:]), table
+
+
 def test_bench_peers_fails_when_ours_does(tmp_path):
     (tmp_path / "tgid").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "tgid").chmod(0o755)
