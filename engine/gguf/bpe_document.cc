@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace tgi::gguf {
 namespace {
@@ -26,6 +27,9 @@ std::string merges_array(const GgufVocabulary& vocabulary, const GgufMetadata& m
   if (!metadata.has(kMerges) && !has_more_than_bytes(vocabulary)) return "[]";
   std::string out = "[";
   for (const std::string_view merge : metadata.texts(kMerges)) {
+    if (!is_valid_utf8(merge)) {
+      throw Error(Code::kInvalidArgument, fmt::format("{}: not UTF-8", kMerges));
+    }
     // "a b": that a token begins with a space is possible, that it has one elsewhere is not.
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos) {

@@ -98,6 +98,8 @@ TEST_CASE("what no GGUF file may say is refused by what it says") {
   check_refused(gguf_file({}, std::vector<GgufTestTensor>(200, floats("same", {4}))),
                 "two tensors \"same\"");
   check_refused(gguf_file({}, {{"a", {4}, 999, std::string(16, '\0')}}), "elements of type 999");
+  check_refused(gguf_file({u32_value("\xFF", 1)}, tensors), "is not UTF-8");
+  check_refused(gguf_file({}, {floats("\xFF", {4})}), "is not UTF-8");
   check_refused(gguf_file({}, {{"a", {33}, kQ8, std::string(68, '\0')}}),
                 "no whole blocks of Q8_0");
   check_refused(gguf_file({}, {{"a", {1, 1, 1, 1, 1}, kF32, std::string(4, '\0')}}),
@@ -144,7 +146,8 @@ TEST_CASE("metadata of GGUF is read by its type") {
                  {"two", array(5, 2, two)},
                  {"words", array(8, 2, words)},
                  {"nested", array(9, 1, nested)},
-                 text_value("text", "hello")},
+                 text_value("text", "hello"),
+                 text_value("bytes", "\xFF")},
                 {floats("a", {4})});
   const GgufMetadata metadata = parse_text(text).metadata;
   CHECK(metadata.integer("byte") == 255);
@@ -156,7 +159,8 @@ TEST_CASE("metadata of GGUF is read by its type") {
   CHECK(metadata.texts("words") == std::vector<std::string_view>{"one", ""});
   CHECK(metadata.text("text") == "hello");
   CHECK_FALSE(metadata.find_integer("none"));
-  CHECK(metadata.keys().size() == 8);
+  CHECK(metadata.keys().size() == 9);
+  CHECK_THROWS_WITH(metadata.text("bytes"), Catch::Contains("bytes: not UTF-8"));
   CHECK_THROWS_WITH(metadata.integer("none"), Catch::Contains("none: not in the file's metadata"));
   CHECK_THROWS_WITH(metadata.integer("text"),
                     Catch::Contains("text: expected an integer, got string"));

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace tgi {
 namespace {
@@ -44,6 +45,10 @@ std::string quoted(std::string_view name) {
     out += is_plain ? c : '?';
   }
   return out + (name.size() > 80 ? "...\"" : "\"");
+}
+
+void check_name(std::string_view name) {
+  if (!is_valid_utf8(name)) fail(fmt::format("the name {} is not UTF-8", quoted(name)));
 }
 
 class Cursor {
@@ -130,6 +135,7 @@ GgufValue read_value(Cursor& in, GgufValueType type, std::string_view key, int d
 void read_metadata(Cursor& in, uint64_t count, GgufMetadata& out) {
   for (uint64_t i = 0; i < count; ++i) {
     const std::string_view key = in.string(fmt::format("the name of metadata {}", i));
+    check_name(key);
     if (out.has(key)) fail(fmt::format("the metadata has {} twice", quoted(key)));
     const GgufValueType type = read_type(in, key);
     out.add(key, read_value(in, type, key, 0));
@@ -177,6 +183,7 @@ TensorPlace read_tensor(Cursor& in, uint64_t index, uint64_t alignment) {
   GgufTensor& tensor = out.tensor;
   tensor.name = in.string(fmt::format("the name of tensor {}", index));
   const std::string name = quoted(tensor.name);
+  check_name(tensor.name);
   tensor.shape = read_shape(in, name);
   const auto type = in.number<uint32_t>(name);
   out.offset = in.number<uint64_t>(name);

@@ -57,10 +57,10 @@ class GgufMetadata {
   int64_t integer(std::string_view key) const;
   double number(std::string_view key) const;
   bool boolean(std::string_view key) const;
-  std::string_view text(std::string_view key) const;  // bytes; not necessarily UTF-8
+  std::string_view text(std::string_view key) const;  // UTF-8; else it throws too
   std::vector<int64_t> integers(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
-  std::vector<std::string_view> texts(std::string_view key) const;
+  std::vector<std::string_view> texts(std::string_view key) const;  // not necessarily UTF-8
   std::vector<bool> booleans(std::string_view key) const;
 
   // Nothing when there is no such key.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "engine/weights/ggml/gguf_file.h"
 
 namespace tgi {
@@ -168,7 +169,9 @@ bool GgufMetadata::boolean(std::string_view key) const {
 std::string_view GgufMetadata::text(std::string_view key) const {
   const GgufValue& value = require(*this, key);
   if (value.type != GgufValueType::kString) fail_type(key, value, "a string");
-  return text_of(value.bytes);
+  const std::string_view text = text_of(value.bytes);
+  if (is_valid_utf8(text)) return text;
+  throw Error(Code::kInvalidArgument, fmt::format("{}: not UTF-8", key));
 }
 
 std::vector<int64_t> GgufMetadata::integers(std::string_view key) const {
