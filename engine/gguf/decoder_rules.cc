@@ -90,7 +90,7 @@ Json read_scaling(ModelReader& model) {
 // Files that don't say it may have another one than the heads' share of the hidden size: what
 // attention puts together has all heads.
 int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
-  if (const auto length = model.find_integer("attention.key_length")) return *length;
+  if (model.has("attention.key_length")) return positive(model, "attention.key_length");
   const GgufTensor* output = model.find_tensor("blk.0.attn_output.weight");
   const int64_t width = output != nullptr && !output->shape.empty()
                             ? output->shape.back()
@@ -112,6 +112,7 @@ RowOrder rotated_heads(std::string_view name, int64_t num_heads, int64_t rows, i
                 fmt::format("{} rows can't be those of {} heads", rows, num_heads));
   }
   return {.name = fmt::format("{} of {} from {}", name, rows, first),
+          .count = rows,
           .rows = [num_heads, rows, first] {
             const int64_t head_dim = rows / num_heads;
             const int64_t half = head_dim / 2;
@@ -126,7 +127,7 @@ RowOrder rotated_heads(std::string_view name, int64_t num_heads, int64_t rows, i
 }
 
 RowOrder rows_of(int64_t first, int64_t count) {
-  return {.name = fmt::format("{} from {}", count, first), .rows = [first, count] {
+  return {.name = fmt::format("{} from {}", count, first), .count = count, .rows = [first, count] {
             std::vector<int32_t> out(static_cast<size_t>(count));
             std::iota(out.begin(), out.end(), static_cast<int32_t>(first));
             return out;
@@ -134,7 +135,9 @@ RowOrder rows_of(int64_t first, int64_t count) {
 }
 
 RowOrder qkv_by_kv_head(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim) {
-  return {.name = "qkv", .rows = [num_heads, num_kv_heads, head_dim] {
+  return {.name = "qkv",
+          .count = (num_heads + 2 * num_kv_heads) * head_dim,
+          .rows = [num_heads, num_kv_heads, head_dim] {
             const int64_t group = num_heads / num_kv_heads;
             std::vector<int32_t> out;
             const auto add = [&](int64_t first_head) {

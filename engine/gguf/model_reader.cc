@@ -44,6 +44,13 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
 
+int64_t bounded(int64_t value, std::string_view key) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (value >= -kMost && value <= kMost) return value;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: expected at most {}, got {}", key, kMost, value));
+}
+
 constexpr std::string_view kExpert = "{expert}";
 
 std::string_view change_name(Change change) {
@@ -68,7 +75,7 @@ class IndexMaker {
     }
     if (rule.change != Change::kNone && name.suffix != ".bias")
       entry["change"] = change_name(rule.change);
-    if (rule.order.rows) add_order(rule.order, entry, shape);
+    if (rule.order.rows) add_order(rule.order, tensor, entry, shape);
     if (full.find(kExpert) == std::string::npos) {
       entry["shape"] = shape;
       put(full, std::move(entry));
@@ -104,7 +111,16 @@ class IndexMaker {
     }
   }
 
-  void add_order(const RowOrder& order, Json& entry, std::vector<int64_t>& shape) {
+  void add_order(const RowOrder& order,
+                 const GgufTensor& tensor,
+                 Json& entry,
+                 std::vector<int64_t>& shape) {
+    const int64_t num_rows = tensor.shape.empty() ? 1 : tensor.shape.front();
+    if (order.count < 1 || order.count > num_rows) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tensor {} has {} rows; the fields of its architecture ask for {}",
+                              tensor.name, num_rows, order.count));
+    }
     if (!orders_.contains(order.name)) orders_[order.name] = order.rows();
     entry["order"] = order.name;
     if (!shape.empty()) shape.front() = static_cast<int64_t>(orders_[order.name].size());
@@ -154,12 +170,12 @@ std::optional<std::string> ModelReader::asked(std::string_view key) {
 
 int64_t ModelReader::integer(std::string_view key) {
   (void)asked(key);
-  return metadata_.integer(key_of(key));
+  return bounded(metadata_.integer(key_of(key)), key_of(key));
 }
 
 std::optional<int64_t> ModelReader::find_integer(std::string_view key) {
   const auto full = asked(key);
-  return full ? std::optional(metadata_.integer(*full)) : std::nullopt;
+  return full ? std::optional(bounded(metadata_.integer(*full), *full)) : std::nullopt;
 }
 
 std::optional<double> ModelReader::find_number(std::string_view key) {
@@ -182,9 +198,10 @@ std::vector<int64_t> ModelReader::integers_of_layers(std::string_view key) {
   if (!full) return {};
   const auto layers = static_cast<size_t>(num_layers_);
   if (metadata_.find(*full)->type != GgufValueType::kArray) {
-    return std::vector<int64_t>(layers, metadata_.integer(*full));
+    return std::vector<int64_t>(layers, bounded(metadata_.integer(*full), *full));
   }
   std::vector<int64_t> out = metadata_.integers(*full);
+  for (const int64_t value : out) bounded(value, *full);
   if (out.size() != layers) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: expected {} numbers, one for each layer, got {}", *full, layers,

@@ -25,6 +25,7 @@ namespace tgi::gguf {
 // tensors share one.
 struct RowOrder {
   std::string name{};
+  int64_t count = 0;  // of rows
   std::function<std::vector<int32_t>()> rows{};
 };
 
@@ -48,7 +49,8 @@ class ModelReader {
  public:
   ModelReader(const GgufMetadata& metadata, std::span<const GgufTensor> tensors);
 
-  // --- fields, under the architecture's name: "block_count" is "llama.block_count"
+  // --- fields, under the architecture's name: "block_count" is "llama.block_count". Integers
+  // beyond 2^31 throw kInvalidArgument: no size is, and products of two of them fit.
   bool has(std::string_view key) const;
   int64_t integer(std::string_view key);  // throws kInvalidArgument when there is none
   std::optional<int64_t> find_integer(std::string_view key);

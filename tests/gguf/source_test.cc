@@ -158,6 +158,10 @@ TEST_CASE("what a GGUF file says and this build does not know is refused by name
   check_refused(with(text_value("tokenizer.ggml.model", "bent")), tensors, "'bent'");
   check_refused(with(u32_value("llama.attention.head_count", 0)), tensors,
                 "head_count: expected 1 or more");
+  check_refused(with(u32_value("llama.attention.head_count", 1U << 30)), tensors, "ask for");
+  check_refused(with(u32_value("llama.attention.key_length", 1U << 30)), tensors, "ask for");
+  check_refused(with(u32_value("llama.embedding_length", ~0U)), tensors,
+                "expected at most 2147483648");
   check_misfit(with(u32_value("llama.block_count", 2)), tensors, "missing");
   std::vector<GgufTestTensor> more = tensors;
   more.push_back(zeros("blk.0.new_trick.weight", {kHidden}));
