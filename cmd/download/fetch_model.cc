@@ -297,7 +297,18 @@ void refuse_gguf(const std::string& model) {
   while (name.ends_with('/')) name.pop_back();
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   std::error_code error;
-  if (!name.ends_with(".gguf") || fs::exists(model, error)) return;
+  if (fs::exists(model, error)) return;
+  // As llama.cpp and ollama write a file of the hub: by its quantisation.
+  const size_t colon = model.rfind(':');
+  const bool names_file = colon != std::string::npos && !is_address(model) && !is_bucket(model) &&
+                          model.find('/') < colon && parse_hub_name(model.substr(0, colon));
+  if (names_file) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: a GGUF file of the hub is not found by its quantisation yet; "
+                            "download it with another tool and give the file",
+                            model));
+  }
+  if (!name.ends_with(".gguf")) return;
   if (!is_address(model) && !is_bucket(model)) {
     throw Error(Code::kNotFound, fmt::format("{}: there is no such file", model));
   }

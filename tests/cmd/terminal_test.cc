@@ -107,12 +107,19 @@ TEST_CASE("a home that can't be written is named with the variable that chooses 
              Catch::Contains("ok   state        " + home.state() + "\n"));
 }
 
-TEST_CASE("a GGUF file is refused at once, wherever a model is taken") {
+TEST_CASE("a GGUF file that is not here is refused at once, wherever a model is taken") {
   const Home home;
-  home.write("m.gguf", "GGUF");
-  for (const std::string& model :
-       {home.file("m.gguf"), std::string("m.gguf"), std::string("org/M-Q4.GGUF@main"),
-        std::string("https://localhost:1/m.gguf?download=true")}) {
+  struct Refused {
+    std::string model;
+    int status = 0;
+    std::string why;
+  };
+  for (const Refused& refused :
+       {Refused{home.file("none.gguf"), 4, "there is no such file"},
+        Refused{"org/M-Q4.GGUF@main", 4, "there is no such file"},
+        Refused{"https://localhost:1/m.gguf?download=true", 5, "not downloaded from an address"},
+        Refused{"org/name-GGUF:Q4_K_M", 5, "not found by its quantisation"}}) {
+    const std::string& model = refused.model;
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"load", model}, std::vector<std::string>{"show", model},
           std::vector<std::string>{"serve", model},
@@ -121,9 +128,8 @@ TEST_CASE("a GGUF file is refused at once, wherever a model is taken") {
           std::vector<std::string>{"generate", "-m", model, "hi"}}) {
       CAPTURE(words);
       const Ran ran = home.run(with(words, {{"HF_ENDPOINT", "http://127.0.0.1:1"}}));
-      CHECK(ran.exit_status == 5);
-      CHECK_THAT(ran.err, Catch::Contains("GGUF files are not read yet") &&
-                              !Catch::Contains("trying again"));
+      CHECK(ran.exit_status == refused.status);
+      CHECK_THAT(ran.err, Catch::Contains(refused.why) && !Catch::Contains("trying again"));
     }
   }
 }
