@@ -33,6 +33,30 @@ TEST_CASE("show tells the sizes that the daemon then takes, and loads nothing fo
   CHECK_THAT(wrong.out, Catch::Contains("can't be loaded") && Catch::Contains("config.json"));
 }
 
+TEST_CASE("a GGUF file is shown, loaded and answers as the folder it was made from") {
+  const Home home;
+  const DaemonProcess daemon(home);
+  const std::string golden = std::string(TGI_SOURCE_DIR) + "/tests/golden/";
+  const std::string file = golden + "gguf/phi3-window/model.gguf";
+  CHECK_THAT(home.run({"show", file}).out,
+             Catch::Contains("Phi3ForCausalLM") && Catch::Contains("F32 tensors (gguf)"));
+  const auto answer = [&](const std::string& model) {
+    REQUIRE(home.run({"load", model}).exit_status == 0);
+    ipc::GenerateRequest request;
+    request.prompt_ids = std::vector<int32_t>{5, 9, 17, 33};
+    request.params.max_new_tokens = 12;
+    request.params.ignore_eos = true;
+    return daemon.client().generate(request, {}).best.num_generated_tokens;
+  };
+  CHECK(answer(file) == 12);
+  CHECK(daemon.status().model->name == file);
+  home.write("cut.gguf", "GGUF");
+  const Ran refused = home.run({"load", home.file("cut.gguf")});
+  CHECK(refused.exit_status == 3);
+  CHECK_THAT(refused.err, Catch::Contains("cut.gguf") && Catch::Contains("is the file complete?"));
+  CHECK(daemon.status().model->name == file);  // it serves on
+}
+
 TEST_CASE("a bench that ran to its end is in the history") {
   const Home home;
   const DaemonProcess daemon(home);
