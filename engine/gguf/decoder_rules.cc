@@ -14,15 +14,6 @@
 namespace tgi::gguf {
 namespace {
 
-int64_t positive(ModelReader& model, std::string_view key) {
-  const int64_t value = model.one_integer(key);
-  if (value < 1) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("{}.{}: expected 1 or more, got {}", model.architecture(), key, value));
-  }
-  return value;
-}
-
 [[noreturn]] void unsupported(const ModelReader& model,
                               std::string_view key,
                               const std::string& why) {
@@ -90,11 +81,10 @@ Json read_scaling(ModelReader& model) {
 // Files that don't say it may have another one than the heads' share of the hidden size: what
 // attention puts together has all heads.
 int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
-  if (model.has("attention.key_length")) return positive(model, "attention.key_length");
+  if (model.has("attention.key_length")) return model.positive("attention.key_length");
   const GgufTensor* output = model.find_tensor("blk.0.attn_output.weight");
-  const int64_t width = output != nullptr && !output->shape.empty()
-                            ? output->shape.back()
-                            : model.config.at("hidden_size").get<int64_t>();
+  const int64_t width =
+      output != nullptr ? output->shape.back() : model.config.at("hidden_size").get<int64_t>();
   return width / num_heads;
 }
 
@@ -171,8 +161,8 @@ void read_sizes(ModelReader& model, std::string_view class_name, std::string_vie
   config["model_type"] = model_type;
   config["torch_dtype"] = dtype_of_file(model);
   config["num_hidden_layers"] = model.num_layers();
-  config["hidden_size"] = positive(model, "embedding_length");
-  config["max_position_embeddings"] = positive(model, "context_length");
+  config["hidden_size"] = model.positive("embedding_length");
+  config["max_position_embeddings"] = model.positive("context_length");
   if (model.has("feed_forward_length")) {
     config["intermediate_size"] = model.one_integer("feed_forward_length");
   }
@@ -186,10 +176,10 @@ void read_sizes(ModelReader& model, std::string_view class_name, std::string_vie
 
 void read_heads(ModelReader& model) {
   Json& config = model.config;
-  const int64_t num_heads = positive(model, "attention.head_count");
+  const int64_t num_heads = model.positive("attention.head_count");
   config["num_attention_heads"] = num_heads;
   config["num_key_value_heads"] =
-      model.has("attention.head_count_kv") ? positive(model, "attention.head_count_kv") : num_heads;
+      model.has("attention.head_count_kv") ? model.positive("attention.head_count_kv") : num_heads;
   const int64_t head_dim = read_head_dim(model, num_heads);
   if (model.find_integer("attention.value_length").value_or(head_dim) != head_dim) {
     unsupported(model, "attention.value_length",

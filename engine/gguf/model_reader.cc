@@ -81,8 +81,8 @@ class IndexMaker {
       put(full, std::move(entry));
       return;
     }
-    const int64_t num_experts = shape.empty() ? 0 : shape.front();
-    entry["shape"] = std::vector<int64_t>(shape.begin() + (shape.empty() ? 0 : 1), shape.end());
+    const int64_t num_experts = shape.front();
+    entry["shape"] = std::vector<int64_t>(shape.begin() + 1, shape.end());
     for (int64_t expert = 0; expert < num_experts; ++expert) {
       entry["expert"] = expert;
       put(replaced(full, kExpert, std::to_string(expert)), entry);
@@ -115,7 +115,7 @@ class IndexMaker {
                  const GgufTensor& tensor,
                  Json& entry,
                  std::vector<int64_t>& shape) {
-    const int64_t num_rows = tensor.shape.empty() ? 1 : tensor.shape.front();
+    const int64_t num_rows = tensor.shape.front();
     if (order.count < 1 || order.count > num_rows) {
       throw Error(Code::kInvalidArgument,
                   fmt::format("tensor {} has {} rows; the fields of its architecture ask for {}",
@@ -123,7 +123,7 @@ class IndexMaker {
     }
     if (!orders_.contains(order.name)) orders_[order.name] = order.rows();
     entry["order"] = order.name;
-    if (!shape.empty()) shape.front() = static_cast<int64_t>(orders_[order.name].size());
+    shape.front() = static_cast<int64_t>(orders_[order.name].size());
   }
 
   void put(const std::string& name, Json entry) {
@@ -171,6 +171,13 @@ std::optional<std::string> ModelReader::asked(std::string_view key) {
 int64_t ModelReader::integer(std::string_view key) {
   (void)asked(key);
   return bounded(metadata_.integer(key_of(key)), key_of(key));
+}
+
+int64_t ModelReader::positive(std::string_view key) {
+  const int64_t value = one_integer(key);
+  if (value >= 1) return value;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("{}: expected 1 or more, got {}", key_of(key), value));
 }
 
 std::optional<int64_t> ModelReader::find_integer(std::string_view key) {

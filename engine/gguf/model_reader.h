@@ -61,6 +61,7 @@ class ModelReader {
   std::vector<int64_t> integers_of_layers(std::string_view key);
   // Throws kUnsupported when it is an array whose values differ.
   int64_t one_integer(std::string_view key);
+  int64_t positive(std::string_view key);  // the same; throws kInvalidArgument below 1
   std::vector<double> numbers(std::string_view key);
   // Nothing when there is none, or it is one value and no array.
   std::vector<bool> booleans_of_layers(std::string_view key);

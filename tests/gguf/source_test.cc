@@ -173,6 +173,26 @@ TEST_CASE("what a GGUF file says and this build does not know is refused by name
   check_misfit(llama_values(), fewer, "model.layers.0.mlp.down_proj.weight");
 }
 
+TEST_CASE("fields of a GGUF file that no tensor of it bears out are refused") {
+  std::vector<GgufTestValue> values = llama_values();
+  for (auto& [key, value] : values) {
+    if (key.starts_with("llama.")) key.replace(0, 5, "lfm2");
+  }
+  values[0] = text_value("general.architecture", "lfm2");
+  values.push_back(u32_value("lfm2.attention.head_count_kv", 1));
+  values.push_back(u32_value("lfm2.shortconv.l_cache", 4));
+  std::vector<GgufTestTensor> tensors = {zeros("token_embd.weight", {kHidden, kTokens}),
+                                         zeros("blk.0.shortconv.conv.weight", {3, kHidden})};
+  check_refused(values, tensors, "blk.0.shortconv.conv.weight has 24 elements");
+  for (auto& [key, value] : values) {
+    if (key == "lfm2.attention.head_count") value = u32_value(key, 0).second;
+  }
+  check_refused(values, tensors, "lfm2.attention.head_count: expected 1 or more, got 0");
+  tensors = llama_tensors();
+  tensors[0] = {"token_embd.weight", {}, 0, std::string(4, '\0')};
+  check_misfit(llama_values(), tensors, "model.embed_tokens.weight");
+}
+
 TEST_CASE("a GGUF file that is cut anywhere is refused, and so is one that is not there") {
   const TempFolder folder;
   const std::string path = folder.path() + "/m.gguf";

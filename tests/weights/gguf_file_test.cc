@@ -59,6 +59,12 @@ TEST_CASE("a file of GGUF is read back, of either version") {
   }
 }
 
+TEST_CASE("a tensor of GGUF without dimensions is one number") {
+  const GgufFile file = parse_text(gguf_file({}, {{"one", {}, kF32, std::string(4, '\1')}}));
+  CHECK(file.tensors[0].shape == std::vector<int64_t>{1});
+  CHECK(file.tensors[0].bytes.size() == 4);
+}
+
 TEST_CASE("a file of GGUF that is cut anywhere is refused") {
   const std::string text = small_file();
   for (size_t size = 0; size < text.size(); ++size) {

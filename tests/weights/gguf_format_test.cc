@@ -230,6 +230,37 @@ TEST_CASE("vectors of GGUF are undone what was done to them") {
   CHECK(read("turns") == std::vector<float>{-1.0F, 8.0F, -0.5F, 9.0F});
 }
 
+TEST_CASE("a tensor of GGUF that has other numbers than its shape is refused, never read beyond") {
+  const GgufTestTensor floats{"w", {4, 2}, 0, std::string(32, '\0')};
+  const auto open = [&](Json one) {
+    Model({floats, {"other", {2}, 0, std::string(8, '\0')}}, {{"a", std::move(one)}},
+          Json::object(), {{"order", {0, 1, 1}}, {"before", {-1}}});
+  };
+  open(entry("w", {2, 4}));
+  open(entry("w", {8}));
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{2, 5}, {9}, {1, 1, 1}, {1 << 30, 4}}) {
+    CHECK_THROWS_WITH(open(entry("w", shape)),
+                      Catch::Contains("m.gguf: tensor w has 8 elements where") &&
+                          Catch::Contains(shape_text(shape)));
+  }
+  Json ordered = entry("w", {3, 4});
+  ordered["order"] = "order";
+  open(ordered);
+  ordered["shape"] = {4, 4};
+  CHECK_THROWS_WITH(open(ordered), Catch::Contains("has 12 elements"));
+  ordered["order"] = "before";
+  CHECK_THROWS_WITH(open(ordered), Catch::Contains("ask for row -1"));
+  Json expert = entry("w", {4});
+  expert["expert"] = 1;
+  open(expert);
+  expert["shape"] = {8};
+  CHECK_THROWS_WITH(open(expert), Catch::Contains("has 4 elements"));
+  Json turns = entry("w", {10});
+  turns["turn"] = "other";
+  CHECK_THROWS_WITH(open(turns), Catch::Contains("expected as many"));
+}
+
 TEST_CASE("a scale that is no number is refused with the tensor and the row") {
   const GgmlType& type = *find_ggml_type("Q8_0");
   GgufTestTensor tensor = tensor_of("w", type, kRows, 3);

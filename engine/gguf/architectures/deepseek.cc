@@ -23,7 +23,7 @@ void read_score_factor(ModelReader& model) {
 
 void read_latents(ModelReader& model) {
   Json& config = model.config;
-  const auto num_heads = model.integer("attention.head_count");
+  const auto num_heads = model.positive("attention.head_count");
   const auto rotated = model.integer("rope.dimension_count");
   // Files from before the heads were apart have their lengths under the plain names.
   const bool is_old = !model.has("attention.key_length_mla");

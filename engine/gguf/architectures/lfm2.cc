@@ -23,7 +23,7 @@ void read_lfm(ModelReader& model, const char* class_name, const char* model_type
     if (count > 0) num_kv_heads = count;
   }
   config["layer_types"] = std::move(layer_types);
-  config["num_attention_heads"] = model.integer("attention.head_count");
+  config["num_attention_heads"] = model.positive("attention.head_count");
   config["num_key_value_heads"] = num_kv_heads;
   config["norm_eps"] = config.at("rms_norm_eps");
   config["conv_L_cache"] = model.integer("shortconv.l_cache");

@@ -103,6 +103,7 @@ class GgufCheckpoint final : public Checkpoint {
     }
     if (entry.contains("order")) record.tensor.row_order = orders_.at(entry["order"]);
     check_rows(record, stored);
+    check_size(record, entry, stored, turn);
     const bool is_vector = record.tensor.shape.size() < 2;
     if (turn != nullptr) {
       take_turns(record, stored, *turn);
@@ -119,11 +120,30 @@ class GgufCheckpoint final : public Checkpoint {
     if (record.tensor.row_order.empty()) return;
     const int64_t num_rows = stored.tensor.shape.front();
     for (const int32_t row : record.tensor.row_order) {
-      if (row < num_rows) continue;
+      if (row >= 0 && row < num_rows) continue;
       throw Error(Code::kInvalidArgument,
                   fmt::format("{}: tensor {} has {} rows; its architecture's fields ask for row {}",
                               stored.file, stored.tensor.name, num_rows, row));
     }
+  }
+
+  // The fields of an architecture say a shape; what is stored is another matter.
+  static void check_size(const Record& record,
+                         const Json& entry,
+                         const Stored& stored,
+                         const Stored* turn) {
+    const int64_t num_rows = stored.tensor.shape.front();
+    int64_t count = stored.tensor.num_elements();
+    if (entry.contains("expert")) count /= num_rows;
+    if (const auto& order = record.tensor.row_order; !order.empty()) {
+      count = count / num_rows * static_cast<int64_t>(order.size());
+    }
+    if (turn != nullptr) count += turn->tensor.num_elements();
+    if (record.tensor.num_elements() == count) return;
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: tensor {} has {} elements where its architecture's fields ask for {}",
+                    stored.file, stored.tensor.name, count, shape_text(record.tensor.shape)));
   }
 
   static std::vector<float> values_of(const Stored& stored, std::span<const std::byte> bytes) {

@@ -22,7 +22,8 @@ namespace tgi {
 
 inline constexpr const char* kGgufIndexFile = "gguf.index.json";
 
-// Throws kInvalidArgument naming file and tensor when the files are not what the index says.
+// Throws kInvalidArgument naming file and tensor when the files are not what the index says, such
+// as a tensor that has fewer numbers than its shape.
 std::unique_ptr<Checkpoint> open_gguf_checkpoint(const FileSource& files);
 
 }  // namespace tgi

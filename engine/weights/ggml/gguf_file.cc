@@ -175,6 +175,7 @@ std::vector<int64_t> read_shape(Cursor& in, const std::string& name) {
     elements *= size;
     shape[num_dims - 1 - i] = static_cast<int64_t>(size);
   }
+  if (shape.empty()) shape.push_back(1);
   return shape;
 }
 
@@ -194,7 +195,7 @@ TensorPlace read_tensor(Cursor& in, uint64_t index, uint64_t alignment) {
                     "--version` says how new it is",
                     name, type));
   }
-  const int64_t cols = tensor.shape.empty() ? 1 : tensor.shape.back();
+  const int64_t cols = tensor.shape.back();
   if (cols % tensor.type->block_size != 0) {
     fail(fmt::format("tensor {} has rows of {} elements, which are no whole blocks of {} ({} each)",
                      name, cols, tensor.type->name, tensor.type->block_size));

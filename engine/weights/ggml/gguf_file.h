@@ -78,7 +78,8 @@ class GgufMetadata {
 struct GgufTensor {
   std::string_view name;
   const GgmlType* type = nullptr;
-  std::vector<int64_t> shape;  // row-major, outermost first: the reverse of the file's
+  // Row-major, outermost first: the reverse of the file's. At least one; of a single number {1}.
+  std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
 
   int64_t num_elements() const;
