@@ -289,7 +289,7 @@ bool is_remote(const std::string& model) {
 
 bool is_gguf_file(const std::string& model) {
   std::error_code error;
-  return fs::is_regular_file(model, error) && !fs::is_directory(model, error);
+  return fs::is_regular_file(model, error);
 }
 
 void refuse_gguf(const std::string& model) {

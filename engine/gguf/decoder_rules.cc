@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -222,6 +222,14 @@ Json read_layer_types(ModelReader& model, int64_t pattern) {
   return out;
 }
 
+bool read_windows(ModelReader& model, int64_t pattern) {
+  const int64_t window = model.find_integer("attention.sliding_window").value_or(0);
+  if (window <= 0) return false;
+  model.config["sliding_window"] = window;
+  model.config["layer_types"] = read_layer_types(model, pattern);
+  return true;
+}
+
 void drop_fields(ModelReader& model, std::initializer_list<const char*> fields) {
   for (const char* field : fields) model.config.erase(field);
 }
@@ -245,17 +253,21 @@ void read_biases(ModelReader& model) {
 void read_experts(ModelReader& model, const char* count_field, const char* width_field) {
   model.config[count_field] = model.integer("expert_count");
   model.config["num_experts_per_tok"] = model.integer("expert_used_count");
-  if (const auto width = model.has("expert_feed_forward_length")
-                             ? std::optional(model.one_integer("expert_feed_forward_length"))
-                             : std::nullopt) {
-    model.config[width_field] = *width;
-  }
+  if (!model.has("expert_feed_forward_length")) return;
+  model.config[width_field] = model.one_integer("expert_feed_forward_length");
 }
 
 void name_experts(ModelReader& model, const std::string& experts) {
   model.name("blk.{layer}.ffn_gate_exps", experts + ".{expert}.gate_proj");
   model.name("blk.{layer}.ffn_up_exps", experts + ".{expert}.up_proj");
   model.name("blk.{layer}.ffn_down_exps", experts + ".{expert}.down_proj");
+}
+
+void name_choice_bias(ModelReader& model, const std::string& name, std::vector<int64_t> shape) {
+  model.rules.push_back({.stored = "blk.{layer}.exp_probs_b",
+                         .name = name,
+                         .shape = std::move(shape),
+                         .bias_suffix = ""});
 }
 
 void name_shared_experts(ModelReader& model, const std::string& experts) {
@@ -281,9 +293,7 @@ void read_deepseek_experts(ModelReader& model) {
 void name_deepseek_experts(ModelReader& model) {
   const std::string mlp = "model.layers.{layer}.mlp.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
-  model.rules.push_back({.stored = "blk.{layer}.exp_probs_b",
-                         .name = mlp + "gate.e_score_correction_bias",
-                         .bias_suffix = ""});
+  name_choice_bias(model, mlp + "gate.e_score_correction_bias");
   name_experts(model, mlp + "experts");
   name_shared_experts(model, mlp + "shared_experts");
 }
@@ -340,6 +350,18 @@ void name_four_norms(ModelReader& model, Change norm) {
   model.name("blk.{layer}.ffn_norm", "model.layers.{layer}.pre_feedforward_layernorm", {}, norm);
   model.name("blk.{layer}.post_ffw_norm", "model.layers.{layer}.post_feedforward_layernorm", {},
              norm);
+}
+
+void name_post_norms(ModelReader& model) {
+  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
+  model.name("blk.{layer}.post_ffw_norm", "model.layers.{layer}.post_feedforward_layernorm");
+}
+
+void name_decoder(ModelReader& model, Change norm) {
+  name_outer(model, norm);
+  name_norms(model, norm);
+  name_attention(model);
+  name_mlp(model);
 }
 
 void name_mlp(ModelReader& model) {

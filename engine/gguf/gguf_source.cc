@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "base/files/mapped_file.h"
+#include "engine/gguf/architectures.h"
 #include "engine/gguf/model_reader.h"
+#include "engine/gguf/split_name.h"
 #include "engine/gguf/tokenizer_files.h"
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
@@ -18,33 +20,6 @@ namespace tgi {
 namespace {
 
 using gguf::ModelReader;
-
-// "NAME-00002-of-00005.gguf" is part 2 of 5.
-struct SplitName {
-  std::string stem;  // "NAME"
-  int number = 0;
-  int count = 0;
-
-  std::string part(int which) const {
-    return fmt::format("{}-{:05}-of-{:05}.gguf", stem, which, count);
-  }
-};
-
-std::optional<SplitName> split_name(const std::string& path) {
-  constexpr size_t kTail = std::string_view("-00002-of-00005.gguf").size();
-  if (path.size() <= kTail) return std::nullopt;
-  SplitName out{.stem = path.substr(0, path.size() - kTail)};
-  const std::string tail = path.substr(path.size() - kTail);
-  for (const size_t digits : {size_t{1}, size_t{10}}) {
-    for (size_t i = digits; i < digits + 5; ++i) {
-      if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
-    }
-  }
-  out.number = std::stoi(tail.substr(1, 5));
-  out.count = std::stoi(tail.substr(10, 5));
-  const bool is_one = out.number >= 1 && out.number <= out.count && out.part(out.number) == path;
-  return is_one ? std::optional(out) : std::nullopt;
-}
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -111,7 +86,7 @@ class GgufSource final : public FileSource {
     const auto add = [this](const std::string& path) {
       parts_.push_back({path, base_name(path), MappedFile(path)});
     };
-    const auto split = split_name(path_);
+    const auto split = gguf::split_name(path_);
     if (!split) return add(path_);
     for (int number = 1; number <= split->count; ++number) add(split->part(number));
   }
@@ -128,7 +103,7 @@ class GgufSource final : public FileSource {
       ModelReader model(first.metadata, tensors);
       architecture.read(model);
       model.check_all_read();
-      write_texts(model, tensors);
+      write_texts(model);
       texts_.merge(gguf::tokenizer_files(first.metadata));
     } catch (const Error& error) {
       throw error.in(path_);
@@ -156,26 +131,13 @@ class GgufSource final : public FileSource {
         fmt::format("general.architecture: '{}' is not supported; known are {}", name, known));
   }
 
-  void write_texts(const ModelReader& model, const std::vector<GgufTensor>& tensors) {
-    Json index = model.make_index();
-    Json types = Json::object();
-    std::map<std::string_view, const GgufTensor*> by_name;
-    for (const GgufTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-    for (const auto& [name, entry] : index.at("tensors").items()) {
-      const GgufTensor& tensor = *by_name.at(entry.at("tensor").get_ref<const std::string&>());
-      if (entry.at("shape").size() < 2) continue;
-      std::string key = name;
-      if (entry.contains("expert")) {
-        const std::string number = fmt::format(".{}.", entry.at("expert").get<int64_t>());
-        key.replace(key.rfind(number), number.size(), ".{expert}.");
-      }
-      types[key] = tensor.type->name;
-    }
-    for (const Part& part : parts_) index["files"].push_back(part.name);
+  void write_texts(const ModelReader& model) {
+    gguf::TensorIndex made = model.make_index();
+    for (const Part& part : parts_) made.index["files"].push_back(part.name);
     Json config = model.config;
-    config["quantization_config"] = {{"quant_method", "gguf"}, {"types", std::move(types)}};
+    config["quantization_config"] = {{"quant_method", "gguf"}, {"types", std::move(made.types)}};
     texts_["config.json"] = config.dump();
-    texts_[kGgufIndexFile] = index.dump();
+    texts_[kGgufIndexFile] = made.index.dump();
   }
 
   const std::string path_;

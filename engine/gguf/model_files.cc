@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/gguf/gguf_source.h"
+#include "engine/gguf/split_name.h"
 
 namespace tgi {
 namespace {
@@ -21,10 +22,8 @@ std::vector<std::string> gguf_models(const FileSource& folder) {
   std::vector<std::string> out;
   for (const std::string& name : folder.names()) {
     if (!name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
-    const size_t of = name.rfind("-of-");
-    const bool is_later_part =
-        of != std::string::npos && of > 6 && name.compare(of - 6, 6, "-00001") != 0;
-    if (!is_later_part) out.push_back(name);
+    const auto split = gguf::split_name(name);
+    if (!split || split->number == 1) out.push_back(name);
   }
   return out;
 }

@@ -76,7 +76,9 @@ class IndexMaker {
     if (rule.change != Change::kNone && name.suffix != ".bias")
       entry["change"] = change_name(rule.change);
     if (rule.order.rows) add_order(rule.order, tensor, entry, shape);
-    if (full.find(kExpert) == std::string::npos) {
+    const bool is_stack = full.find(kExpert) != std::string::npos;
+    if (shape.size() >= (is_stack ? 3 : 2)) types_[full] = tensor.type->name;
+    if (!is_stack) {
       entry["shape"] = shape;
       put(full, std::move(entry));
       return;
@@ -89,9 +91,10 @@ class IndexMaker {
     }
   }
 
-  Json take() {
+  TensorIndex take() {
     join_turns();
-    return {{"tensors", std::move(tensors_)}, {"orders", std::move(orders_)}};
+    return {.index = {{"tensors", std::move(tensors_)}, {"orders", std::move(orders_)}},
+            .types = std::move(types_)};
   }
 
  private:
@@ -138,6 +141,7 @@ class IndexMaker {
 
   Json tensors_ = Json::object();
   Json orders_ = Json::object();
+  Json types_ = Json::object();
   std::map<std::string, std::string> second_turns_;
 };
 
@@ -294,7 +298,7 @@ void ModelReader::check_all_read() const {
                           fmt::join(unknown, ", ")));
 }
 
-Json ModelReader::make_index() const {
+TensorIndex ModelReader::make_index() const {
   IndexMaker index;
   std::vector<std::string> unknown;
   for (const GgufTensor& tensor : tensors_) {

@@ -44,6 +44,11 @@ struct TensorRule {
   std::optional<std::string> bias_suffix{};
 };
 
+struct TensorIndex {
+  Json index;  // of engine/weights/ggml/gguf_checkpoint.h, but for its "files"
+  Json types;  // of engine/weights/formats/gguf.cc
+};
+
 // References what it is made of.
 class ModelReader {
  public:
@@ -95,9 +100,8 @@ class ModelReader {
 
   // Throws kUnsupported naming the fields that nobody asked for.
   void check_all_read() const;
-  // Throws kUnsupported naming the tensors that no rule has a name for. The index that
-  // engine/weights/ggml/gguf_checkpoint.h describes.
-  Json make_index() const;
+  // Throws kUnsupported naming the tensors that no rule has a name for.
+  TensorIndex make_index() const;
 
  private:
   std::string key_of(std::string_view key) const;
@@ -154,6 +158,8 @@ void read_biases(ModelReader& model);
 // names with {expert}.
 void read_experts(ModelReader& model, const char* count_field, const char* width_field);
 void name_experts(ModelReader& model, const std::string& experts);
+// The bias for choosing among them, under a name of its own.
+void name_choice_bias(ModelReader& model, const std::string& name, std::vector<int64_t> shape = {});
 // The same of the experts that every token is sent to.
 void name_shared_experts(ModelReader& model, const std::string& experts);
 // What DeepSeek V3 and those after it say of their experts, and name: with sigmoids, groups, a bias
@@ -163,6 +169,8 @@ void name_deepseek_experts(ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);
+// The same with its window; false: the file has none.
+bool read_windows(ModelReader& model, int64_t pattern);
 
 // Names of Llama's block. Files may have q, k and v as one tensor.
 void name_outer(ModelReader& model, Change norm = Change::kNone);
@@ -171,6 +179,8 @@ void name_rotated_attention(ModelReader& model);  // with rotated_heads
 void name_qk_norms(ModelReader& model, Change norm = Change::kNone);
 void name_norms(ModelReader& model, Change norm = Change::kNone);       // one before each branch
 void name_four_norms(ModelReader& model, Change norm = Change::kNone);  // and one after
+void name_post_norms(ModelReader& model);  // one after each branch only
 void name_mlp(ModelReader& model);
+void name_decoder(ModelReader& model, Change norm = Change::kNone);  // all of the block
 
 }  // namespace tgi::gguf

@@ -7,11 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/gguf/tokenizer_document.h"
 
 namespace tgi::gguf {
 namespace {
-
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581
 
 // A message of protocol buffers in the making: https://protobuf.dev/programming-guides/encoding
 class Message {
@@ -48,7 +47,7 @@ std::string piece_text(const GgufVocabulary& vocabulary, int64_t id) {
   std::string out(vocabulary.token(id));
   if (!vocabulary.is_user_defined(id)) return out;
   for (size_t at = out.find(' '); at != std::string::npos; at = out.find(' ', at)) {
-    out.replace(at, 1, kSpace);
+    out.replace(at, 1, kLowerBlock);
   }
   return out;
 }

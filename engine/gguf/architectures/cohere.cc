@@ -1,10 +1,7 @@
 // Command R and its followers: one norm for both branches.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_command_r(ModelReader& model);
-void read_cohere2(ModelReader& model);
 
 namespace {
 

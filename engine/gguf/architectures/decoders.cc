@@ -1,15 +1,7 @@
 // Decoders with Llama's names that differ from it in little.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_arcee(ModelReader& model);
-void read_ernie4_5(ModelReader& model);
-void read_exaone4(ModelReader& model);
-void read_hunyuan_dense(ModelReader& model);
-void read_nemotron(ModelReader& model);
-void read_seed_oss(ModelReader& model);
-void read_smollm3(ModelReader& model);
 
 void read_arcee(ModelReader& model) {
   read_decoder(model, "ArceeForCausalLM", "arcee");
@@ -23,26 +15,16 @@ void read_arcee(ModelReader& model) {
 void read_ernie4_5(ModelReader& model) {
   read_decoder(model, "Ernie4_5ForCausalLM", "ernie4_5");
   model.config["use_bias"] = model.has_tensor("blk.0.attn_output.bias");
-  name_outer(model);
-  name_norms(model);
-  name_attention(model);
-  name_mlp(model);
+  name_decoder(model);
 }
 
 void read_exaone4(ModelReader& model) {
   read_decoder(model, "Exaone4ForCausalLM", "exaone4");
-  const auto window = model.find_integer("attention.sliding_window").value_or(0);
-  if (window > 0) {
-    model.config["sliding_window"] = window;
-    model.config["layer_types"] = read_layer_types(model, 4);
-  } else {
-    model.config["sliding_window"] = nullptr;
-  }
+  if (!read_windows(model, 4)) model.config["sliding_window"] = nullptr;
   name_outer(model);
   name_attention(model);
   name_qk_norms(model);
-  model.name("blk.{layer}.post_attention_norm", "model.layers.{layer}.post_attention_layernorm");
-  model.name("blk.{layer}.post_ffw_norm", "model.layers.{layer}.post_feedforward_layernorm");
+  name_post_norms(model);
   name_mlp(model);
 }
 
@@ -64,10 +46,7 @@ void read_nemotron(ModelReader& model) {
   state_rotary_part(model);
   drop_fields(model, {"rms_norm_eps"});
   read_biases(model);
-  name_outer(model, Change::kPlusOne);
-  name_norms(model, Change::kPlusOne);
-  name_attention(model);
-  name_mlp(model);
+  name_decoder(model, Change::kPlusOne);
 }
 
 void read_seed_oss(ModelReader& model) {

@@ -2,11 +2,9 @@
 // stored as two: that of keys transposed.
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_deepseek2(ModelReader& model);
 
 namespace {
 

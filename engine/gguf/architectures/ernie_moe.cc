@@ -1,11 +1,9 @@
 // ERNIE 4.5 with experts.
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_ernie4_5_moe(ModelReader& model);
 
 void read_ernie4_5_moe(ModelReader& model) {
   read_decoder(model, "Ernie4_5_MoeForCausalLM", "ernie4_5_moe");
@@ -26,10 +24,8 @@ void read_ernie4_5_moe(ModelReader& model) {
   name_mlp(model);
   const std::string mlp = "model.layers.{layer}.mlp.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
-  model.rules.push_back({.stored = "blk.{layer}.exp_probs_b",
-                         .name = mlp + "moe_statics.e_score_correction_bias",
-                         .shape = {1, config.at("moe_num_experts").get<int64_t>()},
-                         .bias_suffix = ""});
+  name_choice_bias(model, mlp + "moe_statics.e_score_correction_bias",
+                   {1, config.at("moe_num_experts").get<int64_t>()});
   name_experts(model, mlp + "experts");
   name_shared_experts(model, mlp + "shared_experts");
 }

@@ -1,11 +1,9 @@
 // Falcon: q, k and v lie one below the other, elsewhere by KV head.
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_falcon(ModelReader& model);
 
 void read_falcon(ModelReader& model) {
   read_decoder(model, "FalconForCausalLM", "falcon");

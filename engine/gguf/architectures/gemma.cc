@@ -1,11 +1,7 @@
 // Gemma 1 to 3. Weights of norms are stored with the 1 that the model adds to them.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_gemma(ModelReader& model);
-void read_gemma2(ModelReader& model);
-void read_gemma3(ModelReader& model);
 
 namespace {
 

@@ -1,10 +1,7 @@
 // GLM 4 of 2024 and of 2025: gate and up are one matrix.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_chatglm(ModelReader& model);
-void read_glm4(ModelReader& model);
 
 namespace {
 

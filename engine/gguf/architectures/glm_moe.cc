@@ -1,11 +1,9 @@
 // GLM 4.5 to 4.7: latter layers have experts. What predicts a second token is not used.
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_glm4moe(ModelReader& model);
 
 void read_glm4moe(ModelReader& model) {
   read_decoder(model, "Glm4MoeForCausalLM", "glm4_moe");

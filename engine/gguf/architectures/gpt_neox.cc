@@ -1,9 +1,7 @@
 // GPT-NeoX and Pythia: q, k and v lie one below the other, elsewhere by head.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_gptneox(ModelReader& model);
 
 void read_gptneox(ModelReader& model) {
   read_decoder(model, "GPTNeoXForCausalLM", "gpt_neox");

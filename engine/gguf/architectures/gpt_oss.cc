@@ -1,11 +1,9 @@
 // gpt-oss: gate and up of experts are two stacks, elsewhere by turns in one.
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_gpt_oss(ModelReader& model);
 
 void read_gpt_oss(ModelReader& model) {
   read_decoder(model, "GptOssForCausalLM", "gpt_oss");

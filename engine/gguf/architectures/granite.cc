@@ -2,13 +2,9 @@
 #include <cmath>
 #include <string>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_granite(ModelReader& model);
-void read_granitemoe(ModelReader& model);
-void read_minicpm(ModelReader& model);
 
 namespace {
 

@@ -3,12 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_lfm2(ModelReader& model);
-void read_lfm2moe(ModelReader& model);
 
 namespace {
 
@@ -71,8 +68,7 @@ void read_lfm2moe(ModelReader& model) {
   config["use_expert_bias"] = model.find_layer_with("exp_probs_b.bias").has_value();
   const std::string mlp = "model.layers.{layer}.feed_forward.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
-  model.rules.push_back(
-      {.stored = "blk.{layer}.exp_probs_b", .name = mlp + "expert_bias", .bias_suffix = ""});
+  name_choice_bias(model, mlp + "expert_bias");
   model.name("blk.{layer}.ffn_gate_exps", mlp + "experts.{expert}.w1");
   model.name("blk.{layer}.ffn_down_exps", mlp + "experts.{expert}.w2");
   model.name("blk.{layer}.ffn_up_exps", mlp + "experts.{expert}.w3");

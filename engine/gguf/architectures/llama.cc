@@ -1,10 +1,8 @@
 // Llama, Mistral and all that took their block, and Mixtral: experts are in the file or not.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
 
-void read_llama(ModelReader& model);
-void read_exaone(ModelReader& model);
 void read_llama(ModelReader& model) {
   const auto num_experts = model.find_integer("expert_count").value_or(0);
   const auto used = model.find_integer("expert_used_count");
@@ -32,10 +30,7 @@ void read_llama(ModelReader& model) {
 // EXAONE 3 is Llama with heads as they are elsewhere.
 void read_exaone(ModelReader& model) {
   read_decoder(model, "LlamaForCausalLM", "llama");
-  name_outer(model);
-  name_norms(model);
-  name_attention(model);
-  name_mlp(model);
+  name_decoder(model);
 }
 
 }  // namespace tgi::gguf

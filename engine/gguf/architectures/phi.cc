@@ -1,10 +1,7 @@
 // Phi 2, and Phi 3 and 4, which have q, k and v in one matrix, gate and up in another.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_phi2(ModelReader& model);
-void read_phi3(ModelReader& model);
 
 void read_phi2(ModelReader& model) {
   read_decoder(model, "PhiForCausalLM", "phi");

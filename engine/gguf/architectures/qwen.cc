@@ -1,17 +1,11 @@
 // Qwen 2 and 3.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
 
-void read_qwen2(ModelReader& model);
-void read_qwen3(ModelReader& model);
-
 void read_qwen2(ModelReader& model) {
   read_decoder(model, "Qwen2ForCausalLM", "qwen2");
-  name_outer(model);
-  name_norms(model);
-  name_attention(model);
-  name_mlp(model);
+  name_decoder(model);
 }
 
 void read_qwen3(ModelReader& model) {

@@ -1,10 +1,7 @@
 // Qwen 2 and 3 with experts.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_qwen2moe(ModelReader& model);
-void read_qwen3moe(ModelReader& model);
 
 void read_qwen2moe(ModelReader& model) {
   read_decoder(model, "Qwen2MoeForCausalLM", "qwen2_moe");
@@ -19,9 +16,7 @@ void read_qwen2moe(ModelReader& model) {
   name_attention(model);
   model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.mlp.gate");
   name_experts(model, "model.layers.{layer}.mlp.experts");
-  model.name("blk.{layer}.ffn_gate_shexp", "model.layers.{layer}.mlp.shared_expert.gate_proj");
-  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.mlp.shared_expert.up_proj");
-  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.mlp.shared_expert.down_proj");
+  name_shared_experts(model, "model.layers.{layer}.mlp.shared_expert");
   model.rules.push_back({.stored = "blk.{layer}.ffn_gate_inp_shexp",
                          .name = "model.layers.{layer}.mlp.shared_expert_gate",
                          .shape = {1, config.at("hidden_size").get<int64_t>()}});

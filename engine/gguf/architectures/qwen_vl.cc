@@ -1,15 +1,7 @@
 // Qwen's models of images: their text model. Positions of text are alike in every section.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_qwen2vl(ModelReader& model);
-void read_qwen3vl(ModelReader& model);
-void read_qwen3vlmoe(ModelReader& model);
-
-void read_qwen2(ModelReader& model);
-void read_qwen3(ModelReader& model);
-void read_qwen3moe(ModelReader& model);
 
 void read_qwen2vl(ModelReader& model) {
   model.pass_over("rope.dimension_sections");

@@ -1,9 +1,7 @@
 // StableLM 2.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_stablelm(ModelReader& model);
 
 void read_stablelm(ModelReader& model) {
   read_decoder(model, "StableLmForCausalLM", "stablelm");
@@ -12,10 +10,7 @@ void read_stablelm(ModelReader& model) {
   model.config["use_parallel_residual"] = !model.has_tensor("blk.0.ffn_norm.weight");
   model.pass_over("use_parallel_residual");  // the tensors say it
   state_rotary_part(model);
-  name_outer(model);
-  name_norms(model);
-  name_attention(model);
-  name_mlp(model);
+  name_decoder(model);
   drop_fields(model, {"head_dim"});
 }
 

@@ -1,9 +1,7 @@
 // StarCoder 2.
-#include "engine/gguf/model_reader.h"
+#include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
-
-void read_starcoder2(ModelReader& model);
 
 void read_starcoder2(ModelReader& model) {
   read_decoder(model, "Starcoder2ForCausalLM", "starcoder2");

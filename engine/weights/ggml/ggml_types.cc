@@ -82,7 +82,7 @@ constexpr GgmlType kTypes[] = {
     with_factors(quantised<256, 84, 16, 8, true, read_q2_k>(10, "Q2_K"), factors_of_q2_k),
     with_factors(quantised<256, 110, 16, 8, false, read_q3_k>(11, "Q3_K"), factors_of_q3_k),
     with_factors(quantised<256, 144, 32, 4, true, read_q4_k>(12, "Q4_K"), factors_of_q4_k),
-    with_factors(quantised<256, 176, 32, 8, true, read_q5_k>(13, "Q5_K"), factors_of_q5_k),
+    with_factors(quantised<256, 176, 32, 8, true, read_q5_k>(13, "Q5_K"), factors_of_q4_k),
     with_factors(quantised<256, 210, 16, 8, false, read_q6_k>(14, "Q6_K"), factors_of_q6_k),
     quantised<256, 66, 32, 8, false, read_iq2_xxs>(16, "IQ2_XXS"),
     quantised<256, 74, 16, 8, false, read_iq2_xs>(17, "IQ2_XS"),

@@ -27,12 +27,6 @@ constexpr std::array<std::string_view, 13> kValueTypeNames = {
     "uint8", "int8",   "uint16", "int16",  "uint32", "int32",  "float32",
     "bool",  "string", "array",  "uint64", "int64",  "float64"};
 
-// Bytes of one value; 0: it depends.
-uint64_t size_of(GgufValueType type) {
-  constexpr std::array<uint8_t, 13> kSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-  return kSizes[static_cast<size_t>(type)];
-}
-
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Code::kInvalidArgument, why);
 }
@@ -94,8 +88,10 @@ GgufValueType read_type(Cursor& in, std::string_view key) {
   return static_cast<GgufValueType>(type);
 }
 
-GgufValue read_value(Cursor& in, GgufValueType type, std::string_view key, int depth) {
-  const std::string what = fmt::format("the value of {}", quoted(key));
+// `what`: for messages. Vocabularies are arrays of some hundred thousand strings: nothing is put
+// together for each.
+GgufValue read_value(
+    Cursor& in, GgufValueType type, std::string_view key, const std::string& what, int depth) {
   GgufValue out{.type = type};
   if (type == GgufValueType::kString) {
     const std::string_view text = in.string(what);
@@ -103,7 +99,7 @@ GgufValue read_value(Cursor& in, GgufValueType type, std::string_view key, int d
     return out;
   }
   if (type != GgufValueType::kArray) {
-    out.bytes = in.take(size_of(type), what);
+    out.bytes = in.take(gguf_value_size(type), what);
     return out;
   }
   if (depth == kMaxArrayDepth) {
@@ -112,7 +108,7 @@ GgufValue read_value(Cursor& in, GgufValueType type, std::string_view key, int d
   out.element_type = read_type(in, key);
   out.count = in.number<uint64_t>(what);
   Cursor begin = in;
-  if (const uint64_t size = size_of(out.element_type)) {
+  if (const uint64_t size = gguf_value_size(out.element_type)) {
     if (out.count > in.left() / size) {
       fail(fmt::format(
           "{} has {} elements of {} bytes, but {} bytes are left; is the file complete?", what,
@@ -126,7 +122,7 @@ GgufValue read_value(Cursor& in, GgufValueType type, std::string_view key, int d
                      out.count, in.left()));
   }
   for (uint64_t i = 0; i < out.count; ++i) {
-    (void)read_value(in, out.element_type, key, depth + 1);
+    (void)read_value(in, out.element_type, key, what, depth + 1);
   }
   out.bytes = begin.take(in.at() - begin.at(), what);
   return out;
@@ -138,7 +134,7 @@ void read_metadata(Cursor& in, uint64_t count, GgufMetadata& out) {
     check_name(key);
     if (out.has(key)) fail(fmt::format("the metadata has {} twice", quoted(key)));
     const GgufValueType type = read_type(in, key);
-    out.add(key, read_value(in, type, key, 0));
+    out.add(key, read_value(in, type, key, fmt::format("the value of {}", quoted(key)), 0));
   }
 }
 
@@ -285,6 +281,11 @@ GgufFile parse(std::span<const std::byte> bytes) {
 
 std::string_view gguf_value_type_name(GgufValueType type) {
   return kValueTypeNames[static_cast<size_t>(type)];
+}
+
+uint64_t gguf_value_size(GgufValueType type) {
+  constexpr std::array<uint8_t, 13> kSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  return kSizes[static_cast<size_t>(type)];
 }
 
 int64_t GgufTensor::num_elements() const {

@@ -36,6 +36,7 @@ enum class GgufValueType : uint32_t {
 };
 
 std::string_view gguf_value_type_name(GgufValueType type);  // "uint32"
+uint64_t gguf_value_size(GgufValueType type);               // bytes of one; 0 of strings and arrays
 
 // A value of the metadata, still in the file's bytes.
 struct GgufValue {

@@ -1,8 +1,6 @@
 // Values of the metadata of a GGUF file, by key and type.
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -12,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/weights/ggml/block_bytes.h"
 #include "engine/weights/ggml/gguf_file.h"
 
 namespace tgi {
@@ -27,31 +26,24 @@ namespace {
   throw Error(Code::kInvalidArgument, fmt::format("{}: expected {}, got {}", key, expected, got));
 }
 
-template <typename T>
-T read(const std::byte* bytes) {
-  T value{};
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
-
 std::optional<int64_t> integer_at(GgufValueType type, const std::byte* at) {
   switch (type) {
     case GgufValueType::kUint8:
-      return read<uint8_t>(at);
+      return load_as<uint8_t>(at);
     case GgufValueType::kInt8:
-      return read<int8_t>(at);
+      return load_as<int8_t>(at);
     case GgufValueType::kUint16:
-      return read<uint16_t>(at);
+      return load_as<uint16_t>(at);
     case GgufValueType::kInt16:
-      return read<int16_t>(at);
+      return load_as<int16_t>(at);
     case GgufValueType::kUint32:
-      return read<uint32_t>(at);
+      return load_as<uint32_t>(at);
     case GgufValueType::kInt32:
-      return read<int32_t>(at);
+      return load_as<int32_t>(at);
     case GgufValueType::kInt64:
-      return read<int64_t>(at);
+      return load_as<int64_t>(at);
     case GgufValueType::kUint64: {
-      const auto value = read<uint64_t>(at);
+      const auto value = load_as<uint64_t>(at);
       if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
       return static_cast<int64_t>(value);
     }
@@ -61,8 +53,8 @@ std::optional<int64_t> integer_at(GgufValueType type, const std::byte* at) {
 }
 
 std::optional<double> number_at(GgufValueType type, const std::byte* at) {
-  if (type == GgufValueType::kFloat32) return read<float>(at);
-  if (type == GgufValueType::kFloat64) return read<double>(at);
+  if (type == GgufValueType::kFloat32) return load_as<float>(at);
+  if (type == GgufValueType::kFloat64) return load_as<double>(at);
   if (const auto integer = integer_at(type, at)) return static_cast<double>(*integer);
   return std::nullopt;
 }
@@ -72,26 +64,8 @@ std::optional<bool> boolean_at(GgufValueType type, const std::byte* at) {
   return std::to_integer<int>(*at) != 0;
 }
 
-uint64_t element_size(GgufValueType type) {
-  switch (type) {
-    case GgufValueType::kUint8:
-    case GgufValueType::kInt8:
-    case GgufValueType::kBool:
-      return 1;
-    case GgufValueType::kUint16:
-    case GgufValueType::kInt16:
-      return 2;
-    case GgufValueType::kUint32:
-    case GgufValueType::kInt32:
-    case GgufValueType::kFloat32:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
 bool is_scalar(GgufValueType type) {
-  return type != GgufValueType::kString && type != GgufValueType::kArray;
+  return gguf_value_size(type) > 0;
 }
 
 template <typename T>
@@ -114,7 +88,7 @@ std::vector<T> elements(std::string_view key,
   if (value.count > 0 && !is_scalar(value.element_type)) fail_type(key, value, expected);
   std::vector<T> out;
   out.reserve(value.count);
-  const uint64_t size = element_size(value.element_type);
+  const uint64_t size = gguf_value_size(value.element_type);
   for (uint64_t i = 0; i < value.count; ++i) {
     const auto one = at(value.element_type, value.bytes.data() + i * size);
     if (!one) fail_type(key, value, expected);
@@ -196,7 +170,7 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
   out.reserve(value.count);
   std::span<const std::byte> rest = value.bytes;
   for (uint64_t i = 0; i < value.count; ++i) {
-    const auto size = read<uint64_t>(rest.data());
+    const auto size = load_as<uint64_t>(rest.data());
     out.push_back(text_of(rest.subspan(8, size)));
     rest = rest.subspan(8 + size);
   }

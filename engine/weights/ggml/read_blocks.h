@@ -28,7 +28,6 @@ void read_iq4_xs(const std::byte* block, int8_t* codes, float* scales, float* mi
 void factors_of_q2_k(const std::byte* block, GgmlFactors& out);
 void factors_of_q3_k(const std::byte* block, GgmlFactors& out);
 void factors_of_q4_k(const std::byte* block, GgmlFactors& out);
-void factors_of_q5_k(const std::byte* block, GgmlFactors& out);
 void factors_of_q6_k(const std::byte* block, GgmlFactors& out);
 void factors_of_iq4_xs(const std::byte* block, GgmlFactors& out);
 void read_tq1_0(const std::byte* block, int8_t* codes, float* scales, float* minima);

@@ -84,10 +84,6 @@ void factors_of_q4_k(const std::byte* block, GgmlFactors& out) {
   }
 }
 
-void factors_of_q5_k(const std::byte* block, GgmlFactors& out) {
-  factors_of_q4_k(block, out);
-}
-
 void factors_of_q6_k(const std::byte* block, GgmlFactors& out) {
   out.scale = half_at(block + 208);
   std::memcpy(out.scales, block + 192, sizeof out.scales);

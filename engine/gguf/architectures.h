@@ -1,0 +1,51 @@
+// One function for each architecture of GGUF files, or for several that differ in name alone: fills
+// in the config and the names of tensors of a model. Each stands in a file of architectures/.
+#pragma once
+
+#include "engine/gguf/model_reader.h"
+
+namespace tgi::gguf {
+
+void read_arcee(ModelReader& model);
+void read_chatglm(ModelReader& model);
+void read_cohere2(ModelReader& model);
+void read_command_r(ModelReader& model);
+void read_deepseek2(ModelReader& model);
+void read_ernie4_5(ModelReader& model);
+void read_ernie4_5_moe(ModelReader& model);
+void read_exaone(ModelReader& model);
+void read_exaone4(ModelReader& model);
+void read_falcon(ModelReader& model);
+void read_gemma(ModelReader& model);
+void read_gemma2(ModelReader& model);
+void read_gemma3(ModelReader& model);
+void read_glm4(ModelReader& model);
+void read_glm4moe(ModelReader& model);
+void read_gpt_oss(ModelReader& model);
+void read_gptneox(ModelReader& model);
+void read_granite(ModelReader& model);
+void read_granitemoe(ModelReader& model);
+void read_hunyuan_dense(ModelReader& model);
+void read_lfm2(ModelReader& model);
+void read_lfm2moe(ModelReader& model);
+void read_llama(ModelReader& model);
+void read_minicpm(ModelReader& model);
+void read_nemotron(ModelReader& model);
+void read_olmo(ModelReader& model);
+void read_olmo2(ModelReader& model);
+void read_olmoe(ModelReader& model);
+void read_phi2(ModelReader& model);
+void read_phi3(ModelReader& model);
+void read_qwen2(ModelReader& model);
+void read_qwen2moe(ModelReader& model);
+void read_qwen2vl(ModelReader& model);
+void read_qwen3(ModelReader& model);
+void read_qwen3moe(ModelReader& model);
+void read_qwen3vl(ModelReader& model);
+void read_qwen3vlmoe(ModelReader& model);
+void read_seed_oss(ModelReader& model);
+void read_smollm3(ModelReader& model);
+void read_stablelm(ModelReader& model);
+void read_starcoder2(ModelReader& model);
+
+}  // namespace tgi::gguf

@@ -1,0 +1,29 @@
+#include "engine/gguf/split_name.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace tgi::gguf {
+
+std::string SplitName::part(int which) const {
+  return fmt::format("{}-{:05}-of-{:05}.gguf", stem, which, count);
+}
+
+std::optional<SplitName> split_name(const std::string& path) {
+  constexpr size_t kTail = std::string_view("-00002-of-00005.gguf").size();
+  if (path.size() <= kTail) return std::nullopt;
+  SplitName out{.stem = path.substr(0, path.size() - kTail)};
+  const std::string tail = path.substr(path.size() - kTail);
+  for (const size_t digits : {size_t{1}, size_t{10}}) {
+    for (size_t i = digits; i < digits + 5; ++i) {
+      if (tail[i] < '0' || tail[i] > '9') return std::nullopt;
+    }
+  }
+  out.number = std::stoi(tail.substr(1, 5));
+  out.count = std::stoi(tail.substr(10, 5));
+  const bool is_one = out.number >= 1 && out.number <= out.count && out.part(out.number) == path;
+  return is_one ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace tgi::gguf

@@ -1,0 +1,21 @@
+// Names of the files that a model was split into.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace tgi::gguf {
+
+// "NAME-00002-of-00005.gguf" is part 2 of 5.
+struct SplitName {
+  std::string stem;  // "NAME"
+  int number = 0;
+  int count = 0;
+
+  std::string part(int which) const;  // the name of that part
+};
+
+// Nothing when the name, or path, is of no part.
+std::optional<SplitName> split_name(const std::string& path);
+
+}  // namespace tgi::gguf
