@@ -1,11 +1,15 @@
 // The container of GGUF: what it holds is read back, and whatever does not fit is refused with the
 // place.
+#include <fmt/format.h>
+
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/regular_file.h"
+#include "base/json.h"
 #include "engine/weights/ggml/gguf_file.h"
 #include "tests/catch.h"
 #include "tests/weights/gguf_files.h"
@@ -63,6 +67,54 @@ TEST_CASE("a tensor of GGUF without dimensions is one number") {
   const GgufFile file = parse_text(gguf_file({}, {{"one", {}, kF32, std::string(4, '\1')}}));
   CHECK(file.tensors[0].shape == std::vector<int64_t>{1});
   CHECK(file.tensors[0].bytes.size() == 4);
+}
+
+TEST_CASE("a file of the gguf package's writer is read back") {
+  const std::string text =
+      read_regular_file(TGI_SOURCE_DIR "/tests/fuzz/corpus/gguf/written_by_gguf");
+  const GgufFile file = parse_text(text);
+  const GgufMetadata& metadata = file.metadata;
+  CHECK(metadata.text("general.architecture") == "llama");
+  CHECK(metadata.integer("of.uint8") == 200);
+  CHECK(metadata.integer("of.int8") == -100);
+  CHECK(metadata.integer("of.uint16") == 60000);
+  CHECK(metadata.integer("of.int16") == -30000);
+  CHECK(metadata.integer("of.uint32") == 4000000000);
+  CHECK(metadata.integer("of.int32") == -2000000000);
+  CHECK(metadata.integer("of.uint64") == int64_t{1} << 60);
+  CHECK(metadata.integer("of.int64") == -(int64_t{1} << 60));
+  CHECK(metadata.number("of.float32") == 0.5);
+  CHECK(metadata.number("of.float64") == 1e300);
+  CHECK(metadata.boolean("of.bool"));
+  CHECK(metadata.text("of.string") == "k\xC3\xA4se");
+  CHECK(metadata.texts("of.strings") == std::vector<std::string_view>{"", "one", "two"});
+  CHECK(metadata.integers("of.integers") == std::vector<int64_t>{3, -4});
+  CHECK(metadata.numbers("of.floats") == std::vector<double>{0.25, -8.0});
+  CHECK(metadata.booleans("of.bools") == std::vector<bool>{true, false});
+  const Json golden =
+      parse_json(read_regular_file(TGI_SOURCE_DIR "/tests/golden/ggml_blocks.json"));
+  REQUIRE(file.tensors.size() == golden.size() + 2);
+  for (const GgufTensor& tensor : file.tensors) {
+    INFO(tensor.name);
+    std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
+    const int64_t num_blocks = tensor.num_elements() / tensor.type->block_size;
+    tensor.type->decode(tensor.bytes.data(), num_blocks, values.data());
+    if (tensor.name == "plain") {
+      CHECK(tensor.shape == std::vector<int64_t>{2, 3});
+      CHECK(values == std::vector<float>{0, 1, 2, 3, 4, 5});
+      continue;
+    }
+    if (tensor.name == "half") {
+      CHECK(values == std::vector<float>{0.5F, -2.0F});
+      continue;
+    }
+    CHECK(tensor.name == std::string(tensor.type->name) + ".weight");
+    std::string hex;
+    for (const std::byte byte : tensor.bytes) {
+      hex += fmt::format("{:02x}", std::to_integer<int>(byte));
+    }
+    CHECK(hex == golden.at(std::string(tensor.type->name)).at("blocks").get<std::string>());
+  }
 }
 
 TEST_CASE("a file of GGUF that is cut anywhere is refused") {
