@@ -36,7 +36,8 @@ download::FetchRequest make_request(const DownloadWeightsFlags& flags) {
 
 void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
   app.footer(
-      "The last line on standard output is the folder of the model, and without --json it is the "
+      "The last line on standard output is the folder of the model, or its GGUF file, and without "
+      "--json it is the "
       "only one: `tgi serve $(tgi download-weights ORG/NAME)`. The other commands download by "
       "themselves what they need.\n\n"
       "Files go to the cache of huggingface_hub ($HF_HUB_CACHE, else $HF_HOME/hub, else "
@@ -48,7 +49,8 @@ void add_download_weights_flags(CLI::App& app, DownloadWeightsFlags& flags) {
       "AWS_* for buckets; see docs/download.md.");
   app.add_option(
          "model", flags.model,
-         "ORG/NAME or ORG/NAME@REVISION of the hub, s3://BUCKET/PREFIX, https://HOST/FOLDER, or "
+         "ORG/NAME or ORG/NAME@REVISION of the hub, ORG/NAME:QUANTISATION of a GGUF file there, "
+         "s3://BUCKET/PREFIX, https://HOST/FOLDER, the address of a .gguf file, or "
          "a folder, where only a torch checkpoint is converted")
       ->type_name("MODEL")
       ->required();

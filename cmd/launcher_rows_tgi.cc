@@ -28,9 +28,8 @@ constexpr std::string_view kEditConfig = "set `rope_scaling` in a copy of config
 constexpr auto kLauncher = std::to_array<LauncherRow>({
     sets("model-id",
          "PATH",
-         "as the argument MODEL: a Hugging Face folder, ORG/NAME[@REVISION] of the hub, or "
-         "\"demo\"; "
-         "default: what the daemon has",
+         "as the argument MODEL: a Hugging Face folder, a GGUF file, ORG/NAME[@REVISION] or "
+         "ORG/NAME:QUANTISATION of the hub, or \"demo\"; default: what the daemon has",
          [](Options& o, const std::string& v) { o.model = parse_launcher_text(v); }),
     sets("revision",
          "REV",

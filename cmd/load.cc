@@ -59,9 +59,9 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
   app.footer("Starts a daemon when none is running, and returns when the model is ready.");
   app.add_option(
          "model", flags.model,
-         "a Hugging Face folder (config.json, *.safetensors, tokenizer), a model of the hub "
-         "as ORG/NAME[@REVISION], which is downloaded when it is not here, or \"demo\" for "
-         "the built-in model")
+         "a Hugging Face folder (config.json, *.safetensors, tokenizer), a GGUF file, a model of "
+         "the hub as ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION, which is downloaded when it is "
+         "not here, a name of `tgi ls`, or \"demo\" for the built-in model")
       ->type_name("MODEL")
       ->required();
   app.add_option("--revision", flags.revision, "of the hub: a branch, a tag or a commit")

@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
+#include "cmd/download/gguf_choice.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/install_record.h"
 #include "cmd/download/run_fetch.h"
+#include "cmd/models/found_models.h"
 
 namespace tgi {
 
@@ -39,9 +43,35 @@ static download::FetchedModel fetch(const download::FetchRequest& request,
   return download::run_fetch(request, kind, options.cancel_fd, write);
 }
 
+namespace {
+
+// "llama3.2:1b", as ollama calls its models, and no folder.
+void refuse_unknown_tag(const std::string& model) {
+  const bool has_tag = model.find(':') != std::string::npos && model.find('/') == std::string::npos;
+  std::error_code error;
+  if (!has_tag || std::filesystem::exists(model, error)) return;
+  throw Error(
+      Code::kNotFound,
+      fmt::format("{}: ollama has no such model on this machine; `tgi ls` lists what is here, "
+                  "ORG/NAME:QUANTISATION is downloaded from the hub",
+                  model));
+}
+
+// A model of another program, where no folder has that name.
+std::optional<FoundModel> find_of_others(const std::string& model) {
+  std::error_code error;
+  if (model == "demo" || std::filesystem::exists(model, error)) return std::nullopt;
+  return find_model_of_others(model, download::request_for("").variables);
+}
+
+}  // namespace
+
 std::string resolve_model(const std::string& model, const ResolveOptions& options) {
-  download::refuse_gguf(model);
-  if (!download::is_remote(model)) {
+  download::refuse_missing_gguf(model);
+  const bool is_remote = download::is_remote(model);
+  if (!is_remote) {
+    if (const auto found = find_of_others(model)) return found->path;
+    refuse_unknown_tag(model);
     const std::string path = absolute_model(model);
     const bool converts =
         model != "demo" && options.needs_weights && download::needs_conversion(path);
@@ -62,6 +92,8 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
     (void)download::record_install(request, *found);
     return found->path;
   }
+  const bool is_any_revision = options.revision.empty() && options.cache_dir.empty();
+  if (const auto found = is_any_revision ? find_of_others(model) : std::nullopt) return found->path;
   try {
     return fetch(request, options).path;
   } catch (const Error& error) {
@@ -75,8 +107,30 @@ std::string resolve_model(const std::string& model, const ResolveOptions& option
   }
 }
 
+// "/cache/models--ORG--NAME/snapshots/COMMIT" and "FILE.gguf" of a file in it, else two empty
+// texts.
+static std::pair<std::string, std::string> file_of_snapshot(const std::string& path) {
+  constexpr std::string_view kSnapshots = "/snapshots/";
+  const size_t at = path.rfind(kSnapshots);
+  if (at == std::string::npos || !download::is_gguf(path)) return {};
+  const size_t end = path.find('/', at + kSnapshots.size());
+  if (end == std::string::npos) return {};
+  return {path.substr(0, end), path.substr(end + 1)};
+}
+
 std::string shown_model(const std::string& path) {
-  // .../models--ORG--NAME/snapshots/COMMIT, .../converted/ORG--NAME/COMMIT
+  // .../models--ORG--NAME/snapshots/COMMIT, .../converted/ORG--NAME/COMMIT, and a file in the first
+  if (const auto [snapshot, file] = file_of_snapshot(path); !file.empty()) {
+    const std::string name = shown_model(snapshot);
+    if (name == snapshot) return path;
+    const std::string quantization = download::quantization_of(file);
+    return fmt::format("{}:{}", name, quantization.empty() ? file : quantization);
+  }
+  const bool is_blob = std::filesystem::path(path).filename().string().starts_with("sha256");
+  if (is_blob) {  // ollama's files have no names
+    const std::string name = name_of_others(path, download::request_for("").variables);
+    return name.empty() ? path : name;
+  }
   const std::filesystem::path given(path);
   const bool is_snapshot = given.parent_path().filename() == "snapshots";
   const std::filesystem::path folder =

@@ -4,10 +4,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
+#include "base/files/split_name.h"
 #include "cmd/models/model_list.h"
 #include "cmd/ps.h"
 
@@ -65,9 +68,30 @@ bool ask(Session& session, const std::string& question) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+// Of a model that is a file of a snapshot: its parts.
+std::vector<std::string> gguf_names(const ListedModel& listed) {
+  const std::string first = listed.model.path.substr(listed.snapshot->path.size() + 1);
+  const auto split = split_name(first);
+  if (!split) return {first};
+  std::vector<std::string> out;
+  for (int number = 1; number <= split->count; ++number) out.push_back(split->part(number));
+  return out;
+}
+
+// Nothing that is worth a file of weights would be left in the snapshot.
+bool is_last_of_snapshot(const ListedModel& listed) {
+  const std::vector<std::string> own = gguf_names(listed);
+  return std::ranges::none_of(listed.snapshot->files, [&](const HubFile& file) {
+    return file.name.ends_with(".gguf") && std::ranges::find(own, file.name) == own.end();
+  });
+}
+
 std::string describe(const ListedModel& listed) {
   const InstalledModel& model = listed.model;
   if (listed.state == State::kMissing) return "whose folder is gone";
+  if (listed.is_gguf_of_snapshot()) {
+    return fmt::format("{} of {}", format_bytes(model.bytes), model.path);
+  }
   const size_t num_files =
       listed.snapshot ? listed.snapshot->files.size() : files_of_folder(model.path).size();
   return fmt::format("{} in {} file{} of {}", format_bytes(model.bytes), num_files,
@@ -99,7 +123,9 @@ int64_t remove_conversion_of(const HubSnapshot& snapshot) {
 void remove_model(Session& session, Store& store, const ListedModel& listed) {
   const InstalledModel& model = listed.model;
   int64_t freed = 0;
-  if (listed.snapshot) {
+  if (listed.is_gguf_of_snapshot() && !is_own_folder(listed) && !is_last_of_snapshot(listed)) {
+    freed += remove_hub_files(*listed.snapshot, gguf_names(listed));
+  } else if (listed.snapshot) {
     freed += remove_hub_snapshot(*listed.snapshot);
     freed += remove_conversion_of(*listed.snapshot);
   }
@@ -120,6 +146,11 @@ void remove_model(Session& session, Store& store, const ListedModel& listed) {
 void check_removable(const Session& session, const ListedModel& listed) {
   if (listed.state == State::kBuiltIn) {
     throw Error(Code::kInvalidArgument, "demo is built into tgid and can't be removed");
+  }
+  if (!listed.program.empty()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: a file of {}, which tgi only reads; remove it there ({})",
+                            listed.model.name, listed.program, listed.model.path));
   }
   if (!listed.is_recorded && !listed.snapshot) {
     throw Error(

@@ -185,7 +185,8 @@ http::AdaptersOptions prepare_adapters(const ServeOptions& options,
   };
   out.resolve = [resolve](const std::string& id, const std::optional<std::string>& token) {
     // What a client names may be neither a folder of this machine nor any address.
-    const bool is_of_hub = download::is_remote(id) && download::parse_hub_name(id).has_value();
+    const auto name = download::parse_hub_name(id);
+    const bool is_of_hub = download::is_remote(id) && name && name->file.empty();
     if (!is_of_hub && !id.starts_with("s3://")) {
       throw Error(Code::kNotFound, "expected ORG/NAME[@REVISION] of the hub");
     }

@@ -146,8 +146,9 @@ class Resolver {
     if (model.empty() || model == kDemoModel || std::filesystem::is_directory(model)) return;
     if (download::is_gguf_file(model)) return;
     try {
-      download::refuse_gguf(model);
-      if (download::is_remote(model)) return;
+      download::refuse_missing_gguf(model);
+      const bool may_be_of_ollama = model.find(':') != std::string::npos;
+      if (download::is_remote(model) || may_be_of_ollama) return;
     } catch (const Error& error) {
       throw error.in(where);
     }
@@ -262,9 +263,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       "docs/flags_from_tgi.md lists all.");
   flags.model =
       app.add_option("model", CLI::callback_t(),
-                     "a Hugging Face folder, a model of the hub as ORG/NAME[@REVISION], which "
-                     "is downloaded when it is not here, or \"demo\"; default: what the "
-                     "daemon has")
+                     "a Hugging Face folder, a GGUF file, a model of the hub as "
+                     "ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION, which is downloaded when it "
+                     "is not here, a name of `tgi ls`, or \"demo\"; default: what the daemon has")
           ->type_name("MODEL");
   flags.http = app.add_option("--http", CLI::callback_t(),
                               "where to listen, as :8080, 127.0.0.1:8080 or [::1]:8080; port 0: a "

@@ -59,8 +59,9 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(
          "-m,--model", flags.model,
-         "a folder, ORG/NAME[@REVISION] of the hub, which is downloaded when it is not here, "
-         "or \"demo\"; default: what the daemon has")
+         "a folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, which is "
+         "downloaded when it is not here, a name of `tgi ls`, or \"demo\"; default: what the "
+         "daemon has")
       ->type_name("MODEL");
   app.add_flag("--offline", flags.offline, "download nothing");
 }

@@ -57,8 +57,8 @@ _tgi() {
         '--system[with --chat\: the system message]:TEXT: ' \
         '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -105,8 +105,8 @@ _tgi() {
         '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
         '--stats[after each answer say on stderr how fast it came]' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -146,8 +146,8 @@ _tgi() {
         '--dimensions[the first so many numbers of each vector]:N: ' \
         '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
@@ -168,8 +168,8 @@ _tgi() {
         '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
         '--raw-scores[logits, as the model gives them]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -193,7 +193,7 @@ _tgi() {
         '--lorax-merging[merged_adapters by LoRAX'\''s arithmetic\: A and B each by itself, so that weights count twice and one adapter'\''s A meets another'\''s B; adapters of one rank only (tgid --lorax-merging)]' \
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--allow-runtime-lora-updating[clients may have LoRA adapters loaded and unloaded by vLLM'\''s routes\: whoever reaches this server (with its API key) names folders that are read here]' \
-        '--model-id[as the argument MODEL\: a Hugging Face folder, ORG/NAME\[@REVISION\] of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
+        '--model-id[as the argument MODEL\: a Hugging Face folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \

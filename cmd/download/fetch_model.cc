@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "base/files/paths.h"
 #include "cmd/download/content_hash.h"
 #include "cmd/download/disk.h"
 #include "cmd/download/folder_source.h"
+#include "cmd/download/gguf_choice.h"
 #include "cmd/download/https_source.h"
 #include "cmd/download/hub_cache.h"
+#include "cmd/download/hub_names.h"
 #include "cmd/download/hub_source.h"
 #include "cmd/download/s3_source.h"
 #include "ipc/protocol.h"
@@ -50,22 +53,50 @@ struct Target {
   std::string revision;
   std::unique_ptr<Source> source;  // null for a folder
   HubCache cache;
+  ChoiceRules rules;
 };
+
+// "HOST/FOLDER" and "FILE.gguf" of an address of a file.
+struct FileAddress {
+  std::string folder;
+  std::string file;
+};
+
+std::optional<FileAddress> gguf_of_address(const std::string& address) {
+  const size_t slash = address.rfind('/');
+  if (!is_gguf(address) || slash <= address.find("://") + 2) return std::nullopt;
+  return FileAddress{.folder = address.substr(0, slash),
+                     .file = percent_decode(address.substr(slash + 1))};
+}
+
+ChoiceRules rules_of_file(const FetchRequest& request, const std::string& file) {
+  ChoiceRules rules = request.rules;
+  if (!file.empty() && !rules.include.empty()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} and --include both choose files; give one of them", request.model));
+  }
+  rules.gguf = file;
+  return rules;
+}
 
 Target target_of(const FetchRequest& request) {
   std::string model = request.model;
   if (is_address(model) || is_bucket(model)) {
     while (model.ends_with('/') && !model.ends_with("://")) model.pop_back();
+    const auto gguf = gguf_of_address(model);
+    const std::string folder = gguf ? gguf->folder : model;
+    const std::string file = gguf ? gguf->file : "";
     std::unique_ptr<Source> source =
-        is_bucket(model) ? open_s3(model, request.variables) : open_https(model);
-    const std::string name = source->describe();
+        is_bucket(model) ? open_s3(folder, request.variables) : open_https(folder, file);
+    const std::string name = source->describe() + (gguf ? "/" + file : "");
     const std::string base =
         request.cache_dir.empty() ? tgi::cache_dir() + "/sources" : request.cache_dir;
     return {.kind = is_bucket(model) ? "s3" : "https",
             .name = name,
             .revision = "main",
             .source = std::move(source),
-            .cache = HubCache(base, folder_of_address(model))};
+            .cache = HubCache(base, folder_of_address(model)),
+            .rules = rules_of_file(request, file)};
   }
   HubName name = require_hub_name(model);
   if (!request.revision.empty()) {
@@ -83,11 +114,14 @@ Target target_of(const FetchRequest& request) {
           .name = name.repo,
           .revision = name.revision,
           .source = open_hub(name, request.settings),
-          .cache = HubCache(base, HubCache::folder_name(name.repo))};
+          .cache = HubCache(base, HubCache::folder_name(name.repo)),
+          .rules = rules_of_file(request, name.file)};
 }
 
+// `listed`: all files of the commit that are known.
 FetchedModel describe(const Target& target,
                       const std::string& commit,
+                      const std::vector<RemoteFile>& listed,
                       std::vector<RemoteFile> files) {
   FetchedModel model{
       .path = fs::absolute(target.cache.snapshot(commit)).lexically_normal().string(),
@@ -97,6 +131,12 @@ FetchedModel describe(const Target& target,
       .files = std::move(files),
       .bytes = 0};
   for (const RemoteFile& file : model.files) model.bytes += file.size;
+  if (is_of_gguf(model.files, target.rules)) {
+    model.path += "/" + model.files.front().path;
+    if (target.kind == "hub") {
+      model.name += ":" + choose_gguf(listed, model.files.front().path).tag;
+    }
+  }
   return model;
 }
 
@@ -104,7 +144,46 @@ bool is_in_snapshot(const HubCache& cache, const std::string& commit, const Remo
   return size_of(fmt::format("{}/{}", cache.snapshot(commit), file.path)) == file.size;
 }
 
-std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& rules) {
+// What of `listed` is here.
+std::vector<RemoteFile> here_of(const Target& target,
+                                const std::string& commit,
+                                const std::vector<RemoteFile>& listed) {
+  std::vector<RemoteFile> out;
+  std::ranges::copy_if(listed, std::back_inserter(out), [&](const RemoteFile& file) {
+    return is_in_snapshot(target.cache, commit, file);
+  });
+  return out;
+}
+
+// The files of a snapshot, by what its folder has.
+std::vector<RemoteFile> files_of_snapshot(const std::string& folder) {
+  std::vector<RemoteFile> out;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    RemoteFile file;
+    file.path = it->path().lexically_relative(folder).string();
+    file.size = size_of(it->path().string());
+    if (file.size >= 0) out.push_back(std::move(file));
+  }
+  std::ranges::sort(out, {}, &RemoteFile::path);
+  return out;
+}
+
+// The GGUF model of `here` that was asked for. A name alone may mean any that is here.
+std::optional<FetchedModel> find_gguf(const Target& target,
+                                      const std::string& commit,
+                                      const std::vector<RemoteFile>& listed,
+                                      const std::vector<RemoteFile>& here) {
+  try {
+    return describe(target, commit, listed, choose_gguf(here, target.rules.gguf).files);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<FetchedModel> find_whole(const Target& target) {
+  const ChoiceRules& rules = target.rules;
   const auto commit = target.cache.commit_of(target.revision);
   if (!commit || !exists(target.cache.snapshot(*commit))) return std::nullopt;
   if (const auto tree = target.cache.read_tree(*commit)) {
@@ -114,15 +193,19 @@ std::optional<FetchedModel> find_whole(const Target& target, const ChoiceRules& 
     } catch (const Error&) {
       return std::nullopt;  // that commit has nothing that was asked for
     }
-    const bool whole = std::all_of(files.begin(), files.end(), [&](const RemoteFile& file) {
-      return is_in_snapshot(target.cache, *commit, file);
-    });
-    if (!whole) return std::nullopt;
-    return describe(target, *commit, std::move(files));
+    const std::vector<RemoteFile> here = here_of(target, *commit, files);
+    if (here.size() == files.size()) return describe(target, *commit, *tree, std::move(files));
+    const bool may_be_another = is_of_gguf(files, rules) && rules.gguf.empty();
+    if (!may_be_another) return std::nullopt;
+    return find_gguf(target, *commit, *tree, here_of(target, *commit, *tree));
   }
   // The snapshot comes from an older huggingface_hub, which keeps no list of files.
-  if (!missing_of(target.cache.snapshot(*commit)).empty()) return std::nullopt;
-  return describe(target, *commit, {});
+  const std::vector<RemoteFile> here = files_of_snapshot(target.cache.snapshot(*commit));
+  if (!rules.gguf.empty()) return find_gguf(target, *commit, here, here);
+  if (!missing_of(target.cache.snapshot(*commit)).empty()) {
+    return rules.include.empty() ? find_gguf(target, *commit, here, here) : std::nullopt;
+  }
+  return describe(target, *commit, {}, {});
 }
 
 // The disk must hold what is still to come.
@@ -219,7 +302,7 @@ FetchedModel fetch_remote(const FetchRequest& request,
                           FetchObserver& observer,
                           std::stop_token stop) {
   HttpClient client(http_settings(request.settings));
-  std::optional<FetchedModel> cached = find_whole(target, request.rules);
+  std::optional<FetchedModel> cached = find_whole(target);
   const auto tell = [&](const std::string& trouble, double seconds) {
     if (cached) throw NetworkError(trouble);  // who has it all need not be patient
     observer.on_note(fmt::format("{}; trying again in {:.1f} s", trouble, seconds));
@@ -235,8 +318,8 @@ FetchedModel fetch_remote(const FetchRequest& request,
                                  cached->commit));
     return std::move(*cached);
   }
-  const std::vector<RemoteFile> files = choose_files(listing.files, request.rules);
-  FetchedModel model = describe(target, listing.commit, files);
+  const std::vector<RemoteFile> files = choose_files(listing.files, target.rules);
+  FetchedModel model = describe(target, listing.commit, listing.files, files);
   observer.on_plan(target.source->describe(), files);
   const bool whole = std::all_of(files.begin(), files.end(), [&](const RemoteFile& file) {
     return is_in_snapshot(target.cache, listing.commit, file);
@@ -284,7 +367,7 @@ bool is_remote(const std::string& model) {
   if (is_address(model) || is_bucket(model)) return true;
   std::error_code error;
   if (fs::is_directory(model, error) || is_gguf_file(model)) return false;
-  return parse_hub_name(model).has_value();
+  return parse_hub_name(name_of_hub_address(model, "")).has_value();
 }
 
 bool is_gguf_file(const std::string& model) {
@@ -292,34 +375,19 @@ bool is_gguf_file(const std::string& model) {
   return fs::is_regular_file(model, error);
 }
 
-void refuse_gguf(const std::string& model) {
-  std::string name = model.substr(0, model.find_first_of("?#@"));
-  while (name.ends_with('/')) name.pop_back();
+void refuse_missing_gguf(const std::string& model) {
+  std::string name = model.substr(0, model.find('@'));
   for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  const bool is_path = is_gguf(name) && !is_address(model) && !is_bucket(model) &&
+                       name_of_hub_address(model, "") == model &&
+                       model.find(':') == std::string::npos;
   std::error_code error;
-  if (fs::exists(model, error)) return;
-  // As llama.cpp and ollama write a file of the hub: by its quantisation.
-  const size_t colon = model.rfind(':');
-  const bool names_file = colon != std::string::npos && !is_address(model) && !is_bucket(model) &&
-                          model.find('/') < colon && parse_hub_name(model.substr(0, colon));
-  if (names_file) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}: a GGUF file of the hub is not found by its quantisation yet; "
-                            "download it with another tool and give the file",
-                            model));
-  }
-  if (!name.ends_with(".gguf")) return;
-  if (!is_address(model) && !is_bucket(model)) {
-    throw Error(Code::kNotFound, fmt::format("{}: there is no such file", model));
-  }
-  throw Error(Code::kUnsupported,
-              fmt::format("{}: a single GGUF file is not downloaded from an address yet; download "
-                          "it with another tool and give the file",
-                          model));
+  if (!is_path || fs::exists(model, error)) return;
+  throw Error(Code::kNotFound, fmt::format("{}: there is no such file", model));
 }
 
 std::optional<FetchedModel> find_model(const FetchRequest& request) {
-  return find_whole(target_of(request), request.rules);
+  return find_whole(target_of(request));
 }
 
 FetchedModel fetch_model(const FetchRequest& request,
@@ -327,12 +395,12 @@ FetchedModel fetch_model(const FetchRequest& request,
                          std::stop_token stop) {
   std::error_code error;
   if (fs::is_directory(request.model, error)) return local_folder(request.model);
-  refuse_gguf(request.model);
+  refuse_missing_gguf(request.model);
   const Target target = target_of(request);
   if (!request.offline && !request.settings.offline) {
     return fetch_remote(request, target, observer, stop);
   }
-  std::optional<FetchedModel> cached = find_whole(target, request.rules);
+  std::optional<FetchedModel> cached = find_whole(target);
   if (!cached) {
     throw Error(Code::kNotFound,
                 fmt::format("{} (revision {}) is missing or incomplete in {}, and nothing is "

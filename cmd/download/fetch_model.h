@@ -15,7 +15,8 @@
 namespace tgi::download {
 
 struct FetchRequest {
-  std::string model;      // ORG/NAME[@REVISION], s3://, https://, http:// or a folder
+  // ORG/NAME[:FILE][@REVISION], s3://, https:// or http:// of a folder or a GGUF file, or a folder
+  std::string model;
   std::string revision;   // empty: that of the name, else main
   std::string cache_dir;  // empty: the one of the settings
   ChoiceRules rules;
@@ -25,9 +26,9 @@ struct FetchRequest {
 };
 
 struct FetchedModel {
-  std::string path;               // of the snapshot's folder, or of a local one
+  std::string path;               // of the snapshot's folder, of its GGUF file, or a local one
   std::string source;             // "hub", "https", "s3" or "folder"
-  std::string name;               // "ORG/NAME", or the address without its secrets
+  std::string name;               // "ORG/NAME[:FILE]", or the address without its secrets
   std::string commit;             // empty for a folder
   std::vector<RemoteFile> files;  // that were chosen; empty for a folder
   int64_t bytes = 0;              // of all of them
@@ -46,9 +47,9 @@ bool is_remote(const std::string& model);
 // Whether it is a file here, which only a model of GGUF can be.
 bool is_gguf_file(const std::string& model);
 
-// Throws kNotFound for the name of a .gguf file that is not there, kUnsupported for an address of
-// one: looking for it would be in vain.
-void refuse_gguf(const std::string& model);
+// Throws kNotFound for the name of a .gguf file that is not there: no model of the hub has such a
+// name.
+void refuse_missing_gguf(const std::string& model);
 
 // What is in the cache, whole, without asking anybody. Nothing when something is missing.
 std::optional<FetchedModel> find_model(const FetchRequest& request);

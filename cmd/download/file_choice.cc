@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "cmd/download/gguf_choice.h"
 #include "cmd/download/torch/torch_folder.h"
 
 namespace tgi::download {
@@ -132,11 +133,12 @@ std::vector<RemoteFile> by_default(const std::vector<RemoteFile>& files) {
     }
     if (wanted) out.push_back(file);
   }
+  if (!any_weights && !gguf_models(files).empty()) return choose_gguf(files, "").files;
   if (!any_weights) {
     throw Error(
         Code::kNotFound,
         fmt::format("no weights were found: neither .safetensors nor .bin at the top of the "
-                    "repository, which has {}; --include GLOB downloads what it matches",
+                    "repository, nor .gguf; it has {}; --include GLOB downloads what it matches",
                     summary(files)));
   }
   return out;
@@ -159,7 +161,9 @@ bool is_torch_checkpoint(const std::string& path) {
 std::vector<RemoteFile> choose_files(const std::vector<RemoteFile>& files,
                                      const ChoiceRules& rules) {
   std::vector<RemoteFile> out = files;
-  if (rules.include.empty()) {
+  if (!rules.gguf.empty()) {
+    out = choose_gguf(files, rules.gguf).files;
+  } else if (rules.include.empty()) {
     out = by_default(files);
   } else {
     std::erase_if(out, [&](const RemoteFile& f) { return !matches_any(rules.include, f.path); });
@@ -172,6 +176,11 @@ std::vector<RemoteFile> choose_files(const std::vector<RemoteFile>& files,
                             files.size(), summary(files)));
   }
   return out;
+}
+
+bool is_of_gguf(const std::vector<RemoteFile>& chosen, const ChoiceRules& rules) {
+  return rules.include.empty() && !chosen.empty() &&
+         std::ranges::all_of(chosen, [](const RemoteFile& file) { return is_gguf(file.path); });
 }
 
 const std::vector<std::string>& optional_names() {

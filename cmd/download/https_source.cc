@@ -7,7 +7,9 @@
 #include <optional>
 #include <set>
 #include <stop_token>
+#include <vector>
 
+#include "base/files/split_name.h"
 #include "base/json.h"
 #include "cmd/download/content_hash.h"
 #include "cmd/download/hub_names.h"
@@ -28,7 +30,8 @@ constexpr std::array<std::string_view, 13> kAside = {
 
 class HttpsSource final : public Source {
  public:
-  explicit HttpsSource(std::string base) : base_(std::move(base)) {}
+  HttpsSource(std::string base, std::string file)
+      : base_(std::move(base)), file_(std::move(file)) {}
 
   std::string describe() const override { return shown_url(base_); }
 
@@ -39,9 +42,17 @@ class HttpsSource final : public Source {
       if (file) listing.files.push_back(std::move(*file));
       return !listing.files.empty() && listing.files.back().path == path;
     };
-    for (const std::string_view name : kAside) add(std::string(name));
+    if (!file_.empty()) {
+      for (const std::string& name : parts_of(file_)) {
+        if (add(name)) continue;
+        throw Error(Code::kNotFound, fmt::format("{}/{} is not there", describe(), name));
+      }
+    }
+    for (const std::string_view name : kAside) {
+      if (file_.empty()) add(std::string(name));
+    }
     for (const std::string_view name : kWeights) {
-      if (!add(std::string(name))) continue;
+      if (!file_.empty() || !add(std::string(name))) continue;
       if (name.ends_with(".index.json")) {
         for (const std::string& shard : shards_of(client, std::string(name), stop, on_retry)) {
           if (!add(shard)) {
@@ -136,19 +147,28 @@ class HttpsSource final : public Source {
     return shards;
   }
 
+  static std::vector<std::string> parts_of(const std::string& file) {
+    const auto split = split_name(file);
+    if (!split) return {file};
+    std::vector<std::string> out;
+    for (int number = 1; number <= split->count; ++number) out.push_back(split->part(number));
+    return out;
+  }
+
   const std::string base_;
+  const std::string file_;  // empty: a whole model
 };
 
 }  // namespace
 
-std::unique_ptr<Source> open_https(const std::string& url) {
+std::unique_ptr<Source> open_https(const std::string& url, const std::string& file) {
   std::string base = url;
   while (base.ends_with('/')) base.pop_back();
   if (origin_of(base).empty() || base.find('?') != std::string::npos ||
       base.find('#') != std::string::npos) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("expected the address of a model's folder, as https://HOST/PATH, got "
-                            "\"{}\"",
+                fmt::format("expected the address of a model's folder or of a GGUF file, as "
+                            "https://HOST/PATH, got \"{}\"",
                             shown_url(url)));
   }
   const size_t host = base.find("://") + 3;
@@ -157,7 +177,7 @@ std::unique_ptr<Source> open_https(const std::string& url) {
                 "a user's name and password in an address are not accepted: they would stay in the "
                 "history of the shell");
   }
-  return std::make_unique<HttpsSource>(std::move(base));
+  return std::make_unique<HttpsSource>(std::move(base), file);
 }
 
 }  // namespace tgi::download

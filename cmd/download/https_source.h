@@ -9,8 +9,10 @@
 
 namespace tgi::download {
 
-// `url` with or without a slash at its end. Throws kInvalidArgument when it has a user's name,
-// which would be kept in places where nobody looks for one.
-std::unique_ptr<Source> open_https(const std::string& url);
+// `url` with or without a slash at its end. Where `file` is given, that one of the folder (and the
+// other parts, where its name says that it was split) and nothing else is asked for. Throws
+// kInvalidArgument when it has a user's name, which would be kept in places where nobody looks for
+// one.
+std::unique_ptr<Source> open_https(const std::string& url, const std::string& file = "");
 
 }  // namespace tgi::download

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -51,6 +53,29 @@ std::string_view trouble_of_repo(std::string_view repo) {
   return {};
 }
 
+// ORG/NAME[:FILE][@REVISION], or the last two the other way round.
+struct Parts {
+  std::string_view repo;
+  std::optional<std::string_view> revision{};
+  std::optional<std::string_view> file{};
+};
+
+Parts split_parts(std::string_view text) {
+  const size_t end = std::min(text.find_first_of(":@"), text.size());
+  Parts out{.repo = text.substr(0, end)};
+  const auto take = [&](char mark, char other) {
+    const std::string_view rest = text.substr(out.repo.size());
+    const size_t begin = rest.find(mark);
+    if (begin == std::string_view::npos) return std::optional<std::string_view>();
+    const size_t next = rest.find(other, begin);
+    return std::optional(
+        rest.substr(begin + 1, next == std::string_view::npos ? next : next - begin - 1));
+  };
+  out.revision = take('@', ':');
+  out.file = take(':', '@');
+  return out;
+}
+
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
@@ -75,6 +100,15 @@ std::string_view trouble_of_file(std::string_view name) {
   return {};
 }
 
+std::string_view trouble_of_name(const Parts& parts) {
+  if (const auto trouble = trouble_of_repo(parts.repo); !trouble.empty()) return trouble;
+  if (!parts.file) return {};
+  if (parts.repo.find('/') == std::string_view::npos) {
+    return "a name without ORG/ has no \":QUANTISATION\"";
+  }
+  return trouble_of_file(*parts.file);
+}
+
 // Safe to print whatever it holds.
 std::string shown(std::string_view name) {
   std::string out;
@@ -89,24 +123,60 @@ std::string shown(std::string_view name) {
 }  // namespace
 
 std::optional<HubName> parse_hub_name(std::string_view text) {
-  const size_t at = text.find('@');
-  const std::string_view repo = text.substr(0, at);
-  if (!trouble_of_repo(repo).empty()) return std::nullopt;
-  HubName name{.repo = std::string(repo), .revision = "main"};
-  if (at != std::string_view::npos) {
-    name.revision = std::string(text.substr(at + 1));
+  const Parts parts = split_parts(text);
+  if (!trouble_of_name(parts).empty()) return std::nullopt;
+  HubName name{.repo = std::string(parts.repo), .revision = "main"};
+  if (parts.revision) {
+    name.revision = std::string(*parts.revision);
     check_revision(name.revision);
   }
+  name.file = std::string(parts.file.value_or(""));
   return name;
 }
 
 HubName require_hub_name(std::string_view text) {
-  if (const auto trouble = trouble_of_repo(text.substr(0, text.find('@'))); !trouble.empty()) {
+  if (const auto trouble = trouble_of_name(split_parts(text)); !trouble.empty()) {
     throw Error(Code::kInvalidArgument,
-                fmt::format("expected a model as ORG/NAME or ORG/NAME@REVISION, got \"{}\": {}",
+                fmt::format("expected a model as ORG/NAME, ORG/NAME@REVISION or "
+                            "ORG/NAME:QUANTISATION, got \"{}\": {}",
                             shown(text), trouble));
   }
   return *parse_hub_name(text);
+}
+
+std::string name_of_hub_address(std::string_view text, std::string_view endpoint) {
+  std::string_view path = text;
+  const auto take = [&](std::string_view prefix) {
+    const bool has = !prefix.empty() && path.starts_with(prefix);
+    if (has) path.remove_prefix(prefix.size());
+    return has;
+  };
+  const bool has_scheme = take("https://") || take("http://");
+  (void)take("www.");
+  const bool is_host = take("huggingface.co/") || take("hf.co/");
+  if (!is_host) {
+    path = text;
+    const std::string below = std::string(endpoint) + "/";
+    if (!has_scheme || endpoint.empty() || !take(below)) return std::string(text);
+  }
+  path = path.substr(0, path.find_first_of("?#"));
+  while (path.ends_with('/')) path.remove_suffix(1);
+  std::vector<std::string> parts;  // ORG, NAME, "resolve", REVISION, and the file
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end =
+        parts.size() == 4 ? path.size() : std::min(path.find('/', begin), path.size());
+    parts.push_back(percent_decode(path.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  if (parts.size() < 2) return std::string(text);
+  const std::string repo = parts[0] + "/" + parts[1];
+  if (!parse_hub_name(repo)) return std::string(text);
+  if (parts.size() == 2) return is_host ? repo : std::string(text);
+  const bool is_page = parts[2] == "tree" || parts[2] == "resolve" || parts[2] == "blob";
+  if (!is_page) return std::string(text);
+  const std::string revision = parts.size() > 3 ? "@" + parts[3] : "";
+  const bool has_file = parts.size() > 4 && parts[4].ends_with(".gguf");
+  return repo + (has_file ? ":" + parts[4] : "") + revision;
 }
 
 void check_revision(std::string_view revision) {
@@ -140,6 +210,22 @@ std::string percent_encode(std::string_view text, bool keep_slash) {
     const bool plain = is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~' ||
                        (c == '/' && keep_slash);
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+std::string percent_decode(std::string_view text) {
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_code =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+    out += is_code ? static_cast<char>(16 * digit(text[i + 1]) + digit(text[i + 2])) : text[i];
+    if (is_code) i += 2;
   }
   return out;
 }

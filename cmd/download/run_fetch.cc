@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/disk.h"
+#include "cmd/download/hub_names.h"
 #include "cmd/download/install_record.h"
 
 namespace tgi::download {
@@ -99,12 +101,14 @@ std::optional<FetchedModel> find_usable(const FetchRequest& request) {
 
 FetchRequest request_for(const std::string& model) {
   FetchRequest request;
-  request.model = model;
   request.variables = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   };
   request.settings = read_hub_settings(request.variables);
+  std::error_code error;
+  const bool is_here = std::filesystem::exists(model, error);
+  request.model = is_here ? model : name_of_hub_address(model, request.settings.endpoint);
   return request;
 }
 

@@ -207,4 +207,31 @@ int64_t remove_hub_snapshot(const HubSnapshot& snapshot) {
   return freed;
 }
 
+int64_t remove_hub_files(const HubSnapshot& snapshot, const std::vector<std::string>& names) {
+  const fs::path repo = snapshot.repo_folder;
+  refuse_if_downloading(repo.parent_path() / ".locks" / repo.filename());
+  HubSnapshot gone = snapshot;
+  std::erase_if(gone.files, [&](const HubFile& file) {
+    return std::ranges::find(names, file.name) == names.end();
+  });
+  HubSnapshot kept = snapshot;
+  std::erase_if(kept.files, [&](const HubFile& file) {
+    return std::ranges::find(names, file.name) != names.end();
+  });
+  std::vector<HubSnapshot> others;
+  scan_repo(repo, others);
+  std::erase_if(others, [&](const HubSnapshot& other) { return other.commit == snapshot.commit; });
+  others.push_back(std::move(kept));
+  int64_t freed = 0;
+  for (const HubFile& file : gone.files) {
+    freed += bytes_of(fs::path(snapshot.path) / file.name);
+    remove_tree(fs::path(snapshot.path) / file.name);
+  }
+  for (const fs::path& blob : own_blobs(gone, others)) {
+    freed += bytes_of(blob);
+    remove_tree(blob);
+  }
+  return freed;
+}
+
 }  // namespace tgi

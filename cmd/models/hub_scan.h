@@ -41,4 +41,7 @@ std::vector<HubSnapshot> scan_hub_cache(const std::string& cache_dir);
 // system's reason when something can't be removed.
 int64_t remove_hub_snapshot(const HubSnapshot& snapshot);
 
+// The same for some files of it, `names` relative to it; the others stay.
+int64_t remove_hub_files(const HubSnapshot& snapshot, const std::vector<std::string>& names);
+
 }  // namespace tgi

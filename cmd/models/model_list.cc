@@ -10,8 +10,10 @@
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
 #include "cmd/download/fetch_model.h"
+#include "cmd/download/gguf_choice.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
+#include "cmd/models/found_models.h"
 
 namespace tgi {
 namespace {
@@ -40,7 +42,7 @@ bool holds_adapter(const std::string& folder) {
 }
 
 std::string repo_of_name(const std::string& name) {
-  return name.substr(0, name.find('@'));
+  return name.substr(0, name.find_first_of("@:"));
 }
 
 // The same folder under any of its paths.
@@ -52,6 +54,7 @@ bool is_same_path(const std::string& a, const std::string& b) {
 // A conversion lies elsewhere than the snapshot it was made from.
 bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
   if (is_same_path(model.path, snapshot.path)) return true;
+  if (model.path.starts_with(snapshot.path + "/")) return true;  // a GGUF file in it
   return !model.commit.empty() && model.commit == snapshot.commit &&
          repo_of_name(model.name) == snapshot.repo;
 }
@@ -88,6 +91,54 @@ ListedModel of_snapshot(const HubSnapshot& snapshot) {
   out.model.last_used_at = snapshot.last_used_at;
   out.state = snapshot.has_gaps() ? State::kPartial : state_of_folder(snapshot.path);
   out.snapshot = snapshot;
+  return out;
+}
+
+// GGUF models of a snapshot, each under a name of its own: "ORG/NAME:Q4_K_M".
+std::vector<download::GgufModel> ggufs_of(const HubSnapshot& snapshot) {
+  std::vector<download::RemoteFile> files;
+  for (const HubFile& file : snapshot.files) {
+    download::RemoteFile listed;
+    listed.path = file.name;
+    listed.size = file.target.empty() ? -1 : file.bytes;
+    files.push_back(std::move(listed));
+  }
+  return download::gguf_models(files);
+}
+
+std::vector<ListedModel> models_of_snapshot(const HubSnapshot& snapshot) {
+  const ListedModel whole = of_snapshot(snapshot);
+  const std::vector<download::GgufModel> ggufs = ggufs_of(snapshot);
+  const bool is_other = !whole.model.format.empty() && whole.model.format != kGgufFormat;
+  if (is_other || ggufs.empty()) return {whole};
+  std::vector<ListedModel> out;
+  for (const download::GgufModel& gguf : ggufs) {
+    ListedModel one = whole;
+    const size_t end = snapshot.repo.size();  // its name may go on with a revision
+    one.model.name.insert(std::min(end, one.model.name.size()), ":" + gguf.tag);
+    one.model.path = fmt::format("{}/{}", snapshot.path, gguf.files.front().path);
+    one.model.format = kGgufFormat;
+    one.model.bytes = 0;
+    bool is_whole = static_cast<int>(gguf.files.size()) == gguf.num_parts;
+    for (const download::RemoteFile& file : gguf.files) {
+      is_whole = is_whole && file.size >= 0;
+      one.model.bytes += std::max(file.size, int64_t{0});
+    }
+    one.state = is_whole ? State::kReady : State::kPartial;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+ListedModel of_others(const FoundModel& found) {
+  ListedModel out;
+  out.model.name = found.name;
+  out.model.source = found.program;
+  out.model.format = kGgufFormat;
+  out.model.path = found.path;
+  out.model.bytes = found.bytes;
+  out.model.last_used_at = found.last_used_at;
+  out.program = found.program;
   return out;
 }
 
@@ -200,10 +251,18 @@ std::vector<ListedModel> list_models(const Store& store) {
   for (InstalledModel& model : store.models())
     out.push_back(of_record(std::move(model), snapshots));
   for (const HubSnapshot& snapshot : snapshots) {
-    const bool is_known = std::ranges::any_of(out, [&](const ListedModel& listed) {
-      return listed.snapshot && listed.snapshot->path == snapshot.path;
-    });
-    if (!is_known) out.push_back(of_snapshot(snapshot));
+    for (ListedModel& model : models_of_snapshot(snapshot)) {
+      const bool is_known = std::ranges::any_of(out, [&](const ListedModel& listed) {
+        const bool is_of_it = listed.snapshot && listed.snapshot->path == snapshot.path;
+        return is_of_it && (!model.is_gguf_of_snapshot() || listed.model.path == model.model.path);
+      });
+      if (!is_known) out.push_back(std::move(model));
+    }
+  }
+  for (const FoundModel& found : find_models_of_others(download::request_for("").variables)) {
+    const bool is_known = std::ranges::any_of(
+        out, [&](const ListedModel& listed) { return listed.model.name == found.name; });
+    if (!is_known) out.push_back(of_others(found));
   }
   std::ranges::stable_sort(out, {}, [](const ListedModel& listed) { return listed.model.name; });
   out.insert(out.begin(), built_in());
@@ -216,6 +275,8 @@ ListedModel find_listed_model(const Store& store, const std::string& name) {
   for (const ListedModel& listed : models) {
     if (listed.model.name == name || listed.model.path == path) return listed;
   }
+  const auto variables = download::request_for("").variables;
+  if (const auto found = find_model_of_others(name, variables)) return of_others(*found);
   // "org/name" when only other revisions are there.
   std::string others;
   for (const ListedModel& listed : models) {
@@ -223,11 +284,11 @@ ListedModel find_listed_model(const Store& store, const std::string& name) {
   }
   if (!others.empty()) {
     throw Error(Code::kNotFound,
-                fmt::format("model {}: its main revision is not here, but:{}", name, others));
+                fmt::format("model {}: it is not here as such, but:{}", name, others));
   }
   std::error_code error;
   if (fs::is_directory(path, error) || download::is_gguf_file(path)) return of_folder(path);
-  download::refuse_gguf(name);
+  download::refuse_missing_gguf(name);
   throw Error(Code::kNotFound,
               fmt::format("model {}: not on this machine; `tgi ls` lists those that are, `tgi "
                           "download-weights {}` brings one from the hub",

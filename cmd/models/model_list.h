@@ -1,5 +1,6 @@
 // The models of this machine under the names that commands take: the one that is built in, those
-// the store knows, and those that lie in the Hugging Face cache although nobody told the store.
+// the store knows, those that lie in the Hugging Face cache although nobody told the store, and
+// GGUF files of other programs.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,10 @@ struct ListedModel {
   State state = State::kReady;          // kMissing: the store knows it, but its folder is gone
   bool is_recorded = false;             // in the store
   std::optional<HubSnapshot> snapshot;  // when it lies in a cache of the hub's layout
+  std::string program{};                // "ollama" and the like, whose file it is; mostly empty
+
+  // A file of a snapshot that may hold others of the same repository.
+  bool is_gguf_of_snapshot() const { return snapshot && model.path != snapshot->path; }
 };
 
 std::string_view state_name(ListedModel::State state);  // "ready", "partial", ...

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/files/mapped_file.h"
+#include "base/files/split_name.h"
 #include "engine/gguf/architectures.h"
 #include "engine/gguf/model_reader.h"
-#include "engine/gguf/split_name.h"
 #include "engine/gguf/tokenizer_files.h"
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
@@ -86,7 +86,7 @@ class GgufSource final : public FileSource {
     const auto add = [this](const std::string& path) {
       parts_.push_back({path, base_name(path), MappedFile(path)});
     };
-    const auto split = gguf::split_name(path_);
+    const auto split = split_name(path_);
     if (!split) return add(path_);
     for (int number = 1; number <= split->count; ++number) add(split->part(number));
   }

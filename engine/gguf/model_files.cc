@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files/split_name.h"
 #include "engine/gguf/gguf_source.h"
-#include "engine/gguf/split_name.h"
 
 namespace tgi {
 namespace {
@@ -22,7 +22,7 @@ std::vector<std::string> gguf_models(const FileSource& folder) {
   std::vector<std::string> out;
   for (const std::string& name : folder.names()) {
     if (!name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
-    const auto split = gguf::split_name(name);
+    const auto split = split_name(name);
     if (!split || split->number == 1) out.push_back(name);
   }
   return out;

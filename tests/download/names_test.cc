@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cmd/download/file_choice.h"
+#include "cmd/download/gguf_choice.h"
 #include "cmd/download/hub_env.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/hub_source.h"
@@ -49,6 +50,60 @@ TEST_CASE("hub names: what huggingface_hub takes is taken, with or without a rev
   }
   CHECK_FALSE(parse_hub_name(std::string(97, 'a')));
   CHECK_THROWS_WITH(require_hub_name("a/b/c"), Catch::Contains("more than one '/'"));
+}
+
+TEST_CASE("hub names: a file by its quantisation or name, before or behind the revision") {
+  CHECK(parse_hub_name("org/name:Q4_K_M") == HubName{"org/name", "main", "Q4_K_M"});
+  for (const char* both : {"org/name:q8_0@v1", "org/name@v1:q8_0"}) {
+    CHECK(parse_hub_name(both) == HubName{"org/name", "v1", "q8_0"});
+  }
+  CHECK(parse_hub_name("org/name:a/b c.gguf") == HubName{"org/name", "main", "a/b c.gguf"});
+  for (const char* other : {"llama3.2:1b", "org/name:", "org/name:../x.gguf", "org/name:/x"}) {
+    CHECK_FALSE(parse_hub_name(other));
+  }
+}
+
+TEST_CASE("hub names: addresses of its pages stand for models") {
+  const std::string endpoint = "https://mirror.org/hub";
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"hf.co/org/name:Q4_0", "org/name:Q4_0"},
+      {"huggingface.co/org/name", "org/name"},
+      {"https://huggingface.co/org/name/", "org/name"},
+      {"https://www.huggingface.co/org/name?library=x#y", "org/name"},
+      {"https://huggingface.co/org/name/tree/main", "org/name@main"},
+      {"https://huggingface.co/org/name/blob/refs%2Fpr%2F1/a%20b.gguf",
+       "org/name:a b.gguf@refs/pr/1"},
+      {"https://hf.co/org/name/resolve/v1/sub/x.gguf?download=true", "org/name:sub/x.gguf@v1"},
+      {"https://huggingface.co/org/name/resolve/main/model.safetensors", "org/name@main"},
+      {"https://mirror.org/hub/org/name/resolve/main/x.gguf", "org/name:x.gguf@main"},
+  };
+  for (const auto& [address, name] : expected)
+    CHECK(name_of_hub_address(address, endpoint) == name);
+  for (const char* other : {"https://huggingface.co/org", "https://huggingface.co/spaces/a/b",
+                            "https://mirror.org/hub/some/model", "https://example.org/org/name",
+                            "org/name", "hf.co", "demo", ""}) {
+    CHECK(name_of_hub_address(other, endpoint) == other);
+  }
+}
+
+TEST_CASE("quantisations are read from names of files") {
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"Llama-3.2-1B-Instruct-Q4_K_M.gguf", "Q4_K_M"},
+      {"tinyllama-1.1b-chat-v1.0.Q5_0.gguf", "Q5_0"},
+      {"qwen2.5-0.5b-instruct-q8_0.gguf", "Q8_0"},
+      {"model_iq2_xxs.gguf", "IQ2_XXS"},
+      {"Qwen3-UD-Q4_K_XL.gguf", "UD-Q4_K_XL"},
+      {"gpt-oss-20b-mxfp4.gguf", "MXFP4"},
+      {"x-MXFP4_MOE.gguf", "MXFP4_MOE"},
+      {"x-BF16-00001-of-00004.gguf", "BF16"},
+      {"TQ1_0/weights.gguf", "TQ1_0"},
+      {"Q6_K/x-00001-of-00002.gguf", "Q6_K"},
+      {"x-Q4_K_M-imat.gguf", "Q4_K_M"},
+      {"f16.gguf", "F16"},
+      {"Qwen-7B.gguf", ""},
+      {"model.gguf", ""},
+  };
+  for (const auto& [name, quantization] : expected) CHECK(quantization_of(name) == quantization);
 }
 
 TEST_CASE("hub names: a revision can't leave the folder of refs") {
@@ -138,7 +193,7 @@ TEST_CASE("choice: safetensors before .bin, nothing nested, nothing of training"
         Names{"model.safetensors.index.json", "model-1.safetensors"});
   CHECK(chosen({"pytorch_model.bin.index.json", "pytorch_model-1.bin"}) ==
         Names{"pytorch_model.bin.index.json", "pytorch_model-1.bin"});
-  CHECK_THROWS_WITH(chosen({"config.json", "x.gguf"}), Catch::Contains("1 .gguf"));
+  CHECK_THROWS_WITH(chosen({"config.json", "x.onnx"}), Catch::Contains("1 .onnx"));
 }
 
 TEST_CASE("choice: --include replaces it, --exclude takes away") {

@@ -83,8 +83,8 @@ def test_include_and_exclude_choose_instead(hub, place):
 
 
 def test_a_model_without_weights_says_what_it_has(hub, place):
-    hub.model("org/name", {"config.json": b"{}", "a.gguf": noise(10), "b.gguf": noise(20)})
-    place.download("org/name").refused(4, "no weights", "2 .gguf", "--include")
+    hub.model("org/name", {"config.json": b"{}", "a.onnx": noise(10), "b.onnx": noise(20)})
+    place.download("org/name").refused(4, "no weights", "2 .onnx", "--include")
 
 
 def test_the_cache_dir_may_be_another(hub, place):

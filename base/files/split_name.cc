@@ -1,10 +1,10 @@
-#include "engine/gguf/split_name.h"
+#include "base/files/split_name.h"
 
 #include <fmt/format.h>
 
 #include <string_view>
 
-namespace tgi::gguf {
+namespace tgi {
 
 std::string SplitName::part(int which) const {
   return fmt::format("{}-{:05}-of-{:05}.gguf", stem, which, count);
@@ -26,4 +26,4 @@ std::optional<SplitName> split_name(const std::string& path) {
   return is_one ? std::optional(out) : std::nullopt;
 }
 
-}  // namespace tgi::gguf
+}  // namespace tgi

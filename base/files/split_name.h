@@ -1,10 +1,10 @@
-// Names of the files that a model was split into.
+// Names of the files that a model of GGUF was split into.
 #pragma once
 
 #include <optional>
 #include <string>
 
-namespace tgi::gguf {
+namespace tgi {
 
 // "NAME-00002-of-00005.gguf" is part 2 of 5.
 struct SplitName {
@@ -18,4 +18,4 @@ struct SplitName {
 // Nothing when the name, or path, is of no part.
 std::optional<SplitName> split_name(const std::string& path);
 
-}  // namespace tgi::gguf
+}  // namespace tgi

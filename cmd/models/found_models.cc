@@ -1,0 +1,279 @@
+#include "cmd/models/found_models.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/files/regular_file.h"
+#include "base/files/split_name.h"
+#include "base/json.h"
+#include "cmd/download/gguf_choice.h"
+#include "cmd/download/hub_names.h"
+
+namespace tgi {
+namespace {
+
+namespace fs = std::filesystem;
+using download::RemoteFile;
+using download::Variables;
+
+std::string text_or(const Variables& variables, const char* name, const std::string& other) {
+  const auto value = variables(name);
+  return value && !value->empty() ? *value : other;
+}
+
+// Paths below `folder` of files and of links to files, at most `depth` folders down.
+std::vector<fs::path> files_below(const fs::path& folder, int depth) {
+  std::vector<fs::path> out;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (it.depth() >= depth) it.disable_recursion_pending();
+    std::error_code unreadable;
+    if (it->is_regular_file(unreadable)) out.push_back(it->path());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+// Null for what is no JSON, or can't be read.
+Json parse_or_null(const fs::path& path) {
+  try {
+    const Json json = Json::parse(read_regular_file(path.string()), nullptr, false);
+    return json.is_discarded() ? Json() : json;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::string text_of(const Json& json, const char* field) {
+  if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return "";
+  return json[field].get<std::string>();
+}
+
+// Nothing when the file is not there.
+std::optional<FoundModel> describe(std::string name, std::string program, const fs::path& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  return FoundModel{.name = std::move(name),
+                    .program = std::move(program),
+                    .path = path.string(),
+                    .bytes = facts.st_size,
+                    .last_used_at = facts.st_atime};
+}
+
+// ---- ollama: manifests/HOST/NAMESPACE/MODEL/TAG names the layers, blobs/sha256-HEX hold them.
+
+// "llama3.2:1b", "someone/model:tag", "hf.co/ORG/NAME:Q4_K_M". Empty: no such path.
+std::string name_of_manifest(const fs::path& below) {
+  const std::vector<std::string> parts(below.begin(), below.end());
+  if (parts.size() != 4) return "";
+  const bool is_own = parts[0] == "registry.ollama.ai" || parts[0] == "ollama.com";
+  std::string name = is_own ? "" : parts[0] + "/";
+  if (!is_own || parts[1] != "library") name += parts[1] + "/";
+  return fmt::format("{}{}:{}", name, parts[2], parts[3]);
+}
+
+// The blob with the weights. Empty: it takes more than one file to compute this model.
+std::string blob_of_manifest(const Json& manifest) {
+  if (!manifest.is_object() || !manifest.contains("layers")) return "";
+  std::string digest;
+  for (const Json& layer : manifest["layers"]) {
+    const std::string kind = text_of(layer, "mediaType");
+    if (kind == "application/vnd.ollama.image.adapter") return "";
+    if (kind != "application/vnd.ollama.image.model") continue;
+    if (!digest.empty()) return "";
+    digest = text_of(layer, "digest");
+  }
+  const bool is_plain =
+      digest.starts_with("sha256:") && digest.find_first_of("/\\", 0) == std::string::npos;
+  return is_plain ? digest : "";
+}
+
+void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
+  constexpr int kDepth = 3;  // HOST/NAMESPACE/MODEL
+  for (const char* manifests : {"manifests", "manifests-v2", "manifest-v2"}) {
+    const fs::path top = folder / manifests;
+    for (const fs::path& path : files_below(top, kDepth)) {
+      const std::string name = name_of_manifest(path.lexically_relative(top));
+      const std::string digest = name.empty() ? "" : blob_of_manifest(parse_or_null(path));
+      if (digest.empty()) continue;
+      std::string blob = digest;
+      blob.replace(blob.find(':'), 1, "-");
+      auto model = describe(name, "ollama", folder / "blobs" / blob);
+      if (!model) model = describe(name, "ollama", folder / "blobs" / digest);  // of 2023
+      if (model) out.push_back(std::move(*model));
+    }
+  }
+}
+
+// ---- LM Studio: PUBLISHER/MODEL/FILE.gguf, as on the hub.
+
+void find_in_lm_studio(const fs::path& folder, std::vector<FoundModel>& out) {
+  constexpr int kDepth = 3;  // a folder for each quantisation may come between
+  std::vector<RemoteFile> files;
+  std::string repo;
+  const auto add_repo = [&] {
+    for (const download::GgufModel& found : download::gguf_models(files)) {
+      if (static_cast<int>(found.files.size()) != found.num_parts) continue;
+      auto model = describe(fmt::format("{}:{}", repo, found.tag), "LM Studio",
+                            folder / repo / found.files.front().path);
+      if (!model) continue;
+      model->bytes = 0;
+      for (const RemoteFile& part : found.files) model->bytes += part.size;
+      out.push_back(std::move(*model));
+    }
+    files.clear();
+  };
+  for (const fs::path& path : files_below(folder, kDepth)) {
+    const fs::path below = path.lexically_relative(folder);
+    const std::vector<std::string> parts(below.begin(), below.end());
+    if (parts.size() < 3 || !download::is_gguf(parts.back())) continue;
+    if (const std::string of_path = parts[0] + "/" + parts[1]; of_path != repo) {
+      add_repo();
+      repo = of_path;
+    }
+    RemoteFile file;
+    file.path = path.lexically_relative(folder / repo).string();
+    std::error_code error;
+    file.size = static_cast<int64_t>(fs::file_size(path, error));
+    if (!error) files.push_back(std::move(file));
+  }
+  add_repo();
+}
+
+// ---- llama.cpp: ORG_NAME_FILE.gguf, and manifest=ORG=NAME=TAG.json for those of the hub.
+
+std::vector<std::string> split_at(const std::string& text, char separator) {
+  std::vector<std::string> out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+// The name that a manifest gives to a file, and the file. Nothing for another file.
+std::optional<FoundModel> of_llama_manifest(const fs::path& path) {
+  const std::vector<std::string> parts = split_at(path.stem().string(), '=');
+  if (parts.size() != 4 || parts[0] != "manifest" || path.extension() != ".json") {
+    return std::nullopt;
+  }
+  const Json json = parse_or_null(path);
+  if (!json.is_object() || !json.contains("ggufFile")) return std::nullopt;
+  std::string file =
+      fmt::format("{}_{}_{}", parts[1], parts[2], text_of(json["ggufFile"], "rfilename"));
+  std::ranges::replace(file, '/', '_');
+  return describe(fmt::format("{}/{}:{}", parts[1], parts[2], parts[3]), "llama.cpp",
+                  path.parent_path() / file);
+}
+
+void find_in_llama_cpp(const fs::path& folder, std::vector<FoundModel>& out) {
+  const std::vector<fs::path> files = files_below(folder, 0);
+  std::vector<FoundModel> named;
+  for (const fs::path& path : files) {
+    if (auto model = of_llama_manifest(path)) named.push_back(std::move(*model));
+  }
+  std::vector<RemoteFile> ggufs;
+  for (const fs::path& path : files) {
+    std::error_code error;
+    RemoteFile file;
+    file.path = path.filename().string();
+    file.size = static_cast<int64_t>(fs::file_size(path, error));
+    if (!error && download::is_gguf(file.path)) ggufs.push_back(std::move(file));
+  }
+  for (const download::GgufModel& found : download::gguf_models(ggufs)) {
+    if (static_cast<int>(found.files.size()) != found.num_parts) continue;
+    const fs::path path = folder / found.files.front().path;
+    auto model = describe(path.string(), "llama.cpp", path);
+    if (!model) continue;
+    const auto at = std::ranges::find(named, model->path, &FoundModel::path);
+    if (at != named.end()) model->name = at->name;
+    model->bytes = 0;
+    for (const RemoteFile& part : found.files) model->bytes += part.size;
+    out.push_back(std::move(*model));
+  }
+}
+
+std::string first_line_of(const fs::path& path) {
+  try {
+    const std::string text = read_regular_file(path.string());
+    return text.substr(0, text.find_first_of("\r\n"));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || fs::equivalent(a, b, error);
+}
+
+}  // namespace
+
+std::vector<FoundModel> find_models_of_others(const Variables& variables) {
+  std::vector<FoundModel> out;
+  const fs::path home = text_or(variables, "HOME", "/nonexistent");
+  find_in_ollama(text_or(variables, "OLLAMA_MODELS", (home / ".ollama/models").string()), out);
+  find_in_ollama("/usr/share/ollama/.ollama/models", out);  // of the service
+  const std::string moved = first_line_of(home / ".lmstudio-home-pointer");
+  find_in_lm_studio((moved.empty() ? home / ".lmstudio" : fs::path(moved)) / "models", out);
+  find_in_lm_studio(home / ".cache/lm-studio/models", out);
+  const fs::path cache = text_or(variables, "XDG_CACHE_HOME", (home / ".cache").string());
+  find_in_llama_cpp(text_or(variables, "LLAMA_CACHE", (cache / "llama.cpp").string()), out);
+  std::ranges::stable_sort(out, {}, &FoundModel::name);
+  const auto repeated = std::ranges::unique(out, {}, &FoundModel::name);
+  out.erase(repeated.begin(), repeated.end());
+  return out;
+}
+
+std::optional<FoundModel> find_model_of_others(const std::string& name,
+                                               const Variables& variables) {
+  const std::vector<FoundModel> models = find_models_of_others(variables);
+  for (const std::string& wanted : {name, name + ":latest"}) {
+    const auto at = std::ranges::find(models, wanted, &FoundModel::name);
+    if (at != models.end()) return *at;
+  }
+  // As the hub has it: a quantisation in any case, or none.
+  std::optional<download::HubName> asked;
+  try {
+    asked = download::parse_hub_name(name);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  if (!asked || asked->revision != "main" || asked->repo.find('/') == std::string::npos) {
+    return std::nullopt;
+  }
+  std::optional<FoundModel> found;
+  for (const FoundModel& model : models) {
+    std::string same = model.name;
+    for (const std::string_view host : {"hf.co/", "huggingface.co/"}) {
+      if (same.starts_with(host)) same.erase(0, host.size());
+    }
+    const size_t colon = same.rfind(':');
+    if (colon == std::string::npos || same.substr(0, colon) != asked->repo) continue;
+    const std::string tag = same.substr(colon + 1);
+    const bool fits = asked->file.empty() ||
+                      std::ranges::equal(tag, asked->file, [](unsigned char a, unsigned char b) {
+                        return std::toupper(a) == std::toupper(b);
+                      });
+    if (!fits) continue;
+    if (found) return std::nullopt;  // several quantisations: which is meant is not known
+    found = model;
+  }
+  return found;
+}
+
+std::string name_of_others(const std::string& path, const Variables& variables) {
+  for (const FoundModel& model : find_models_of_others(variables)) {
+    if (is_same_file(model.path, path)) return model.name;
+  }
+  return "";
+}
+
+}  // namespace tgi
