@@ -32,21 +32,35 @@ constexpr auto kStoredMxfp4 = [] {
   return out;
 }();
 
-// 4 or 8 columns of one row, each + `offset`, where lanes of the panel want them.
+uint32_t load_four(const int8_t* codes) {
+  uint32_t four = 0;
+  std::memcpy(&four, codes, sizeof four);
+  return four;
+}
+
+// What 4 codes are stored as, each in a byte: + 128, + 8 or, with minima, as they are.
 template <PanelType kType>
-void put_codes(const int8_t* codes, int64_t count, int offset, std::byte* to) {
-  uint8_t stored[8];
-  for (int64_t i = 0; i < 8; ++i) {
-    const int code = i < count ? codes[i] : 0;
-    stored[i] = kType == PanelType::kMxfp4 ? kStoredMxfp4[static_cast<size_t>(code + 12)]
-                                           : static_cast<uint8_t>(code + offset);
+uint32_t stored_four(const int8_t* codes, bool has_minima) {
+  if constexpr (kType == PanelType::kMxfp4) {
+    uint32_t out = 0;
+    for (int i = 0; i < 4; ++i) {
+      out |= uint32_t{kStoredMxfp4[static_cast<size_t>(codes[i] + 12)]} << 8 * i;
+    }
+    return out;
   }
-  uint8_t bytes[4];
-  for (size_t i = 0; i < 4; ++i) {
-    bytes[i] = kType == PanelType::kInt8 ? stored[i]
-                                         : static_cast<uint8_t>(stored[i] | stored[i + 4] << 4);
+  const uint32_t four = load_four(codes);
+  if constexpr (kType == PanelType::kInt8) return four ^ 0x80808080U;
+  return has_minima ? four : (four & 0x0f0f0f0fU) ^ 0x08080808U;
+}
+
+// 4 or 8 columns of one row where a lane of the panel wants them.
+template <PanelType kType>
+void put_line(const int8_t* codes, bool has_minima, std::byte* to) {
+  uint32_t bytes = stored_four<kType>(codes, has_minima);
+  if constexpr (kType != PanelType::kInt8) {
+    bytes |= stored_four<kType>(codes + 4, has_minima) << 4;
   }
-  std::memcpy(to, bytes, sizeof bytes);
+  std::memcpy(to, &bytes, sizeof bytes);
 }
 
 void put_number(float value, HeadScales as, std::byte* to) {
@@ -66,28 +80,48 @@ void put_factors(const GroupedRow& row,
   if (row.codes == nullptr) return;
   const ScaleFactors& factors = row.factors;
   const int64_t block = group / layout.head.factor_groups;
-  put_number(factors.block_scales[block], HeadScales::kF16,
-             panel + layout.block_scale_offset(lane, group));
+  const bool is_first = group % layout.head.factor_groups == 0;
+  if (is_first) {
+    put_number(factors.block_scales[block], HeadScales::kF16,
+               panel + layout.block_scale_offset(lane, group));
+  }
   panel[layout.scale_offset(lane, group)] = static_cast<std::byte>(factors.group_scales[group]);
   if (!layout.head.minima) return;
-  put_number(factors.block_minima[block], HeadScales::kF16,
-             panel + layout.block_minimum_offset(lane, group));
+  if (is_first) {
+    put_number(factors.block_minima[block], HeadScales::kF16,
+               panel + layout.block_minimum_offset(lane, group));
+  }
   panel[layout.minimum_offset(lane, group)] = static_cast<std::byte>(factors.group_minima[group]);
+}
+
+// The lines of one group; columns that are not there, and rows, are zeros.
+template <PanelType kType>
+void put_codes(const GroupedRow& row,
+               int64_t lane,
+               int64_t group,
+               const PanelLayout& layout,
+               std::byte* panel) {
+  constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
+  const int64_t begin = group * layout.group_size;
+  const int64_t count = row.codes == nullptr ? 0 : std::min(layout.group_size, layout.cols - begin);
+  const bool has_minima = layout.head.minima;
+  std::byte* line = panel + layout.offset(lane, begin);
+  int64_t i = 0;
+  for (; i + kLineCols <= count; i += kLineCols, line += 64) {
+    put_line<kType>(row.codes + begin + i, has_minima, line);
+  }
+  for (; i < layout.group_size; i += kLineCols, line += 64) {
+    int8_t rest[kLineCols] = {};
+    for (int64_t j = i; j < count; ++j) rest[j - i] = row.codes[begin + j];
+    put_line<kType>(rest, has_minima, line);
+  }
 }
 
 template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
-  constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
-  const int offset = kType == PanelType::kInt4 && layout.head.minima ? 0 : kOffset;
   for (int64_t group = 0; group < layout.num_groups(); ++group) {
-    const int64_t begin = group * layout.group_size;
-    std::byte* lines = panel + layout.offset(lane, begin);
-    for (int64_t i = 0; i < layout.group_size; i += kLineCols, lines += 64) {
-      const int64_t left = std::max<int64_t>(0, layout.cols - begin - i);
-      put_codes<kType>(row.codes == nullptr ? nullptr : row.codes + begin + i,
-                       row.codes == nullptr ? 0 : std::min(left, kLineCols), offset, lines);
-    }
+    put_codes<kType>(row, lane, group, layout, panel);
     const float scale = row.codes == nullptr ? 0.0F : row.scales[group];
     if constexpr (kType == PanelType::kMxfp4) {
       // Ones below the smallest normal number become 0, as products with them do everywhere.

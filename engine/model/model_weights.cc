@@ -15,6 +15,7 @@
 #include "engine/model/weight_check.h"
 #include "engine/model/weight_layout.h"
 #include "engine/tensor/weight_element.h"
+#include "engine/weights/scratch.h"
 
 namespace tgi {
 namespace {
@@ -367,7 +368,9 @@ WeightLoader::WeightLoader(const LoadedConfig& model,
                            const LoadWeightsOptions& options)
     : options_(options), loader_(std::make_unique<Loader>(model, checkpoint, device, options_)) {}
 
-WeightLoader::~WeightLoader() = default;
+WeightLoader::~WeightLoader() {
+  release_scratch();
+}
 
 ModelWeights WeightLoader::load() {
   return loader_->load();

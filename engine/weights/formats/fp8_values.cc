@@ -33,7 +33,7 @@ HostWeight decode_fp8(const Checkpoint& checkpoint,
   const ArrayReader scales(checkpoint, scale);
   const bool is_single = scale.num_elements() == 1;
   const int64_t line_scales = grid.shape(spec.rows, spec.cols)[1];
-  std::vector<float> out(static_cast<size_t>(rows.count * cols.count));
+  ScratchVector<float> out(static_cast<size_t>(rows.count * cols.count));
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t stored_row = rows.begin + row;

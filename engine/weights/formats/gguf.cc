@@ -221,7 +221,7 @@ void decode_row(const PartRow& row, Range cols, float* to) {
 }
 
 HostWeight decoded(const MatrixRows& stored, const MatrixSpec& spec, Range rows, Range cols) {
-  std::vector<float> values(static_cast<size_t>(rows.count * cols.count));
+  ScratchVector<float> values(static_cast<size_t>(rows.count * cols.count));
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       decode_row(stored.at(rows.begin + row), cols, values.data() + row * cols.count);

@@ -63,7 +63,7 @@ HostWeight slice_latent_up(const Checkpoint& checkpoint,
                            Range cols) {
   const int64_t key_rows = tensors[0]->shape[2];
   const int64_t head_rows = key_rows + tensors[1]->shape[1];
-  std::vector<float> out(static_cast<size_t>(rows.count * cols.count));
+  ScratchVector<float> out(static_cast<size_t>(rows.count * cols.count));
   std::vector<float> keys;
   std::vector<float> values;
   int64_t decoded_head = -1;

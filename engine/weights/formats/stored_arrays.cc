@@ -32,7 +32,7 @@ std::string shapes_text(std::initializer_list<std::vector<int64_t>> shapes) {
 }
 
 struct Owned {
-  std::vector<int8_t> codes;
+  ScratchVector<int8_t> codes;
   std::vector<float> scales;
   std::vector<int8_t> zeros;
   std::vector<float> minima;
@@ -132,16 +132,68 @@ int64_t DecodedBlock::cut_groups(Range col_range, int64_t group_size, bool with_
   return first;
 }
 
+namespace {
+
+size_t scale_index(const DecodedBlock& block, int64_t row, int64_t col) {
+  return static_cast<size_t>(row * block.num_groups + block.group_of[static_cast<size_t>(col)]);
+}
+
+// Whether the block's groups are `size` contiguous columns each, from its first one on.
+bool has_groups_of(const DecodedBlock& block, int64_t size) {
+  for (int64_t col = 0; col < block.cols; ++col) {
+    if (block.group_of[static_cast<size_t>(col)] != col / size) return false;
+  }
+  return true;
+}
+
+void take_groups(DecodedBlock& block, const MatrixStorage& storage, Owned& out) {
+  out.scales = std::move(block.scales);
+  out.zeros = std::move(block.zeros);
+  if (storage.minima) {
+    out.minima = std::move(block.minima);
+    out.minima.resize(out.scales.size());
+  }
+  if (storage.scales != ScaleForm::kFactors) return;
+  out.block_scales = std::move(block.block_scales);
+  out.group_scales = std::move(block.group_scales);
+  if (!storage.minima) return;
+  out.block_minima = std::move(block.block_minima);
+  out.group_minima = std::move(block.group_minima);
+  out.block_minima.resize(out.block_scales.size());
+  out.group_minima.resize(out.group_scales.size());
+}
+
+// One group of the device lies within one of the file.
+void copy_groups(DecodedBlock& block, const MatrixStorage& storage, Owned& out) {
+  const int64_t num_groups = (block.cols + storage.group_size - 1) / storage.group_size;
+  for (int64_t row = 0; row < block.rows; ++row) {
+    for (int64_t group = 0; group < num_groups; ++group) {
+      const size_t from = scale_index(block, row, group * storage.group_size);
+      out.scales.push_back(block.scales[from]);
+      if (!block.zeros.empty()) out.zeros.push_back(block.zeros[from]);
+      if (storage.minima) out.minima.push_back(block.minima.empty() ? 0 : block.minima[from]);
+      if (storage.scales != ScaleForm::kFactors) continue;
+      out.group_scales.push_back(block.group_scales[from]);
+      if (!storage.minima) continue;
+      const bool has_minima = !block.group_minima.empty();
+      out.group_minima.push_back(has_minima ? block.group_minima[from] : int8_t{0});
+    }
+  }
+  if (storage.scales != ScaleForm::kFactors) return;
+  out.block_scales = std::move(block.block_scales);
+  out.block_minima = std::move(block.block_minima);
+  if (storage.minima) out.block_minima.resize(out.block_scales.size());
+}
+
+}  // namespace
+
 HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
-  const auto scale_index = [&block](int64_t row, int64_t col) {
-    return static_cast<size_t>(row * block.num_groups + block.group_of[static_cast<size_t>(col)]);
-  };
   if (!storage.stored) {
-    std::vector<float> values(block.codes.size());
+    ScratchVector<float> values(block.codes.size());
     decode_parallel(block.rows, block.cols, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t col = 0; col < block.cols; ++col) {
-          const size_t group = scale_index(row, col);
+          const size_t group = scale_index(block, row, col);
           const auto i = static_cast<size_t>(row * block.cols + col);
           const int zero = block.zeros.empty() ? 0 : block.zeros[group];
           values[i] = block.scales[group] * static_cast<float>(block.codes[i] - zero);
@@ -152,31 +204,13 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
     return to_host_weight(block.name, block.rows, block.cols, std::move(values));
   }
 
-  // One group of the device lies within one of the file.
   const int64_t group_size = storage.group_size;
   const int64_t num_groups = (block.cols + group_size - 1) / group_size;
   auto owned = std::make_shared<Owned>();
-  for (int64_t row = 0; row < block.rows; ++row) {
-    for (int64_t group = 0; group < num_groups; ++group) {
-      const size_t from = scale_index(row, group * group_size);
-      owned->scales.push_back(block.scales[from]);
-      if (!block.zeros.empty()) owned->zeros.push_back(block.zeros[from]);
-      if (storage.minima) owned->minima.push_back(block.minima.empty() ? 0 : block.minima[from]);
-    }
-  }
-  if (storage.scales == ScaleForm::kFactors) {
-    for (int64_t row = 0; row < block.rows; ++row) {
-      for (int64_t group = 0; group < num_groups; ++group) {
-        const size_t from = scale_index(row, group * group_size);
-        owned->group_scales.push_back(block.group_scales[from]);
-        if (!storage.minima) continue;
-        const bool has_minima = !block.group_minima.empty();
-        owned->group_minima.push_back(has_minima ? block.group_minima[from] : int8_t{0});
-      }
-    }
-    owned->block_scales = std::move(block.block_scales);
-    owned->block_minima = std::move(block.block_minima);
-    if (storage.minima) owned->block_minima.resize(owned->block_scales.size());
+  if (has_groups_of(block, group_size)) {
+    take_groups(block, storage, *owned);
+  } else {
+    copy_groups(block, storage, *owned);
   }
   owned->codes = std::move(block.codes);
   HostWeight out{
@@ -198,8 +232,8 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage) {
 HostWeight to_host_weight(std::string_view name,
                           int64_t rows,
                           int64_t cols,
-                          std::vector<float> values) {
-  auto owned = std::make_shared<std::vector<float>>(std::move(values));
+                          ScratchVector<float> values) {
+  auto owned = std::make_shared<ScratchVector<float>>(std::move(values));
   HostWeight out{.name = std::string(name), .format = "dense", .rows = rows, .cols = cols};
   out.parts.push_back({.role = "weight",
                        .data = reinterpret_cast<const std::byte*>(owned->data()),

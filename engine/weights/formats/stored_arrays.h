@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/weights/scratch.h"
 #include "engine/weights/weight_format.h"
 
 namespace tgi {
@@ -90,7 +91,7 @@ struct DecodedBlock {
   int64_t cols = 0;
   int64_t num_groups = 0;
   std::vector<int32_t> group_of;  // (cols)
-  std::vector<int8_t> codes;      // (rows, cols)
+  ScratchVector<int8_t> codes;    // (rows, cols)
   std::vector<float> scales;      // (rows, num_groups)
   std::vector<int8_t> zeros;      // (rows, num_groups), or empty
   std::vector<float> minima;      // likewise
@@ -114,7 +115,7 @@ HostWeight to_host_weight(DecodedBlock block, const MatrixStorage& storage);
 HostWeight to_host_weight(std::string_view name,
                           int64_t rows,
                           int64_t cols,
-                          std::vector<float> values);
+                          ScratchVector<float> values);
 
 // Calls fn(begin, end) for parts of [0, count), on several threads where that pays. What fn throws
 // is thrown here.

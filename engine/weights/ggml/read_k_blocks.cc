@@ -41,10 +41,26 @@ void read_scales(const std::byte* block, float* scales, float* minima) {
   multiply<kNumGroups>(factors, scales, minima);
 }
 
+// Loops over bytes that are nothing else: they become vector instructions.
+constexpr int kRun = 32;
+using Run = uint8_t[kRun];
+
+void load_run(const std::byte* bytes, Run& out) {
+  std::memcpy(out, bytes, sizeof out);
+}
+
 // Groups 2i and 2i + 1 are the lower and the upper halves of 32 bytes.
-int nibble_of(const std::byte* bytes, int i) {
-  const int both = byte_at(bytes + i / 64 * 32 + i % 32);
-  return i % 64 < 32 ? both & 15 : both >> 4;
+void read_halves(const std::byte* bytes, int8_t* codes) {
+  for (int pair = 0; pair < kBlock / kRun / 2; ++pair) {
+    Run both;
+    Run out[2];
+    load_run(bytes + pair * kRun, both);
+    for (int i = 0; i < kRun; ++i) {
+      out[0][i] = both[i] & 15;
+      out[1][i] = both[i] >> 4;
+    }
+    std::memcpy(codes + 2 * pair * kRun, out, sizeof out);
+  }
 }
 
 // Of 128 elements, 32 bytes hold four times two bits.
@@ -116,23 +132,39 @@ void read_q3_k(const std::byte* block, int8_t* codes, float* scales, float* /*mi
 
 void read_q4_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
   read_scales<8, factors_of_q4_k>(block, scales, minima);
-  for (int i = 0; i < kBlock; ++i) codes[i] = static_cast<int8_t>(nibble_of(block + 16, i));
+  read_halves(block + 16, codes);
 }
 
 void read_q5_k(const std::byte* block, int8_t* codes, float* scales, float* minima) {
   read_scales<8, factors_of_q4_k>(block, scales, minima);
-  for (int i = 0; i < kBlock; ++i) {
-    const int high = byte_at(block + 16 + i % 32) >> (i / 32) & 1;
-    codes[i] = static_cast<int8_t>(nibble_of(block + 48, i) | high << 4);
+  read_halves(block + 48, codes);
+  Run high;
+  load_run(block + 16, high);
+  for (int group = 0; group < kBlock / kRun; ++group) {
+    int8_t* const out = codes + group * kRun;
+    for (int i = 0; i < kRun; ++i) {
+      out[i] = static_cast<int8_t>(out[i] | (high[i] & 1) << 4);
+      high[i] = static_cast<uint8_t>(high[i] >> 1);
+    }
   }
 }
 
+// Of 128 elements, 64 bytes hold the lower halves of twice 64 and 32 bytes four times two bits.
 void read_q6_k(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
   read_scales<16, factors_of_q6_k>(block, scales, nullptr);
-  for (int i = 0; i < kBlock; ++i) {
-    const int both = byte_at(block + i / 128 * 64 + i % 64);
-    const int low = i % 128 < 64 ? both & 15 : both >> 4;
-    codes[i] = static_cast<int8_t>((low | two_bits_of(block + 128, i) << 4) - 32);
+  for (int half = 0; half < 2; ++half) {
+    Run low[2];
+    Run high;
+    load_run(block + half * 2 * kRun, low[0]);
+    load_run(block + half * 2 * kRun + kRun, low[1]);
+    load_run(block + kBlock / 2 + half * kRun, high);
+    int8_t* const out = codes + half * kBlock / 2;
+    for (int i = 0; i < kRun; ++i) {
+      out[i] = static_cast<int8_t>(((low[0][i] & 15) | (high[i] & 3) << 4) - 32);
+      out[i + kRun] = static_cast<int8_t>(((low[1][i] & 15) | (high[i] >> 2 & 3) << 4) - 32);
+      out[i + 2 * kRun] = static_cast<int8_t>(((low[0][i] >> 4) | (high[i] >> 4 & 3) << 4) - 32);
+      out[i + 3 * kRun] = static_cast<int8_t>(((low[1][i] >> 4) | (high[i] >> 6) << 4) - 32);
+    }
   }
 }
 
