@@ -72,40 +72,13 @@ void put_number(float value, HeadScales as, std::byte* to) {
   std::memcpy(to, &half, sizeof half);
 }
 
-void put_factors(const GroupedRow& row,
-                 int64_t lane,
-                 int64_t group,
-                 const PanelLayout& layout,
-                 std::byte* panel) {
-  if (row.codes == nullptr) return;
-  const ScaleFactors& factors = row.factors;
-  const int64_t block = group / layout.head.factor_groups;
-  const bool is_first = group % layout.head.factor_groups == 0;
-  if (is_first) {
-    put_number(factors.block_scales[block], HeadScales::kF16,
-               panel + layout.block_scale_offset(lane, group));
-  }
-  panel[layout.scale_offset(lane, group)] = static_cast<std::byte>(factors.group_scales[group]);
-  if (!layout.head.minima) return;
-  if (is_first) {
-    put_number(factors.block_minima[block], HeadScales::kF16,
-               panel + layout.block_minimum_offset(lane, group));
-  }
-  panel[layout.minimum_offset(lane, group)] = static_cast<std::byte>(factors.group_minima[group]);
-}
-
 // The lines of one group; columns that are not there, and rows, are zeros.
 template <PanelType kType>
-void put_codes(const GroupedRow& row,
-               int64_t lane,
-               int64_t group,
-               const PanelLayout& layout,
-               std::byte* panel) {
+void put_codes(const GroupedRow& row, int64_t group, const PanelLayout& layout, std::byte* line) {
   constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   const int64_t begin = group * layout.group_size;
   const int64_t count = row.codes == nullptr ? 0 : std::min(layout.group_size, layout.cols - begin);
   const bool has_minima = layout.head.minima;
-  std::byte* line = panel + layout.offset(lane, begin);
   int64_t i = 0;
   for (; i + kLineCols <= count; i += kLineCols, line += 64) {
     put_line<kType>(row.codes + begin + i, has_minima, line);
@@ -117,31 +90,86 @@ void put_codes(const GroupedRow& row,
   }
 }
 
+// One row's part of a head: what belongs to its groups, each kPanelRows numbers behind the last.
+struct HeadOfRow {
+  const GroupHead& shape;
+  int64_t lane;
+  int64_t first;  // group
+  int64_t count;  // of groups
+  std::byte* head;
+
+  std::byte* scale(int64_t i) const { return place(shape.scales_at(), i, shape.scale_bytes()); }
+  std::byte* minimum(int64_t i) const { return place(shape.minima_at(), i, shape.scale_bytes()); }
+  std::byte* zero(int64_t i) const { return place(shape.zeros_at(), i, 2); }
+  std::byte* place(int64_t begin, int64_t i, int64_t bytes) const {
+    return head + begin + (i * kPanelRows + lane) * bytes;
+  }
+};
+
+void put_factors(const GroupedRow& row, const HeadOfRow& to) {
+  if (row.codes == nullptr) return;
+  const ScaleFactors& factors = row.factors;
+  const int64_t block = to.first / to.shape.num_groups();
+  put_number(factors.block_scales[block], HeadScales::kF16, to.place(0, 0, 2));
+  for (int64_t i = 0; i < to.count; ++i) {
+    *to.scale(i) = static_cast<std::byte>(factors.group_scales[to.first + i]);
+  }
+  if (!to.shape.minima) return;
+  put_number(factors.block_minima[block], HeadScales::kF16, to.place(0, 1, 2));
+  for (int64_t i = 0; i < to.count; ++i) {
+    *to.minimum(i) = static_cast<std::byte>(factors.group_minima[to.first + i]);
+  }
+}
+
+void put_exponents(const GroupedRow& row, const HeadOfRow& to) {
+  for (int64_t i = 0; i < to.count; ++i) {
+    // Ones below the smallest normal number become 0, as products with them do everywhere.
+    const float scale = row.codes == nullptr ? 0.0F : row.scales[to.first + i];
+    *to.scale(i) = static_cast<std::byte>(std::bit_cast<uint32_t>(scale) >> 23);
+  }
+}
+
+// `divisor`: what is added to codes of this width.
+void put_numbers(const GroupedRow& row, int divisor, const HeadOfRow& to) {
+  const HeadScales as = to.shape.scales;
+  for (int64_t i = 0; i < to.count; ++i) {
+    const int64_t group = to.first + i;
+    put_number(row.codes == nullptr ? 0.0F : row.scales[group], as, to.scale(i));
+    if (to.shape.minima) {
+      put_number(row.minima == nullptr ? 0.0F : row.minima[group], as, to.minimum(i));
+    }
+    if (!to.shape.zero_points) continue;
+    const auto zero = static_cast<float>(row.zeros == nullptr ? 0 : row.zeros[group]);
+    const uint16_t half = f32_to_bf16(zero / static_cast<float>(divisor));
+    std::memcpy(to.zero(i), &half, sizeof half);
+  }
+}
+
 template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
   constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
-  for (int64_t group = 0; group < layout.num_groups(); ++group) {
-    put_codes<kType>(row, lane, group, layout, panel);
-    const float scale = row.codes == nullptr ? 0.0F : row.scales[group];
+  const int64_t num_groups = layout.num_groups();
+  const int64_t per_head = layout.head.num_groups();
+  const int64_t line_bytes = layout.group_size * kPanelRows * layout.bits() / 8;
+  std::byte* head = panel;
+  for (int64_t first = 0; first < num_groups; first += per_head) {
+    const HeadOfRow to{.shape = layout.head,
+                       .lane = lane,
+                       .first = first,
+                       .count = std::min(per_head, num_groups - first),
+                       .head = head};
     if constexpr (kType == PanelType::kMxfp4) {
-      // Ones below the smallest normal number become 0, as products with them do everywhere.
-      panel[layout.scale_offset(lane, group)] =
-          static_cast<std::byte>(std::bit_cast<uint32_t>(scale) >> 23);
-      continue;
+      put_exponents(row, to);
+    } else if (layout.head.factors()) {
+      put_factors(row, to);
+    } else {
+      put_numbers(row, kOffset, to);
     }
-    if (layout.head.factors()) {
-      put_factors(row, lane, group, layout, panel);
-      continue;
+    std::byte* lines = head + layout.head.bytes() + lane * 4;
+    for (int64_t i = 0; i < to.count; ++i, lines += line_bytes) {
+      put_codes<kType>(row, first + i, layout, lines);
     }
-    put_number(scale, layout.head.scales, panel + layout.scale_offset(lane, group));
-    if (layout.head.minima) {
-      const float minimum = row.minima == nullptr ? 0.0F : row.minima[group];
-      put_number(minimum, layout.head.scales, panel + layout.minimum_offset(lane, group));
-    }
-    if (!layout.head.zero_points) continue;
-    const float zero = row.zeros == nullptr ? 0.0F : static_cast<float>(row.zeros[group]) / kOffset;
-    const uint16_t half = f32_to_bf16(zero);
-    std::memcpy(panel + layout.zero_offset(lane, group), &half, sizeof half);
+    head += layout.head.bytes() + per_head * line_bytes;
   }
 }
 

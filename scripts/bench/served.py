@@ -48,13 +48,13 @@ class Daemon:
             self.process = subprocess.Popen(
                 [bin_dir / "tgid", "--socket", self.socket, "--model", model, *flags], stdout=log, stderr=log,
                 env=dict(os.environ, XDG_STATE_HOME=str(self.folder)))
-        for _ in range(1200):
+        for _ in range(12000):
             with contextlib.suppress(OSError):
                 if self.call("status", {})["result"]["phase"] == "ready":
                     return
             if self.process.poll() is not None:
                 break
-            time.sleep(0.1)
+            time.sleep(0.01)
         sys.exit("error: tgid did not start:\n" + (self.folder / "log").read_text())
 
     def lines(self, method, params):
