@@ -19,18 +19,25 @@ namespace {
   throw Error(Code::kInvalidArgument, fmt::format("{}: {}", piece.name, what));
 }
 
-constexpr uint8_t stored_mxfp4(int8_t code) {
-  uint8_t out = 0;
-  while (out < 15 && kMxfp4Codes[out] != code) ++out;
+// A code + 128 to its place in a table of 16.
+using Places = std::array<uint8_t, 256>;
+
+constexpr Places places_in(const int8_t (&codes)[16]) {
+  Places out{};
+  for (size_t i = 0; i < out.size(); ++i) {
+    while (out[i] < 15 && codes[out[i]] + 128 != static_cast<int>(i)) ++out[i];
+  }
   return out;
 }
 
-// Twice a value of e2m1, + 12, to its code.
-constexpr auto kStoredMxfp4 = [] {
-  std::array<uint8_t, 25> out{};
-  for (size_t i = 0; i < out.size(); ++i) out[i] = stored_mxfp4(static_cast<int8_t>(i) - 12);
+constexpr Places kMxfp4Places = places_in(kMxfp4Codes);
+constexpr Places kIq4Places = places_in(kIq4Codes);
+
+uint32_t look_up_four(const int8_t* codes, const Places& places) {
+  uint32_t out = 0;
+  for (int i = 0; i < 4; ++i) out |= uint32_t{places[static_cast<size_t>(codes[i] + 128)]} << 8 * i;
   return out;
-}();
+}
 
 uint32_t load_four(const int8_t* codes) {
   uint32_t four = 0;
@@ -38,19 +45,17 @@ uint32_t load_four(const int8_t* codes) {
   return four;
 }
 
-// What 4 codes are stored as, each in a byte: + 128, + 8 or, with minima, as they are.
+// What 4 codes are stored as, each in a byte: + an offset or, with minima, as they are.
 template <PanelType kType>
 uint32_t stored_four(const int8_t* codes, bool has_minima) {
-  if constexpr (kType == PanelType::kMxfp4) {
-    uint32_t out = 0;
-    for (int i = 0; i < 4; ++i) {
-      out |= uint32_t{kStoredMxfp4[static_cast<size_t>(codes[i] + 12)]} << 8 * i;
-    }
-    return out;
-  }
+  if constexpr (kType == PanelType::kMxfp4) return look_up_four(codes, kMxfp4Places);
+  if constexpr (kType == PanelType::kIq4) return look_up_four(codes, kIq4Places);
+  constexpr uint32_t kEach = 0x01010101U;
+  constexpr auto kOffset = static_cast<uint32_t>(integer_offset(kType));
   const uint32_t four = load_four(codes);
-  if constexpr (kType == PanelType::kInt8) return four ^ 0x80808080U;
-  return has_minima ? four : (four & 0x0f0f0f0fU) ^ 0x08080808U;
+  // The offset is the bit of the sign: adding it is flipping that.
+  const bool is_as_it_is = has_minima && is_narrow_integer(kType);
+  return is_as_it_is ? four : (four & kEach * (2 * kOffset - 1)) ^ kEach * kOffset;
 }
 
 // 4 or 8 columns of one row where a lane of the panel wants them.
@@ -61,6 +66,23 @@ void put_line(const int8_t* codes, bool has_minima, std::byte* to) {
     bytes |= stored_four<kType>(codes + 4, has_minima) << 4;
   }
   std::memcpy(to, &bytes, sizeof bytes);
+}
+
+// The same of the columns that share a line of upper bits.
+template <PanelType kType>
+void put_lines(const int8_t* codes, bool has_minima, std::byte* to) {
+  constexpr int kBits = upper_bits(kType);
+  constexpr uint32_t kUpper = 0x01010101U * ((1U << kBits) - 1);
+  constexpr uint32_t kLower = 0x0f0f0f0fU;
+  uint32_t upper = 0;
+  for (int i = 0; i < upper_line_cols(kType) / 8; ++i) {
+    const uint32_t first = stored_four<kType>(codes + 8 * i, has_minima);
+    const uint32_t second = stored_four<kType>(codes + 8 * i + 4, has_minima);
+    upper |= (first >> 4 & kUpper) << 2 * i * kBits | (second >> 4 & kUpper) << (2 * i + 1) * kBits;
+    const uint32_t lower = (first & kLower) | (second & kLower) << 4;
+    std::memcpy(to + 64 * (i + 1), &lower, sizeof lower);
+  }
+  std::memcpy(to, &upper, sizeof upper);
 }
 
 void put_number(float value, HeadScales as, std::byte* to) {
@@ -75,18 +97,26 @@ void put_number(float value, HeadScales as, std::byte* to) {
 // The lines of one group; columns that are not there, and rows, are zeros.
 template <PanelType kType>
 void put_codes(const GroupedRow& row, int64_t group, const PanelLayout& layout, std::byte* line) {
-  constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
+  constexpr int64_t kUpperBits = upper_bits(kType);
+  constexpr int64_t kPutCols = kUpperBits > 0              ? 32 / std::max<int64_t>(1, kUpperBits)
+                               : kType == PanelType::kInt8 ? 4
+                                                           : 8;
+  constexpr int64_t kPutBytes = kUpperBits > 0 ? (kPutCols / 8 + 1) * 64 : 64;
+  const auto put = [&](const int8_t* codes) {
+    if constexpr (kUpperBits > 0) {
+      put_lines<kType>(codes, layout.head.minima, line);
+    } else {
+      put_line<kType>(codes, layout.head.minima, line);
+    }
+  };
   const int64_t begin = group * layout.group_size;
   const int64_t count = row.codes == nullptr ? 0 : std::min(layout.group_size, layout.cols - begin);
-  const bool has_minima = layout.head.minima;
   int64_t i = 0;
-  for (; i + kLineCols <= count; i += kLineCols, line += 64) {
-    put_line<kType>(row.codes + begin + i, has_minima, line);
-  }
-  for (; i < layout.group_size; i += kLineCols, line += 64) {
-    int8_t rest[kLineCols] = {};
+  for (; i + kPutCols <= count; i += kPutCols, line += kPutBytes) put(row.codes + begin + i);
+  for (; i < layout.group_size; i += kPutCols, line += kPutBytes) {
+    int8_t rest[kPutCols] = {};
     for (int64_t j = i; j < count; ++j) rest[j - i] = row.codes[begin + j];
-    put_line<kType>(rest, has_minima, line);
+    put(rest);
   }
 }
 
@@ -147,7 +177,6 @@ void put_numbers(const GroupedRow& row, int divisor, const HeadOfRow& to) {
 
 template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
-  constexpr int kOffset = kType == PanelType::kInt8 ? 128 : 8;
   const int64_t num_groups = layout.num_groups();
   const int64_t per_head = layout.head.num_groups();
   const int64_t line_bytes = layout.group_size * kPanelRows * layout.bits() / 8;
@@ -163,7 +192,7 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
     } else if (layout.head.factors()) {
       put_factors(row, to);
     } else {
-      put_numbers(row, kOffset, to);
+      put_numbers(row, integer_offset(kType), to);
     }
     std::byte* lines = head + layout.head.bytes() + lane * 4;
     for (int64_t i = 0; i < to.count; ++i, lines += line_bytes) {
@@ -266,12 +295,24 @@ void pack_grouped_panel(std::span<const GroupedRow> rows,
   for (int64_t lane = 0; lane < kPanelRows; ++lane) {
     const bool is_there = lane < static_cast<int64_t>(rows.size());
     const GroupedRow row = is_there ? rows[static_cast<size_t>(lane)] : GroupedRow{};
-    if (layout.type == PanelType::kInt8) {
-      put_row<PanelType::kInt8>(row, lane, layout, out);
-    } else if (layout.type == PanelType::kMxfp4) {
-      put_row<PanelType::kMxfp4>(row, lane, layout, out);
-    } else {
-      put_row<PanelType::kInt4>(row, lane, layout, out);
+    switch (layout.type) {
+      case PanelType::kInt8:
+        put_row<PanelType::kInt8>(row, lane, layout, out);
+        break;
+      case PanelType::kMxfp4:
+        put_row<PanelType::kMxfp4>(row, lane, layout, out);
+        break;
+      case PanelType::kInt6:
+        put_row<PanelType::kInt6>(row, lane, layout, out);
+        break;
+      case PanelType::kInt5:
+        put_row<PanelType::kInt5>(row, lane, layout, out);
+        break;
+      case PanelType::kIq4:
+        put_row<PanelType::kIq4>(row, lane, layout, out);
+        break;
+      default:
+        put_row<PanelType::kInt4>(row, lane, layout, out);
     }
   }
 }

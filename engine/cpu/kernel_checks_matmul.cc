@@ -118,13 +118,17 @@ std::shared_ptr<Problem> make_problem(KernelChecks& checks,
 void fill_stored(KernelChecks& checks, Problem& problem) {
   const int64_t num_groups = problem.layout.num_groups();
   const int64_t rows = problem.shape.num_outputs;
-  const bool is_mxfp4 = problem.layout.type == PanelType::kMxfp4;
-  const float highest = problem.layout.type == PanelType::kInt8 ? 127.0F : 7.0F;
+  const PanelType type = problem.layout.type;
+  const bool is_mxfp4 = type == PanelType::kMxfp4;
+  const bool is_iq4 = type == PanelType::kIq4;
+  const auto highest = static_cast<float>(integer_offset(type) - 1);
   for (const float x : checks.random_floats(rows * problem.shape.cols)) {
-    // With minima those of 4 bits are not below 0.
-    const bool has_sign = problem.layout.type == PanelType::kInt8 || !problem.layout.head.minima;
-    const float code = has_sign ? x * highest : (x < 0 ? -x : x) * 15.0F;
-    problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[static_cast<int>(x * 7.9F) + 8]
+    // With minima those of less than 8 bits are not below 0.
+    const bool has_sign = !is_narrow_integer(type) || !problem.layout.head.minima;
+    const float code = has_sign ? x * highest : (x < 0 ? -x : x) * (2 * highest + 1);
+    const int place = static_cast<int>(x * 7.9F) + 8;
+    problem.codes.push_back(is_mxfp4 ? kMxfp4Codes[place]
+                            : is_iq4 ? kIq4Codes[place]
                                      : static_cast<int8_t>(code));
   }
   for (const float x : checks.random_floats(rows * num_groups)) {
@@ -297,6 +301,14 @@ void add_matmul_checks(KernelChecks& checks) {
     add_problem(checks, stored_as(kind, 32, true, ScaleForm::kFactors),
                 {.num_rows = 33, .num_outputs = 40, .cols = 298});
   }
+  for (const Quantization kind : {Quantization::kInt6, Quantization::kInt5, Quantization::kIq4}) {
+    add_problem(checks, stored_as(kind, 32, false, ScaleForm::kF16),
+                {.num_rows = 33, .num_outputs = 24, .cols = 74});
+    add_problem(checks, stored_as(kind, 32, kind != Quantization::kIq4, ScaleForm::kFactors),
+                {.num_rows = 17, .num_outputs = 40, .cols = 298});
+  }
+  add_problem(checks, stored_as(Quantization::kInt6, 16, false, ScaleForm::kFactors),
+              {.num_rows = 6, .num_outputs = 24, .cols = 282});
   add_problem(checks, stored(Quantization::kMxfp4, kMxfp4GroupSize, false),
               {.num_rows = 33, .num_outputs = 40, .cols = 170});
 }

@@ -11,14 +11,18 @@
 //   int8  line i: 16 quadruples of columns 4i to 4i + 3, each value + 128
 //   int4  line i: 16 quadruples; the lower halves of the bytes are columns 8i to 8i + 3, the upper
 //         ones 8i + 4 to 8i + 7, each value + 8
-//   mxfp4 as int4, but halves are codes of e2m1, whose values are looked up
+//   mxfp4, iq4 as int4, but halves are numbers of codes, which are looked up
+//   int6, int5 as int4, the lower 4 bits of each value + 32 or 16; before the lines of 16 (32)
+//   columns
+//         one with their upper bits: those of column i are in the byte of column i % 4, the lowest
+//         of its bits belonging to the first of its columns
 //
-// The lines of each two groups of columns of an int8 or int4 panel follow a head with their scales:
+// The lines of each two groups of columns of a panel of integers follow a head with their scales:
 // 16 for the first group, 16 for the second. They are one line of bf16, or two of f32 or one of f16
 // where the integers came from a checkpoint; with zero points another line follows, of bf16, each
 // divided by what is added to the integers (128 or 8); with minima as much as the scales again, and
-// nothing is added to integers of 4 bits. In an mxfp4 panel one line of bytes is the head of four
-// groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0.
+// nothing is added to integers of less than 8 bits. In an mxfp4 panel one line of bytes is the head
+// of four groups: exponents of f32, so that a byte b is the scale 2^(b - 127), and 0 is 0.
 //
 // Where scales have factors the head is that of the groups of 256 columns: a line of 16 numbers of
 // f16 for the scales and 16 for the minima, then 16 signed bytes for the scale of each group, and
@@ -43,10 +47,37 @@ inline constexpr int64_t kPanelRows = 16;
   return (value + multiple - 1) / multiple * multiple;
 }
 
-enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4 };
-inline constexpr int kNumPanelTypes = 6;
-// Matrices are rounded to all but mxfp4, which is packed as it is stored.
+enum class PanelType : uint8_t { kF32, kF16, kBF16, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4 };
+inline constexpr int kNumPanelTypes = 9;
+// Matrices are rounded to the first ones; the others are packed as they are stored.
 inline constexpr int kNumRoundedTypes = 5;
+
+// Bits of an integer that lie apart from its lower 4, and columns whose bits share a line.
+TGI_INLINE int upper_bits(PanelType type) {
+  return type == PanelType::kInt6 ? 2 : type == PanelType::kInt5 ? 1 : 0;
+}
+TGI_INLINE int64_t upper_line_cols(PanelType type) {
+  return 32 / upper_bits(type);
+}
+// Integers that are + an offset only where there are no minima.
+TGI_INLINE bool is_narrow_integer(PanelType type) {
+  return type == PanelType::kInt4 || upper_bits(type) > 0;
+}
+// What is added to integers (of mxfp4 and iq4, once they are looked up).
+TGI_INLINE int integer_offset(PanelType type) {
+  switch (type) {
+    case PanelType::kInt4:
+      return 8;
+    case PanelType::kMxfp4:
+      return 12;
+    case PanelType::kInt6:
+      return 32;
+    case PanelType::kInt5:
+      return 16;
+    default:
+      return 128;
+  }
+}
 
 [[gnu::always_inline]] constexpr PanelType panel_type(DType dtype) {
   return static_cast<PanelType>(dtype);
@@ -96,19 +127,11 @@ struct PanelLayout {
   int64_t pair_block = kPairBlock;              // bf16
 
   TGI_INLINE int64_t padded_cols() const {
-    switch (type) {
-      case PanelType::kBF16:
-        return round_up(cols, pair_block);
-      case PanelType::kInt8:
-      case PanelType::kInt4:
-      case PanelType::kMxfp4:
-        return round_up(cols, group_size);
-      default:
-        return round_up(cols, 2);
-    }
+    if (quantised()) return round_up(cols, group_size);
+    return round_up(cols, type == PanelType::kBF16 ? pair_block : 2);
   }
   TGI_INLINE int64_t bits() const {
-    constexpr int64_t kBits[] = {32, 16, 16, 8, 4, 4};
+    constexpr int64_t kBits[] = {32, 16, 16, 8, 4, 4, 6, 5, 4};
     return kBits[static_cast<int>(type)];
   }
   TGI_INLINE bool quantised() const { return type >= PanelType::kInt8; }
@@ -120,7 +143,8 @@ struct PanelLayout {
            round_up(num_groups(), head.num_groups()) / head.num_groups() * head.bytes();
   }
 
-  // Where one element lies, from the start of its panel; of 4 bits, the byte that holds it.
+  // Where one element lies, from the start of its panel; of 4 bits, the byte that holds it, of 5
+  // and 6 that of its lower ones.
   TGI_INLINE int64_t offset(int64_t row, int64_t col) const {
     switch (type) {
       case PanelType::kF32:
@@ -134,9 +158,21 @@ struct PanelLayout {
         return heads_before(col) + col / 4 * 64 + row * 4 + col % 4;
       case PanelType::kInt4:
       case PanelType::kMxfp4:
+      case PanelType::kIq4:
         return heads_before(col) + col / 8 * 64 + row * 4 + col % 4;
+      case PanelType::kInt6:
+      case PanelType::kInt5:
+        return upper_offset(row, col) + 64 + col % upper_line_cols(type) / 8 * 64;
     }
     return 0;
+  }
+  // The byte with its upper bits, and where they begin in it. REQUIRES: upper_bits(type) > 0.
+  TGI_INLINE int64_t upper_offset(int64_t row, int64_t col) const {
+    const int64_t line_cols = upper_line_cols(type);
+    return heads_before(col) + col / line_cols * (line_cols / 8 + 1) * 64 + row * 4 + col % 4;
+  }
+  TGI_INLINE int64_t upper_shift(int64_t col) const {
+    return col % upper_line_cols(type) / 4 * upper_bits(type);
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
     return head_offset(group) + head.scales_at() + place_in_head(row, group);

@@ -67,7 +67,7 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
   };
   // The integer as the zero point's distance from it.
   const auto centred = [&](int code, int offset) {
-    if (layout.head.minima && layout.type == PanelType::kInt4) return static_cast<float>(code);
+    if (layout.head.minima && is_narrow_integer(layout.type)) return static_cast<float>(code);
     if (!layout.head.zero_points) return static_cast<float>(code - offset);
     const std::byte* at = panel + layout.zero_offset(row, group);
     const float zero = bf16_to_f32(half(at)) * static_cast<float>(offset);
@@ -78,6 +78,10 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
     const float value =
         head_value(layout.minimum_offset(row, group), layout.block_minimum_offset(row, group));
     return layout.head.factors() ? -value : value;
+  };
+  const auto half_byte = [&] {
+    const int both = std::to_integer<int>(*from);
+    return col % 8 < 4 ? both & 15 : both >> 4;
   };
   switch (layout.type) {
     case PanelType::kF32: {
@@ -91,16 +95,38 @@ float element_value(const PanelLayout& layout, const std::byte* panel, int64_t r
       return bf16_to_f32(half(from));
     case PanelType::kInt8:
       return centred(std::to_integer<int>(*from), 128) * scale() + minimum();
-    case PanelType::kInt4: {
-      const int both = std::to_integer<int>(*from);
-      return centred(col % 8 < 4 ? both & 15 : both >> 4, 8) * scale() + minimum();
-    }
-    case PanelType::kMxfp4: {
-      const int both = std::to_integer<int>(*from);
-      return static_cast<float>(kMxfp4Codes[col % 8 < 4 ? both & 15 : both >> 4]) * scale();
+    case PanelType::kInt4:
+      return centred(half_byte(), 8) * scale() + minimum();
+    case PanelType::kMxfp4:
+      return static_cast<float>(kMxfp4Codes[half_byte()]) * scale();
+    case PanelType::kIq4:
+      return static_cast<float>(kIq4Codes[half_byte()]) * scale() + minimum();
+    case PanelType::kInt6:
+    case PanelType::kInt5: {
+      const int upper =
+          std::to_integer<int>(panel[layout.upper_offset(row, col)]) >> layout.upper_shift(col) &
+          ((1 << upper_bits(layout.type)) - 1);
+      return centred(half_byte() | upper << 4, integer_offset(layout.type)) * scale() + minimum();
     }
   }
   return 0.0F;
+}
+
+PanelType integer_panel(Quantization quantization) {
+  switch (quantization) {
+    case Quantization::kInt8:
+      return PanelType::kInt8;
+    case Quantization::kMxfp4:
+      return PanelType::kMxfp4;
+    case Quantization::kInt6:
+      return PanelType::kInt6;
+    case Quantization::kInt5:
+      return PanelType::kInt5;
+    case Quantization::kIq4:
+      return PanelType::kIq4;
+    default:
+      return PanelType::kInt4;
+  }
 }
 
 HeadScales head_scales_of(const MatrixStorage& storage) {
@@ -157,10 +183,7 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
                                     int64_t cols) {
   PanelLayout layout{.type = panel_type(storage.dtype), .cols = cols, .pair_order = pair_order};
   if (storage.quantization == Quantization::kNone) return layout;
-  const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
-  layout.type = is_mxfp4                                      ? PanelType::kMxfp4
-                : storage.quantization == Quantization::kInt8 ? PanelType::kInt8
-                                                              : PanelType::kInt4;
+  layout.type = integer_panel(storage.quantization);
   layout.group_size = storage.group_size;
   layout.head = {.scales = head_scales_of(storage),
                  .zero_points = storage.zero_points,
@@ -175,7 +198,9 @@ PanelLayout PanelMatrix::layout_for(const MatrixStorage& storage,
   const bool is_small = storage.stored && layout.group_size == 16;
   const bool is_known =
       layout.group_size > 0 && layout.group_size % 32 == 0 && layout.group_size <= 256;
-  if (!is_small && !is_known) {
+  // The columns of a line of upper bits are of one group.
+  const bool is_cut = layout.type == PanelType::kInt5 && layout.group_size % 32 != 0;
+  if ((!is_small && !is_known) || is_cut) {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("group size {}: the cpu backend takes 32, 64, 96 and so on to 256, of a "

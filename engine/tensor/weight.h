@@ -72,15 +72,36 @@ struct HostWeight {
 // with a scale for each group of columns of a row. With integers the device also rounds the
 // activations that it multiplies with, to int8 with a scale per row and group.
 //
-// kMxfp4 only comes out of checkpoints: 4 bits of e2m1 in groups of 32, whose scales are powers of
-// two of one byte. Its codes are twice the values: -12, -8, -6, -4 to 4, 6, 8, 12.
-enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4 };
+// The first three can be asked for, the others only come out of checkpoints. kMxfp4: 4 bits of e2m1
+// in groups of 32, whose scales are powers of two of one byte; its codes are twice the values: -12,
+// -8, -6, -4 to 4, 6, 8, 12. kIq4: 4 bits that stand for one of kIq4Codes.
+enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4 };
 
-// All but the last can be asked for.
-inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4", "mxfp4"};
+inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4", "mxfp4",
+                                                          "int6", "int5", "iq4"};
 
 inline constexpr int32_t kMxfp4GroupSize = 32;
 inline constexpr int8_t kMxfp4Codes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+// Of ggml's IQ4_NL and IQ4_XS.
+inline constexpr int8_t kIq4Codes[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                         1,    13,   25,  38,  53,  69,  89,  113};
+
+// Of a stored integer; those of mxfp4 and iq4 are numbers of codes. With minima the integers of
+// less than 8 bits are not below 0.
+constexpr int integer_bits(Quantization quantization) {
+  switch (quantization) {
+    case Quantization::kInt5:
+      return 5;
+    case Quantization::kInt6:
+      return 6;
+    case Quantization::kInt4:
+    case Quantization::kMxfp4:
+    case Quantization::kIq4:
+      return 4;
+    default:
+      return 8;
+  }
+}
 
 constexpr std::string_view quantization_name(Quantization quantization) {
   return kQuantizationNames[static_cast<int>(quantization)];

@@ -54,7 +54,23 @@ StoredForm common_form(std::span<const StoredForm> forms) {
     out.group_size = std::gcd(out.group_size, form.group_size);
   }
   out.bits = 8;
+  out.is_iq4 = false;
   return out;
+}
+
+static Quantization quantization_of(const StoredForm& form) {
+  if (form.is_mxfp4) return Quantization::kMxfp4;
+  if (form.is_iq4) return Quantization::kIq4;
+  switch (form.bits) {
+    case 4:
+      return Quantization::kInt4;
+    case 5:
+      return Quantization::kInt5;
+    case 6:
+      return Quantization::kInt6;
+    default:
+      return Quantization::kInt8;
+  }
 }
 
 MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
@@ -68,9 +84,7 @@ MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype) {
   constexpr int64_t kSmallest = 16;  // of those that are stored so
   if (form.group_size == kSmallest && shared == kSmallest) group_size = kSmallest;
   if (group_size == 0) return out;
-  out.quantization = form.is_mxfp4    ? Quantization::kMxfp4
-                     : form.bits == 4 ? Quantization::kInt4
-                                      : Quantization::kInt8;
+  out.quantization = quantization_of(form);
   out.group_size = static_cast<int32_t>(group_size);
   out.stored = true;
   out.zero_points = form.zero_points;

@@ -60,11 +60,12 @@ struct MatrixSpec {
 // What a checkpoint holds of a matrix, by its config.
 struct StoredForm {
   std::string quantised_as{};  // for people: "gptq, 4 bits in groups of 128"; empty: plain numbers
-  int32_t bits = 0;            // 4 or 8: integers that a device can take over; 0: to be decoded
-  int64_t group_size = 0;      // columns; 0: one scale per row
+  int32_t bits = 0;        // 4, 5, 6 or 8: integers that a device can take over; 0: to be decoded
+  int64_t group_size = 0;  // columns; 0: one scale per row
   bool zero_points = false;
   bool minima = false;
   bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
+  bool is_iq4 = false;    // integers of 8 bits are some of kIq4Codes
   ScaleForm scales = ScaleForm::kF32;
 };
 

@@ -178,13 +178,15 @@ struct GroupedWeight {
   GroupedWeight(
       Random& random, int64_t rows, int64_t cols, const MatrixStorage& storage, bool exact) {
     const int64_t num_groups = (cols + storage.group_size - 1) / storage.group_size;
-    const int32_t top = storage.quantization == Quantization::kInt4 ? 7 : 127;
+    const bool is_iq4 = storage.quantization == Quantization::kIq4;
+    const int32_t top = is_iq4 ? 127 : (1 << (integer_bits(storage.quantization) - 1)) - 1;
     const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
+    const bool has_sign = !storage.minima || top == 127;
     for (int64_t i = 0; i < rows * cols; ++i) {
-      codes.push_back(is_mxfp4 ? kMxfp4Codes[random.integer(0, 15)]
-                      : storage.minima && top == 7
-                          ? static_cast<int8_t>(random.integer(0, 15))
-                          : static_cast<int8_t>(random.integer(-top - 1, top)));
+      codes.push_back(is_mxfp4   ? kMxfp4Codes[random.integer(0, 15)]
+                      : is_iq4   ? kIq4Codes[random.integer(0, 15)]
+                      : has_sign ? static_cast<int8_t>(random.integer(-top - 1, top))
+                                 : static_cast<int8_t>(random.integer(0, 2 * top + 1)));
     }
     for (int64_t i = 0; i < rows * num_groups; ++i) {
       const float part =

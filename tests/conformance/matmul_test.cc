@@ -262,6 +262,20 @@ std::vector<MatrixStorage> stored_storages() {
       }
     }
   }
+  // What only comes out of GGUF files. Upper bits of 5 share a line of 32 columns.
+  for (const Quantization kind : {Quantization::kInt6, Quantization::kInt5, Quantization::kIq4}) {
+    for (const int32_t group_size : {16, 32, 64}) {
+      if (kind == Quantization::kInt5 && group_size == 16) continue;
+      for (const ScaleForm scales : {ScaleForm::kF32, ScaleForm::kF16, ScaleForm::kFactors}) {
+        for (const bool minima : {false, true}) {
+          if (kind == Quantization::kIq4 && minima) continue;
+          out.push_back(stored_integers(kind, group_size, false));
+          out.back().minima = minima;
+          out.back().scales = scales;
+        }
+      }
+    }
+  }
   return out;
 }
 

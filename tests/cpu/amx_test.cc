@@ -92,9 +92,13 @@ void check_stored(PanelType type, const MatmulKernel& amx) {
   ThreadPool pool(1);
   Random random(29);
   const bool is_mxfp4 = type == PanelType::kMxfp4;
-  const Quantization kind = type == PanelType::kInt8 ? Quantization::kInt8
-                            : is_mxfp4               ? Quantization::kMxfp4
-                                                     : Quantization::kInt4;
+  const bool is_iq4 = type == PanelType::kIq4;
+  const Quantization kind = type == PanelType::kInt8   ? Quantization::kInt8
+                            : is_mxfp4                 ? Quantization::kMxfp4
+                            : is_iq4                   ? Quantization::kIq4
+                            : type == PanelType::kInt6 ? Quantization::kInt6
+                            : type == PanelType::kInt5 ? Quantization::kInt5
+                                                       : Quantization::kInt4;
   struct Form {
     bool zero_points, minima;
     ScaleForm scales;
@@ -106,6 +110,8 @@ void check_stored(PanelType type, const MatmulKernel& amx) {
                            {false, true, ScaleForm::kF16},
                            {false, false, ScaleForm::kFactors},
                            {false, true, ScaleForm::kFactors}}) {
+    if ((is_iq4 || upper_bits(type) > 0) && form.zero_points) continue;
+    if (is_iq4 && form.minima) continue;
     if (is_mxfp4 && (form.zero_points || form.minima || form.scales != ScaleForm::kF32)) continue;
     for (const auto& [rows, outputs, k, any_group_size] :
          {std::tuple{1, 16, 64, 32}, {17, 33, 200, 64}, {40, 48, 300, 96}, {33, 20, 1250, 128}}) {
@@ -138,7 +144,7 @@ TEST_CASE("the matrix unit's bf16 matmul has the bits of the plain one") {
                            .block = AmxBf16<F32x16Generic, EmulatedAmxUnit>::run});
 }
 
-TEST_CASE("the matrix unit's int8, int4 and mxfp4 matmuls have the bits of the plain ones") {
+TEST_CASE("the matrix unit's matmuls of integers have the bits of the plain ones") {
   MatmulKernel int8 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt8)];
   int8.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt8>::run;
   check(PanelType::kInt8, int8);
@@ -150,6 +156,15 @@ TEST_CASE("the matrix unit's int8, int4 and mxfp4 matmuls have the bits of the p
   MatmulKernel mxfp4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kMxfp4)];
   mxfp4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kMxfp4>::run;
   check_stored(PanelType::kMxfp4, mxfp4);
+  MatmulKernel int6 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt6)];
+  int6.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt6>::run;
+  check_stored(PanelType::kInt6, int6);
+  MatmulKernel int5 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt5)];
+  int5.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt5>::run;
+  check_stored(PanelType::kInt5, int5);
+  MatmulKernel iq4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kIq4)];
+  iq4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kIq4>::run;
+  check_stored(PanelType::kIq4, iq4);
 }
 
 }  // namespace tgi

@@ -140,8 +140,9 @@ const NamedStorage kStorages[] = {
     {"q4_0", stored_groups(Quantization::kInt4, 32, false, ScaleForm::kF16), false},
     {"q8_0", stored_groups(Quantization::kInt8, 32, false, ScaleForm::kF16), false},
     {"q4_k", stored_groups(Quantization::kInt4, 32, true, ScaleForm::kFactors), true},
-    {"q5_k", stored_groups(Quantization::kInt8, 32, true, ScaleForm::kFactors), false},
-    {"q6_k", stored_groups(Quantization::kInt8, 16, false, ScaleForm::kFactors), true},
+    {"q5_k", stored_groups(Quantization::kInt5, 32, true, ScaleForm::kFactors), true},
+    {"q6_k", stored_groups(Quantization::kInt6, 16, false, ScaleForm::kFactors), true},
+    {"iq4_xs", stored_groups(Quantization::kIq4, 32, false, ScaleForm::kFactors), false},
     {"f16", DType::kF16, false},
     {"f32", DType::kF32, false}};
 

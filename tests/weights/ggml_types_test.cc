@@ -1,6 +1,8 @@
 // The values of ggml's blocks, bit for bit those of the gguf package
 // (scripts/golden/make_ggml_blocks).
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,7 +56,7 @@ TEST_CASE("blocks of every type have the values of the gguf package") {
   }
 }
 
-TEST_CASE("codes of four bits are those that four bits hold") {
+TEST_CASE("codes of a few bits are those that so many bits hold") {
   const Json golden = golden_blocks();
   for (const GgmlType& type : ggml_types()) {
     if (!type.is_quantised()) continue;
@@ -67,10 +69,13 @@ TEST_CASE("codes of four bits are those that four bits hold") {
     float minima[16];
     for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(type.block_bytes)) {
       type.integers.read(blocks.data() + at, codes, scales, minima);
-      const int lowest = type.integers.bits == 8 ? -128 : type.integers.has_minima ? 0 : -8;
+      const bool has_sign = type.integers.bits == 8 || !type.integers.has_minima;
+      const int lowest = has_sign ? -(1 << (type.integers.bits - 1)) : 0;
       const int highest = lowest + (1 << type.integers.bits) - 1;
       for (int64_t i = 0; i < type.block_size; ++i) {
         CHECK((codes[i] >= lowest && codes[i] <= highest));
+        const bool is_one = std::ranges::find(kIq4Codes, codes[i]) != std::end(kIq4Codes);
+        if (type.integers.is_iq4) CHECK(is_one);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Matmul of many rows with int8, int4 and mxfp4 panels on the matrix unit: the same bits as DotInt.
+// Matmul of many rows with panels of integers on the matrix unit: the same bits as DotInt.
 //
 // 32 rows times two panels at a time. The products of a group of columns are summed in four tiles
 // of int32, stored to memory, and added to sums of f32 with the group's scales; all of that stays
@@ -27,6 +27,7 @@ class AmxInt {
   static constexpr int64_t kMostRows = AmxSums<V, Unit>::kRows;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
   static constexpr int kOffset = DotInt<Ints, kType>::kOffset;
+  static constexpr int kUpperBits = upper_bits(kType);
   enum class Extra : uint8_t { kNone, kZeroPoints, kMinima };
 
  public:
@@ -45,7 +46,8 @@ class AmxInt {
       : block_(block),
         group_size_(block.group_size),
         num_groups_(round_up(block.k, block.group_size) / block.group_size),
-        group_bytes_(block.group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4) / 8),
+        group_bytes_(block.group_size * kPanelRows *
+                     (kType == PanelType::kInt8 ? 8 : 4 + kUpperBits) / 8),
         head_bytes_(block.head.bytes()),
         head_groups_(block.head.num_groups()),
         step_(block.group_size % 64 == 0 ? 64 : 32),
@@ -80,13 +82,17 @@ class AmxInt {
   // Groups [begin, end) of both panels as signed bytes, lines of 64 as in an int8 panel.
   void unpack(int64_t begin, int64_t end) {
     const int64_t bytes = group_bytes_;
-    // With minima panels of 4 bits hold the integers themselves.
-    const int offset = kType == PanelType::kInt4 && block_.head.minima ? 0 : kOffset;
+    // With minima panels of few bits hold the integers themselves.
+    const int offset = is_narrow_integer(kType) && block_.head.minima ? 0 : kOffset;
     for (int64_t j = 0; j < (two_panels_ ? 2 : 1); ++j) {
       const std::byte* const from = panels_[j];
       std::byte* to = bytes_ + j * kAmxIntCols * kPanelRows;
       for (int64_t group = begin; group < end; ++group) {
         const std::byte* const lines = from + lines_at(group);
+        if constexpr (kUpperBits > 0) {
+          to = unpack_upper(lines, bytes, offset, to);
+          continue;
+        }
         for (int64_t i = 0; i < bytes; i += 64) {
           if constexpr (kType == PanelType::kInt8) {
             Ints::Lines::load(lines + i).minus(offset).store(to);
@@ -102,8 +108,26 @@ class AmxInt {
     }
   }
 
+  // Of one group; returns where the next one goes.
+  static std::byte* unpack_upper(const std::byte* lines, int64_t bytes, int offset, std::byte* to) {
+    constexpr int kCount = 4 / (kUpperBits > 0 ? kUpperBits : 1);  // of lines with lower bits
+    for (const std::byte* const end = lines + bytes; lines < end; lines += (kCount + 1) * 64) {
+      const auto upper = Ints::Lines::load(lines);
+      unrolled<kCount>(TGI_UNROLLED(i) {
+        const auto both = Ints::Lines::load(lines + (i.value + 1) * 64);
+        constexpr int kPlace = 2 * i.value;
+        both.lower().template with_upper<kUpperBits, kPlace>(upper).minus(offset).store(to);
+        both.upper().template with_upper<kUpperBits, kPlace + 1>(upper).minus(offset).store(to +
+                                                                                            64);
+        to += 128;
+      });
+    }
+    return to;
+  }
+
   static typename Ints::Lines integers(const typename Ints::Lines& halves, int offset) {
     if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes).minus(offset);
+    if constexpr (kType == PanelType::kIq4) return halves.looked_up(kIq4Bytes).minus(offset);
     return halves.minus(offset);
   }
 

@@ -1,4 +1,4 @@
-// int8, int4 and mxfp4 panels, x rounded to int8. Within a group of columns the sum is one of
+// Panels of integers, x rounded to int8. Within a group of columns the sum is one of
 // integers and exact; groups are added in order: sum = fma(integer sum, scale of w * scale of x,
 // sum), with minima then fma(minimum, (sum of x) * scale of x, sum). With zero points the integer
 // sum is less zero * (sum of x), which is exact in f32 too: all stays below 2^24.
@@ -42,12 +42,16 @@ float quantise_group(const float* x, int64_t count, int64_t group_size, int8_t* 
 // Twice the values of e2m1 by their code, + 12.
 alignas(16) inline constexpr uint8_t kMxfp4Bytes[16] = {12, 13, 14, 15, 16, 18, 20, 24,
                                                         12, 11, 10, 9,  8,  6,  4,  0};
+// The codes of iq4, + 128.
+alignas(16) inline constexpr uint8_t kIq4Bytes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                                      129, 141, 153, 166, 181, 197, 217, 241};
 
 // `Ints` computes with sixteen lanes of int32:
 //   V
 //   kXBytes                        bytes of x per column
 //   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of 4 bits its halves
 //          looked_up(table)                each byte, below 16, as table[byte]
+//          with_upper<kBits, kPlace>(line) | 16 times bits kPlace * kBits and so on of its bytes
 //   set1(int), add_dot(lines, x), to_float()
 //   spread(quantised, count, out)  x as add_dot wants it; may be in place at the end of its room
 template <typename Ints, PanelType kType>
@@ -58,8 +62,9 @@ class DotInt {
   static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
+  static constexpr int kUpperBits = upper_bits(kType);
   // Panels hold values + kOffset, or what is looked up is that.
-  static constexpr int32_t kOffset = kType == PanelType::kInt8 ? 128 : kIsMxfp4 ? 12 : 8;
+  static constexpr int32_t kOffset = integer_offset(kType);
 
   // [quantised columns][a scale per group, f32][-kOffset * sum of the group, int32]
   static int64_t x_bytes(int64_t k, int64_t group_size) {
@@ -84,7 +89,8 @@ class DotInt {
         num_groups_(round_up(k, group_size) / group_size),
         scales_(num_groups_ * group_size * Ints::kXBytes),
         starts_(scales_ + num_groups_ * 4),
-        group_bytes_(group_size / kLineCols * 64) {}
+        group_bytes_(group_size * kPanelRows * (kType == PanelType::kInt8 ? 8 : 4 + kUpperBits) /
+                     8) {}
 
   // REQUIRES: begin is a multiple of the group size.
   template <int MR, int NP, typename Prefetch>
@@ -105,8 +111,8 @@ class DotInt {
       unrolled<MR>(TGI_UNROLLED(r) {
         const auto* starts =
             reinterpret_cast<const int32_t*>(x + r.value * x_stride_bytes + starts_);
-        // With minima panels of 4 bits hold the integers themselves.
-        const int32_t start = kType == PanelType::kInt4 && head_.minima ? 0 : starts[group];
+        // With minima panels of few bits hold the integers themselves.
+        const int32_t start = is_narrow_integer(kType) && head_.minima ? 0 : starts[group];
         unrolled<NP>(TGI_UNROLLED(j) { totals[r.value][j.value] = Ints::set1(start); });
       });
       const std::byte* from = x + i * Ints::kXBytes;
@@ -117,7 +123,39 @@ class DotInt {
       for (int64_t line = scales_at; line < head_end; line += 64) {
         unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
       }
-      for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
+      if constexpr (kUpperBits > 0) {
+        constexpr int64_t kUpperCols = 32 / (kUpperBits > 0 ? kUpperBits : 1);
+        for (int64_t c = 0; c < group_size_; c += kUpperCols) {
+          typename Ints::Lines upper[NP];
+          unrolled<NP>(TGI_UNROLLED(j) {
+            prefetch.fetch(j.value, panels[j.value] + offset, offset);
+            upper[j.value] = Ints::Lines::load(panels[j.value] + offset);
+          });
+          offset += 64;
+          unrolled<kUpperCols / 8>(TGI_UNROLLED(i) {
+            typename Ints::Lines lines[NP];
+            typename Ints::Lines lower[NP];
+            unrolled<NP>(TGI_UNROLLED(j) {
+              prefetch.fetch(j.value, panels[j.value] + offset, offset);
+              lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
+              lower[j.value] = lines[j.value].lower().template with_upper<kUpperBits, 2 * i.value>(
+                  upper[j.value]);
+            });
+            add(from, x_stride_bytes, lower, totals);
+            from += 4 * Ints::kXBytes;
+            unrolled<NP>(TGI_UNROLLED(j) {
+              lines[j.value] =
+                  lines[j.value].upper().template with_upper<kUpperBits, 2 * i.value + 1>(
+                      upper[j.value]);
+            });
+            add(from, x_stride_bytes, lines, totals);
+            from += 4 * Ints::kXBytes;
+            offset += 64;
+          });
+        }
+      }
+      for (int64_t c = kUpperBits > 0 ? group_size_ : 0; c < group_size_;
+           c += kLineCols, offset += 64) {
         typename Ints::Lines lines[NP];
         unrolled<NP>(TGI_UNROLLED(j) {
           prefetch.fetch(j.value, panels[j.value] + offset, offset);
@@ -192,6 +230,7 @@ class DotInt {
 
   [[gnu::always_inline]] static typename Ints::Lines integers(const typename Ints::Lines& halves) {
     if constexpr (kIsMxfp4) return halves.looked_up(kMxfp4Bytes);
+    if constexpr (kType == PanelType::kIq4) return halves.looked_up(kIq4Bytes);
     return halves;
   }
 

@@ -29,6 +29,18 @@ struct I32x16Avx2 {
     [[gnu::always_inline]] Lines upper() const {
       return Lines{_mm256_srli_epi16(low, 4), _mm256_srli_epi16(high, 4)}.lower();
     }
+    template <int kBits, int kPlace>
+    [[gnu::always_inline]] Lines with_upper(const Lines& line) const {
+      return {or_upper<kBits, kPlace>(low, line.low), or_upper<kBits, kPlace>(high, line.high)};
+    }
+    template <int kBits, int kPlace>
+    [[gnu::always_inline]] static __m256i or_upper(__m256i lower, __m256i line) {
+      constexpr int kShift = 4 - kPlace * kBits;
+      const __m256i mask = _mm256_set1_epi8(static_cast<char>(((1 << kBits) - 1) << 4));
+      const __m256i bits = kShift >= 0 ? _mm256_slli_epi16(line, kShift >= 0 ? kShift : 0)
+                                       : _mm256_srli_epi16(line, kShift < 0 ? -kShift : 0);
+      return _mm256_or_si256(lower, _mm256_and_si256(bits, mask));
+    }
     [[gnu::always_inline]] Lines looked_up(const uint8_t (&table)[16]) const {
       const __m256i both =
           _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));

@@ -24,6 +24,15 @@ struct BytesAvx512 {
   [[gnu::always_inline]] BytesAvx512 upper() const {
     return BytesAvx512{_mm512_srli_epi16(all, 4)}.lower();
   }
+  template <int kBits, int kPlace>
+  [[gnu::always_inline]] BytesAvx512 with_upper(const BytesAvx512& line) const {
+    constexpr int kShift = 4 - kPlace * kBits;
+    const __m512i mask = _mm512_set1_epi8(static_cast<char>(((1 << kBits) - 1) << 4));
+    const __m512i bits = kShift >= 0 ? _mm512_slli_epi16(line.all, kShift >= 0 ? kShift : 0)
+                                     : _mm512_srli_epi16(line.all, kShift < 0 ? -kShift : 0);
+    constexpr int kOrOfAnd = 0xF8;
+    return {_mm512_ternarylogic_epi32(all, bits, mask, kOrOfAnd)};
+  }
   [[gnu::always_inline]] BytesAvx512 looked_up(const uint8_t (&table)[16]) const {
     const __m128i one = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
     return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(one), all)};

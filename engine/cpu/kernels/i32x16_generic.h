@@ -32,6 +32,15 @@ struct I32x16Generic {
       for (int i = 0; i < 64; ++i) out.byte[i] = static_cast<uint8_t>(byte[i] >> 4);
       return out;
     }
+    template <int kBits, int kPlace>
+    [[gnu::always_inline]] Lines with_upper(const Lines& line) const {
+      Lines out;
+      for (int i = 0; i < 64; ++i) {
+        const int bits = line.byte[i] >> (kPlace * kBits) & ((1 << kBits) - 1);
+        out.byte[i] = static_cast<uint8_t>(byte[i] | bits << 4);
+      }
+      return out;
+    }
     [[gnu::always_inline]] Lines looked_up(const uint8_t (&table)[16]) const {
       Lines out;
       for (int i = 0; i < 64; ++i) out.byte[i] = table[byte[i]];

@@ -16,6 +16,12 @@ const KernelTable& avx512vnni_kernels() {
         matmul_kernel<DotInt<I32x16Vnni, PanelType::kInt4>>();
     out.matmul[static_cast<size_t>(PanelType::kMxfp4)] =
         matmul_kernel<DotInt<I32x16Vnni, PanelType::kMxfp4>>();
+    out.matmul[static_cast<size_t>(PanelType::kInt6)] =
+        matmul_kernel<DotInt<I32x16Vnni, PanelType::kInt6>>();
+    out.matmul[static_cast<size_t>(PanelType::kInt5)] =
+        matmul_kernel<DotInt<I32x16Vnni, PanelType::kInt5>>();
+    out.matmul[static_cast<size_t>(PanelType::kIq4)] =
+        matmul_kernel<DotInt<I32x16Vnni, PanelType::kIq4>>();
     return out;
   }();
   return table;

@@ -96,6 +96,7 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (known == nullptr || !known->is_quantised()) return form;
   form.is_mxfp4 = type == "MXFP4";
   form.bits = form.is_mxfp4 ? 4 : known->integers.bits;
+  form.is_iq4 = known->integers.is_iq4;
   form.group_size = known->integers.group_size;
   form.minima = known->integers.has_minima;
   form.scales = known->integers.scales;

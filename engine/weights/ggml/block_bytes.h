@@ -24,8 +24,4 @@ inline int byte_at(const std::byte* at) {
   return std::to_integer<int>(*at);
 }
 
-// The 16 values that 4 bits stand for in IQ4_NL and IQ4_XS.
-inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                          1,    13,   25,  38,  53,  69,  89,  113};
-
 }  // namespace tgi

@@ -33,6 +33,7 @@ struct GgmlFactors {
 struct GgmlIntegers {
   int32_t group_size = 0;  // 0: the elements are plain numbers
   int32_t bits = 8;        // that a code needs: of 4, codes are 0 to 15 with minima, else -8 to 7
+  bool is_iq4 = false;     // codes are some of kIq4Codes, which take 4 bits
   bool has_minima = false;
   ReadGgmlBlock read = nullptr;
   ScaleForm scales = ScaleForm::kF32;

@@ -89,7 +89,7 @@ void read_q8_0(const std::byte* block, int8_t* codes, float* scales, float* /*mi
 
 void read_iq4_nl(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {
   scales[0] = half_at(block);
-  look_up(block + 2, kHalf, kIq4Values, codes);
+  look_up(block + 2, kHalf, kIq4Codes, codes);
 }
 
 void read_mxfp4(const std::byte* block, int8_t* codes, float* scales, float* /*minima*/) {

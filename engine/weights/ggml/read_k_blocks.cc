@@ -2,6 +2,7 @@
 // one number of the block.
 #include <cstring>
 
+#include "engine/tensor/weight.h"
 #include "engine/weights/ggml/block_bytes.h"
 #include "engine/weights/ggml/read_blocks.h"
 
@@ -174,8 +175,8 @@ void read_iq4_xs(const std::byte* block, int8_t* codes, float* scales, float* /*
     const std::byte* const bytes = block + 8 + group * 16;
     for (int i = 0; i < 16; ++i) {
       const int both = byte_at(bytes + i);
-      codes[group * 32 + i] = kIq4Values[both & 15];
-      codes[group * 32 + 16 + i] = kIq4Values[both >> 4];
+      codes[group * 32 + i] = kIq4Codes[both & 15];
+      codes[group * 32 + 16 + i] = kIq4Codes[both >> 4];
     }
   }
 }
