@@ -82,7 +82,8 @@ Json read_scaling(ModelReader& model) {
 // attention puts together has all heads.
 int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
   if (model.has("attention.key_length")) return model.positive("attention.key_length");
-  const GgufTensor* output = model.find_tensor("blk.0.attn_output.weight");
+  const int64_t layer = model.find_layer_with("attn_output.weight").value_or(0);
+  const GgufTensor* output = model.find_tensor(fmt::format("blk.{}.attn_output.weight", layer));
   const int64_t width =
       output != nullptr ? output->shape.back() : model.config.at("hidden_size").get<int64_t>();
   return width / num_heads;
@@ -242,7 +243,7 @@ void read_layer_norm(ModelReader& model, const char* field) {
 
 void read_attention_bias(ModelReader& model) {
   model.config["attention_bias"] =
-      model.has_tensor("blk.0.attn_q.bias") || model.has_tensor("blk.0.attn_qkv.bias");
+      model.find_layer_with("attn_q.bias") || model.find_layer_with("attn_qkv.bias");
 }
 
 void read_biases(ModelReader& model) {
@@ -306,7 +307,7 @@ void name_qkv(ModelReader& model, bool is_rotated) {
   const auto head_dim = model.config.at("head_dim").get<int64_t>();
   const int64_t q_rows = heads * head_dim;
   const int64_t kv_rows = kv_heads * head_dim;
-  const bool is_one = model.has_tensor("blk.0.attn_qkv.weight");
+  const bool is_one = model.find_layer_with("attn_qkv.weight").has_value();
   const auto add = [&](const char* part, const char* name, int64_t num_heads, int64_t first,
                        bool rotates) {
     const int64_t rows = num_heads * head_dim;

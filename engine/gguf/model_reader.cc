@@ -68,6 +68,7 @@ class IndexMaker {
     const std::string full = replaced(rule.name, "{layer}", name.layer) + suffix_of(rule, name);
     Json entry = {{"tensor", tensor.name}};
     std::vector<int64_t> shape = rule.shape.empty() ? tensor.shape : rule.shape;
+    if (!rule.shape_of_weight.empty() && name.suffix != ".bias") shape = rule.shape_of_weight;
     const bool is_second = name.suffix == ".bias" && full.find("[1]") != std::string::npos;
     if (is_second) {
       second_turns_[full] = tensor.name;

@@ -42,6 +42,7 @@ struct TensorRule {
   std::vector<int64_t> shape{};  // (optional)
   // (optional) What follows the name of a bias, where nothing follows that of a weight.
   std::optional<std::string> bias_suffix{};
+  std::vector<int64_t> shape_of_weight{};  // (optional) the same as `shape`, but not of a bias
 };
 
 struct TensorIndex {
@@ -166,6 +167,10 @@ void name_shared_experts(ModelReader& model, const std::string& experts);
 // for the choice, dense layers first.
 void read_deepseek_experts(ModelReader& model);
 void name_deepseek_experts(ModelReader& model);
+
+// The multipliers of Granite and its followers; the names of their experts.
+void read_granite_multipliers(ModelReader& model);
+void name_granite_experts(ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);
