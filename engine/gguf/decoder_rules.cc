@@ -165,7 +165,7 @@ void read_sizes(ModelReader& model, std::string_view class_name, std::string_vie
   config["hidden_size"] = model.positive("embedding_length");
   config["max_position_embeddings"] = model.positive("context_length");
   if (model.has("feed_forward_length")) {
-    config["intermediate_size"] = model.one_integer("feed_forward_length");
+    config["intermediate_size"] = model.one_of_layers("feed_forward_length");
   }
   if (const auto epsilon = model.find_number("attention.layer_norm_rms_epsilon")) {
     config["rms_norm_eps"] = *epsilon;
@@ -221,6 +221,18 @@ Json read_layer_types(ModelReader& model, int64_t pattern) {
     out.push_back(has_window ? "sliding_attention" : "full_attention");
   }
   return out;
+}
+
+void drop_predicting_layers(ModelReader& model) {
+  const int64_t predicting = model.find_integer("nextn_predict_layers").value_or(0);
+  const int64_t num_layers = model.num_layers() - predicting;
+  if (predicting < 0 || num_layers < 1) {
+    unsupported(model, "nextn_predict_layers",
+                fmt::format("{} of {} layers can't be for predicting further tokens", predicting,
+                            model.num_layers()));
+  }
+  model.config["num_hidden_layers"] = num_layers;
+  model.ignore_layers_from(num_layers);
 }
 
 bool read_windows(ModelReader& model, int64_t pattern) {

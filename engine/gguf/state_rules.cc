@@ -101,17 +101,10 @@ void name_backbone(ModelReader& model) {
 
 std::vector<bool> read_heads_of_layers(ModelReader& model) {
   std::vector<bool> out;
-  int64_t num_kv_heads = 0;
   for (const int64_t count : model.integers_of_layers("attention.head_count_kv")) {
     out.push_back(count > 0);
-    if (count > 0 && num_kv_heads > 0 && count != num_kv_heads) {
-      throw Error(Code::kUnsupported,
-                  fmt::format("{}.attention.head_count_kv: differs between layers with attention, "
-                              "which is not supported: {} and {}",
-                              model.architecture(), num_kv_heads, count));
-    }
-    if (count > 0) num_kv_heads = count;
   }
+  const int64_t num_kv_heads = model.one_of_layers("attention.head_count_kv");
   Json& config = model.config;
   const int64_t num_heads = model.positive("attention.head_count");
   const auto hidden = config.at("hidden_size").get<int64_t>();
