@@ -6,15 +6,19 @@
 
 namespace tgi::gguf {
 
+void read_afmoe(ModelReader& model);
 void read_arcee(ModelReader& model);
+void read_bloom(ModelReader& model);
 void read_chatglm(ModelReader& model);
 void read_cohere2(ModelReader& model);
 void read_command_r(ModelReader& model);
+void read_dbrx(ModelReader& model);
 void read_deepseek2(ModelReader& model);
 void read_ernie4_5(ModelReader& model);
 void read_ernie4_5_moe(ModelReader& model);
 void read_exaone(ModelReader& model);
 void read_exaone4(ModelReader& model);
+void read_exaone_moe(ModelReader& model);
 void read_falcon(ModelReader& model);
 void read_falcon_h1(ModelReader& model);
 void read_gemma(ModelReader& model);
@@ -22,19 +26,26 @@ void read_gemma2(ModelReader& model);
 void read_gemma3(ModelReader& model);
 void read_glm4(ModelReader& model);
 void read_glm4moe(ModelReader& model);
+void read_gpt2(ModelReader& model);
 void read_gpt_oss(ModelReader& model);
 void read_gptneox(ModelReader& model);
 void read_granite(ModelReader& model);
 void read_granitehybrid(ModelReader& model);
 void read_granitemoe(ModelReader& model);
 void read_hunyuan_dense(ModelReader& model);
+void read_hunyuan_moe(ModelReader& model);
 void read_jamba(ModelReader& model);
 void read_lfm2(ModelReader& model);
 void read_lfm2moe(ModelReader& model);
 void read_llama(ModelReader& model);
+void read_llama4(ModelReader& model);
 void read_mamba(ModelReader& model);
 void read_mamba2(ModelReader& model);
 void read_minicpm(ModelReader& model);
+void read_minicpm3(ModelReader& model);
+void read_minimax_m2(ModelReader& model);
+void read_mistral3(ModelReader& model);
+void read_mpt(ModelReader& model);
 void read_nemotron(ModelReader& model);
 void read_nemotron_h(ModelReader& model);
 void read_nemotron_h_moe(ModelReader& model);
@@ -43,6 +54,7 @@ void read_olmo2(ModelReader& model);
 void read_olmoe(ModelReader& model);
 void read_phi2(ModelReader& model);
 void read_phi3(ModelReader& model);
+void read_phimoe(ModelReader& model);
 void read_qwen2(ModelReader& model);
 void read_qwen2moe(ModelReader& model);
 void read_qwen2vl(ModelReader& model);
@@ -55,6 +67,7 @@ void read_qwen3vlmoe(ModelReader& model);
 void read_seed_oss(ModelReader& model);
 void read_smollm3(ModelReader& model);
 void read_stablelm(ModelReader& model);
+void read_starcoder(ModelReader& model);
 void read_starcoder2(ModelReader& model);
 
 }  // namespace tgi::gguf

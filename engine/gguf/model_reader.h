@@ -181,8 +181,13 @@ void name_granite_experts(ModelReader& model);
 
 void name_qwen_experts(ModelReader& model);  // with one that all tokens go to, behind a gate
 
+void name_mixtral_experts(ModelReader& model);
+
 // Layers that predict further tokens come after those that are counted elsewhere: left out.
 void drop_predicting_layers(ModelReader& model);
+
+// The matrices of latent attention.
+void name_latents(ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);
