@@ -82,7 +82,8 @@ Json read_scaling(ModelReader& model) {
 // attention puts together has all heads.
 int64_t read_head_dim(ModelReader& model, int64_t num_heads) {
   if (model.has("attention.key_length")) return model.positive("attention.key_length");
-  const GgufTensor* output = model.find_tensor("blk.0.attn_output.weight");
+  const int64_t layer = model.find_layer_with("attn_output.weight").value_or(0);
+  const GgufTensor* output = model.find_tensor(fmt::format("blk.{}.attn_output.weight", layer));
   const int64_t width =
       output != nullptr ? output->shape.back() : model.config.at("hidden_size").get<int64_t>();
   return width / num_heads;
@@ -164,7 +165,7 @@ void read_sizes(ModelReader& model, std::string_view class_name, std::string_vie
   config["hidden_size"] = model.positive("embedding_length");
   config["max_position_embeddings"] = model.positive("context_length");
   if (model.has("feed_forward_length")) {
-    config["intermediate_size"] = model.one_integer("feed_forward_length");
+    config["intermediate_size"] = model.one_of_layers("feed_forward_length");
   }
   if (const auto epsilon = model.find_number("attention.layer_norm_rms_epsilon")) {
     config["rms_norm_eps"] = *epsilon;
@@ -222,6 +223,18 @@ Json read_layer_types(ModelReader& model, int64_t pattern) {
   return out;
 }
 
+void drop_predicting_layers(ModelReader& model) {
+  const int64_t predicting = model.find_integer("nextn_predict_layers").value_or(0);
+  const int64_t num_layers = model.num_layers() - predicting;
+  if (predicting < 0 || num_layers < 1) {
+    unsupported(model, "nextn_predict_layers",
+                fmt::format("{} of {} layers can't be for predicting further tokens", predicting,
+                            model.num_layers()));
+  }
+  model.config["num_hidden_layers"] = num_layers;
+  model.ignore_layers_from(num_layers);
+}
+
 bool read_windows(ModelReader& model, int64_t pattern) {
   const int64_t window = model.find_integer("attention.sliding_window").value_or(0);
   if (window <= 0) return false;
@@ -242,7 +255,7 @@ void read_layer_norm(ModelReader& model, const char* field) {
 
 void read_attention_bias(ModelReader& model) {
   model.config["attention_bias"] =
-      model.has_tensor("blk.0.attn_q.bias") || model.has_tensor("blk.0.attn_qkv.bias");
+      model.find_layer_with("attn_q.bias") || model.find_layer_with("attn_qkv.bias");
 }
 
 void read_biases(ModelReader& model) {
@@ -306,7 +319,7 @@ void name_qkv(ModelReader& model, bool is_rotated) {
   const auto head_dim = model.config.at("head_dim").get<int64_t>();
   const int64_t q_rows = heads * head_dim;
   const int64_t kv_rows = kv_heads * head_dim;
-  const bool is_one = model.has_tensor("blk.0.attn_qkv.weight");
+  const bool is_one = model.find_layer_with("attn_qkv.weight").has_value();
   const auto add = [&](const char* part, const char* name, int64_t num_heads, int64_t first,
                        bool rotates) {
     const int64_t rows = num_heads * head_dim;

@@ -68,6 +68,7 @@ class IndexMaker {
     const std::string full = replaced(rule.name, "{layer}", name.layer) + suffix_of(rule, name);
     Json entry = {{"tensor", tensor.name}};
     std::vector<int64_t> shape = rule.shape.empty() ? tensor.shape : rule.shape;
+    if (!rule.shape_of_weight.empty() && name.suffix != ".bias") shape = rule.shape_of_weight;
     const bool is_second = name.suffix == ".bias" && full.find("[1]") != std::string::npos;
     if (is_second) {
       second_turns_[full] = tensor.name;
@@ -221,9 +222,19 @@ std::vector<int64_t> ModelReader::integers_of_layers(std::string_view key) {
   return out;
 }
 
+int64_t ModelReader::one_of_layers(std::string_view key) {
+  std::vector<int64_t> all = integers_of_layers(key);
+  std::erase(all, 0);
+  return all.empty() ? 0 : one_of(all, key);
+}
+
 int64_t ModelReader::one_integer(std::string_view key) {
   const std::vector<int64_t> all = integers_of_layers(key);
   if (all.empty()) return integer(key);  // says that there is none
+  return one_of(all, key);
+}
+
+int64_t ModelReader::one_of(const std::vector<int64_t>& all, std::string_view key) const {
   if (std::ranges::adjacent_find(all, std::not_equal_to<>()) != all.end()) {
     throw Error(
         Code::kUnsupported,
@@ -280,7 +291,10 @@ std::vector<float> ModelReader::values(std::string_view name) const {
   return out;
 }
 
-bool ModelReader::is_ignored(std::string_view stem) const {
+bool ModelReader::is_ignored(std::string_view stem, const std::string& layer) const {
+  const bool is_number = !layer.empty() && layer.size() < 9 &&
+                         layer.find_first_not_of("0123456789") == std::string::npos;
+  if (end_layer_ && is_number && std::stoll(layer) >= *end_layer_) return true;
   return std::ranges::find(ignored_, stem) != ignored_.end();
 }
 
@@ -303,7 +317,8 @@ TensorIndex ModelReader::make_index() const {
   std::vector<std::string> unknown;
   for (const GgufTensor& tensor : tensors_) {
     const StoredName name = split(tensor.name);
-    bool is_named = is_ignored(name.stem);
+    if (is_ignored(name.stem, name.layer)) continue;
+    bool is_named = false;
     for (const TensorRule& rule : rules) {
       if (rule.stored != name.stem) continue;
       index.add(rule, name, tensor);

@@ -42,6 +42,7 @@ struct TensorRule {
   std::vector<int64_t> shape{};  // (optional)
   // (optional) What follows the name of a bias, where nothing follows that of a weight.
   std::optional<std::string> bias_suffix{};
+  std::vector<int64_t> shape_of_weight{};  // (optional) the same as `shape`, but not of a bias
 };
 
 struct TensorIndex {
@@ -66,6 +67,8 @@ class ModelReader {
   std::vector<int64_t> integers_of_layers(std::string_view key);
   // Throws kUnsupported when it is an array whose values differ.
   int64_t one_integer(std::string_view key);
+  // The same of the layers that have another value than 0; 0 when none has.
+  int64_t one_of_layers(std::string_view key);
   int64_t positive(std::string_view key);  // the same; throws kInvalidArgument below 1
   std::vector<double> numbers(std::string_view key);
   // Nothing when there is none, or it is one value and no array.
@@ -82,6 +85,9 @@ class ModelReader {
   std::vector<float> values(std::string_view name) const;  // of an F32 vector
   // The file has it for whoever runs it in another way; it is read by other means, or not needed.
   void ignore_tensor(std::string_view stored) { ignored_.emplace_back(stored); }
+
+  // The file's layers from this one on are not those of the model.
+  void ignore_layers_from(int64_t layer) { end_layer_ = layer; }
 
   int64_t num_layers() const { return num_layers_; }
 
@@ -105,8 +111,9 @@ class ModelReader {
 
  private:
   std::string key_of(std::string_view key) const;
+  int64_t one_of(const std::vector<int64_t>& all, std::string_view key) const;
   std::optional<std::string> asked(std::string_view key);
-  bool is_ignored(std::string_view stem) const;
+  bool is_ignored(std::string_view stem, const std::string& layer) const;
 
   const GgufMetadata& metadata_;
   std::span<const GgufTensor> tensors_;
@@ -115,6 +122,7 @@ class ModelReader {
   int64_t num_layers_ = 0;
   std::set<std::string> read_;
   std::vector<std::string> ignored_;
+  std::optional<int64_t> end_layer_;
 };
 
 // An architecture of GGUF: what stands in general.architecture.
@@ -166,6 +174,20 @@ void name_shared_experts(ModelReader& model, const std::string& experts);
 // for the choice, dense layers first.
 void read_deepseek_experts(ModelReader& model);
 void name_deepseek_experts(ModelReader& model);
+
+// The multipliers of Granite and its followers; the names of their experts.
+void read_granite_multipliers(ModelReader& model);
+void name_granite_experts(ModelReader& model);
+
+void name_qwen_experts(ModelReader& model);  // with one that all tokens go to, behind a gate
+
+void name_mixtral_experts(ModelReader& model);
+
+// Layers that predict further tokens come after those that are counted elsewhere: left out.
+void drop_predicting_layers(ModelReader& model);
+
+// The matrices of latent attention.
+void name_latents(ModelReader& model);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);

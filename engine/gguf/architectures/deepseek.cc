@@ -46,6 +46,8 @@ void read_latents(ModelReader& model) {
   read_score_factor(model);
 }
 
+}  // namespace
+
 void name_latents(ModelReader& model) {
   const std::string attention = "model.layers.{layer}.self_attn.";
   model.name("blk.{layer}.attn_q", attention + "q_proj");
@@ -60,7 +62,34 @@ void name_latents(ModelReader& model) {
   model.name("blk.{layer}.attn_output", attention + "o_proj");
 }
 
-}  // namespace
+void read_minicpm3(ModelReader& model) {
+  read_sizes(model, "MiniCPM3ForCausalLM", "minicpm3");
+  Json& config = model.config;
+  const int64_t num_heads = model.positive("attention.head_count");
+  const int64_t rotated = model.positive("rope.dimension_count");
+  const int64_t kept = model.positive("attention.key_length") - rotated;
+  for (const char* key : {"attention.value_length", "attention.head_count_kv"}) {
+    model.pass_over(key);
+  }
+  const auto query_rank = model.find_integer("attention.q_lora_rank").value_or(0);
+  config["num_attention_heads"] = num_heads;
+  config["num_key_value_heads"] = num_heads;
+  config["kv_lora_rank"] = model.positive("attention.kv_lora_rank");
+  config["q_lora_rank"] = query_rank > 0 ? Json(query_rank) : Json(nullptr);
+  config["qk_rope_head_dim"] = rotated;
+  config["qk_nope_head_dim"] = kept;
+  config["v_head_dim"] = model.tensor("blk.0.attn_kv_b.weight").shape.front() / num_heads - kept;
+  config["attention_bias"] = model.has_tensor("blk.0.attn_kv_a_mqa.bias");
+  read_rope(model, rotated);
+  // What every published one has, and files do not say.
+  config["scale_emb"] = 12;
+  config["scale_depth"] = 1.4;
+  config["dim_model_base"] = 256;
+  name_outer(model);
+  name_norms(model);
+  name_latents(model);
+  name_mlp(model);
+}
 
 void read_deepseek2(ModelReader& model) {
   const bool has_experts = model.find_integer("expert_count").value_or(0) > 0;

@@ -10,9 +10,7 @@ void read_glm4moe(ModelReader& model) {
   read_deepseek_experts(model);
   model.pass_over("expert_gating_func");  // the class has one
   Json& config = model.config;
-  // Layers for predicting come after those that are counted elsewhere.
-  const auto predicting = model.find_integer("nextn_predict_layers").value_or(0);
-  config["num_hidden_layers"] = model.num_layers() - predicting;
+  drop_predicting_layers(model);
   state_rotary_part(model);
   read_attention_bias(model);
   config["use_qk_norm"] = model.has_tensor("blk.0.attn_q_norm.weight");
@@ -23,10 +21,6 @@ void read_glm4moe(ModelReader& model) {
   name_qk_norms(model);
   name_mlp(model);
   name_deepseek_experts(model);
-  for (const char* part :
-       {"eh_proj", "embed_tokens", "enorm", "hnorm", "shared_head_head", "shared_head_norm"}) {
-    model.ignore_tensor(std::string("blk.{layer}.nextn.") + part);
-  }
 }
 
 }  // namespace tgi::gguf

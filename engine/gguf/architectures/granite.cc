@@ -6,9 +6,7 @@
 
 namespace tgi::gguf {
 
-namespace {
-
-void read_multipliers(ModelReader& model) {
+void read_granite_multipliers(ModelReader& model) {
   const auto take = [&](const char* key, const char* field) {
     if (const auto value = model.find_number(key)) model.config[field] = *value;
   };
@@ -16,6 +14,23 @@ void read_multipliers(ModelReader& model) {
   take("embedding_scale", "embedding_multiplier");
   take("residual_scale", "residual_multiplier");
   take("logit_scale", "logits_scaling");
+}
+
+void name_granite_experts(ModelReader& model) {
+  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
+  model.name("blk.{layer}.ffn_gate_inp", moe + "router.layer");
+  model.name("blk.{layer}.ffn_gate_exps", moe + "input_linear(0)");
+  model.name("blk.{layer}.ffn_up_exps", moe + "input_linear(1)");
+  model.name("blk.{layer}.ffn_down_exps", moe + "output_linear");
+  model.name("blk.{layer}.ffn_gate_shexp", "model.layers.{layer}.shared_mlp.input_linear(0)");
+  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.shared_mlp.input_linear(1)");
+  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.shared_mlp.output_linear");
+}
+
+namespace {
+
+void read_multipliers(ModelReader& model) {
+  read_granite_multipliers(model);
   name_outer(model);
   name_norms(model);
   name_rotated_attention(model);
@@ -47,14 +62,7 @@ void read_granitemoe(ModelReader& model) {
   read_experts(model, "num_local_experts", "intermediate_size");
   if (shared > 0) model.config["shared_intermediate_size"] = shared;
   read_attention_bias(model);
-  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
-  model.name("blk.{layer}.ffn_gate_inp", moe + "router.layer");
-  model.name("blk.{layer}.ffn_gate_exps", moe + "input_linear(0)");
-  model.name("blk.{layer}.ffn_up_exps", moe + "input_linear(1)");
-  model.name("blk.{layer}.ffn_down_exps", moe + "output_linear");
-  model.name("blk.{layer}.ffn_gate_shexp", "model.layers.{layer}.shared_mlp.input_linear(0)");
-  model.name("blk.{layer}.ffn_up_shexp", "model.layers.{layer}.shared_mlp.input_linear(1)");
-  model.name("blk.{layer}.ffn_down_shexp", "model.layers.{layer}.shared_mlp.output_linear");
+  name_granite_experts(model);
   drop_fields(model, {"head_dim"});
 }
 

@@ -1,7 +1,17 @@
 // Llama, Mistral and all that took their block, and Mixtral: experts are in the file or not.
+#include <string>
+
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
+
+void name_mixtral_experts(ModelReader& model) {
+  const std::string moe = "model.layers.{layer}.block_sparse_moe.";
+  model.name("blk.{layer}.ffn_gate_inp", moe + "gate");
+  model.name("blk.{layer}.ffn_gate_exps", moe + "experts.{expert}.w1");
+  model.name("blk.{layer}.ffn_down_exps", moe + "experts.{expert}.w2");
+  model.name("blk.{layer}.ffn_up_exps", moe + "experts.{expert}.w3");
+}
 
 void read_llama(ModelReader& model) {
   const auto num_experts = model.find_integer("expert_count").value_or(0);
@@ -10,13 +20,7 @@ void read_llama(ModelReader& model) {
     read_decoder(model, "MixtralForCausalLM", "mixtral");
     model.config["num_local_experts"] = num_experts;
     if (used) model.config["num_experts_per_tok"] = *used;
-    model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.block_sparse_moe.gate");
-    model.name("blk.{layer}.ffn_gate_exps",
-               "model.layers.{layer}.block_sparse_moe.experts.{expert}.w1");
-    model.name("blk.{layer}.ffn_down_exps",
-               "model.layers.{layer}.block_sparse_moe.experts.{expert}.w2");
-    model.name("blk.{layer}.ffn_up_exps",
-               "model.layers.{layer}.block_sparse_moe.experts.{expert}.w3");
+    name_mixtral_experts(model);
   } else {
     read_decoder(model, "LlamaForCausalLM", "llama");
     read_biases(model);
@@ -25,6 +29,21 @@ void read_llama(ModelReader& model) {
   name_outer(model);
   name_norms(model);
   name_rotated_attention(model);
+}
+
+// Mistral Small 3, and Ministral 3, whose queries are scaled by their position.
+void read_mistral3(ModelReader& model) {
+  const auto scaling = model.find_number("attention.temperature_scale");
+  const auto score_factor = model.find_number("rope.scaling.yarn_log_multiplier");
+  if (!scaling) return read_llama(model);
+  read_decoder(model, "Ministral3ForCausalLM", "ministral3");
+  Json& rope = model.config["rope_scaling"];
+  rope["llama_4_scaling_beta"] = *scaling;
+  if (score_factor) rope["mscale"] = rope["mscale_all_dim"] = *score_factor;
+  name_outer(model);
+  name_norms(model);
+  name_rotated_attention(model);
+  name_mlp(model);
 }
 
 // EXAONE 3 is Llama with heads as they are elsewhere.

@@ -3,6 +3,15 @@
 
 namespace tgi::gguf {
 
+void name_qwen_experts(ModelReader& model) {
+  model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.mlp.gate");
+  name_experts(model, "model.layers.{layer}.mlp.experts");
+  name_shared_experts(model, "model.layers.{layer}.mlp.shared_expert");
+  model.rules.push_back({.stored = "blk.{layer}.ffn_gate_inp_shexp",
+                         .name = "model.layers.{layer}.mlp.shared_expert_gate",
+                         .shape = {1, model.config.at("hidden_size").get<int64_t>()}});
+}
+
 void read_qwen2moe(ModelReader& model) {
   read_decoder(model, "Qwen2MoeForCausalLM", "qwen2_moe");
   read_experts(model, "num_experts", "moe_intermediate_size");
@@ -14,12 +23,7 @@ void read_qwen2moe(ModelReader& model) {
   name_outer(model);
   name_norms(model);
   name_attention(model);
-  model.name("blk.{layer}.ffn_gate_inp", "model.layers.{layer}.mlp.gate");
-  name_experts(model, "model.layers.{layer}.mlp.experts");
-  name_shared_experts(model, "model.layers.{layer}.mlp.shared_expert");
-  model.rules.push_back({.stored = "blk.{layer}.ffn_gate_inp_shexp",
-                         .name = "model.layers.{layer}.mlp.shared_expert_gate",
-                         .shape = {1, config.at("hidden_size").get<int64_t>()}});
+  name_qwen_experts(model);
 }
 
 void read_qwen3moe(ModelReader& model) {

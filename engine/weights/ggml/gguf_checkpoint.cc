@@ -104,7 +104,7 @@ class GgufCheckpoint final : public Checkpoint {
     if (entry.contains("order")) record.tensor.row_order = orders_.at(entry["order"]);
     check_rows(record, stored);
     check_size(record, entry, stored, turn);
-    const bool is_vector = record.tensor.shape.size() < 2;
+    const bool is_vector = record.tensor.shape.size() != 2;  // or the kernel of a convolution
     if (turn != nullptr) {
       take_turns(record, stored, *turn);
     } else if (entry.contains("change") || (is_vector && !record.tensor.row_order.empty())) {
@@ -177,8 +177,10 @@ class GgufCheckpoint final : public Checkpoint {
     const auto num_values = static_cast<size_t>(record.tensor.num_elements());
     record.decoded.resize(num_values);
     const auto& order = record.tensor.row_order;
+    const size_t row_size = order.empty() ? num_values : num_values / order.size();
     for (size_t i = 0; i < num_values; ++i) {
-      float value = all[order.empty() ? i : static_cast<size_t>(order[i])];
+      const size_t row = order.empty() ? 0 : static_cast<size_t>(order[i / row_size]);
+      float value = all[row * row_size + i % row_size];
       if (change == "plus_one") value -= 1.0F;
       if (change == "minus_exp") value = std::log(-value);
       record.decoded[i] = value;
