@@ -25,7 +25,9 @@ struct ListedModel {
   std::string program{};                // "ollama" and the like, whose file it is; mostly empty
 
   // A file of a snapshot that may hold others of the same repository.
-  bool is_gguf_of_snapshot() const { return snapshot && model.path != snapshot->path; }
+  bool is_gguf_of_snapshot() const {
+    return snapshot && model.path.starts_with(snapshot->path + "/");
+  }
 };
 
 std::string_view state_name(ListedModel::State state);  // "ready", "partial", ...
