@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "cmd/launcher_rows.h"
 
 namespace tgi {
@@ -105,8 +107,8 @@ std::span<const LauncherGroup> launcher_groups() {
 }
 
 std::string launcher_variable(std::string_view flag) {
-  std::string name(flag);
-  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  std::string name = ascii_upper(flag);
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 

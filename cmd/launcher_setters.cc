@@ -8,6 +8,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_names.h"
 #include "base/log.h"
@@ -29,11 +30,6 @@ bool parse_whole(const std::string& text, T& value) {
 
 bool is_among(Names names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return text;
 }
 
 struct Renamed {
@@ -97,7 +93,7 @@ std::string parse_launcher_text(const std::string& text) {
 }
 
 bool parse_launcher_switch(const std::string& text) {
-  const std::string value = lower(text);
+  const std::string value = ascii_lower(text);
   for (const char* yes : {"true", "1", "yes", "on", "y", "t"}) {
     if (value == yes) return true;
   }
@@ -250,7 +246,7 @@ void set_adapter_source(ServeOptions& options, const std::string& value) {
 }
 
 void set_log_level(ServeOptions& options, const std::string& value) {
-  const std::string level = lower(value);
+  const std::string level = ascii_lower(value);
   if (!is_among(kLogLevelNames, level)) {
     fail(fmt::format("one of {}", fmt::join(kLogLevelNames, ", ")), value);
   }

@@ -13,6 +13,7 @@
 #include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/gguf_choice.h"
+#include "cmd/download/hub_env.h"
 #include "cmd/download/hub_names.h"
 #include "cmd/download/install_record.h"
 #include "cmd/download/run_fetch.h"
@@ -61,7 +62,7 @@ void refuse_unknown_tag(const std::string& model) {
 std::optional<FoundModel> find_of_others(const std::string& model) {
   std::error_code error;
   if (model == "demo" || std::filesystem::exists(model, error)) return std::nullopt;
-  return find_model_of_others(model, download::request_for("").variables);
+  return find_model_of_others(model, download::environment());
 }
 
 }  // namespace
@@ -128,7 +129,7 @@ std::string shown_model(const std::string& path) {
   }
   const bool is_blob = std::filesystem::path(path).filename().string().starts_with("sha256");
   if (is_blob) {  // ollama's files have no names
-    const std::string name = name_of_others(path, download::request_for("").variables);
+    const std::string name = name_of_others(path, download::environment());
     return name.empty() ? path : name;
   }
   const std::filesystem::path given(path);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/files/split_name.h"
+#include "cmd/download/disk.h"
 #include "cmd/models/model_list.h"
 #include "cmd/ps.h"
 
@@ -42,8 +43,7 @@ void refuse_if_loaded(const Session& session, const ListedModel& listed) {
   std::string in_use = status->model ? status->model->name : "";
   if (in_use.empty() && status->phase == "loading") in_use = status->phase_detail;
   const auto names = [&](const std::string& name) {
-    std::error_code error;
-    return !name.empty() && (in_use == name || fs::equivalent(in_use, name, error));
+    return !name.empty() && download::is_same_file(in_use, name);
   };
   const bool is_in_use = names(listed.model.name) || names(listed.model.path) ||
                          (listed.snapshot && names(listed.snapshot->path));
@@ -70,12 +70,7 @@ bool ask(Session& session, const std::string& question) {
 
 // Of a model that is a file of a snapshot: its parts.
 std::vector<std::string> gguf_names(const ListedModel& listed) {
-  const std::string first = listed.model.path.substr(listed.snapshot->path.size() + 1);
-  const auto split = split_name(first);
-  if (!split) return {first};
-  std::vector<std::string> out;
-  for (int number = 1; number <= split->count; ++number) out.push_back(split->part(number));
-  return out;
+  return all_parts(listed.model.path.substr(listed.snapshot->path.size() + 1));
 }
 
 // Nothing that is worth a file of weights would be left in the snapshot.

@@ -26,4 +26,12 @@ std::optional<SplitName> split_name(const std::string& path) {
   return is_one ? std::optional(out) : std::nullopt;
 }
 
+std::vector<std::string> all_parts(const std::string& path) {
+  const auto split = split_name(path);
+  if (!split) return {path};
+  std::vector<std::string> out;
+  for (int number = 1; number <= split->count; ++number) out.push_back(split->part(number));
+  return out;
+}
+
 }  // namespace tgi

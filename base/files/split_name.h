@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tgi {
 
@@ -17,5 +18,8 @@ struct SplitName {
 
 // Nothing when the name, or path, is of no part.
 std::optional<SplitName> split_name(const std::string& path);
+
+// The names of all parts of what it is a part of; itself when it is of none.
+std::vector<std::string> all_parts(const std::string& path);
 
 }  // namespace tgi

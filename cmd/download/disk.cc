@@ -6,6 +6,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +18,8 @@
 #include "base/unique_fd.h"
 
 namespace tgi::download {
+
+namespace fs = std::filesystem;
 
 Error disk_error(std::string_view what, const std::string& path, int reason) {
   const std::string said = fmt::format("can't {} {}: {}", what, path, std::strerror(reason));
@@ -91,6 +95,40 @@ int64_t free_bytes(const std::string& path) {
     }
     if (at == at.parent_path()) return -1;
   }
+}
+
+std::vector<FileBelow> files_below(const std::string& folder, int max_depth) {
+  std::vector<FileBelow> out;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (it.depth() >= max_depth) it.disable_recursion_pending();
+    const int64_t bytes = size_of(it->path().string());
+    if (bytes >= 0) {
+      out.push_back({.name = it->path().lexically_relative(folder).string(), .bytes = bytes});
+    }
+  }
+  std::ranges::sort(out, {}, &FileBelow::name);
+  return out;
+}
+
+std::string first_line_of(const std::string& path) {
+  std::string line;
+  try {
+    const std::string text = read_regular_file(path);
+    line = text.substr(0, text.find('\n'));
+  } catch (const Error&) {
+    return "";
+  }
+  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) {
+    line.pop_back();
+  }
+  return line;
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return a == b || fs::equivalent(a, b, error);
 }
 
 bool exists(const std::string& path) {

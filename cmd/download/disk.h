@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -32,6 +33,20 @@ std::string read_whole(const std::string& path);
 
 // Free for this user where `path` is or will be; -1 when it can't be told.
 int64_t free_bytes(const std::string& path);
+
+// Regular files below a folder, links followed but those of folders, by name. What can't be read is
+// passed over.
+struct FileBelow {
+  std::string name;  // relative to the folder
+  int64_t bytes = 0;
+};
+std::vector<FileBelow> files_below(const std::string& folder, int max_depth = 1000);
+
+// Without white space at its end; empty when the file can't be read.
+std::string first_line_of(const std::string& path);
+
+// Under any of its paths.
+bool is_same_file(const std::string& a, const std::string& b);
 
 bool exists(const std::string& path);      // follows links
 int64_t size_of(const std::string& path);  // of the file a link leads to; -1 when there is none

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/files/paths.h"
 #include "cmd/download/content_hash.h"
 #include "cmd/download/disk.h"
@@ -158,15 +159,12 @@ std::vector<RemoteFile> here_of(const Target& target,
 // The files of a snapshot, by what its folder has.
 std::vector<RemoteFile> files_of_snapshot(const std::string& folder) {
   std::vector<RemoteFile> out;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+  for (FileBelow& below : files_below(folder)) {
     RemoteFile file;
-    file.path = it->path().lexically_relative(folder).string();
-    file.size = size_of(it->path().string());
-    if (file.size >= 0) out.push_back(std::move(file));
+    file.path = std::move(below.name);
+    file.size = below.bytes;
+    out.push_back(std::move(file));
   }
-  std::ranges::sort(out, {}, &RemoteFile::path);
   return out;
 }
 
@@ -376,8 +374,7 @@ bool is_gguf_file(const std::string& model) {
 }
 
 void refuse_missing_gguf(const std::string& model) {
-  std::string name = model.substr(0, model.find('@'));
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  const std::string name = ascii_lower(model.substr(0, model.find('@')));
   const bool is_path = is_gguf(name) && !is_address(model) && !is_bucket(model) &&
                        name_of_hub_address(model, "") == model &&
                        model.find(':') == std::string::npos;

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/files/split_name.h"
 
@@ -13,12 +14,6 @@ namespace tgi::download {
 namespace {
 
 constexpr std::string_view kEnding = ".gguf";
-
-std::string upper_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
-  return out;
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -49,7 +44,7 @@ bool is_quantization(std::string_view name) {
 // The longest end of `stem` that is one, else the last part between dashes and dots.
 std::string quantization_in(const std::string& stem) {
   constexpr std::string_view kSeparators = "-._";
-  const std::string name = upper_case(stem);
+  const std::string name = ascii_upper(stem);
   for (size_t begin = 0; begin < name.size();) {
     if (is_quantization(std::string_view(name).substr(begin))) return name.substr(begin);
     const size_t separator = name.find_first_of(kSeparators, begin);
@@ -67,7 +62,7 @@ std::string quantization_in(const std::string& stem) {
 }
 
 bool is_beside_a_model(std::string_view path) {
-  const std::string name = upper_case(file_name(path));
+  const std::string name = ascii_upper(file_name(path));
   return name.starts_with("MMPROJ") || name.find("IMATRIX") != std::string::npos;
 }
 
@@ -108,18 +103,24 @@ std::vector<GgufModel> matching(const std::vector<GgufModel>& models, const std:
     collect([&](const GgufModel& model) { return has_file(model, tag); });
     return out;
   }
-  const std::string wanted = upper_case(tag);
+  const std::string wanted = ascii_upper(tag);
   collect([&](const GgufModel& model) { return model.tag == wanted; });
   collect(
       [&](const GgufModel& model) { return quantization_of(model.files.front().path) == wanted; });
   collect([&](const GgufModel& model) {
-    const std::string stem = upper_case(stem_of(model.files.front().path));
+    const std::string stem = ascii_upper(stem_of(model.files.front().path));
     return stem.ends_with("-" + wanted) || stem.ends_with("." + wanted);
   });
   return out;
 }
 
 }  // namespace
+
+int64_t GgufModel::bytes() const {
+  int64_t sum = 0;
+  for (const RemoteFile& file : files) sum += std::max<int64_t>(file.size, 0);
+  return sum;
+}
 
 bool is_gguf(std::string_view path) {
   return path.ends_with(kEnding);
@@ -181,7 +182,7 @@ GgufModel choose_gguf(const std::vector<RemoteFile>& files, const std::string& t
         fmt::format("several GGUF files fit; add one of them after a colon: {}", list_of(found)));
   }
   GgufModel& model = found.front();
-  if (static_cast<int>(model.files.size()) != model.num_parts) {
+  if (!model.has_all_parts()) {
     throw Error(Code::kNotFound,
                 fmt::format("{} has {} parts, of which {} are there", model.files.front().path,
                             model.num_parts, model.files.size()));

@@ -3,6 +3,7 @@
 // the parts of one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ struct GgufModel {
   std::string tag;                // "Q4_K_M" where no other has it, else the path of the first file
   std::vector<RemoteFile> files;  // its parts in order
   int num_parts = 1;              // more than `files` has: some are missing
+
+  bool has_all_parts() const { return static_cast<int>(files.size()) == num_parts; }
+  int64_t bytes() const;  // of the parts whose size is known
 };
 
 bool is_gguf(std::string_view path);

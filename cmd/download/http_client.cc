@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/ascii.h"
 #include "cmd/curl/url.h"
 
 namespace tgi::download {
@@ -19,11 +20,6 @@ using Clock = std::chrono::steady_clock;
 using curl::Failure;
 using curl::Url;
 using curl::UrlPart;
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return text;
-}
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -65,8 +61,8 @@ std::string HttpReply::first_header(const std::string& name) const {
 std::string origin_of(const std::string& text) {
   const std::optional<Url> url = Url::parse(text);
   if (!url) return "";
-  return lower(fmt::format("{}://{}:{}", url->part(UrlPart::kScheme), url->part(UrlPart::kHost),
-                           url->port_or_default()));
+  return ascii_lower(fmt::format("{}://{}:{}", url->part(UrlPart::kScheme),
+                                 url->part(UrlPart::kHost), url->port_or_default()));
 }
 
 std::string resolve_url(const std::string& from, const std::string& to) {
@@ -137,7 +133,7 @@ struct HttpClient::Hop final : curl::Receiver {
     if (colon == std::string_view::npos) return;
     const size_t first = line.find_first_not_of(" \t", colon + 1);
     const size_t last = line.find_last_not_of(" \t\r\n");
-    reply.headers[lower(std::string(line.substr(0, colon)))] =
+    reply.headers[ascii_lower(std::string(line.substr(0, colon)))] =
         first == std::string_view::npos || last < first
             ? ""
             : std::string(line.substr(first, last + 1 - first));

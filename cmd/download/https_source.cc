@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <stop_token>
-#include <vector>
 
 #include "base/files/split_name.h"
 #include "base/json.h"
@@ -43,7 +42,7 @@ class HttpsSource final : public Source {
       return !listing.files.empty() && listing.files.back().path == path;
     };
     if (!file_.empty()) {
-      for (const std::string& name : parts_of(file_)) {
+      for (const std::string& name : all_parts(file_)) {
         if (add(name)) continue;
         throw Error(Code::kNotFound, fmt::format("{}/{} is not there", describe(), name));
       }
@@ -145,14 +144,6 @@ class HttpsSource final : public Source {
       shards.insert(shard.get<std::string>());
     }
     return shards;
-  }
-
-  static std::vector<std::string> parts_of(const std::string& file) {
-    const auto split = split_name(file);
-    if (!split) return {file};
-    std::vector<std::string> out;
-    for (int number = 1; number <= split->count; ++number) out.push_back(split->part(number));
-    return out;
   }
 
   const std::string base_;

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <cstdlib>
 
 #include <charconv>
 #include <fstream>
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace tgi::download {
@@ -16,8 +18,7 @@ constexpr const char* kDefaultEndpoint = "https://huggingface.co";
 
 bool is_true(const std::optional<std::string>& value) {
   if (!value) return false;
-  std::string upper = *value;
-  for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  const std::string upper = ascii_upper(*value);
   return upper == "1" || upper == "ON" || upper == "YES" || upper == "TRUE";
 }
 
@@ -121,6 +122,13 @@ std::string clean_token(const std::string& token, const std::string& where) {
                             where));
   }
   return clean;
+}
+
+Variables environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
 }
 
 HubSettings read_hub_settings(const Variables& variables) {

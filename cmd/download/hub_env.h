@@ -21,6 +21,9 @@ struct HubSettings {
   std::string ca_file;  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE; empty: the system's
 };
 
+// Those of this process.
+Variables environment();
+
 // Throws kInvalidArgument for an endpoint that is no http(s) address, a token that can't be sent
 // and a timeout that is no number. The token file is read; when it can't be, there is no token.
 HubSettings read_hub_settings(const Variables& variables);

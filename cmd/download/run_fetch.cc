@@ -7,7 +7,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -101,10 +100,7 @@ std::optional<FetchedModel> find_usable(const FetchRequest& request) {
 
 FetchRequest request_for(const std::string& model) {
   FetchRequest request;
-  request.variables = [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  };
+  request.variables = environment();
   request.settings = read_hub_settings(request.variables);
   std::error_code error;
   const bool is_here = std::filesystem::exists(model, error);

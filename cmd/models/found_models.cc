@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/files/regular_file.h"
-#include "base/files/split_name.h"
 #include "base/json.h"
+#include "cmd/download/disk.h"
 #include "cmd/download/gguf_choice.h"
 #include "cmd/download/hub_names.h"
 
@@ -24,20 +26,6 @@ using download::Variables;
 std::string text_or(const Variables& variables, const char* name, const std::string& other) {
   const auto value = variables(name);
   return value && !value->empty() ? *value : other;
-}
-
-// Paths below `folder` of files and of links to files, at most `depth` folders down.
-std::vector<fs::path> files_below(const fs::path& folder, int depth) {
-  std::vector<fs::path> out;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    if (it.depth() >= depth) it.disable_recursion_pending();
-    std::error_code unreadable;
-    if (it->is_regular_file(unreadable)) out.push_back(it->path());
-  }
-  std::ranges::sort(out);
-  return out;
 }
 
 // Null for what is no JSON, or can't be read.
@@ -64,6 +52,17 @@ std::optional<FoundModel> describe(std::string name, std::string program, const 
                     .path = path.string(),
                     .bytes = facts.st_size,
                     .last_used_at = facts.st_atime};
+}
+
+// Nothing when a part is missing.
+std::optional<FoundModel> describe(std::string name,
+                                   std::string program,
+                                   const fs::path& folder,
+                                   const download::GgufModel& found) {
+  if (!found.has_all_parts()) return std::nullopt;
+  auto model = describe(std::move(name), std::move(program), folder / found.files.front().path);
+  if (model) model->bytes = found.bytes();
+  return model;
 }
 
 // ---- ollama: manifests/HOST/NAMESPACE/MODEL/TAG names the layers, blobs/sha256-HEX hold them.
@@ -98,9 +97,10 @@ void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
   constexpr int kDepth = 3;  // HOST/NAMESPACE/MODEL
   for (const char* manifests : {"manifests", "manifests-v2", "manifest-v2"}) {
     const fs::path top = folder / manifests;
-    for (const fs::path& path : files_below(top, kDepth)) {
-      const std::string name = name_of_manifest(path.lexically_relative(top));
-      const std::string digest = name.empty() ? "" : blob_of_manifest(parse_or_null(path));
+    for (const download::FileBelow& file : download::files_below(top.string(), kDepth)) {
+      const std::string name = name_of_manifest(file.name);
+      const std::string digest =
+          name.empty() ? "" : blob_of_manifest(parse_or_null(top / file.name));
       if (digest.empty()) continue;
       std::string blob = digest;
       blob.replace(blob.find(':'), 1, "-");
@@ -115,35 +115,24 @@ void find_in_ollama(const fs::path& folder, std::vector<FoundModel>& out) {
 
 void find_in_lm_studio(const fs::path& folder, std::vector<FoundModel>& out) {
   constexpr int kDepth = 3;  // a folder for each quantisation may come between
-  std::vector<RemoteFile> files;
-  std::string repo;
-  const auto add_repo = [&] {
-    for (const download::GgufModel& found : download::gguf_models(files)) {
-      if (static_cast<int>(found.files.size()) != found.num_parts) continue;
-      auto model = describe(fmt::format("{}:{}", repo, found.tag), "LM Studio",
-                            folder / repo / found.files.front().path);
-      if (!model) continue;
-      model->bytes = 0;
-      for (const RemoteFile& part : found.files) model->bytes += part.size;
-      out.push_back(std::move(*model));
-    }
-    files.clear();
-  };
-  for (const fs::path& path : files_below(folder, kDepth)) {
-    const fs::path below = path.lexically_relative(folder);
-    const std::vector<std::string> parts(below.begin(), below.end());
+  std::map<std::string, std::vector<RemoteFile>> files_of_repo;
+  for (const download::FileBelow& below : download::files_below(folder.string(), kDepth)) {
+    const fs::path path = below.name;
+    const std::vector<std::string> parts(path.begin(), path.end());
     if (parts.size() < 3 || !download::is_gguf(parts.back())) continue;
-    if (const std::string of_path = parts[0] + "/" + parts[1]; of_path != repo) {
-      add_repo();
-      repo = of_path;
-    }
+    const std::string repo = parts[0] + "/" + parts[1];
     RemoteFile file;
-    file.path = path.lexically_relative(folder / repo).string();
-    std::error_code error;
-    file.size = static_cast<int64_t>(fs::file_size(path, error));
-    if (!error) files.push_back(std::move(file));
+    file.path = below.name.substr(repo.size() + 1);
+    file.size = below.bytes;
+    files_of_repo[repo].push_back(std::move(file));
   }
-  add_repo();
+  for (const auto& [repo, files] : files_of_repo) {
+    for (const download::GgufModel& found : download::gguf_models(files)) {
+      auto model =
+          describe(fmt::format("{}:{}", repo, found.tag), "LM Studio", folder / repo, found);
+      if (model) out.push_back(std::move(*model));
+    }
+  }
 }
 
 // ---- llama.cpp: ORG_NAME_FILE.gguf, and manifest=ORG=NAME=TAG.json for those of the hub.
@@ -174,44 +163,24 @@ std::optional<FoundModel> of_llama_manifest(const fs::path& path) {
 }
 
 void find_in_llama_cpp(const fs::path& folder, std::vector<FoundModel>& out) {
-  const std::vector<fs::path> files = files_below(folder, 0);
   std::vector<FoundModel> named;
-  for (const fs::path& path : files) {
-    if (auto model = of_llama_manifest(path)) named.push_back(std::move(*model));
-  }
   std::vector<RemoteFile> ggufs;
-  for (const fs::path& path : files) {
-    std::error_code error;
+  for (const download::FileBelow& below : download::files_below(folder.string(), 0)) {
+    if (auto model = of_llama_manifest(folder / below.name)) named.push_back(std::move(*model));
+    if (!download::is_gguf(below.name)) continue;
     RemoteFile file;
-    file.path = path.filename().string();
-    file.size = static_cast<int64_t>(fs::file_size(path, error));
-    if (!error && download::is_gguf(file.path)) ggufs.push_back(std::move(file));
+    file.path = below.name;
+    file.size = below.bytes;
+    ggufs.push_back(std::move(file));
   }
   for (const download::GgufModel& found : download::gguf_models(ggufs)) {
-    if (static_cast<int>(found.files.size()) != found.num_parts) continue;
-    const fs::path path = folder / found.files.front().path;
-    auto model = describe(path.string(), "llama.cpp", path);
+    const std::string path = (folder / found.files.front().path).string();
+    auto model = describe(path, "llama.cpp", folder, found);
     if (!model) continue;
-    const auto at = std::ranges::find(named, model->path, &FoundModel::path);
+    const auto at = std::ranges::find(named, path, &FoundModel::path);
     if (at != named.end()) model->name = at->name;
-    model->bytes = 0;
-    for (const RemoteFile& part : found.files) model->bytes += part.size;
     out.push_back(std::move(*model));
   }
-}
-
-std::string first_line_of(const fs::path& path) {
-  try {
-    const std::string text = read_regular_file(path.string());
-    return text.substr(0, text.find_first_of("\r\n"));
-  } catch (const Error&) {
-    return "";
-  }
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return a == b || fs::equivalent(a, b, error);
 }
 
 }  // namespace
@@ -221,7 +190,7 @@ std::vector<FoundModel> find_models_of_others(const Variables& variables) {
   const fs::path home = text_or(variables, "HOME", "/nonexistent");
   find_in_ollama(text_or(variables, "OLLAMA_MODELS", (home / ".ollama/models").string()), out);
   find_in_ollama("/usr/share/ollama/.ollama/models", out);  // of the service
-  const std::string moved = first_line_of(home / ".lmstudio-home-pointer");
+  const std::string moved = download::first_line_of((home / ".lmstudio-home-pointer").string());
   find_in_lm_studio((moved.empty() ? home / ".lmstudio" : fs::path(moved)) / "models", out);
   find_in_lm_studio(home / ".cache/lm-studio/models", out);
   const fs::path cache = text_or(variables, "XDG_CACHE_HOME", (home / ".cache").string());
@@ -258,10 +227,7 @@ std::optional<FoundModel> find_model_of_others(const std::string& name,
     const size_t colon = same.rfind(':');
     if (colon == std::string::npos || same.substr(0, colon) != asked->repo) continue;
     const std::string tag = same.substr(colon + 1);
-    const bool fits = asked->file.empty() ||
-                      std::ranges::equal(tag, asked->file, [](unsigned char a, unsigned char b) {
-                        return std::toupper(a) == std::toupper(b);
-                      });
+    const bool fits = asked->file.empty() || ascii_upper(tag) == ascii_upper(asked->file);
     if (!fits) continue;
     if (found) return std::nullopt;  // several quantisations: which is meant is not known
     found = model;
@@ -271,7 +237,7 @@ std::optional<FoundModel> find_model_of_others(const std::string& name,
 
 std::string name_of_others(const std::string& path, const Variables& variables) {
   for (const FoundModel& model : find_models_of_others(variables)) {
-    if (is_same_file(model.path, path)) return model.name;
+    if (download::is_same_file(model.path, path)) return model.name;
   }
   return "";
 }

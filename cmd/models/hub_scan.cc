@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "base/error.h"
-#include "base/files/regular_file.h"
 #include "base/unique_fd.h"
+#include "cmd/download/disk.h"
 
 namespace tgi {
 namespace {
@@ -29,21 +30,6 @@ std::string repo_of_folder(const std::string& folder) {
   std::string out = folder.substr(kModelPrefix.size());
   if (const size_t at = out.find("--"); at != std::string::npos) out.replace(at, 2, "/");
   return out;
-}
-
-// "" when it can't be read.
-std::string read_line(const fs::path& path) {
-  std::string line;
-  try {
-    const std::string text = read_regular_file(path.string());
-    line = text.substr(0, text.find('\n'));
-  } catch (const Error&) {
-    return "";
-  }
-  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) {
-    line.pop_back();
-  }
-  return line;
 }
 
 // Paths below `folder` of what is no folder itself; links are not followed.
@@ -62,7 +48,8 @@ std::vector<fs::path> files_below(const fs::path& folder) {
 std::map<std::string, std::vector<std::string>> refs_by_commit(const fs::path& repo) {
   std::map<std::string, std::vector<std::string>> out;
   for (const fs::path& path : files_below(repo / "refs")) {
-    out[read_line(path)].push_back(path.lexically_relative(repo / "refs").string());
+    out[download::first_line_of(path.string())].push_back(
+        path.lexically_relative(repo / "refs").string());
   }
   for (auto& [commit, refs] : out) std::ranges::sort(refs);
   return out;
@@ -154,6 +141,24 @@ std::set<fs::path> own_blobs(const HubSnapshot& snapshot, const std::vector<HubS
   return out;
 }
 
+// The repo's other snapshots.
+std::vector<HubSnapshot> others_of(const HubSnapshot& snapshot) {
+  std::vector<HubSnapshot> out;
+  scan_repo(snapshot.repo_folder, out);
+  std::erase_if(out, [&](const HubSnapshot& other) { return other.commit == snapshot.commit; });
+  return out;
+}
+
+// Returns the bytes that this freed.
+int64_t remove_own_blobs(const HubSnapshot& snapshot, const std::vector<HubSnapshot>& others) {
+  int64_t freed = 0;
+  for (const fs::path& blob : own_blobs(snapshot, others)) {
+    freed += bytes_of(blob);
+    remove_tree(blob);
+  }
+  return freed;
+}
+
 }  // namespace
 
 std::string HubSnapshot::name() const {
@@ -183,10 +188,7 @@ int64_t remove_hub_snapshot(const HubSnapshot& snapshot) {
   const fs::path repo = snapshot.repo_folder;
   const fs::path locks = repo.parent_path() / ".locks" / repo.filename();
   refuse_if_downloading(locks);
-  std::vector<HubSnapshot> others;
-  scan_repo(repo, others);
-  std::erase_if(others, [&](const HubSnapshot& other) { return other.commit == snapshot.commit; });
-
+  const std::vector<HubSnapshot> others = others_of(snapshot);
   int64_t freed = 0;
   if (others.empty()) {
     for (const fs::path& path : files_below(repo)) freed += bytes_of(path);
@@ -200,38 +202,27 @@ int64_t remove_hub_snapshot(const HubSnapshot& snapshot) {
   remove_tree(snapshot.path);
   remove_tree(repo / ".no_exist" / snapshot.commit);
   remove_tree(repo / "trees" / (snapshot.commit + ".json"));
-  for (const fs::path& blob : own_blobs(snapshot, others)) {
-    freed += bytes_of(blob);
-    remove_tree(blob);
-  }
-  return freed;
+  return freed + remove_own_blobs(snapshot, others);
 }
 
 int64_t remove_hub_files(const HubSnapshot& snapshot, const std::vector<std::string>& names) {
   const fs::path repo = snapshot.repo_folder;
   refuse_if_downloading(repo.parent_path() / ".locks" / repo.filename());
-  HubSnapshot gone = snapshot;
-  std::erase_if(gone.files, [&](const HubFile& file) {
-    return std::ranges::find(names, file.name) == names.end();
-  });
-  HubSnapshot kept = snapshot;
-  std::erase_if(kept.files, [&](const HubFile& file) {
+  const auto is_named = [&](const HubFile& file) {
     return std::ranges::find(names, file.name) != names.end();
-  });
-  std::vector<HubSnapshot> others;
-  scan_repo(repo, others);
-  std::erase_if(others, [&](const HubSnapshot& other) { return other.commit == snapshot.commit; });
+  };
+  HubSnapshot gone = snapshot;
+  std::erase_if(gone.files, std::not_fn(is_named));
+  HubSnapshot kept = snapshot;
+  std::erase_if(kept.files, is_named);
+  std::vector<HubSnapshot> others = others_of(snapshot);
   others.push_back(std::move(kept));
   int64_t freed = 0;
   for (const HubFile& file : gone.files) {
     freed += bytes_of(fs::path(snapshot.path) / file.name);
     remove_tree(fs::path(snapshot.path) / file.name);
   }
-  for (const fs::path& blob : own_blobs(gone, others)) {
-    freed += bytes_of(blob);
-    remove_tree(blob);
-  }
-  return freed;
+  return freed + remove_own_blobs(gone, others);
 }
 
 }  // namespace tgi

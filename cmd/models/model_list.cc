@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
+#include "cmd/download/disk.h"
 #include "cmd/download/fetch_model.h"
 #include "cmd/download/gguf_choice.h"
+#include "cmd/download/hub_env.h"
 #include "cmd/download/run_fetch.h"
 #include "cmd/model_path.h"
 #include "cmd/models/found_models.h"
@@ -45,15 +47,9 @@ std::string repo_of_name(const std::string& name) {
   return name.substr(0, name.find_first_of("@:"));
 }
 
-// The same folder under any of its paths.
-bool is_same_path(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return a == b || fs::equivalent(a, b, error);
-}
-
 // A conversion lies elsewhere than the snapshot it was made from.
 bool is_of_snapshot(const InstalledModel& model, const HubSnapshot& snapshot) {
-  if (is_same_path(model.path, snapshot.path)) return true;
+  if (download::is_same_file(model.path, snapshot.path)) return true;
   if (model.path.starts_with(snapshot.path + "/")) return true;  // a GGUF file in it
   return !model.commit.empty() && model.commit == snapshot.commit &&
          repo_of_name(model.name) == snapshot.repo;
@@ -118,13 +114,10 @@ std::vector<ListedModel> models_of_snapshot(const HubSnapshot& snapshot) {
     one.model.name.insert(std::min(end, one.model.name.size()), ":" + gguf.tag);
     one.model.path = fmt::format("{}/{}", snapshot.path, gguf.files.front().path);
     one.model.format = kGgufFormat;
-    one.model.bytes = 0;
-    bool is_whole = static_cast<int>(gguf.files.size()) == gguf.num_parts;
-    for (const download::RemoteFile& file : gguf.files) {
-      is_whole = is_whole && file.size >= 0;
-      one.model.bytes += std::max(file.size, int64_t{0});
-    }
-    one.state = is_whole ? State::kReady : State::kPartial;
+    one.model.bytes = gguf.bytes();
+    const bool has_gap = std::ranges::any_of(
+        gguf.files, [](const download::RemoteFile& file) { return file.size < 0; });
+    one.state = gguf.has_all_parts() && !has_gap ? State::kReady : State::kPartial;
     out.push_back(std::move(one));
   }
   return out;
@@ -149,7 +142,8 @@ ListedModel of_record(InstalledModel model, const std::vector<HubSnapshot>& snap
   for (const HubSnapshot& snapshot : snapshots) {
     if (is_of_snapshot(model, snapshot)) out.snapshot = snapshot;
   }
-  if (out.snapshot && out.snapshot->has_gaps() && is_same_path(model.path, out.snapshot->path)) {
+  if (out.snapshot && out.snapshot->has_gaps() &&
+      download::is_same_file(model.path, out.snapshot->path)) {
     out.state = State::kPartial;
   }
   if (model.format.empty()) model.format = format_of_folder(model.path);
@@ -228,18 +222,9 @@ std::string format_of_folder(const std::string& folder) {
 
 std::vector<InstalledFile> files_of_folder(const std::string& folder) {
   std::vector<InstalledFile> out;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code unreadable;
-    if (!it->is_regular_file(unreadable)) continue;
-    const auto size = it->file_size(unreadable);
-    if (unreadable) continue;
-    out.push_back({.name = it->path().lexically_relative(folder).string(),
-                   .bytes = static_cast<int64_t>(size),
-                   .hash = {}});
+  for (download::FileBelow& file : download::files_below(folder)) {
+    out.push_back({.name = std::move(file.name), .bytes = file.bytes, .hash = {}});
   }
-  std::ranges::sort(out, {}, &InstalledFile::name);
   return out;
 }
 
@@ -259,7 +244,7 @@ std::vector<ListedModel> list_models(const Store& store) {
       if (!is_known) out.push_back(std::move(model));
     }
   }
-  for (const FoundModel& found : find_models_of_others(download::request_for("").variables)) {
+  for (const FoundModel& found : find_models_of_others(download::environment())) {
     const bool is_known = std::ranges::any_of(
         out, [&](const ListedModel& listed) { return listed.model.name == found.name; });
     if (!is_known) out.push_back(of_others(found));
@@ -275,7 +260,7 @@ ListedModel find_listed_model(const Store& store, const std::string& name) {
   for (const ListedModel& listed : models) {
     if (listed.model.name == name || listed.model.path == path) return listed;
   }
-  const auto variables = download::request_for("").variables;
+  const auto variables = download::environment();
   if (const auto found = find_model_of_others(name, variables)) return of_others(*found);
   // "org/name" when only other revisions are there.
   std::string others;

@@ -86,9 +86,7 @@ class GgufSource final : public FileSource {
     const auto add = [this](const std::string& path) {
       parts_.push_back({path, base_name(path), MappedFile(path)});
     };
-    const auto split = split_name(path_);
-    if (!split) return add(path_);
-    for (int number = 1; number <= split->count; ++number) add(split->part(number));
+    for (const std::string& part : all_parts(path_)) add(part);
   }
 
   void read_model(const GgufFile& first) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
 #include "base/error.h"
 
 namespace tgi::gguf {
@@ -16,10 +17,7 @@ constexpr std::string_view kLeaveSpace[] = {"<unk>", "<s>", "<|endoftext|>"};
 bool is_of_phi3(const GgufMetadata& metadata) {
   if (metadata.text("tokenizer.ggml.model") != "llama") return false;
   if (metadata.find_text("general.architecture") == "phi3") return true;
-  std::string name(metadata.find_text("general.name").value_or(""));
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
+  const std::string name = ascii_lower(metadata.find_text("general.name").value_or(""));
   return name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/awq_layout.h"
@@ -66,7 +67,7 @@ AwqConfig read_awq(const JsonReader& quantization) {
   }
   const std::string_view version_key =
       name_in_use(quantization, {"version", "format", "checkpoint_format"});
-  const std::string version = lower_case(quantization.string_or(version_key, "gemm"));
+  const std::string version = ascii_lower(quantization.string_or(version_key, "gemm"));
   if (version != "gemm") {
     unsupported(version_key, fmt::format("version '{}' can't be loaded; supported: gemm", version));
   }

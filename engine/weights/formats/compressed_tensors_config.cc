@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/module_names.h"
@@ -153,7 +154,7 @@ bool has_scattered_groups(const JsonReader& weights) {
   using Row = std::pair<std::string_view, bool>;
   static constexpr std::array<Row, 4> kOrders = {
       {{"weight", false}, {"static", false}, {"group", true}, {"dynamic", true}}};
-  return choose(weights, "actorder", lower_case(weights.string("actorder")), kOrders);
+  return choose(weights, "actorder", ascii_lower(weights.string("actorder")), kOrders);
 }
 
 // How many numbers share a scale.
@@ -166,7 +167,7 @@ void read_strategy(const JsonReader& weights, CompressedScheme& out) {
   const bool is_grouped = weights.has("group_size");
   const int64_t group_size = is_grouped ? read_group_size(weights, "group_size", -1) : 0;
   const std::string implied = !is_grouped ? "tensor" : group_size > 0 ? "group" : "channel";
-  const std::string strategy = lower_case(weights.string_or("strategy", implied));
+  const std::string strategy = ascii_lower(weights.string_or("strategy", implied));
   out.strategy = choose(weights, "strategy", strategy, kStrategies);
   if (out.strategy == Strategy::kGroup) {
     out.group_size = group_size;
@@ -197,7 +198,7 @@ CompressedScheme read_scheme(const JsonReader& owner,
   out.targets = group.strings_or_empty("targets");
   const JsonReader& format_owner = group.has("format") ? group : owner;
   out.format = format_owner.string("format");
-  const std::string type = lower_case(weights.string_or("type", "int"));
+  const std::string type = ascii_lower(weights.string_or("type", "int"));
   if (type != "int" && type != "float") {
     unsupported(weights, "type",
                 fmt::format("type '{}' can't be loaded; supported: int, float", type));
@@ -279,7 +280,7 @@ CompressedConfig read_compressed_config(const JsonReader& config) {
   }
   if (quantization.string_or("format", "dense") == "dense") return out;
   const std::string status =
-      lower_case(quantization.string_or("quantization_status", "compressed"));
+      ascii_lower(quantization.string_or("quantization_status", "compressed"));
   if (status != "compressed") {
     unsupported(quantization, "quantization_status",
                 fmt::format("in the state '{}' can't be loaded; supported: compressed", status));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
@@ -78,7 +79,7 @@ Fp8Config read_fp8(const JsonReader& quantization) {
   Fp8Config out;
   out.method = quantization.string("quant_method");
   const std::string_view key = name_in_use(quantization, {"fmt", "format", "checkpoint_format"});
-  const std::string type = lower_case(quantization.string_or(key, "e4m3"));
+  const std::string type = ascii_lower(quantization.string_or(key, "e4m3"));
   if (type != "e4m3" && type != "float8_e4m3fn") {
     throw Error(Code::kUnsupported,
                 fmt::format("{}: fp8 of type '{}' can't be loaded; supported: e4m3",

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
@@ -86,7 +87,7 @@ GptqConfig read_gptq(const JsonReader& quantization) {
   out.act_order = quantization.boolean_or("desc_act", false);
   // Newer tools say `format`, most of them both.
   const std::string_view key = name_in_use(quantization, {"checkpoint_format", "format"});
-  const std::string layout = lower_case(quantization.string_or(key, "gptq"));
+  const std::string layout = ascii_lower(quantization.string_or(key, "gptq"));
   if (layout != "gptq" && layout != "gptq_v2") {
     unsupported(
         quantization, key,

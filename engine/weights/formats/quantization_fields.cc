@@ -135,13 +135,6 @@ void check_quantization_part(const JsonReader& part,
   refuse_unknown_fields(part, own, {}, what, kEffect);
 }
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
-
 bool is_activation_scale(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
   constexpr std::string_view kEndings[] = {
       ".input_scale",       ".input_zero_point", ".output_scale",

@@ -33,9 +33,6 @@ void check_quantization_part(const JsonReader& part,
                              std::span<const KnownField> own,
                              std::string_view what);
 
-// ASCII letters in lower case: tools spell layouts either way.
-std::string lower_case(std::string text);
-
 // may_ignore of formats whose checkpoints hold scales and zero points of activations or of the KV
 // cache, which are not rounded by them here.
 bool is_activation_scale(const Checkpoint& checkpoint, const StoredTensor& tensor);
