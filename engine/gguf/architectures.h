@@ -70,4 +70,12 @@ void read_stablelm(ModelReader& model);
 void read_starcoder(ModelReader& model);
 void read_starcoder2(ModelReader& model);
 
+// What some of them share.
+
+// The multipliers of Granite and its followers; the names of their experts.
+void read_granite_multipliers(ModelReader& model);
+void name_granite_experts(ModelReader& model);
+void name_mixtral_experts(ModelReader& model);
+void name_qwen_experts(ModelReader& model);  // with one that all tokens go to, behind a gate
+
 }  // namespace tgi::gguf

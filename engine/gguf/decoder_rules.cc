@@ -209,13 +209,23 @@ void read_width_of_tensor(ModelReader& model) {
   model.config["intermediate_size"] = model.tensor("blk.0.ffn_up.weight").shape.front();
 }
 
+std::vector<bool> layers_with(const ModelReader& model, std::string_view tensor) {
+  std::vector<bool> out;
+  const auto num_layers = model.config.at("num_hidden_layers").get<int64_t>();
+  for (int64_t layer = 0; layer < num_layers; ++layer) {
+    out.push_back(model.has_tensor(fmt::format("blk.{}.{}", layer, tensor)));
+  }
+  return out;
+}
+
 Json read_layer_types(ModelReader& model, int64_t pattern) {
   const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
   if (given.empty()) {
     pattern = model.find_integer("attention.sliding_window_pattern").value_or(pattern);
   }
   Json out = Json::array();
-  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
+  const auto num_layers = model.config.at("num_hidden_layers").get<int64_t>();
+  for (int64_t layer = 0; layer < num_layers; ++layer) {
     const bool has_window = given.empty() ? pattern > 0 && layer % pattern < pattern - 1
                                           : given[static_cast<size_t>(layer)];
     out.push_back(has_window ? "sliding_attention" : "full_attention");
@@ -303,12 +313,24 @@ void read_deepseek_experts(ModelReader& model) {
   config["routed_scaling_factor"] = model.find_number("expert_weights_scale").value_or(1.0);
 }
 
-void name_deepseek_experts(ModelReader& model) {
-  const std::string mlp = "model.layers.{layer}.mlp.";
-  model.name("blk.{layer}.ffn_gate_inp", mlp + "gate");
-  name_choice_bias(model, mlp + "gate.e_score_correction_bias");
-  name_experts(model, mlp + "experts");
-  name_shared_experts(model, mlp + "shared_experts");
+void name_deepseek_experts(ModelReader& model, const std::string& mlp) {
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate");
+  name_choice_bias(model, mlp + ".gate.e_score_correction_bias");
+  name_experts(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_experts");
+}
+
+void name_expert_stacks(ModelReader& model,
+                        const std::string& experts,
+                        const char* gate,
+                        const char* up,
+                        const char* down) {
+  const auto add = [&](const char* stored, const char* name) {
+    model.rules.push_back({.stored = stored, .name = experts + "." + name, .bias_suffix = "_bias"});
+  };
+  add("blk.{layer}.ffn_gate_exps", gate);
+  add("blk.{layer}.ffn_up_exps", up);
+  add("blk.{layer}.ffn_down_exps", down);
 }
 
 namespace {
@@ -377,10 +399,17 @@ void name_decoder(ModelReader& model, Change norm) {
   name_mlp(model);
 }
 
-void name_mlp(ModelReader& model) {
-  model.name("blk.{layer}.ffn_gate", "model.layers.{layer}.mlp.gate_proj");
-  model.name("blk.{layer}.ffn_up", "model.layers.{layer}.mlp.up_proj");
-  model.name("blk.{layer}.ffn_down", "model.layers.{layer}.mlp.down_proj");
+void name_mlp(ModelReader& model, const std::string& mlp) {
+  model.name("blk.{layer}.ffn_gate", mlp + ".gate_proj");
+  model.name("blk.{layer}.ffn_up", mlp + ".up_proj");
+  model.name("blk.{layer}.ffn_down", mlp + ".down_proj");
+}
+
+void name_projections(ModelReader& model, const std::string& attention) {
+  model.name("blk.{layer}.attn_q", attention + ".q_proj");
+  model.name("blk.{layer}.attn_k", attention + ".k_proj");
+  model.name("blk.{layer}.attn_v", attention + ".v_proj");
+  model.name("blk.{layer}.attn_output", attention + ".o_proj");
 }
 
 }  // namespace tgi::gguf

@@ -125,6 +125,8 @@ class ModelReader {
   std::optional<int64_t> end_layer_;
 };
 
+inline constexpr const char* kMlp = "model.layers.{layer}.mlp";
+
 // An architecture of GGUF: what stands in general.architecture.
 struct GgufArchitecture {
   std::string_view name;
@@ -173,21 +175,19 @@ void name_shared_experts(ModelReader& model, const std::string& experts);
 // What DeepSeek V3 and those after it say of their experts, and name: with sigmoids, groups, a bias
 // for the choice, dense layers first.
 void read_deepseek_experts(ModelReader& model);
-void name_deepseek_experts(ModelReader& model);
-
-// The multipliers of Granite and its followers; the names of their experts.
-void read_granite_multipliers(ModelReader& model);
-void name_granite_experts(ModelReader& model);
-
-void name_qwen_experts(ModelReader& model);  // with one that all tokens go to, behind a gate
-
-void name_mixtral_experts(ModelReader& model);
+void name_deepseek_experts(ModelReader& model, const std::string& mlp = kMlp);
+// Experts that are one stack elsewhere too: "w1" of EXPERTS.w1, whose biases are EXPERTS.w1_bias.
+void name_expert_stacks(ModelReader& model,
+                        const std::string& experts,
+                        const char* gate,
+                        const char* up,
+                        const char* down);
 
 // Layers that predict further tokens come after those that are counted elsewhere: left out.
 void drop_predicting_layers(ModelReader& model);
 
-// The matrices of latent attention.
-void name_latents(ModelReader& model);
+// Of each layer of the model, whether the file has blk.N.`tensor`.
+std::vector<bool> layers_with(const ModelReader& model, std::string_view tensor);
 
 // layer_types: every `pattern`-th layer has no window, unless the file says otherwise.
 Json read_layer_types(ModelReader& model, int64_t pattern);
@@ -202,7 +202,9 @@ void name_qk_norms(ModelReader& model, Change norm = Change::kNone);
 void name_norms(ModelReader& model, Change norm = Change::kNone);       // one before each branch
 void name_four_norms(ModelReader& model, Change norm = Change::kNone);  // and one after
 void name_post_norms(ModelReader& model);  // one after each branch only
-void name_mlp(ModelReader& model);
+void name_mlp(ModelReader& model, const std::string& mlp = kMlp);
+// q, k, v and o of `attention`, which are four tensors in every file.
+void name_projections(ModelReader& model, const std::string& attention);
 void name_decoder(ModelReader& model, Change norm = Change::kNone);  // all of the block
 
 }  // namespace tgi::gguf

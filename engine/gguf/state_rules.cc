@@ -99,6 +99,14 @@ void name_backbone(ModelReader& model) {
   model.name("blk.{layer}.attn_norm", "backbone.layers.{layer}.norm");
 }
 
+void name_hybrid_block(ModelReader& model) {
+  model.name("token_embd", "model.embed_tokens");
+  model.name("output", "lm_head");
+  model.name("output_norm", "model.final_layernorm");
+  model.name("blk.{layer}.attn_norm", "model.layers.{layer}.input_layernorm");
+  name_mlp(model, "model.layers.{layer}.feed_forward");
+}
+
 std::vector<bool> read_heads_of_layers(ModelReader& model) {
   std::vector<bool> out;
   for (const int64_t count : model.integers_of_layers("attention.head_count_kv")) {

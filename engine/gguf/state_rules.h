@@ -34,7 +34,11 @@ double state_expansion(ModelReader& model);  // its width in hidden sizes
 // `mixer`: "backbone.layers.{layer}.mixer". REQUIRES: model.config has hidden_size.
 void name_mamba2(ModelReader& model, const std::string& mixer);
 void name_mamba1(ModelReader& model, const std::string& mixer);
-void name_backbone(ModelReader& model);  // around layers that are mixers alone
+// Around layers that are mixers alone, and the name of those.
+void name_backbone(ModelReader& model);
+inline constexpr const char* kBackboneMixer = "backbone.layers.{layer}.mixer";
+// Around layers of a mixer and an MLP, and that MLP; not the norm before it.
+void name_hybrid_block(ModelReader& model);
 
 // Layers with another number of heads than 0 have attention: which. Writes heads as read_heads
 // does. Throws kUnsupported where those that have some have not as many.

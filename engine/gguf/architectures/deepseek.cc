@@ -19,6 +19,18 @@ void read_score_factor(ModelReader& model) {
   config["rope_scaling"]["mscale_all_dim"] = *tenth * 10.0;
 }
 
+void read_ranks(ModelReader& model, int64_t num_heads, int64_t rotated) {
+  Json& config = model.config;
+  config["num_attention_heads"] = num_heads;
+  config["num_key_value_heads"] = num_heads;
+  config["kv_lora_rank"] = model.positive("attention.kv_lora_rank");
+  const auto query_rank = model.find_integer("attention.q_lora_rank").value_or(0);
+  config["q_lora_rank"] = query_rank > 0 ? Json(query_rank) : Json(nullptr);
+  config["qk_rope_head_dim"] = rotated;
+  config["attention_bias"] = model.has_tensor("blk.0.attn_kv_a_mqa.bias");
+  read_rope(model, rotated);
+}
+
 void read_latents(ModelReader& model) {
   Json& config = model.config;
   const auto num_heads = model.positive("attention.head_count");
@@ -33,20 +45,11 @@ void read_latents(ModelReader& model) {
        {"attention.key_length", "attention.value_length", "attention.head_count_kv"}) {
     model.pass_over(key);
   }
-  config["num_attention_heads"] = num_heads;
-  config["num_key_value_heads"] = num_heads;
-  config["kv_lora_rank"] = model.integer("attention.kv_lora_rank");
-  const auto query_rank = model.find_integer("attention.q_lora_rank").value_or(0);
-  config["q_lora_rank"] = query_rank > 0 ? Json(query_rank) : Json(nullptr);
-  config["qk_rope_head_dim"] = rotated;
   config["qk_nope_head_dim"] = key_length - rotated;
   config["v_head_dim"] = value_length;
-  config["attention_bias"] = model.has_tensor("blk.0.attn_kv_a_mqa.bias");
-  read_rope(model, rotated);
+  read_ranks(model, num_heads, rotated);
   read_score_factor(model);
 }
-
-}  // namespace
 
 void name_latents(ModelReader& model) {
   const std::string attention = "model.layers.{layer}.self_attn.";
@@ -62,6 +65,8 @@ void name_latents(ModelReader& model) {
   model.name("blk.{layer}.attn_output", attention + "o_proj");
 }
 
+}  // namespace
+
 void read_minicpm3(ModelReader& model) {
   read_sizes(model, "MiniCPM3ForCausalLM", "minicpm3");
   Json& config = model.config;
@@ -71,16 +76,9 @@ void read_minicpm3(ModelReader& model) {
   for (const char* key : {"attention.value_length", "attention.head_count_kv"}) {
     model.pass_over(key);
   }
-  const auto query_rank = model.find_integer("attention.q_lora_rank").value_or(0);
-  config["num_attention_heads"] = num_heads;
-  config["num_key_value_heads"] = num_heads;
-  config["kv_lora_rank"] = model.positive("attention.kv_lora_rank");
-  config["q_lora_rank"] = query_rank > 0 ? Json(query_rank) : Json(nullptr);
-  config["qk_rope_head_dim"] = rotated;
   config["qk_nope_head_dim"] = kept;
   config["v_head_dim"] = model.tensor("blk.0.attn_kv_b.weight").shape.front() / num_heads - kept;
-  config["attention_bias"] = model.has_tensor("blk.0.attn_kv_a_mqa.bias");
-  read_rope(model, rotated);
+  read_ranks(model, num_heads, rotated);
   // What every published one has, and files do not say.
   config["scale_emb"] = 12;
   config["scale_depth"] = 1.4;

@@ -1,20 +1,13 @@
 // Decoders with experts that differ from others in little.
-#include <fmt/format.h>
-
 #include <string>
 
 #include "engine/gguf/architectures.h"
 
 namespace tgi::gguf {
 
-namespace {
-
-const std::string kMlp = "model.layers.{layer}.mlp";
-
-}  // namespace
-
 // Windows in three of four layers; the fourth has no positions.
 void read_afmoe(ModelReader& model) {
+  const std::string mlp = kMlp;
   read_decoder(model, "AfmoeForCausalLM", "afmoe");
   read_experts(model, "num_experts", "moe_intermediate_size");
   Json& config = model.config;
@@ -41,13 +34,14 @@ void read_afmoe(ModelReader& model) {
   name_qk_norms(model);
   model.name("blk.{layer}.attn_gate", layer + "self_attn.gate_proj");
   name_mlp(model);
-  model.name("blk.{layer}.ffn_gate_inp", kMlp + ".router.gate");
-  name_choice_bias(model, kMlp + ".expert_bias");
-  name_experts(model, kMlp + ".experts");
-  name_shared_experts(model, kMlp + ".shared_experts");
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".router.gate");
+  name_choice_bias(model, mlp + ".expert_bias");
+  name_experts(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_experts");
 }
 
 void read_exaone_moe(ModelReader& model) {
+  const std::string mlp = kMlp;
   read_decoder(model, "ExaoneMoEForCausalLM", "exaone_moe");
   read_deepseek_experts(model);
   drop_predicting_layers(model);
@@ -55,13 +49,8 @@ void read_exaone_moe(ModelReader& model) {
     model.pass_over(key);  // the class has one; the count says it
   }
   if (!read_windows(model, 4)) model.config["sliding_window"] = nullptr;
-  Json& types = model.config["layer_types"];
-  const auto count = model.config.at("num_hidden_layers").get<size_t>();
-  while (types.is_array() && types.size() > count) types.erase(types.size() - 1);
-  if (types.is_null()) model.config.erase("layer_types");
   Json kinds = Json::array();
-  for (size_t layer = 0; layer < count; ++layer) {
-    const bool is_sparse = model.has_tensor(fmt::format("blk.{}.ffn_gate_inp.weight", layer));
+  for (const bool is_sparse : layers_with(model, "ffn_gate_inp.weight")) {
     kinds.push_back(is_sparse ? "sparse" : "dense");
   }
   model.config["mlp_layer_types"] = std::move(kinds);
@@ -70,13 +59,14 @@ void read_exaone_moe(ModelReader& model) {
   name_attention(model);
   name_qk_norms(model);
   name_mlp(model);
-  model.name("blk.{layer}.ffn_gate_inp", kMlp + ".gate");
-  name_choice_bias(model, kMlp + ".e_score_correction_bias");
-  name_experts(model, kMlp + ".experts");
-  name_shared_experts(model, kMlp + ".shared_experts");
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate");
+  name_choice_bias(model, mlp + ".e_score_correction_bias");
+  name_experts(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_experts");
 }
 
 void read_hunyuan_moe(ModelReader& model) {
+  const std::string mlp = kMlp;
   read_decoder(model, "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe");
   Json& config = model.config;
   config["num_experts"] = model.integer("expert_count");
@@ -92,9 +82,9 @@ void read_hunyuan_moe(ModelReader& model) {
   name_attention(model);
   model.name("blk.{layer}.attn_q_norm", "model.layers.{layer}.self_attn.query_layernorm");
   model.name("blk.{layer}.attn_k_norm", "model.layers.{layer}.self_attn.key_layernorm");
-  model.name("blk.{layer}.ffn_gate_inp", kMlp + ".gate.wg");
-  name_experts(model, kMlp + ".experts");
-  name_shared_experts(model, kMlp + ".shared_mlp");
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".gate.wg");
+  name_experts(model, mlp + ".experts");
+  name_shared_experts(model, mlp + ".shared_mlp");
 }
 
 void read_minimax_m2(ModelReader& model) {
@@ -140,20 +130,11 @@ void read_llama4(ModelReader& model) {
   name_outer(model);
   name_norms(model);
   name_attention(model);
-  const std::string mlp = "model.layers.{layer}.feed_forward.";
-  model.name("blk.{layer}.ffn_gate", mlp + "gate_proj");
-  model.name("blk.{layer}.ffn_up", mlp + "up_proj");
-  model.name("blk.{layer}.ffn_down", mlp + "down_proj");
-  model.name("blk.{layer}.ffn_gate_inp", mlp + "router");
-  const auto add = [&](const char* stored, const std::string& name) {
-    model.rules.push_back({.stored = std::string("blk.{layer}.") + stored,
-                           .name = mlp + "experts." + name,
-                           .bias_suffix = "_bias"});
-  };
-  add("ffn_gate_exps", "gate_up_proj(0)");
-  add("ffn_up_exps", "gate_up_proj(1)");
-  add("ffn_down_exps", "down_proj");
-  name_shared_experts(model, mlp + "shared_expert");
+  const std::string mlp = "model.layers.{layer}.feed_forward";
+  name_mlp(model, mlp);
+  model.name("blk.{layer}.ffn_gate_inp", mlp + ".router");
+  name_expert_stacks(model, mlp + ".experts", "gate_up_proj(0)", "gate_up_proj(1)", "down_proj");
+  name_shared_experts(model, mlp + ".shared_expert");
 }
 
 }  // namespace tgi::gguf

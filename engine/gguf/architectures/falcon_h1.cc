@@ -17,19 +17,13 @@ void read_falcon_h1(ModelReader& model) {
   config["mamba_rms_norm"] = model.find_layer_with("ssm_norm.weight").has_value();
   config["mamba_norm_before_gate"] = false;
   const std::string layer = "model.layers.{layer}.";
-  model.name("token_embd", "model.embed_tokens");
-  model.name("output", "lm_head");
-  model.name("output_norm", "model.final_layernorm");
-  model.name("blk.{layer}.attn_norm", layer + "input_layernorm");
+  name_hybrid_block(model);
   // Some files have it without its ending.
   const bool has_ending = model.has_tensor("blk.0.ffn_norm.weight");
   model.name("blk.{layer}.ffn_norm",
              layer + (has_ending ? "pre_ff_layernorm" : "pre_ff_layernorm.weight"));
   name_attention(model);
   name_mamba2(model, layer + "mamba");
-  model.name("blk.{layer}.ffn_gate", layer + "feed_forward.gate_proj");
-  model.name("blk.{layer}.ffn_up", layer + "feed_forward.up_proj");
-  model.name("blk.{layer}.ffn_down", layer + "feed_forward.down_proj");
 }
 
 }  // namespace tgi::gguf

@@ -22,14 +22,7 @@ void read_gpt_oss(ModelReader& model) {
                          .bias_suffix = ""});
   const std::string mlp = "model.layers.{layer}.mlp.";
   model.name("blk.{layer}.ffn_gate_inp", mlp + "router");
-  const auto add = [&](const char* stored, const std::string& name) {
-    model.rules.push_back({.stored = std::string("blk.{layer}.") + stored,
-                           .name = mlp + "experts." + name,
-                           .bias_suffix = "_bias"});
-  };
-  add("ffn_gate_exps", "gate_up_proj[0]");
-  add("ffn_up_exps", "gate_up_proj[1]");
-  add("ffn_down_exps", "down_proj");
+  name_expert_stacks(model, mlp + "experts", "gate_up_proj[0]", "gate_up_proj[1]", "down_proj");
 }
 
 }  // namespace tgi::gguf

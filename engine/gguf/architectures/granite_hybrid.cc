@@ -25,22 +25,14 @@ void read_mixers(ModelReader& model, const char* class_name, const char* model_t
   read_attention_bias(model);
   read_mamba2_state(model, hybrid_state_fields());
   config["mamba_expand"] = state_expansion(model);
-  drop_fields(model, {"head_dim"});
 }
 
 void read_bamba(ModelReader& model) {
   read_mixers(model, "BambaForCausalLM", "bamba");
   state_rotary_part(model);
   model.config["mlp_bias"] = model.has_tensor("blk.0.ffn_up.bias");
-  const std::string layer = "model.layers.{layer}.";
-  model.name("token_embd", "model.embed_tokens");
-  model.name("output", "lm_head");
-  model.name("output_norm", "model.final_layernorm");
-  model.name("blk.{layer}.attn_norm", layer + "input_layernorm");
-  model.name("blk.{layer}.ffn_norm", layer + "pre_ff_layernorm");
-  model.name("blk.{layer}.ffn_gate", layer + "feed_forward.gate_proj");
-  model.name("blk.{layer}.ffn_up", layer + "feed_forward.up_proj");
-  model.name("blk.{layer}.ffn_down", layer + "feed_forward.down_proj");
+  name_hybrid_block(model);
+  model.name("blk.{layer}.ffn_norm", "model.layers.{layer}.pre_ff_layernorm");
 }
 
 void read_granite4(ModelReader& model, bool has_positions) {
@@ -72,9 +64,6 @@ void read_granitehybrid(ModelReader& model) {
   } else {
     read_granite4(model, has_positions);
   }
-  const auto head_dim = model.config.at("hidden_size").get<int64_t>() /
-                        model.config.at("num_attention_heads").get<int64_t>();
-  model.config["head_dim"] = head_dim;
   name_rotated_attention(model);
   drop_fields(model, {"head_dim"});
   name_mamba2(model, "model.layers.{layer}.mamba");

@@ -2,8 +2,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "engine/gguf/architectures.h"
 #include "engine/gguf/state_rules.h"
 
@@ -16,11 +14,8 @@ void read_jamba(ModelReader& model) {
   const Stride attention = stride_of(has_attention, "jamba.attention.head_count_kv");
   config["attn_layer_period"] = attention.period;
   config["attn_layer_offset"] = attention.offset;
-  std::vector<bool> has_experts;
-  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
-    has_experts.push_back(model.has_tensor(fmt::format("blk.{}.ffn_gate_inp.weight", layer)));
-  }
-  const Stride experts = stride_of(has_experts, "layers with tensors ffn_gate_inp");
+  const Stride experts =
+      stride_of(layers_with(model, "ffn_gate_inp.weight"), "layers with tensors ffn_gate_inp");
   config["expert_layer_period"] = experts.period;
   config["expert_layer_offset"] = experts.offset;
   read_experts(model, "num_experts", "intermediate_size");
@@ -33,23 +28,14 @@ void read_jamba(ModelReader& model) {
   config["mamba_expand"] = state_expansion(model);
   drop_fields(model, {"head_dim"});
   const std::string layer = "model.layers.{layer}.";
-  model.name("token_embd", "model.embed_tokens");
-  model.name("output", "lm_head");
-  model.name("output_norm", "model.final_layernorm");
-  model.name("blk.{layer}.attn_norm", layer + "input_layernorm");
+  name_hybrid_block(model);
   model.name("blk.{layer}.ffn_norm", layer + "pre_ff_layernorm");
-  for (const std::string part : {"q", "k", "v"}) {
-    model.name("blk.{layer}.attn_" + part, layer + "self_attn." + part + "_proj");
-  }
-  model.name("blk.{layer}.attn_output", layer + "self_attn.o_proj");
+  name_projections(model, layer + "self_attn");
   name_mamba1(model, layer + "mamba");
   for (const std::string part : {"dt", "b", "c"}) {
     model.name("blk.{layer}.ssm_" + part + "_norm", layer + "mamba." + part + "_layernorm");
   }
   const std::string mlp = layer + "feed_forward";
-  model.name("blk.{layer}.ffn_gate", mlp + ".gate_proj");
-  model.name("blk.{layer}.ffn_up", mlp + ".up_proj");
-  model.name("blk.{layer}.ffn_down", mlp + ".down_proj");
   model.name("blk.{layer}.ffn_gate_inp", mlp + ".router");
   name_experts(model, mlp + ".experts");
 }

@@ -8,8 +8,6 @@ namespace tgi::gguf {
 
 namespace {
 
-constexpr const char* kMixer = "backbone.layers.{layer}.mixer";
-
 void read_backbone(ModelReader& model, const char* class_name, const char* model_type) {
   read_sizes(model, class_name, model_type);
   model.pass_over("attention.head_count");
@@ -32,7 +30,7 @@ void read_mamba(ModelReader& model) {
                      .conv_bias = "use_conv_bias",
                      .in_bias = "use_bias"},
                     "time_step_rank");
-  name_mamba1(model, kMixer);
+  name_mamba1(model, kBackboneMixer);
 }
 
 void read_mamba2(ModelReader& model) {
@@ -44,7 +42,7 @@ void read_mamba2(ModelReader& model) {
                             .conv_kernel = "conv_kernel",
                             .conv_bias = "use_conv_bias",
                             .in_bias = "use_bias"});
-  name_mamba2(model, kMixer);
+  name_mamba2(model, kBackboneMixer);
 }
 
 }  // namespace tgi::gguf

@@ -62,14 +62,7 @@ void read_dbrx(ModelReader& model) {
   model.name("blk.{layer}.attn_qkv", kBlock + "norm_attn_norm.attn.Wqkv");
   model.name("blk.{layer}.attn_output", kBlock + "norm_attn_norm.attn.out_proj");
   model.name("blk.{layer}.ffn_gate_inp", kBlock + "ffn.router.layer");
-  const auto add = [&](const char* stored, const char* name) {
-    model.rules.push_back({.stored = std::string("blk.{layer}.") + stored,
-                           .name = kBlock + "ffn.experts.mlp." + name,
-                           .bias_suffix = "_bias"});
-  };
-  add("ffn_gate_exps", "w1");
-  add("ffn_up_exps", "v1");
-  add("ffn_down_exps", "w2");
+  name_expert_stacks(model, kBlock + "ffn.experts.mlp", "w1", "v1", "w2");
 }
 
 }  // namespace tgi::gguf

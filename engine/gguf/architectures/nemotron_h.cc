@@ -43,13 +43,10 @@ void read_nemotron_mixers(ModelReader& model) {
       read_pattern(model, config.at("num_hidden_layers").get<int64_t>());
   config["mlp_bias"] =
       model.find_layer_with("ffn_up.bias") || model.find_layer_with("ffn_up_shexp.bias");
-  const std::string mixer = "backbone.layers.{layer}.mixer";
   name_backbone(model);
-  name_mamba2(model, mixer);
-  for (const std::string part : {"q", "k", "v"}) {
-    model.name("blk.{layer}.attn_" + part, mixer + "." + part + "_proj");
-  }
-  model.name("blk.{layer}.attn_output", mixer + ".o_proj");
+  name_mamba2(model, kBackboneMixer);
+  name_projections(model, kBackboneMixer);
+  const std::string mixer = kBackboneMixer;
   model.name("blk.{layer}.ffn_up", mixer + ".up_proj");
   model.name("blk.{layer}.ffn_down", mixer + ".down_proj");
 }
@@ -69,11 +66,8 @@ void read_nemotron_h_moe(ModelReader& model) {
       model.find_integer("expert_shared_feed_forward_length").value_or(0);
   if (config.at("moe_shared_expert_intermediate_size") == 0) config["n_shared_experts"] = 0;
   if (const auto width = model.find_integer("moe_latent_size")) config["moe_latent_size"] = *width;
-  const std::string mixer = "backbone.layers.{layer}.mixer";
-  model.name("blk.{layer}.ffn_gate_inp", mixer + ".gate");
-  name_choice_bias(model, mixer + ".gate.e_score_correction_bias");
-  name_experts(model, mixer + ".experts");
-  name_shared_experts(model, mixer + ".shared_experts");
+  name_deepseek_experts(model, kBackboneMixer);
+  const std::string mixer = kBackboneMixer;
   model.name("blk.{layer}.ffn_latent_down", mixer + ".fc1_latent_proj");
   model.name("blk.{layer}.ffn_latent_up", mixer + ".fc2_latent_proj");
 }

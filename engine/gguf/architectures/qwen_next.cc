@@ -68,10 +68,9 @@ RowOrder half_of_groups(const DeltaSizes& sizes, int64_t half) {
           }};
 }
 
-Json read_mixer_types(const ModelReader& model, int64_t num_layers) {
+Json read_mixer_types(const ModelReader& model) {
   Json out = Json::array();
-  for (int64_t layer = 0; layer < num_layers; ++layer) {
-    const bool has_state = model.has_tensor(fmt::format("blk.{}.ssm_out.weight", layer));
+  for (const bool has_state : layers_with(model, "ssm_out.weight")) {
     out.push_back(has_state ? "linear_attention" : "full_attention");
   }
   return out;
@@ -90,7 +89,7 @@ void read_delta(ModelReader& model, bool take_turns) {
   const DeltaSizes sizes = read_delta_sizes(model);
   const bool needs_own_keys = take_turns && sizes.num_key_heads != sizes.num_value_heads;
   Json& config = model.config;
-  config["layer_types"] = read_mixer_types(model, config.at("num_hidden_layers").get<int64_t>());
+  config["layer_types"] = read_mixer_types(model);
   config["linear_conv_kernel_dim"] = model.positive("ssm.conv_kernel");
   config["linear_key_head_dim"] = sizes.key_dim;
   config["linear_value_head_dim"] = sizes.value_dim;
@@ -101,10 +100,7 @@ void read_delta(ModelReader& model, bool take_turns) {
   model.name("blk.{layer}.attn_norm", layer + "input_layernorm", {}, Change::kPlusOne);
   model.name("blk.{layer}.post_attention_norm", layer + "post_attention_layernorm", {},
              Change::kPlusOne);
-  for (const std::string part : {"q", "k", "v"}) {
-    model.name("blk.{layer}.attn_" + part, layer + "self_attn." + part + "_proj");
-  }
-  model.name("blk.{layer}.attn_output", layer + "self_attn.o_proj");
+  name_projections(model, layer + "self_attn");
   name_qk_norms(model, Change::kPlusOne);
   const std::string rule = layer + "linear_attn.";
   const RowOrder order = needs_own_keys ? with_own_keys(sizes) : RowOrder{};
