@@ -97,13 +97,13 @@ void put_number(float value, HeadScales as, std::byte* to) {
 // The lines of one group; columns that are not there, and rows, are zeros.
 template <PanelType kType>
 void put_codes(const GroupedRow& row, int64_t group, const PanelLayout& layout, std::byte* line) {
-  constexpr int64_t kUpperBits = upper_bits(kType);
-  constexpr int64_t kPutCols = kUpperBits > 0              ? 32 / std::max<int64_t>(1, kUpperBits)
+  constexpr bool kHasUpper = upper_bits(kType) > 0;
+  constexpr int64_t kPutCols = kHasUpper                   ? upper_line_cols(kType)
                                : kType == PanelType::kInt8 ? 4
                                                            : 8;
-  constexpr int64_t kPutBytes = kUpperBits > 0 ? (kPutCols / 8 + 1) * 64 : 64;
+  constexpr int64_t kPutBytes = kHasUpper ? (kPutCols / 8 + 1) * 64 : 64;
   const auto put = [&](const int8_t* codes) {
-    if constexpr (kUpperBits > 0) {
+    if constexpr (kHasUpper) {
       put_lines<kType>(codes, layout.head.minima, line);
     } else {
       put_line<kType>(codes, layout.head.minima, line);
@@ -132,7 +132,7 @@ struct HeadOfRow {
   std::byte* minimum(int64_t i) const { return place(shape.minima_at(), i, shape.scale_bytes()); }
   std::byte* zero(int64_t i) const { return place(shape.zeros_at(), i, 2); }
   std::byte* place(int64_t begin, int64_t i, int64_t bytes) const {
-    return head + begin + (i * kPanelRows + lane) * bytes;
+    return head + GroupHead::place(begin, i, lane, bytes);
   }
 };
 
@@ -179,7 +179,8 @@ template <PanelType kType>
 void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std::byte* panel) {
   const int64_t num_groups = layout.num_groups();
   const int64_t per_head = layout.head.num_groups();
-  const int64_t line_bytes = layout.group_size * kPanelRows * layout.bits() / 8;
+  const int64_t group_bytes = layout.group_bytes();
+  const int64_t head_stride = layout.head_stride();
   std::byte* head = panel;
   for (int64_t first = 0; first < num_groups; first += per_head) {
     const HeadOfRow to{.shape = layout.head,
@@ -195,10 +196,10 @@ void put_row(const GroupedRow& row, int64_t lane, const PanelLayout& layout, std
       put_numbers(row, integer_offset(kType), to);
     }
     std::byte* lines = head + layout.head.bytes() + lane * 4;
-    for (int64_t i = 0; i < to.count; ++i, lines += line_bytes) {
+    for (int64_t i = 0; i < to.count; ++i, lines += group_bytes) {
       put_codes<kType>(row, first + i, layout, lines);
     }
-    head += layout.head.bytes() + per_head * line_bytes;
+    head += head_stride;
   }
 }
 
@@ -295,25 +296,9 @@ void pack_grouped_panel(std::span<const GroupedRow> rows,
   for (int64_t lane = 0; lane < kPanelRows; ++lane) {
     const bool is_there = lane < static_cast<int64_t>(rows.size());
     const GroupedRow row = is_there ? rows[static_cast<size_t>(lane)] : GroupedRow{};
-    switch (layout.type) {
-      case PanelType::kInt8:
-        put_row<PanelType::kInt8>(row, lane, layout, out);
-        break;
-      case PanelType::kMxfp4:
-        put_row<PanelType::kMxfp4>(row, lane, layout, out);
-        break;
-      case PanelType::kInt6:
-        put_row<PanelType::kInt6>(row, lane, layout, out);
-        break;
-      case PanelType::kInt5:
-        put_row<PanelType::kInt5>(row, lane, layout, out);
-        break;
-      case PanelType::kIq4:
-        put_row<PanelType::kIq4>(row, lane, layout, out);
-        break;
-      default:
-        put_row<PanelType::kInt4>(row, lane, layout, out);
-    }
+    for_integer_panels([&]<PanelType kType>() {
+      if (layout.type == kType) put_row<kType>(row, lane, layout, out);
+    });
   }
 }
 

@@ -52,12 +52,23 @@ inline constexpr int kNumPanelTypes = 9;
 // Matrices are rounded to the first ones; the others are packed as they are stored.
 inline constexpr int kNumRoundedTypes = 5;
 
+// Calls fn.operator()<kType>() for each kind of integers.
+template <typename Fn>
+constexpr void for_integer_panels(Fn fn) {
+  fn.template operator()<PanelType::kInt8>();
+  fn.template operator()<PanelType::kInt4>();
+  fn.template operator()<PanelType::kMxfp4>();
+  fn.template operator()<PanelType::kInt6>();
+  fn.template operator()<PanelType::kInt5>();
+  fn.template operator()<PanelType::kIq4>();
+}
+
 // Bits of an integer that lie apart from its lower 4, and columns whose bits share a line.
 TGI_INLINE int upper_bits(PanelType type) {
   return type == PanelType::kInt6 ? 2 : type == PanelType::kInt5 ? 1 : 0;
 }
 TGI_INLINE int64_t upper_line_cols(PanelType type) {
-  return 32 / upper_bits(type);
+  return upper_bits(type) == 0 ? 0 : 32 / upper_bits(type);
 }
 // Integers that are + an offset only where there are no minima.
 TGI_INLINE bool is_narrow_integer(PanelType type) {
@@ -109,6 +120,10 @@ struct GroupHead {
   TGI_INLINE int64_t bytes() const {
     return minima_at() + (minima ? num_groups() * kPanelRows * scale_bytes() : 0);
   }
+  // Of the numbers of `size` bytes that begin at `begin`: that of a row for the i-th group.
+  TGI_INLINE static int64_t place(int64_t begin, int64_t i, int64_t row, int64_t size) {
+    return begin + (i * kPanelRows + row) * size;
+  }
 };
 
 enum class PairOrder : uint8_t { kAdjacent, kEvenOdd };
@@ -138,6 +153,11 @@ struct PanelLayout {
   TGI_INLINE int64_t line_bytes() const { return type == PanelType::kF32 ? 128 : 64; }
   TGI_INLINE int64_t data_bytes() const { return padded_cols() * kPanelRows * bits() / 8; }
   TGI_INLINE int64_t num_groups() const { return quantised() ? padded_cols() / group_size : 0; }
+  // Of the lines of a group, and of a head with the groups that follow it.
+  TGI_INLINE int64_t group_bytes() const { return group_size * kPanelRows * bits() / 8; }
+  TGI_INLINE int64_t head_stride() const {
+    return head.num_groups() * group_bytes() + head.bytes();
+  }
   TGI_INLINE int64_t bytes() const {
     return data_bytes() +
            round_up(num_groups(), head.num_groups()) / head.num_groups() * head.bytes();
@@ -175,29 +195,28 @@ struct PanelLayout {
     return col % upper_line_cols(type) / 4 * upper_bits(type);
   }
   TGI_INLINE int64_t scale_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + head.scales_at() + place_in_head(row, group);
+    return head_offset(group) + place_in_head(head.scales_at(), row, group);
   }
   // Of the number that all scales of a head are multiples of, and of that of the minima.
   TGI_INLINE int64_t block_scale_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + row * 2;
+    return head_offset(group) + GroupHead::place(0, 0, row, 2);
   }
   TGI_INLINE int64_t block_minimum_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + (kPanelRows + row) * 2;
+    return head_offset(group) + GroupHead::place(0, 1, row, 2);
   }
   TGI_INLINE int64_t zero_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + head.zeros_at() + (group % 2 * kPanelRows + row) * 2;
+    return head_offset(group) + GroupHead::place(head.zeros_at(), group % 2, row, 2);
   }
   TGI_INLINE int64_t minimum_offset(int64_t row, int64_t group) const {
-    return head_offset(group) + head.minima_at() + place_in_head(row, group);
+    return head_offset(group) + place_in_head(head.minima_at(), row, group);
   }
 
  private:
-  TGI_INLINE int64_t place_in_head(int64_t row, int64_t group) const {
-    return (group % head.num_groups() * kPanelRows + row) * head.scale_bytes();
+  TGI_INLINE int64_t place_in_head(int64_t begin, int64_t row, int64_t group) const {
+    return GroupHead::place(begin, group % head.num_groups(), row, head.scale_bytes());
   }
   TGI_INLINE int64_t head_offset(int64_t group) const {
-    const int64_t groups = head.num_groups();
-    return group / groups * (groups * group_size * kPanelRows * bits() / 8 + head.bytes());
+    return group / head.num_groups() * head_stride();
   }
   TGI_INLINE int64_t heads_before(int64_t col) const {
     return (col / group_size / head.num_groups() + 1) * head.bytes();

@@ -145,26 +145,12 @@ TEST_CASE("the matrix unit's bf16 matmul has the bits of the plain one") {
 }
 
 TEST_CASE("the matrix unit's matmuls of integers have the bits of the plain ones") {
-  MatmulKernel int8 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt8)];
-  int8.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt8>::run;
-  check(PanelType::kInt8, int8);
-  check_stored(PanelType::kInt8, int8);
-  MatmulKernel int4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt4)];
-  int4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt4>::run;
-  check(PanelType::kInt4, int4);
-  check_stored(PanelType::kInt4, int4);
-  MatmulKernel mxfp4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kMxfp4)];
-  mxfp4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kMxfp4>::run;
-  check_stored(PanelType::kMxfp4, mxfp4);
-  MatmulKernel int6 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt6)];
-  int6.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt6>::run;
-  check_stored(PanelType::kInt6, int6);
-  MatmulKernel int5 = generic_kernels().matmul[static_cast<size_t>(PanelType::kInt5)];
-  int5.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kInt5>::run;
-  check_stored(PanelType::kInt5, int5);
-  MatmulKernel iq4 = generic_kernels().matmul[static_cast<size_t>(PanelType::kIq4)];
-  iq4.block = AmxInt<I32x16Generic, EmulatedAmxUnit, PanelType::kIq4>::run;
-  check_stored(PanelType::kIq4, iq4);
+  for_integer_panels([]<PanelType kType>() {
+    MatmulKernel kernel = generic_kernels().matmul[static_cast<size_t>(kType)];
+    kernel.block = AmxInt<I32x16Generic, EmulatedAmxUnit, kType>::run;
+    if (kType == PanelType::kInt8 || kType == PanelType::kInt4) check(kType, kernel);
+    check_stored(kType, kernel);
+  });
 }
 
 }  // namespace tgi

@@ -110,7 +110,7 @@ class AmxInt {
 
   // Of one group; returns where the next one goes.
   static std::byte* unpack_upper(const std::byte* lines, int64_t bytes, int offset, std::byte* to) {
-    constexpr int kCount = 4 / (kUpperBits > 0 ? kUpperBits : 1);  // of lines with lower bits
+    constexpr int kCount = upper_line_cols(kType) / 8;  // of lines with lower bits
     for (const std::byte* const end = lines + bytes; lines < end; lines += (kCount + 1) * 64) {
       const auto upper = Ints::Lines::load(lines);
       unrolled<kCount>(TGI_UNROLLED(i) {

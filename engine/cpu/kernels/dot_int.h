@@ -124,7 +124,7 @@ class DotInt {
         unrolled<NP>(TGI_UNROLLED(j) { prefetch.fetch(j.value, panels[j.value] + line, line); });
       }
       if constexpr (kUpperBits > 0) {
-        constexpr int64_t kUpperCols = 32 / (kUpperBits > 0 ? kUpperBits : 1);
+        constexpr int64_t kUpperCols = upper_line_cols(kType);
         for (int64_t c = 0; c < group_size_; c += kUpperCols) {
           typename Ints::Lines upper[NP];
           unrolled<NP>(TGI_UNROLLED(j) {
@@ -153,23 +153,23 @@ class DotInt {
             offset += 64;
           });
         }
-      }
-      for (int64_t c = kUpperBits > 0 ? group_size_ : 0; c < group_size_;
-           c += kLineCols, offset += 64) {
-        typename Ints::Lines lines[NP];
-        unrolled<NP>(TGI_UNROLLED(j) {
-          prefetch.fetch(j.value, panels[j.value] + offset, offset);
-          lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
-        });
-        if constexpr (kLineCols == 8) {
-          typename Ints::Lines lower[NP];
-          unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower()); });
-          add(from, x_stride_bytes, lower, totals);
+      } else {
+        for (int64_t c = 0; c < group_size_; c += kLineCols, offset += 64) {
+          typename Ints::Lines lines[NP];
+          unrolled<NP>(TGI_UNROLLED(j) {
+            prefetch.fetch(j.value, panels[j.value] + offset, offset);
+            lines[j.value] = Ints::Lines::load(panels[j.value] + offset);
+          });
+          if constexpr (kLineCols == 8) {
+            typename Ints::Lines lower[NP];
+            unrolled<NP>(TGI_UNROLLED(j) { lower[j.value] = integers(lines[j.value].lower()); });
+            add(from, x_stride_bytes, lower, totals);
+            from += 4 * Ints::kXBytes;
+            unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper()); });
+          }
+          add(from, x_stride_bytes, lines, totals);
           from += 4 * Ints::kXBytes;
-          unrolled<NP>(TGI_UNROLLED(j) { lines[j.value] = integers(lines[j.value].upper()); });
         }
-        add(from, x_stride_bytes, lines, totals);
-        from += 4 * Ints::kXBytes;
       }
       V scales[NP];
       unrolled<NP>(TGI_UNROLLED(j) {
