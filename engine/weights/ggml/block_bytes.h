@@ -1,4 +1,4 @@
-// Reading the bytes of a block.
+// Reading and writing the bytes of a block.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,11 @@ T load_as(const std::byte* at) {
 
 inline float half_at(const std::byte* at) {
   return f16_to_f32(load_as<uint16_t>(at));
+}
+
+inline void store_half(std::byte* at, float value) {
+  const uint16_t bits = f32_to_f16(value);
+  std::memcpy(at, &bits, sizeof bits);
 }
 
 inline int byte_at(const std::byte* at) {

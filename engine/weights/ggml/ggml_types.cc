@@ -70,6 +70,11 @@ constexpr GgmlType with_factors(GgmlType type, void (*read)(const std::byte*, Gg
   return type;
 }
 
+constexpr GgmlType written(GgmlType type, EncodeGgmlBlocks encode) {
+  type.encode = encode;
+  return type;
+}
+
 constexpr GgmlType of_iq4(GgmlType type) {
   type.integers.is_iq4 = true;
   return type;
@@ -77,27 +82,42 @@ constexpr GgmlType of_iq4(GgmlType type) {
 
 // clang-format off: one line each
 constexpr GgmlType kTypes[] = {
-    {.id = 0, .name = "F32", .block_size = 1, .block_bytes = 4, .decode = decode_f32},
-    {.id = 1, .name = "F16", .block_size = 1, .block_bytes = 2, .decode = decode_half<f16_to_f32>},
-    with_halves(quantised<32, 18, 32, 4, false, read_q4_0>(2, "Q4_0")),
-    with_halves(quantised<32, 20, 32, 4, true, read_q4_1>(3, "Q4_1")),
-    with_halves(quantised<32, 22, 32, 5, false, read_q5_0>(6, "Q5_0")),
-    with_halves(quantised<32, 24, 32, 5, true, read_q5_1>(7, "Q5_1")),
-    with_halves(quantised<32, 34, 32, 8, false, read_q8_0>(8, "Q8_0")),
+    {.id = 0,
+     .name = "F32",
+     .block_size = 1,
+     .block_bytes = 4,
+     .decode = decode_f32,
+     .encode = encode_f32},
+    {.id = 1,
+     .name = "F16",
+     .block_size = 1,
+     .block_bytes = 2,
+     .decode = decode_half<f16_to_f32>,
+     .encode = encode_f16},
+    written(with_halves(quantised<32, 18, 32, 4, false, read_q4_0>(2, "Q4_0")), encode_q4_0),
+    written(with_halves(quantised<32, 20, 32, 4, true, read_q4_1>(3, "Q4_1")), encode_q4_1),
+    written(with_halves(quantised<32, 22, 32, 5, false, read_q5_0>(6, "Q5_0")), encode_q5_0),
+    written(with_halves(quantised<32, 24, 32, 5, true, read_q5_1>(7, "Q5_1")), encode_q5_1),
+    written(with_halves(quantised<32, 34, 32, 8, false, read_q8_0>(8, "Q8_0")), encode_q8_0),
     with_factors(quantised<256, 84, 16, 4, true, read_q2_k>(10, "Q2_K"), factors_of_q2_k),
     with_factors(quantised<256, 110, 16, 4, false, read_q3_k>(11, "Q3_K"), factors_of_q3_k),
-    with_factors(quantised<256, 144, 32, 4, true, read_q4_k>(12, "Q4_K"), factors_of_q4_k),
-    with_factors(quantised<256, 176, 32, 5, true, read_q5_k>(13, "Q5_K"), factors_of_q4_k),
-    with_factors(quantised<256, 210, 16, 6, false, read_q6_k>(14, "Q6_K"), factors_of_q6_k),
+    written(with_factors(quantised<256, 144, 32, 4, true, read_q4_k>(12, "Q4_K"), factors_of_q4_k),
+            encode_q4_k),
+    written(with_factors(quantised<256, 176, 32, 5, true, read_q5_k>(13, "Q5_K"), factors_of_q4_k),
+            encode_q5_k),
+    written(with_factors(quantised<256, 210, 16, 6, false, read_q6_k>(14, "Q6_K"), factors_of_q6_k),
+            encode_q6_k),
     quantised<256, 66, 32, 8, false, read_iq2_xxs>(16, "IQ2_XXS"),
     quantised<256, 74, 16, 8, false, read_iq2_xs>(17, "IQ2_XS"),
     quantised<256, 98, 32, 8, false, read_iq3_xxs>(18, "IQ3_XXS"),
     quantised<256, 50, 32, 8, false, read_iq1_s>(19, "IQ1_S"),
-    of_iq4(with_halves(quantised<32, 18, 32, 8, false, read_iq4_nl>(20, "IQ4_NL"))),
+    written(of_iq4(with_halves(quantised<32, 18, 32, 8, false, read_iq4_nl>(20, "IQ4_NL"))),
+            encode_iq4_nl),
     quantised<256, 110, 32, 8, false, read_iq3_s>(21, "IQ3_S"),
     quantised<256, 82, 16, 8, false, read_iq2_s>(22, "IQ2_S"),
-    of_iq4(with_factors(quantised<256, 136, 32, 8, false, read_iq4_xs>(23, "IQ4_XS"),
-                        factors_of_iq4_xs)),
+    written(of_iq4(with_factors(quantised<256, 136, 32, 8, false, read_iq4_xs>(23, "IQ4_XS"),
+                                factors_of_iq4_xs)),
+            encode_iq4_xs),
     {.id = 24, .name = "I8", .block_size = 1, .block_bytes = 1},
     {.id = 25, .name = "I16", .block_size = 1, .block_bytes = 2},
     {.id = 26, .name = "I32", .block_size = 1, .block_bytes = 4},
@@ -108,10 +128,11 @@ constexpr GgmlType kTypes[] = {
      .name = "BF16",
      .block_size = 1,
      .block_bytes = 2,
-     .decode = decode_half<bf16_to_f32>},
+     .decode = decode_half<bf16_to_f32>,
+     .encode = encode_bf16},
     with_halves(quantised<256, 54, 256, 4, false, read_tq1_0>(34, "TQ1_0")),
     with_halves(quantised<256, 66, 256, 4, false, read_tq2_0>(35, "TQ2_0")),
-    quantised<32, 17, 32, 8, false, read_mxfp4>(39, "MXFP4"),
+    written(quantised<32, 17, 32, 8, false, read_mxfp4>(39, "MXFP4"), encode_mxfp4),
     quantised<64, 36, 16, 8, false, read_nvfp4>(40, "NVFP4"),
     {.id = 41, .name = "Q1_0", .block_size = 128, .block_bytes = 18},
 };

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "engine/tensor/weight.h"
+#include "engine/weights/ggml/encode_blocks.h"
 
 namespace tgi {
 
@@ -49,6 +50,8 @@ struct GgmlType {
 
   // (optional) Writes num_blocks * block_size values; null: can be listed, not computed with.
   void (*decode)(const std::byte* blocks, int64_t num_blocks, float* out) = nullptr;
+
+  EncodeGgmlBlocks encode = nullptr;  // (optional) null: is read only
 
   bool is_quantised() const { return integers.group_size > 0; }
 };
