@@ -2,18 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "base/decimal_size.h"
 #include "base/error.h"
+#include "base/files/partial_name.h"
 #include "base/unique_fd.h"
 
 namespace tgi {
@@ -25,25 +24,6 @@ namespace fs = std::filesystem;
   const Code code =
       reason == ENOSPC || reason == EDQUOT ? Code::kOutOfMemory : Code::kInvalidArgument;
   throw Error(code, fmt::format("folder {}: {}", path, std::strerror(reason)));
-}
-
-// ".NAME.partial-PID-XXXXXX"
-std::string partial_prefix(const std::string& path) {
-  return fmt::format(".{}.partial-", fs::path(path).filename().string());
-}
-
-void remove_leftovers(const fs::path& parent, const std::string& prefix) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    pid_t pid = 0;
-    const char* begin = name.data() + prefix.size();
-    const auto parsed = std::from_chars(begin, name.data() + name.size(), pid);
-    const bool is_dead = parsed.ec == std::errc() && *parsed.ptr == '-' && pid > 0 &&
-                         ::kill(pid, 0) != 0 && errno == ESRCH;
-    if (is_dead) fs::remove_all(entry.path(), error);
-  }
 }
 
 void sync(const std::string& path) {
@@ -60,7 +40,7 @@ NewFolder::NewFolder(const std::string& path) : final_(fs::absolute(path).lexica
   fs::create_directories(parent, error);
   if (error) fail_folder(parent.string(), error.value());
   const std::string prefix = partial_prefix(final_);
-  remove_leftovers(parent, prefix);
+  remove_partial_leftovers(parent, prefix);
   partial_ = (parent / fmt::format("{}{}-XXXXXX", prefix, ::getpid())).string();
   if (::mkdtemp(partial_.data()) == nullptr) fail_folder(parent.string(), errno);
   fs::permissions(partial_, fs::perms(0755), error);  // mkdtemp's are for its user only
