@@ -61,16 +61,8 @@ struct Alphabet {
 };
 
 Alphabet byte_level_alphabet(const PreTokenizer& pre) {
-  Json cuts = Json::array();
-  for (const std::string_view pattern : pre.patterns) {
-    cuts.push_back({{"type", "Split"},
-                    {"pattern", {{"Regex", pattern}}},
-                    {"behavior", "Isolated"},
-                    {"invert", false}});
-  }
-  cuts.push_back(byte_level());
   return {.normalizer = pre.normalizes ? Json{{"type", "NFC"}} : Json(nullptr),
-          .pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(cuts)}},
+          .pre_tokenizer = pre_tokenizer_document(pre),
           .decoder = byte_level()};
 }
 
@@ -84,6 +76,18 @@ Alphabet text_alphabet() {
 }
 
 }  // namespace
+
+Json pre_tokenizer_document(const PreTokenizer& pre) {
+  Json cuts = Json::array();
+  for (const std::string_view pattern : pre.patterns) {
+    cuts.push_back({{"type", "Split"},
+                    {"pattern", {{"Regex", pattern}}},
+                    {"behavior", "Isolated"},
+                    {"invert", false}});
+  }
+  cuts.push_back(byte_level());
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(cuts)}};
+}
 
 std::string bpe_document(const GgufVocabulary& vocabulary,
                          const GgufMetadata& metadata,

@@ -4,12 +4,16 @@
 
 #include <string>
 
+#include "base/json.h"
 #include "engine/gguf/gguf_vocabulary.h"
 #include "engine/gguf/pre_tokenizers.h"
 #include "engine/gguf/special_ids.h"
 #include "engine/gguf/tokenizer_document.h"
 
 namespace tgi::gguf {
+
+// The "pre_tokenizer" of that document. REQUIRES: the alphabet is of bytes.
+Json pre_tokenizer_document(const PreTokenizer& pre);
 
 // Throws kInvalidArgument for a token to be added that the file does not name.
 std::string bpe_document(const GgufVocabulary& vocabulary,

@@ -75,6 +75,7 @@ class ModelReader {
   std::vector<bool> booleans_of_layers(std::string_view key);
   // What the field says is of no matter, or known by other means.
   void pass_over(std::string_view key) { read_.insert(std::string(key)); }
+  bool was_asked(std::string_view key) const { return read_.contains(std::string(key)); }
 
   // --- tensors
   const GgufTensor* find_tensor(std::string_view name) const;

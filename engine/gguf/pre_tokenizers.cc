@@ -216,6 +216,10 @@ constexpr PreTokenizer kPreTokenizers[] = {
 
 }  // namespace
 
+std::span<const PreTokenizer> all_pre_tokenizers() {
+  return kPreTokenizers;
+}
+
 const PreTokenizer& find_pre_tokenizer(string_view name) {
   std::string known;
   for (const PreTokenizer& one : kPreTokenizers) {

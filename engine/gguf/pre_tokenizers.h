@@ -30,6 +30,8 @@ struct PreTokenizer {
   bool adds_separator = false;  // between two texts
 };
 
+std::span<const PreTokenizer> all_pre_tokenizers();
+
 // Throws kUnsupported listing the known names.
 const PreTokenizer& find_pre_tokenizer(std::string_view name);
 
