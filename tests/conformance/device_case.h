@@ -32,8 +32,9 @@ struct DeviceCase {
   }
 };
 
-// The CPU device with every instruction set of this machine, on one, two and three threads (under
-// sanitizers on one and three); the CUDA device on an emulated GPU, as it is and deterministic.
+// The CPU device with every instruction set of this machine, with the best on one, two and three
+// threads (under sanitizers on one and three); the CUDA device on an emulated GPU, as it is and
+// deterministic.
 std::vector<DeviceCase> device_cases();
 
 }  // namespace tgi

@@ -18,6 +18,7 @@ struct F32x16Avx2 {
   static constexpr int panels_for(int num_rows) {
     return num_rows == 1 ? 4 : num_rows <= 3 ? 2 : 1;
   }
+  static constexpr bool kPrefetches = true;
 
   __m256 low, high;
 

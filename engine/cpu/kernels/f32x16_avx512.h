@@ -27,6 +27,7 @@ struct LanesAvx512 {
 
   static constexpr int kMaxAccumulators = 24;  // of thirty-two registers
   static constexpr int panels_for(int num_rows) { return num_rows <= 6 ? 4 : 1; }
+  static constexpr bool kPrefetches = true;
 
   __m512 all;
 

@@ -18,10 +18,10 @@ struct F32x16Generic {
 
   // Accumulators that a matmul tile may hold.
   static constexpr int kMaxAccumulators = 6;
-  // Panels of a tile with this many rows.
-  static constexpr int panels_for(int num_rows) {
-    return num_rows == 1 ? 4 : num_rows <= 3 ? 2 : 1;
-  }
+  // Panels of a tile with this many rows: as few as there can be, because each shape of a tile
+  // takes seconds to compile.
+  static constexpr int panels_for(int /*num_rows*/) { return 1; }
+  static constexpr bool kPrefetches = false;
 
   float lane[16];
 

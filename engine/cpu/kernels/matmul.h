@@ -67,45 +67,58 @@ inline const std::byte* panels_after(const MatmulBlock& block,
   return k_end < block.k ? block.panels + at(k_end) : block.next_panels;
 }
 
-// All rows times `NP` panels at a time, the panels that are left over one by one.
-template <typename Dot, int NP>
-void matmul_panels(const MatmulBlock& block, const Dot& dot, int64_t k_begin, int64_t k_end) {
-  const RowTiles tiles(block.num_rows);
+// Calls run.template operator()<Panels>(panel) for `NP` panels at a time, then for those that are
+// left over one by one.
+template <int NP, typename Run>
+[[gnu::always_inline]] inline void for_panels(int64_t num_panels, Run run) {
   int64_t panel = 0;
-  const auto run = [&]<int Panels>() {
-    if (tiles.num_tiles == 1) {
-      with_rows(tiles.size(0), [&]<int MR>() {
-        if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
-          const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
-          matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, k_begin, k_end);
-        }
-      });
-      return;
+  for (; panel + NP <= num_panels; panel += NP) run.template operator()<NP>(panel);
+  for (; panel < num_panels; ++panel) run.template operator()<1>(panel);
+}
+
+// As many rows as one tile has.
+template <typename Dot, int MR>
+void matmul_few_rows(const MatmulBlock& block, const Dot& dot) {
+  for_panels<Dot::panels_for(MR)>(block.num_panels, [&]<int Panels>(int64_t panel) {
+    if constexpr (Dot::V::kPrefetches) {
+      const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
+      matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, 0, block.k);
+    } else {
+      matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, 0, panel, 0, block.k);
     }
+  });
+}
+
+// Rows of several tiles, which have the panels that suit the highest of them.
+template <typename Dot>
+void matmul_many_rows(const MatmulBlock& block, const Dot& dot, int64_t k_begin, int64_t k_end) {
+  constexpr int kPanels = Dot::panels_for(kMaxTileRows);
+  const RowTiles tiles(block.num_rows);
+  for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
+    // The few panels that are left over fetch nothing: a tile less to compile for each Dot.
+    constexpr bool kFetches = Panels == kPanels && Dot::V::kPrefetches;
     const std::byte* const next = panels_after(block, panel + Panels, k_begin, k_end);
     PrefetchPart<Panels> ahead{};
     ahead.begin = block.panel_bytes * k_begin / block.k;
     while (ahead.shift < kMaxPartsShift && tiles.num_tiles >> (ahead.shift + 1) > 0) ++ahead.shift;
     const int64_t part = (block.panel_bytes * k_end / block.k - ahead.begin) >> ahead.shift;
     for (int64_t t = 0; t < tiles.num_tiles; ++t) {
-      const bool has_part = next != nullptr && t >> ahead.shift == 0;
+      const bool has_part = kFetches && next != nullptr && t >> ahead.shift == 0;
       for (int j = 0; j < Panels; ++j) {
         ahead.panels[j] = has_part ? next + j * block.panel_bytes + t * part : block.panels;
       }
-      with_rows(tiles.size(t), [&]<int MR>() {
-        if constexpr (MR * Panels <= Dot::kMaxAccumulators) {
-          const int64_t row = tiles.begin(t);
+      with_rows<RowTiles::kMinRowsOfSeveral>(tiles.size(t), [&]<int MR>() {
+        const int64_t row = tiles.begin(t);
+        if constexpr (kFetches) {
           if (has_part) {
             matmul_tile<Dot, MR, Panels>(block, dot, ahead, row, panel, k_begin, k_end);
-          } else {
-            matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);
+            return;
           }
         }
+        matmul_tile<Dot, MR, Panels>(block, dot, NoPrefetch{}, row, panel, k_begin, k_end);
       });
     }
-  };
-  for (; panel + NP <= block.num_panels; panel += NP) run.template operator()<NP>();
-  for (; panel < block.num_panels; ++panel) run.template operator()<1>();
+  });
 }
 
 template <typename Dot>
@@ -113,17 +126,15 @@ void matmul_block(const MatmulBlock& block) {
   static_assert(tiles_fit<Dot>());
   const Dot dot(block.k, block.group_size, block.head);
   if (block.num_rows <= kMaxTileRows) {
-    with_rows(block.num_rows,
-              [&]<int MR>() { matmul_panels<Dot, Dot::panels_for(MR)>(block, dot, 0, block.k); });
+    with_rows(block.num_rows, [&]<int MR>() { matmul_few_rows<Dot, MR>(block, dot); });
     return;
   }
-  // A tile of more than one height needs panels that suit the higher.
   constexpr int kPanels = Dot::panels_for(kMaxTileRows);
   const int64_t cols_that_fit = kMatmulBlockBytes * block.k / (kPanels * block.panel_bytes);
   const int64_t unit = block.group_size == 0 ? kPairBlock : 2 * block.group_size;
   const int64_t step = cols_that_fit < unit ? unit : cols_that_fit - cols_that_fit % unit;
   for (int64_t k = 0; k < block.k; k += step) {
-    matmul_panels<Dot, kPanels>(block, dot, k, k + step < block.k ? k + step : block.k);
+    matmul_many_rows(block, dot, k, k + step < block.k ? k + step : block.k);
   }
 }
 

@@ -66,26 +66,16 @@ template <typename V, int MR, int NP>
   });
 }
 
-// Calls run.template operator()<MR>() for the value of num_rows, 1 to 6.
-template <typename Run>
-[[gnu::always_inline]] inline void with_rows(int64_t num_rows, Run run) {
-  switch (num_rows) {
-    case 1:
-      return run.template operator()<1>();
-    case 2:
-      return run.template operator()<2>();
-    case 3:
-      return run.template operator()<3>();
-    case 4:
-      return run.template operator()<4>();
-    case 5:
-      return run.template operator()<5>();
-    default:
-      return run.template operator()<6>();
-  }
-}
+inline constexpr int kMaxTileRows = 6;
 
-inline constexpr int64_t kMaxTileRows = 6;
+// Calls run.template operator()<MR>() for the value of num_rows, kLeast to kMaxTileRows.
+template <int kLeast = 1, typename Run>
+[[gnu::always_inline]] inline void with_rows(int64_t num_rows, Run run) {
+  if constexpr (kLeast < kMaxTileRows) {
+    if (num_rows > kLeast) return with_rows<kLeast + 1>(num_rows, run);
+  }
+  run.template operator()<kLeast>();
+}
 
 // A tile of panels_for(rows) panels must fit the registers, or with few rows it would be left out.
 template <typename Dot>
@@ -98,6 +88,7 @@ constexpr bool tiles_fit() {
 
 // Cuts `count` rows into tiles of at most kMaxTileRows, as even as can be: size of tile `index`.
 struct RowTiles {
+  static constexpr int kMinRowsOfSeveral = 3;  // 7 rows are a tile of 3 and one of 4
   int64_t count;
   int64_t num_tiles;
   constexpr explicit RowTiles(int64_t rows)
