@@ -1,13 +1,16 @@
 #include "cmd/quantize.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <vector>
 
 #include "base/error.h"
+#include "base/gguf_format_names.h"
 #include "base/known_names.h"
 #include "cmd/download/progress.h"
 #include "cmd/model_path.h"
@@ -74,14 +77,26 @@ std::string absolute_path(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
+bool is_gguf_format(std::string_view format) {
+  return std::ranges::find(kGgufFormatNames, format) != kGgufFormatNames.end();
+}
+
+std::string groups_text(const ipc::QuantizeReport& report) {
+  if (report.group_size > 0) return fmt::format(", groups of {}", report.group_size);
+  return is_gguf_format(report.format) ? "" : ", a scale per row";
+}
+
 std::string report_text(const ipc::QuantizeReport& report) {
   const double growth = report.perplexity / report.source_perplexity - 1.0;
   std::string out = fmt::format("{}\n", report.output);
-  out += fmt::format(
-      "format       {} ({}), {} bits, {}\n", report.format, report.storage, report.bits,
-      report.group_size == 0 ? "a scale per row" : fmt::format("groups of {}", report.group_size));
+  out += fmt::format("format       {} ({}), {} bits{}\n", report.format, report.storage,
+                     report.bits, groups_text(report));
   out += fmt::format("size         {}, source {}\n", format_bytes(report.bytes),
                      format_bytes(report.source_bytes));
+  if (report.num_tokens == 0) {
+    out += "measured on  nothing: models of this kind can't be run a layer at a time\n";
+    return out + fmt::format("took         {}\n", download::format_duration(report.seconds));
+  }
   out += fmt::format("perplexity   {:.4f}, source {:.4f} ({:+.2f} %)\n", report.perplexity,
                      report.source_perplexity, growth * 100.0);
   out += fmt::format("mean KL      {:.5f} nats, same favourite after {:.1f} % of the tokens\n",
@@ -92,24 +107,47 @@ std::string report_text(const ipc::QuantizeReport& report) {
   return out;
 }
 
+// A file where the format is one of files, a folder where it is one of folders.
+void check_output(const QuantizeFlags& flags) {
+  const bool is_file = flags.output.ends_with(".gguf");
+  if (is_file == is_gguf_format(flags.format)) return;
+  throw Error(Code::kInvalidArgument,
+              is_file ? fmt::format("format {} is written as a folder, and {} is named like a GGUF "
+                                    "file; formats of such files are {}",
+                                    flags.format, flags.output, fmt::join(kGgufFormatNames, ", "))
+                      : fmt::format("format {} is written as a GGUF file: give a name that ends in "
+                                    ".gguf, not {}",
+                                    flags.format, flags.output));
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> out(kEncoderNames.begin(), kEncoderNames.end());
+  out.insert(out.end(), kGgufFormatNames.begin(), kGgufFormatNames.end());
+  return out;
+}
+
 }  // namespace
 
 void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
   app.footer(
       "The daemon does the work at its lowest priority; a model that it serves goes on. Ctrl-C "
-      "cancels and leaves nothing. The folder is a checkpoint that tgi and transformers load.");
+      "cancels and leaves nothing. A folder is a checkpoint that tgi and transformers load, a "
+      "file one that tgi, llama.cpp and ollama load.");
   app.add_option("model", flags.model,
                  "a Hugging Face folder, a name of the hub (ORG/NAME), or \"demo\"")
       ->type_name("MODEL")
       ->required();
-  app.add_option("output", flags.output, "the folder to write; it must not exist yet")
-      ->type_name("OUTDIR")
+  app.add_option("output", flags.output,
+                 "the folder to write, or of a GGUF format the file, FILE.gguf; it must not exist "
+                 "yet")
+      ->type_name("OUTPUT")
       ->required();
   app.add_option("--format", flags.format,
-                 "int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the "
-                 "weights) or fp8")
+                 "of a folder: int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text "
+                 "uses the weights) or fp8; of a GGUF file: q4_k_m, q5_k_m, q6_k, q8_0, q4_0, "
+                 "iq4_xs, mxfp4, or bf16, f16, f32 to convert only")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(std::vector<std::string>(kEncoderNames.begin(), kEncoderNames.end())))
+      ->check(CLI::IsMember(format_names()))
       ->required();
   app.add_option("--group-size", flags.group_size,
                  "columns that share a scale, -1: a whole row; default a row for int8, 32 for "
@@ -138,6 +176,7 @@ void add_quantize_flags(CLI::App& app, QuantizeFlags& flags) {
 }
 
 int run_quantize(const QuantizeFlags& flags, const CommonFlags& common) {
+  check_output(flags);
   Session session(common);
   ResolveOptions resolve{.cancel_fd = session.interrupt().fd()};
   if (flags.quiet) resolve.on_line = [](const std::string&) {};

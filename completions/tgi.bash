@@ -235,7 +235,7 @@ _tgi() {
       ;;
     quantize)
       case "$previous" in
-        --format) _tgi_words 'int8 int4 gptq awq fp8'; return ;;
+        --format) _tgi_words 'int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4'; return ;;
         --group-size) COMPREPLY=(); return ;;
         --calibration) _tgi_files; return ;;
         --calibration-sequences) COMPREPLY=(); return ;;
@@ -245,7 +245,6 @@ _tgi() {
       esac
       options='--format --group-size --calibration --calibration-sequences --calibration-length --act-order --damping --force -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
-      others="_tgi_folders"
       ;;
     ls)
       case "$previous" in

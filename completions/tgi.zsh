@@ -364,7 +364,7 @@ _tgi() {
       ;;
     quantize)
       _arguments \
-        '--format[int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8]:FORMAT:(int8 int4 gptq awq fp8)' \
+        '--format[of a folder\: int8, int4 (rounded to nearest), gptq, awq (4 bits, by how a text uses the weights) or fp8; of a GGUF file\: q4_k_m, q5_k_m, q6_k, q8_0, q4_0, iq4_xs, mxfp4, or bf16, f16, f32 to convert only]:FORMAT:(int8 int4 gptq awq fp8 f32 f16 bf16 q8_0 q6_k q5_k_m q4_k_m q4_0 iq4_xs mxfp4)' \
         '--group-size[columns that share a scale, -1\: a whole row; default a row for int8, 32 for int4, 128 for gptq and awq, or the next smaller that divides all matrices]:N: ' \
         '--calibration[text to measure on\: plain, or *.jsonl with a "text" in each line; best like what the model is used for; default a text that is built in]:FILE:_files' \
         '--calibration-sequences[sequences of the text at most, evenly spread; default 64]:N: ' \
@@ -383,7 +383,7 @@ _tgi() {
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
         ':MODEL:_tgi_models' \
-        ':OUTDIR:_files -/' \
+        ':OUTPUT: ' \
         && return 0
       ;;
     ls)

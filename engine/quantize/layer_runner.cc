@@ -208,6 +208,11 @@ void LayerRunner::see_logits(const HiddenStates& states,
 Fidelity LayerRunner::compare(const HiddenStates& source,
                               const HiddenStates& changed,
                               int num_threads) {
+  return compare_runs(*this, source, *this, changed, num_threads);
+}
+
+// In place of the layers.
+void LayerRunner::load_head() {
   weights_.layers[static_cast<size_t>(std::max(loaded_layer_, 0))] = {};
   loaded_layer_ = -1;
   {
@@ -215,8 +220,18 @@ Fidelity LayerRunner::compare(const HiddenStates& source,
     outer.layers = std::move(weights_.layers);
     weights_ = std::move(outer);
   }
+}
+
+Fidelity compare_runs(LayerRunner& source,
+                      const LayerRunner::HiddenStates& source_states,
+                      LayerRunner& changed,
+                      const LayerRunner::HiddenStates& changed_states,
+                      int num_threads) {
+  source.load_head();
+  if (&changed != &source) changed.load_head();
+  const int64_t num_tokens = source.num_tokens();
   std::vector<int32_t> next_ids;  // (num_tokens); -1 at the end of a sequence
-  for (const std::vector<int32_t>& ids : sequences_) {
+  for (const std::vector<int32_t>& ids : source.sequences_) {
     next_ids.insert(next_ids.end(), ids.begin() + 1, ids.end());
     next_ids.push_back(-1);
   }
@@ -226,16 +241,16 @@ Fidelity LayerRunner::compare(const HiddenStates& source,
     double kl = 0;
     bool agrees = false;
   };
-  std::vector<Sums> sums(static_cast<size_t>(num_tokens_));
+  std::vector<Sums> sums(static_cast<size_t>(num_tokens));
   std::vector<float> source_logits;
-  for (int64_t first = 0; first < num_tokens_; first += kLogitRows) {
-    check_stop();
-    const int64_t count = std::min<int64_t>(kLogitRows, num_tokens_ - first);
-    see_logits(source, first, count, [&](const Tensor& logits) {
+  for (int64_t first = 0; first < num_tokens; first += kLogitRows) {
+    source.check_stop();
+    const int64_t count = std::min<int64_t>(kLogitRows, num_tokens - first);
+    source.see_logits(source_states, first, count, [&](const Tensor& logits) {
       const auto* values = logits.as<const float>();
       source_logits.assign(values, values + logits.rows * logits.cols);
     });
-    see_logits(changed, first, count, [&](const Tensor& logits) {
+    changed.see_logits(changed_states, first, count, [&](const Tensor& logits) {
       parallel_for(num_threads, count, [&](int64_t row) {
         const int64_t size = logits.cols;
         const float* p = source_logits.data() + row * size;
@@ -265,7 +280,7 @@ Fidelity LayerRunner::compare(const HiddenStates& source,
     total.source_loss += sums[i].source_loss;
     total.changed_loss += sums[i].changed_loss;
   }
-  const auto rows = static_cast<double>(num_tokens_);
+  const auto rows = static_cast<double>(num_tokens);
   const auto targets = static_cast<double>(std::max<int64_t>(1, out.num_tokens));
   out.source_perplexity = std::exp(total.source_loss / targets);
   out.changed_perplexity = std::exp(total.changed_loss / targets);

@@ -58,7 +58,7 @@ class LayerRunner {
   // Calls what sees the input of each of these, as far as the last of them; the states stay.
   void see_inputs(int32_t layer, const HiddenStates& states, std::vector<Tap> taps);
 
-  // From the states after the last layer.
+  // From the states after the last layer, through one head.
   Fidelity compare(const HiddenStates& source, const HiddenStates& changed, int num_threads);
 
   // A matrix of the layer from floats, stacked by rows.
@@ -66,6 +66,12 @@ class LayerRunner {
   Device& device() { return device_; }
 
  private:
+  friend Fidelity compare_runs(LayerRunner& source,
+                               const HiddenStates& source_states,
+                               LayerRunner& changed,
+                               const HiddenStates& changed_states,
+                               int num_threads);
+
   // Sequences that are run as one step.
   struct Step {
     size_t first = 0;       // sequence
@@ -75,6 +81,7 @@ class LayerRunner {
   };
   class Piece;
 
+  void load_head();
   void plan_steps();
   const Batch& batch_of(const Step& step);
   void for_steps(const std::function<void(const Tensor& hidden)>& run, HiddenStates* states);
@@ -96,5 +103,12 @@ class LayerRunner {
   Buffer hidden_;  // (max_step_tokens, hidden_size)
   Batch batch_;
 };
+
+// The same with a head for each. REQUIRES: both run the same sequences.
+Fidelity compare_runs(LayerRunner& source,
+                      const LayerRunner::HiddenStates& source_states,
+                      LayerRunner& changed,
+                      const LayerRunner::HiddenStates& changed_states,
+                      int num_threads);
 
 }  // namespace tgi

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files/new_folder.h"
 #include "engine/quantize/checkpoint_writer.h"
+#include "engine/quantize/gguf/gguf_quantizer.h"
 #include "engine/quantize/layer_quantizer.h"
 
 namespace tgi {
@@ -89,7 +90,8 @@ class Run {
         options_(job.options),
         model_(model),
         encoder_(find_weight_encoder(options_.format)),
-        source_((check_options(options_, encoder_), model), checkpoint),
+        source_((check_options(options_, encoder_), require_plain_layers(model.config), model),
+                checkpoint),
         settings_({.group_size = resolve_group_size(options_, encoder_, source_),
                    .asymmetric = encoder_.writes_zero_points,
                    .dense_modules = {"lm_head"},
@@ -124,7 +126,7 @@ class Run {
     }
     report("comparing", model_.config.num_layers);
     const Fidelity fidelity = runner.compare(source_states, states, num_threads);
-    check_fidelity(fidelity);
+    check_fidelity(options_, fidelity);
     writer_.finish(job_.files, encoder_.quantization_config(settings_));
     if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
     job_.files.check_intact();
@@ -143,19 +145,6 @@ class Run {
                               static_cast<double>(model_.config.num_layers - layer);
     }
     if (job_.on_progress) job_.on_progress(progress);
-  }
-
-  void check_fidelity(const Fidelity& fidelity) const {
-    const double growth = fidelity.changed_perplexity / fidelity.source_perplexity - 1.0;
-    if (options_.force || growth <= options_.max_perplexity_growth) return;
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("the quantised model is much worse: perplexity {:.3f} where the source has "
-                    "{:.3f} (+{:.0f} %, the limit is {:.0f} %), mean KL {:.4f}; nothing was "
-                    "written. Use a smaller group size, another format or more bits, a text like "
-                    "the ones that the model is for (--calibration), or --force",
-                    fidelity.changed_perplexity, fidelity.source_perplexity, growth * 100.0,
-                    options_.max_perplexity_growth * 100.0, fidelity.mean_kl));
   }
 
   QuantizeResult result(const Fidelity& fidelity) const {
@@ -188,10 +177,26 @@ class Run {
 
 }  // namespace
 
+void check_fidelity(const QuantizeOptions& options, const Fidelity& fidelity) {
+  const double growth = fidelity.changed_perplexity / fidelity.source_perplexity - 1.0;
+  if (options.force || growth <= options.max_perplexity_growth) return;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("the quantised model is much worse: perplexity {:.3f} where the source has "
+                  "{:.3f} (+{:.0f} %, the limit is {:.0f} %), mean KL {:.4f}; nothing was "
+                  "written. Use a smaller group size, another format or more bits, a text like "
+                  "the ones that the model is for (--calibration), or --force",
+                  fidelity.changed_perplexity, fidelity.source_perplexity, growth * 100.0,
+                  options.max_perplexity_growth * 100.0, fidelity.mean_kl));
+}
+
 QuantizeResult quantize_checkpoint(const QuantizeJob& job,
                                    const LoadedConfig& model,
                                    const Checkpoint& checkpoint,
                                    const Tokenizer& tokenizer) {
+  if (is_gguf_format(job.options.format)) {
+    return quantize_checkpoint_to_gguf(job, model, checkpoint, tokenizer);
+  }
   return Run(job, model, checkpoint, tokenizer).run();
 }
 

@@ -25,8 +25,9 @@ inline constexpr double kMaxPerplexityGrowth = 0.1;
 
 struct QuantizeOptions {
   std::string model;   // for messages
-  std::string folder;  // to be written
-  // As engine/weights/weight_encoder.h names them: "int8", "int4", "gptq", "awq", "fp8".
+  std::string folder;  // to be written; of a GGUF format the file
+  // As engine/weights/weight_encoder.h names them: "int8", "int4", "gptq", "awq", "fp8"; or a GGUF
+  // format (engine/quantize/gguf/type_mix.h): "q4_k_m".
   std::string format;
   // Columns that share a scale; -1: a row. Nothing: the format's own, or the next smaller power of
   // two that divides all matrices.
@@ -55,7 +56,7 @@ struct QuantizeResult {
   std::string calibration;
   int64_t num_sequences = 0;
   int64_t num_tokens = 0;
-  Fidelity fidelity;
+  Fidelity fidelity{};  // of no tokens: nothing was measured
   int64_t source_bytes = 0;
   int64_t bytes = 0;
   double seconds = 0;
@@ -69,6 +70,10 @@ struct QuantizeJob {
   std::function<void(const QuantizeProgress&)> on_progress;
   std::stop_token stop{};
 };
+
+// Throws kInvalidArgument with both figures when the quantised model is much worse, unless that was
+// to be written all the same.
+void check_fidelity(const QuantizeOptions& options, const Fidelity& fidelity);
 
 // Throws before any work what is wrong with the settings, the model, the text or the disk
 // (kInvalidArgument, kNotFound, kUnsupported, kOutOfMemory); kCancelled soon after a stop was asked

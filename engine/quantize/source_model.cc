@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "engine/tensor/weight_element.h"
@@ -13,20 +14,6 @@ namespace tgi {
 namespace {
 
 const LoadedConfig& require_dense(const LoadedConfig& model) {
-  if (has_state(model.config)) {
-    throw Error(Code::kUnsupported,
-                "models with layers that carry a state can't be quantised to a file yet; load them "
-                "with --quantize");
-  }
-  if (model.config.experts.num_experts > 0) {
-    throw Error(Code::kUnsupported,
-                "models with experts can't be quantised to a file yet; load them with --quantize");
-  }
-  if (has_latents(model.config)) {
-    throw Error(Code::kUnsupported,
-                "models with latent attention can't be quantised to a file yet; load them with "
-                "--quantize");
-  }
   if (!model.weight_format->is_quantised) return model;
   throw Error(Code::kInvalidArgument,
               fmt::format("the checkpoint is quantised already (as {}); quantize the model that it "
@@ -43,7 +30,27 @@ void check_finite(std::span<const float> values, const std::string& name) {
   }
 }
 
+// "": none of them.
+std::string_view what_is_not_plain(const ModelConfig& config) {
+  if (has_state(config)) return "layers that carry a state";
+  if (config.experts.num_experts > 0) return "experts";
+  if (has_latents(config)) return "latent attention";
+  return "";
+}
+
 }  // namespace
+
+bool has_plain_layers(const ModelConfig& config) {
+  return what_is_not_plain(config).empty();
+}
+
+void require_plain_layers(const ModelConfig& config) {
+  if (has_plain_layers(config)) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("models with {} can't be quantised to a file of this format yet; load "
+                          "them with --quantize, or write a GGUF file",
+                          what_is_not_plain(config)));
+}
 
 SourceModel::SourceModel(const LoadedConfig& model, const Checkpoint& checkpoint)
     : model_(require_dense(model)),

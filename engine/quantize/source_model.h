@@ -10,6 +10,12 @@
 
 namespace tgi {
 
+// Whether a layer can be run by itself and consists of kLayerLinears: no experts, states, latents.
+bool has_plain_layers(const ModelConfig& config);
+
+// Throws kUnsupported saying which of these the model has.
+void require_plain_layers(const ModelConfig& config);
+
 class SourceModel {
  public:
   // Both outlive it. Throws what match_checkpoint throws; kInvalidArgument when the checkpoint is

@@ -16,53 +16,11 @@
 #include "tests/catch.h"
 #include "tests/cuda_emulation/sanitizers.h"
 #include "tests/model/model_files.h"
+#include "tests/quantize/demo_jobs.h"
 #include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
-
-QuantizeOptions demo_options(const TempFolder& folder, const std::string& format) {
-  QuantizeOptions options;
-  options.model = "demo";
-  options.folder = folder.file("out");
-  options.format = format;
-  // What the demo model has learned to write; scripts/make_demo_text --seed 77 --documents 14, a
-  // text in a line.
-  options.calibration = {.file = std::string(TGI_SOURCE_DIR) + "/tests/quantize/stories.jsonl",
-                         .num_sequences = 14,
-                         .sequence_length = 128};
-  return options;
-}
-
-QuantizeResult quantize_demo(const QuantizeOptions& options,
-                             std::function<void(const QuantizeProgress&)> on_progress = nullptr,
-                             std::stop_token stop = {}) {
-  const auto files = open_demo_model();
-  return quantize_model({.files = *files,
-                         .options = options,
-                         .backend = find_backend("cpu"),
-                         .num_threads = 1,
-                         .on_progress = std::move(on_progress),
-                         .stop = std::move(stop)});
-}
-
-std::string error_of(const QuantizeOptions& options) {
-  try {
-    (void)quantize_demo(options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    out.push_back(entry.path().filename().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
 
 TEST_CASE("every format of the demo model is near its source") {
   for (const std::string format : {"int8", "int4", "gptq", "awq", "fp8"}) {
