@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -74,7 +75,12 @@ Json read_scaling(ModelReader& model) {
   scaling["rope_type"] = type;
   if (factor) scaling["factor"] = *factor;
   if (type == "yarn") read_yarn(model, scaling);
-  if (attention_factor) scaling["attention_factor"] = *attention_factor;
+  if (attention_factor) {
+    // Of YaRN it stands beside the usual one, which is multiplied with it.
+    const bool is_beside = type == "yarn" && factor.value_or(1.0) > 1.0;
+    scaling["attention_factor"] =
+        *attention_factor * (is_beside ? 0.1 * std::log(*factor) + 1.0 : 1.0);
+  }
   return scaling;
 }
 

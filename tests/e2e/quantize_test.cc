@@ -17,6 +17,9 @@ const std::string kStories = std::string(TGI_SOURCE_DIR) + "/tests/quantize/stor
 
 // The job has the lowest priority: on a busy machine it waits for everything else.
 constexpr int kPatienceMs = 300000;
+// Beside other tests a second thread of the job would get next to no time, and the first wait for
+// it.
+const std::vector<std::string> kOneThread = {"--threads", "1"};
 
 // AWQ takes a while, int8 does not.
 ipc::OrderedJson request(const std::string& output, const std::string& format = "awq") {
@@ -66,7 +69,7 @@ bool becomes_empty(const std::string& folder) {
 
 TEST_CASE("a model is quantized, loaded and answers") {
   const Home home;
-  const DaemonProcess daemon(home);
+  const DaemonProcess daemon(home, kOneThread);
   const std::string output = home.file("quantized");
   const Ran ran = home.run({"quantize", "demo", output, "--format", "gptq", "--calibration",
                             kStories, "--calibration-length", "128"});
@@ -83,9 +86,31 @@ TEST_CASE("a model is quantized, loaded and answers") {
   CHECK(answer.out.size() > 20);
 }
 
+TEST_CASE("a model becomes a GGUF file, which is loaded and answers") {
+  const Home home;
+  const DaemonProcess daemon(home, kOneThread);
+  const std::string output = home.file("demo.gguf");
+  const Ran wrong = home.run({"quantize", "demo", home.file("demo"), "--format", "q4_k_m"});
+  CHECK(wrong.exit_status == 3);
+  CHECK_THAT(wrong.err, Catch::Contains("ends in .gguf"));
+  const Ran other = home.run({"quantize", "demo", output, "--format", "gptq"});
+  CHECK(other.exit_status == 3);
+  CHECK_THAT(other.err, Catch::Contains("q4_k_m"));
+  const Ran ran =
+      home.run({"quantize", "demo", output, "--format", "q4_k_m", "--calibration", kStories});
+  INFO(ran.err);
+  REQUIRE(ran.exit_status == 0);
+  CHECK_THAT(ran.out, Catch::Contains(output) && Catch::Contains("Q4_K") &&
+                          Catch::Contains("mean KL") && Catch::Contains("groups of 32"));
+  CHECK(home.run({"load", output}).exit_status == 0);
+  const Ran answer = home.run({"generate", "Once upon a time", "--max-new-tokens", "12"});
+  CHECK(answer.exit_status == 0);
+  CHECK(answer.out.size() > 20);
+}
+
 TEST_CASE("the result as JSON; a folder that is there is refused") {
   const Home home;
-  const DaemonProcess daemon(home);
+  const DaemonProcess daemon(home, kOneThread);
   const std::string output = home.file("quantized");
   const std::vector<std::string> command = {"quantize", "demo",          output,
                                             "--format", "int8",          "--json",
@@ -105,7 +130,7 @@ TEST_CASE("the result as JSON; a folder that is there is refused") {
 
 TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {
   const Home home;
-  const DaemonProcess daemon(home);
+  const DaemonProcess daemon(home, kOneThread);
   std::filesystem::create_directory(home.file("out"));
   auto first = std::make_unique<RawConnection>(daemon.socket());
   first->send_request(ipc::kQuantize, request(home.file("out/a")));
@@ -139,7 +164,7 @@ TEST_CASE("one job at a time, beside requests; a client that leaves ends it") {
 // The thread of the first job is on its way out when the second one begins.
 TEST_CASE("a job right after another one keeps its place, and the daemon goes on answering") {
   const Home home;
-  const DaemonProcess daemon(home);
+  const DaemonProcess daemon(home, kOneThread);
   std::filesystem::create_directory(home.file("out"));
   RawConnection first(daemon.socket());
   first.send_request(ipc::kQuantize, request(home.file("out/a"), "int8"));
@@ -157,7 +182,7 @@ TEST_CASE("a job right after another one keeps its place, and the daemon goes on
 
 TEST_CASE("a daemon that stops ends the job, and nothing is left") {
   const Home home;
-  DaemonProcess daemon(home);
+  DaemonProcess daemon(home, kOneThread);
   std::filesystem::create_directory(home.file("out"));
   RawConnection connection(daemon.socket());
   connection.send_request(ipc::kQuantize, request(home.file("out/a")));
@@ -176,7 +201,7 @@ TEST_CASE("a daemon that is killed leaves half a folder, which the next job remo
   std::filesystem::create_directory(home.file("out"));
   const std::string output = home.file("out/a");
   {
-    DaemonProcess daemon(home);
+    DaemonProcess daemon(home, kOneThread);
     RawConnection connection(daemon.socket());
     connection.send_request(ipc::kQuantize, request(output));
     wait_for_layer(connection);
@@ -185,7 +210,7 @@ TEST_CASE("a daemon that is killed leaves half a folder, which the next job remo
   }
   CHECK(!std::filesystem::exists(output));
   CHECK(names_in(home.file("out")).size() == 1);
-  const DaemonProcess daemon(home);
+  const DaemonProcess daemon(home, kOneThread);
   RawConnection connection(daemon.socket());
   connection.send_request(ipc::kQuantize, request(output, "int8"));
   const ipc::Reply reply = last_reply(connection);

@@ -59,6 +59,11 @@ void compare_ropes(const RopeSpec& a, const RopeSpec& b, Differences& out) {
   out.compare("factor of the dynamic rope", a.dynamic_factor, b.dynamic_factor);
 }
 
+// 0: none, or one that no text outgrows.
+int32_t window_of(const LayerPlan& layer, const ModelConfig& config) {
+  return layer.sliding_window >= config.max_positions ? 0 : layer.sliding_window;
+}
+
 void compare_layers(const ModelConfig& a, const ModelConfig& b, Differences& out) {
   if (a.layers.size() != b.layers.size()) return;  // num_layers says it
   for (size_t i = 0; i < a.layers.size(); ++i) {
@@ -71,7 +76,7 @@ void compare_layers(const ModelConfig& a, const ModelConfig& b, Differences& out
                     b.ropes[static_cast<size_t>(right.rope)], out);
     }
     left.rope = right.rope = kNoRope;
-    out.compare("sliding_window of layers", left.sliding_window, right.sliding_window);
+    out.compare("sliding_window of layers", window_of(left, a), window_of(right, b));
     left.sliding_window = right.sliding_window = 0;
     if (left != right) out.add(fmt::format("the plan of layer {}", i));
   }

@@ -16,6 +16,7 @@
 #include "engine/gguf/tensor_places.h"
 #include "engine/gguf/tokenizer_fields.h"
 #include "engine/quantize/gguf/config_differences.h"
+#include "engine/quantize/gguf/loader_rules.h"
 #include "engine/quantize/gguf/model_fields.h"
 
 namespace tgi {
@@ -36,10 +37,9 @@ const gguf::GgufArchitecture& find_reader(std::string_view name) {
   throw Error(Code::kInternal, fmt::format("nothing reads {}", name));
 }
 
-// Sizes of 1 say nothing.
+// Sizes of 1 say nothing, but for the first: that there is one head, say.
 std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
-  std::erase(shape, 1);
-  if (shape.empty()) shape.push_back(1);
+  shape.erase(std::remove(shape.begin() + 1, shape.end(), 1), shape.end());
   return shape;
 }
 
@@ -108,9 +108,11 @@ class Planner {
     const LoadedConfig again = load_model_config(*files);
     const std::vector<std::string> differences =
         config_differences(source_.model().config, again.config);
-    if (differences.empty()) return;
-    unsupported(
-        plan_, fmt::format("what it would be read as differs in {}", fmt::join(differences, "; ")));
+    if (!differences.empty()) {
+      unsupported(plan_, fmt::format("what it would be read as differs in {}",
+                                     fmt::join(differences, "; ")));
+    }
+    check_loader_rules(plan_, source_.model().config);
   }
 
   GgufFilePlan take() { return std::move(plan_); }

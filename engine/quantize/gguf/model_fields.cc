@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -83,14 +84,13 @@ struct Target {
   void (*put)(FieldWriter& out) = nullptr;
 };
 
-// Each was loaded by llama.cpp too, whose logits were those of the checkpoint
+// Of each a checkpoint was loaded by llama.cpp too, whose logits were those of transformers
 // (scripts/golden/check_written_gguf).
 constexpr Target kTargets[] = {
     {"ArceeForCausalLM", "arcee"},
     {"Cohere2ForCausalLM", "cohere2", put_cohere2},
     {"CohereForCausalLM", "command-r", put_cohere},
     {"Ernie4_5ForCausalLM", "ernie4_5"},
-    {"Exaone4ForCausalLM", "exaone4", put_window_pattern},
     {"FalconForCausalLM", "falcon"},
     {"GPT2LMHeadModel", "gpt2"},
     {"GPTNeoXForCausalLM", "gptneox", put_parallel},
@@ -133,10 +133,28 @@ const Target& target_of(const LoadedConfig& model) {
 
 // --- what most have
 
+// Of layers without windows, where those have one of their own; null: none.
+Json scaling_of(const FieldWriter& out) {
+  const Json& json = out.json();
+  Json scaling = json.value("rope_scaling", Json());
+  if (!scaling.is_object()) scaling = json.value("rope_parameters", Json());
+  if (!scaling.is_object()) return nullptr;
+  if (const auto it = scaling.find("full_attention"); it != scaling.end()) return *it;
+  return scaling;
+}
+
+std::string scaling_type(const Json& scaling) {
+  if (!scaling.is_object()) return "";
+  return scaling.value("rope_type", scaling.value("type", std::string()));
+}
+
 void put_sizes(FieldWriter& out) {
   const ModelConfig& config = out.config();
   out.integer("block_count", config.num_layers);
-  out.integer("context_length", config.max_positions);
+  // Linear scaling makes positions more than the field says, which is what readers start from.
+  const Json stored = out.json().value("max_position_embeddings", Json());
+  const bool is_scaled = scaling_type(scaling_of(out)) == "linear" && stored.is_number();
+  out.integer("context_length", is_scaled ? stored.get<int64_t>() : config.max_positions);
   out.integer("embedding_length", config.hidden_size);
   const bool has_dense = std::ranges::any_of(
       config.layers, [](const LayerPlan& layer) { return layer.mlp == MlpKind::kDense; });
@@ -176,13 +194,9 @@ const RopeSpec* rope_of(const ModelConfig& config, bool with_window) {
 
 // The scalings that files name, by what config.json names them; what a file can't say is found when
 // it is read back.
-void put_scaling(FieldWriter& out) {
-  const Json& json = out.json();
-  Json scaling = json.value("rope_scaling", Json());
-  if (!scaling.is_object()) scaling = json.value("rope_parameters", Json());
-  if (!scaling.is_object()) return;
-  if (const auto it = scaling.find("full_attention"); it != scaling.end()) scaling = *it;
-  const std::string type = scaling.value("rope_type", scaling.value("type", std::string()));
+void put_scaling(FieldWriter& out, const RopeSpec& rope) {
+  const Json scaling = scaling_of(out);
+  const std::string type = scaling_type(scaling);
   const auto number = [&](const char* field, const char* key) {
     const auto it = scaling.find(field);
     if (it != scaling.end() && it->is_number()) out.number(key, it->get<double>());
@@ -195,10 +209,15 @@ void put_scaling(FieldWriter& out) {
   out.integer("rope.scaling.original_context_length",
               original != scaling.end() && original->is_number()
                   ? original->get<int64_t>()
-                  : json.value("max_position_embeddings", int64_t{0}));
+                  : out.json().value("max_position_embeddings", int64_t{0}));
   number("beta_fast", "rope.scaling.yarn_beta_fast");
   number("beta_slow", "rope.scaling.yarn_beta_slow");
-  number("attention_factor", "rope.scaling.yarn_attn_factor");
+  // Of files the factor beside the usual one.
+  const double factor = scaling.value("factor", 1.0);
+  const double usual = factor > 1 ? 0.1 * std::log(factor) + 1 : 1.0;
+  const double beside = rope.attention_factor / usual;
+  constexpr double kRounding = 1e-6;
+  if (std::fabs(beside - 1) > kRounding) out.number("rope.scaling.attn_factor", beside);
 }
 
 void put_rope(FieldWriter& out) {
@@ -212,7 +231,7 @@ void put_rope(FieldWriter& out) {
   if (with_window != nullptr && with_window != rope) {
     out.number("rope.freq_base_swa", with_window->base);
   }
-  put_scaling(out);
+  put_scaling(out, *rope);
 }
 
 void put_attention(FieldWriter& out) {
