@@ -48,6 +48,21 @@ TEST_CASE("a stream put together is the answer, and stdout holds nothing else") 
   CHECK(json.at("num_cached_tokens") == 0);  // five tokens are less than a block
 }
 
+// Under TSan these are the kernels that it watches (engine/cpu/CMakeLists.txt).
+TEST_CASE("the plainest kernels on two threads answer as the best ones do") {
+  std::vector<std::string> answers;
+  for (const char* const isa : {"generic", "auto"}) {
+    const Home home;
+    const DaemonProcess daemon(home, {"--cpu-isa", isa, "--threads", "2"});
+    const Ran ran = home.run({"generate", "--lines", "--max-new-tokens", "8"},
+                             "Once upon a time\nOne day, a fox\nHello\n");
+    INFO(ran.err);
+    REQUIRE(ran.exit_status == 0);
+    answers.push_back(ran.out);
+  }
+  CHECK(answers[0] == answers[1]);
+}
+
 TEST_CASE("prompts come from arguments, pipes and files, and lines run as one batch in order") {
   const Home home;
   const DaemonProcess daemon(home);

@@ -59,7 +59,7 @@ class DotInt {
  public:
   using V = typename Ints::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
-  static constexpr int panels_for(int num_rows) { return V::panels_for(num_rows); }
+  static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
   static constexpr int kUpperBits = upper_bits(kType);

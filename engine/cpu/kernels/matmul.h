@@ -80,7 +80,7 @@ template <int NP, typename Run>
 template <typename Dot, int MR>
 void matmul_few_rows(const MatmulBlock& block, const Dot& dot) {
   for_panels<Dot::panels_for(MR)>(block.num_panels, [&]<int Panels>(int64_t panel) {
-    if constexpr (Dot::V::kPrefetches) {
+    if constexpr (kTilesPrefetch<typename Dot::V>) {
       const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
       matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, 0, block.k);
     } else {
@@ -96,7 +96,7 @@ void matmul_many_rows(const MatmulBlock& block, const Dot& dot, int64_t k_begin,
   const RowTiles tiles(block.num_rows);
   for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
     // The few panels that are left over fetch nothing: a tile less to compile for each Dot.
-    constexpr bool kFetches = Panels == kPanels && Dot::V::kPrefetches;
+    constexpr bool kFetches = Panels == kPanels && kTilesPrefetch<typename Dot::V>;
     const std::byte* const next = panels_after(block, panel + Panels, k_begin, k_end);
     PrefetchPart<Panels> ahead{};
     ahead.begin = block.panel_bytes * k_begin / block.k;

@@ -68,6 +68,21 @@ template <typename V, int MR, int NP>
 
 inline constexpr int kMaxTileRows = 6;
 
+// With TGI_FEW_TILES (sanitizer builds) tiles have one panel and fetch nothing ahead, whatever
+// suits the vector type: each shape takes seconds to compile, and all are made of the same code.
+#ifdef TGI_FEW_TILES
+inline constexpr bool kFewTiles = true;
+#else
+inline constexpr bool kFewTiles = false;
+#endif
+
+template <typename V>
+constexpr int tile_panels(int num_rows) {
+  return kFewTiles ? 1 : V::panels_for(num_rows);
+}
+template <typename V>
+inline constexpr bool kTilesPrefetch = V::kPrefetches && !kFewTiles;
+
 // Calls run.template operator()<MR>() for the value of num_rows, kLeast to kMaxTileRows.
 template <int kLeast = 1, typename Run>
 [[gnu::always_inline]] inline void with_rows(int64_t num_rows, Run run) {
