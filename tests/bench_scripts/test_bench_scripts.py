@@ -71,6 +71,13 @@ def test_bench_gguf():
     assert all(is_positive(cell) for cell in table[0][2:]), table
 
 
+def test_bench_gguf_quality():
+    table = rows(run("bench_gguf_quality", "--quick", "--bin-dir", BIN), r"[a-z]+\d.*")
+    assert [row[0] for row in table] == ["q4_k_m", "q5_k_m", "q6_k", "q4_0", "iq4_xs", "q8_0", "mxfp4"]
+    for row in table:
+        assert row[1] == "tgi" and is_positive(row[2]) and is_positive(row[3]) and is_positive(row[5]), row
+
+
 def test_bench_peers_fails_when_ours_does(tmp_path):
     (tmp_path / "tgid").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "tgid").chmod(0o755)
