@@ -149,18 +149,25 @@ void encode_q5_1(const float* values, int64_t num_blocks, const float* importanc
 }
 
 // The largest value is met exactly, as by every writer of the type: 8 bits have nothing to search.
-void encode_q8_0(const float* values,
-                 int64_t num_blocks,
-                 const float* /*importance*/,
-                 std::byte* out) {
-  for (int64_t block = 0; block < num_blocks; ++block, out += 34) {
-    const float* const x = values + block * kBlock;
-    const float scale = as_half(std::fabs(largest_of<kBlock>(x)) / 127.0F);
+void encode_q8_0(const float* values, int64_t num_blocks, const float* importance, std::byte* out) {
+  // Codes that the largest value may become; lower ones bring nothing more.
+  constexpr int kLeastEnd = 120;
+  for_blocks<34>(values, num_blocks, importance, out, [](const auto* x, const auto* w, auto* to) {
+    const float largest = std::fabs(largest_of<kBlock>(x));
+    float scale = as_half(largest / 127.0F);
+    float least = loss_of<Q8, kBlock>(x, w, scale, 0.0F);
+    for (int end = 126; end >= kLeastEnd; --end) {
+      const float other = as_half(largest / static_cast<float>(end));
+      const float loss = loss_of<Q8, kBlock>(x, w, other, 0.0F);
+      if (loss >= least) continue;
+      least = loss;
+      scale = other;
+    }
     int8_t codes[kBlock];
-    store_half(out, scale);
+    store_half(to, scale);
     choose_codes<Q8, kBlock>(x, scale, 0.0F, codes);
-    std::memcpy(out + 2, codes, sizeof codes);
-  }
+    std::memcpy(to + 2, codes, sizeof codes);
+  });
 }
 
 void encode_iq4_nl(const float* values,
