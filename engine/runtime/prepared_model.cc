@@ -76,9 +76,7 @@ LoadWeightsOptions load_weights_options(const ModelOptions& options,
 std::unique_ptr<Tokenizer> open_tokenizer(const ModelOptions& options,
                                           const FileSource& files,
                                           int32_t vocab_size) {
-  const bool has_none =
-      !files.find("tokenizer.json") && !files.find("tokenizer.model") && !files.find("vocab.txt");
-  if (options.load_format == "dummy" && has_none) {
+  if (options.load_format == "dummy" && !has_tokenizer(files)) {
     log_warn("the model has no tokenizer, each byte is a token", {{"model", options.model}});
     return std::make_unique<ByteTokenizer>(vocab_size);
   }

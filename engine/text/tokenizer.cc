@@ -8,6 +8,7 @@
 #include "engine/text/tokenizer/json_tokenizer.h"
 #include "engine/text/tokenizer/sentencepiece_tokenizer.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
+#include "engine/text/tokenizer/vocab_merges.h"
 #include "engine/text/tokenizer/vocab_txt.h"
 
 namespace tgi {
@@ -41,6 +42,11 @@ std::unique_ptr<Tokenizer> load_instead(const Error& unsupported, const Load& lo
 
 }  // namespace
 
+bool has_tokenizer(const FileSource& files) {
+  return files.find("tokenizer.json") || files.find("tokenizer.model") || files.find("vocab.txt") ||
+         (files.find("vocab.json") && files.find("merges.txt"));
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files) {
   const TokenizerConfig config = read_tokenizer_config(files);
   const auto json = files.find_text("tokenizer.json");
@@ -66,8 +72,13 @@ std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files) {
       return std::make_unique<JsonTokenizer>(read_vocab_txt(*vocab, config, more), config);
     });
   }
+  if (files.find("vocab.json") && files.find("merges.txt")) {
+    return std::make_unique<JsonTokenizer>(
+        read_vocab_merges(files, config, read_vocab_merges_config(files)), config);
+  }
   throw Error(Code::kNotFound,
-              fmt::format("{}: no such file, nor is there a tokenizer.model or vocab.txt beside it",
+              fmt::format("{}: no such file, nor is there a tokenizer.model, a vocab.txt, or a "
+                          "vocab.json with its merges.txt beside it",
                           files.describe("tokenizer.json")));
 }
 

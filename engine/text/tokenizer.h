@@ -40,7 +40,11 @@ class Tokenizer {
 
 class FileSource;  // base/files/file_source.h: the files of a model, by name
 
-// tokenizer.json when it is there, else tokenizer.model, else vocab.txt. Throws kNotFound when none
+// Whether there is one of the files that load_tokenizer reads.
+bool has_tokenizer(const FileSource& files);
+
+// tokenizer.json when it is there, else tokenizer.model, vocab.txt, or vocab.json with merges.txt,
+// in this order. Throws kNotFound when none
 // is, kInvalidArgument with the file and the place in it when one is malformed, kUnsupported naming
 // a component that this build does not know.
 std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files);

@@ -117,6 +117,25 @@ TokenizerConfig read_tokenizer_config(const FileSource& files) {
   return config;
 }
 
+VocabMergesConfig read_vocab_merges_config(const FileSource& files) {
+  VocabMergesConfig config;
+  read_members(
+      files, "tokenizer_config.json",
+      [](const JsonReader& reader, VocabMergesConfig& out) {
+        out.tokenizer_class = reader.string_or("tokenizer_class", "");
+        out.pad_token = read_token(reader, "pad_token");
+        out.add_prefix_space = reader.boolean_or("add_prefix_space", false);
+      },
+      config);
+  read_members(
+      files, "config.json",
+      [](const JsonReader& reader, VocabMergesConfig& out) {
+        out.model_type = reader.string_or("model_type", "");
+      },
+      config);
+  return config;
+}
+
 VocabTxtConfig read_vocab_txt_config(const FileSource& files) {
   VocabTxtConfig config;
   read_members(files, "tokenizer_config.json", read_vocab_txt_members, config);

@@ -34,9 +34,18 @@ struct VocabTxtConfig {
   std::optional<bool> strip_accents;
 };
 
+// What vocab_merges.h needs besides.
+struct VocabMergesConfig {
+  std::string tokenizer_class;  // "": by the model's type
+  std::string model_type;       // of config.json
+  std::string pad_token;
+  bool add_prefix_space = false;
+};
+
 // Files that are not there count as empty. Throws kInvalidArgument with the file and the path of
 // what is malformed.
 TokenizerConfig read_tokenizer_config(const FileSource& files);
 VocabTxtConfig read_vocab_txt_config(const FileSource& files);
+VocabMergesConfig read_vocab_merges_config(const FileSource& files);
 
 }  // namespace tgi

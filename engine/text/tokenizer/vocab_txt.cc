@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/text/tokenizer/folder_tokens.h"
 #include "engine/text/unicode/unicode.h"
 
 namespace tgi {
@@ -132,11 +133,6 @@ Json make_template(const std::string& cls,
           {"special_tokens", {{cls, described(cls, cls_id)}, {sep, described(sep, sep_id)}}}};
 }
 
-Json added_token(int32_t id, const std::string& content, bool lstrip) {
-  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", lstrip},
-          {"rstrip", false}, {"normalized", false}, {"special", true}};
-}
-
 }  // namespace
 
 TokenizerJson read_vocab_txt(std::string_view text,
@@ -155,25 +151,10 @@ TokenizerJson read_vocab_txt(std::string_view text,
   const int32_t cls_id = require_token(vocabulary, cls, "cls_token");
   const int32_t sep_id = require_token(vocabulary, sep, "sep_token");
 
-  Json added = Json::array();
-  for (const AddedToken& token : config.added_tokens) {
-    Json written = added_token(token.id, token.content, token.lstrip);
-    written["single_word"] = token.single_word;
-    written["rstrip"] = token.rstrip;
-    written["normalized"] = !token.special;
-    written["special"] = token.special;
-    added.push_back(std::move(written));
-  }
-  for (const std::string& token : {unk, cls, sep, chosen(more.pad_token, row.pad), mask}) {
-    const int32_t id = vocabulary.find(token);
-    const bool listed = std::any_of(added.begin(), added.end(),
-                                    [&](const Json& other) { return other["content"] == token; });
-    if (id >= 0 && !listed) {
-      added.push_back(added_token(id, token, row.mask_takes_space && token == mask));
-    }
-  }
+  const FolderToken special[] = {
+      {unk}, {cls}, {sep}, {chosen(more.pad_token, row.pad)}, {mask, row.mask_takes_space}};
   result.tree = {{"version", "1.0"},
-                 {"added_tokens", std::move(added)},
+                 {"added_tokens", added_tokens_of_folder(config, vocabulary, special)},
                  {"normalizer",
                   {{"type", "BertNormalizer"},
                    {"clean_text", true},

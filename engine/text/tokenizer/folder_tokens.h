@@ -1,0 +1,24 @@
+// Special and added tokens of folders that have no tokenizer.json, as one would list them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/json.h"
+#include "engine/text/tokenizer/tokenizer_config.h"
+#include "engine/text/tokenizer/vocabulary.h"
+
+namespace tgi {
+
+struct FolderToken {
+  std::string content;
+  bool lstrip = false;
+};
+
+// The "added_tokens" of a tokenizer.json: those that the folder's files list, then these that the
+// vocabulary has and that are not listed, as special ones.
+Json added_tokens_of_folder(const TokenizerConfig& config,
+                            const Vocabulary& vocabulary,
+                            std::span<const FolderToken> special);
+
+}  // namespace tgi

@@ -1,0 +1,153 @@
+#include "engine/text/tokenizer/vocab_merges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files/file_source.h"
+#include "engine/text/tokenizer/folder_tokens.h"
+
+namespace tgi {
+namespace {
+
+// convert_slow_tokenizer.py of transformers.
+struct ClassRow {
+  std::string_view name;        // or followed by "Fast"
+  std::string_view model_type;  // that stands for it where no class is named
+  std::string_view pattern{};   // what texts are cut by; "": by that of ByteLevel
+  bool normalizes = false;      // to NFC
+  std::string_view unknown = "<|endoftext|>";
+};
+
+constexpr std::string_view kQwenPattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+constexpr ClassRow kClasses[] = {
+    {.name = "GPT2Tokenizer", .model_type = "gpt2"},
+    {.name = "CodeGenTokenizer", .model_type = "codegen"},
+    {.name = "Qwen2Tokenizer", .model_type = "qwen2", .pattern = kQwenPattern, .normalizes = true},
+};
+
+const ClassRow& class_of(const VocabMergesConfig& config) {
+  std::string known;
+  for (const ClassRow& row : kClasses) {
+    const bool is_named = config.tokenizer_class == row.name ||
+                          config.tokenizer_class == std::string(row.name) + "Fast";
+    const bool is_meant = config.tokenizer_class.empty() && config.model_type == row.model_type;
+    if (is_named || is_meant) return row;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  throw Error(
+      Code::kUnsupported,
+      fmt::format("vocab.json and merges.txt without a tokenizer.json are read for the classes {}; "
+                  "tokenizer_config.json has tokenizer_class \"{}\"",
+                  known, config.tokenizer_class));
+}
+
+Vocabulary read_vocabulary(std::string_view text) {
+  const Json tree = parse_json(text);
+  if (!tree.is_object() || tree.empty()) {
+    throw Error(Code::kInvalidArgument, "expected an object of tokens and their ids");
+  }
+  Vocabulary out;
+  for (const auto& [token, id] : tree.items()) {
+    const bool is_id =
+        id.is_number_integer() && id >= 0 && id.get<int64_t>() <= Vocabulary::kHighestId;
+    if (!is_id) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("token {}: expected an id from 0 to {}, got {}", Json(token).dump(),
+                              Vocabulary::kHighestId, id.dump()));
+    }
+    out.add(token, id.get<int32_t>());
+  }
+  out.index_ids();
+  return out;
+}
+
+std::vector<TextPair> read_merges(std::string_view text) {
+  std::vector<TextPair> out;
+  int64_t number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    // Only the first line may be none: "# #" is a pair.
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+    const size_t space = line.find(' ');
+    const bool is_pair = space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
+                         line.find(' ', space + 1) == std::string_view::npos;
+    if (!is_pair) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("line {}: expected two tokens with a space between them, got {}", number,
+                      Json(line).dump(-1, ' ', false, Json::error_handler_t::replace)));
+    }
+    out.push_back({std::string(line.substr(0, space)), std::string(line.substr(space + 1))});
+  }
+  return out;
+}
+
+template <typename Read>
+auto read_from(const FileSource& files, const std::string& name, const Read& read) {
+  try {
+    return read(files.require_text(name));
+  } catch (const Error& error) {
+    if (error.code() == Code::kNotFound) throw;
+    throw error.in(files.describe(name));
+  }
+}
+
+Json byte_level(bool add_prefix_space, bool cuts) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", add_prefix_space},
+          {"trim_offsets", true},
+          {"use_regex", cuts}};
+}
+
+Json pre_tokenizer_of(const ClassRow& row, bool add_prefix_space) {
+  if (row.pattern.empty()) return byte_level(add_prefix_space, true);
+  const Json split = {{"type", "Split"},
+                      {"pattern", {{"Regex", row.pattern}}},
+                      {"behavior", "Isolated"},
+                      {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(add_prefix_space, false)}}};
+}
+
+}  // namespace
+
+TokenizerJson read_vocab_merges(const FileSource& files,
+                                const TokenizerConfig& config,
+                                const VocabMergesConfig& more) {
+  const ClassRow& row = class_of(more);
+  TokenizerJson out;
+  out.vocabulary = read_from(files, "vocab.json", read_vocabulary);
+  out.has_vocab = true;
+  out.merges = read_from(files, "merges.txt", read_merges);
+  out.has_merges = true;
+  const auto chosen = [&](const std::string& configured) {
+    return configured.empty() ? std::string(row.unknown) : configured;
+  };
+  const FolderToken special[] = {{chosen(config.bos_token)},
+                                 {chosen(config.eos_token)},
+                                 {chosen(config.unk_token)},
+                                 {more.pad_token}};
+  out.tree = {{"version", "1.0"},
+              {"added_tokens", added_tokens_of_folder(config, out.vocabulary, special)},
+              {"normalizer", row.normalizes ? Json{{"type", "NFC"}} : Json(nullptr)},
+              {"pre_tokenizer", pre_tokenizer_of(row, more.add_prefix_space)},
+              {"post_processor",
+               {{"type", "ByteLevel"},
+                {"add_prefix_space", true},
+                {"trim_offsets", false},
+                {"use_regex", true}}},
+              {"decoder", byte_level(true, true)},
+              {"model", {{"type", "BPE"}, {"fuse_unk", false}, {"byte_fallback", false}}}};
+  return out;
+}
+
+}  // namespace tgi
