@@ -29,7 +29,7 @@ std::vector<Shape> shapes() {
       {1, 200, 2049, false},
   };
   Random random(7);
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < (kUnderSanitizers ? 3 : 12); ++i) {
     out.push_back({random.integer(1, 40), random.integer(1, 150), random.integer(1, 300),
                    random.integer(0, 1) == 1});
   }
@@ -283,6 +283,9 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
   const auto reference = make_reference_device();
   allocate_small_state(*reference);
   std::map<std::string, std::vector<Floats>> by_group;
+  // What the reference gives, by the place in the list of all shapes and storages, for codes of the
+  // first kind and for those that are exact in 16 bits.
+  std::map<std::pair<size_t, bool>, Floats> wanted;
   for (const DeviceCase& device_case : device_cases()) {
     const auto device = device_case.make();
     allocate_small_state(*device);
@@ -292,7 +295,10 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
       Problem problem(shape);
       problem.x = exact_in_int8(shape);
       for (MatrixStorage storage : stored_storages()) {
+        const size_t place = index++;
         if (!holds_integers) {
+          // Where they are decoded, the kernels are those of the tests above.
+          if (shape.rows > 9) continue;
           storage.dtype = device_case.can_hold(DType::kF16) ? DType::kF16 : DType::kBF16;
         }
         INFO(fmt::format("{}: ({}, {}) x ({}, {}) stored {} zero points {} minima {} scales {}",
@@ -303,16 +309,19 @@ TEST_CASE("integers of a checkpoint are multiplied with as they are, on every in
         GroupedWeight stored(random, shape.outputs, shape.k, storage, !holds_integers);
         const std::span<const HostWeight> pieces(&stored.weight, 1);
         const auto w = device->make_matrix(pieces, storage);
-        const auto wanted_w = reference->make_matrix(pieces, storage);
         CHECK(w->size_bytes == device->matrix_bytes("grouped", storage, shape.outputs, shape.k));
         const Floats got = run(*device, problem, *w, 0, shape.rows);
-        const Floats wanted = run(*reference, problem, *wanted_w, 0, shape.rows);
-        CHECK(worst_error(got, wanted, tolerance(shape, device->info().activation_dtype), 0.0) <=
+        Floats& right = wanted[{place, holds_integers}];
+        if (right.empty()) {
+          const auto wanted_w = reference->make_matrix(pieces, storage);
+          right = run(*reference, problem, *wanted_w, 0, shape.rows);
+        }
+        CHECK(worst_error(got, right, tolerance(shape, device->info().activation_dtype), 0.0) <=
               1.0);
         if (device_case.bit_group.empty() || !holds_integers) continue;
         auto& seen = by_group[device_case.bit_group];
-        if (index == seen.size()) seen.push_back(got);
-        CHECK(same_bits(got, seen[index++]));
+        if (place == seen.size()) seen.push_back(got);
+        CHECK(same_bits(got, seen[place]));
         const Floats last = run(*device, problem, *w, shape.rows - 1, 1);
         CHECK(same_bits(last, Floats(got.end() - shape.outputs, got.end())));
       }
