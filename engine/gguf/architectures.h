@@ -8,6 +8,7 @@ namespace tgi::gguf {
 
 void read_afmoe(ModelReader& model);
 void read_arcee(ModelReader& model);
+void read_bert(ModelReader& model);
 void read_bloom(ModelReader& model);
 void read_chatglm(ModelReader& model);
 void read_cohere2(ModelReader& model);
@@ -24,6 +25,7 @@ void read_falcon_h1(ModelReader& model);
 void read_gemma(ModelReader& model);
 void read_gemma2(ModelReader& model);
 void read_gemma3(ModelReader& model);
+void read_gemma_embedding(ModelReader& model);
 void read_glm4(ModelReader& model);
 void read_glm4moe(ModelReader& model);
 void read_gpt2(ModelReader& model);
@@ -45,10 +47,12 @@ void read_minicpm(ModelReader& model);
 void read_minicpm3(ModelReader& model);
 void read_minimax_m2(ModelReader& model);
 void read_mistral3(ModelReader& model);
+void read_modern_bert(ModelReader& model);
 void read_mpt(ModelReader& model);
 void read_nemotron(ModelReader& model);
 void read_nemotron_h(ModelReader& model);
 void read_nemotron_h_moe(ModelReader& model);
+void read_nomic_bert(ModelReader& model);
 void read_olmo(ModelReader& model);
 void read_olmo2(ModelReader& model);
 void read_olmoe(ModelReader& model);

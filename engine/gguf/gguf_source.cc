@@ -14,6 +14,7 @@
 #include "engine/gguf/architectures.h"
 #include "engine/gguf/model_reader.h"
 #include "engine/gguf/tokenizer_files.h"
+#include "engine/gguf/vector_files.h"
 #include "engine/weights/ggml/gguf_checkpoint.h"
 
 namespace tgi {
@@ -100,6 +101,7 @@ class GgufSource final : public FileSource {
       const gguf::GgufArchitecture& architecture = find_architecture(first.metadata);
       ModelReader model(first.metadata, tensors);
       architecture.read(model);
+      texts_.merge(gguf::vector_files(model));
       model.check_all_read();
       write_texts(model);
       texts_.merge(gguf::tokenizer_files(first.metadata));

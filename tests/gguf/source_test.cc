@@ -173,6 +173,82 @@ TEST_CASE("what a GGUF file says and this build does not know is refused by name
   check_misfit(llama_values(), fewer, "model.layers.0.mlp.down_proj.weight");
 }
 
+// BERT of one layer.
+std::vector<GgufTestValue> bert_values() {
+  return {text_value("general.architecture", "bert"),
+          u32_value("bert.block_count", 1),
+          u32_value("bert.context_length", 64),
+          u32_value("bert.embedding_length", kHidden),
+          u32_value("bert.feed_forward_length", kWidth),
+          u32_value("bert.attention.head_count", 2),
+          number_value("bert.attention.layer_norm_epsilon", 1e-12F),
+          u32_value("bert.pooling_type", 2),
+          text_value("tokenizer.ggml.model", "gpt2"),
+          text_value("tokenizer.ggml.pre", "gpt-2"),
+          list_value("tokenizer.ggml.tokens", {"a", "b", "c"})};
+}
+
+std::vector<GgufTestTensor> bert_tensors() {
+  std::vector<GgufTestTensor> out = {zeros("token_embd.weight", {kHidden, kTokens}),
+                                     zeros("position_embd.weight", {kHidden, 64}),
+                                     zeros("token_types.weight", {kHidden})};
+  const auto add = [&](const std::string& name, uint64_t cols, uint64_t rows) {
+    out.push_back(zeros(name + ".weight", {cols, rows}));
+    out.push_back(zeros(name + ".bias", {rows}));
+  };
+  const auto add_norm = [&](const std::string& name) {
+    out.push_back(zeros(name + ".weight", {kHidden}));
+    out.push_back(zeros(name + ".bias", {kHidden}));
+  };
+  add_norm("token_embd_norm");
+  add("blk.0.attn_qkv", kHidden, 3 * kHidden);
+  add("blk.0.attn_output", kHidden, kHidden);
+  add_norm("blk.0.attn_output_norm");
+  add("blk.0.ffn_up", kHidden, kWidth);
+  add("blk.0.ffn_down", kWidth, kHidden);
+  add_norm("blk.0.layer_output_norm");
+  return out;
+}
+
+TEST_CASE("a GGUF file of an encoder says how it pools, or that it gives scores") {
+  const TempFolder folder;
+  const std::string path = folder.file("m.gguf");
+  const auto task_of = [&](const std::vector<GgufTestValue>& values,
+                           const std::vector<GgufTestTensor>& tensors) {
+    write_file(path, gguf_file(values, tensors));
+    const auto files = open_gguf(path);
+    check_whole(*files);
+    return load_model_config(*files).task;
+  };
+  std::vector<GgufTestValue> values = bert_values();
+  std::vector<GgufTestTensor> tensors = bert_tensors();
+  CHECK(task_of(values, tensors) == Task::kEmbed);
+
+  const auto with_pooling = [&](uint32_t type) {
+    std::vector<GgufTestValue> out = bert_values();
+    for (GgufTestValue& value : out) {
+      if (value.first == "bert.pooling_type") value = u32_value(value.first, type);
+    }
+    return out;
+  };
+  check_refused(with_pooling(9), tensors, "bert.pooling_type: 9 is not supported");
+  check_refused(with_pooling(4), tensors, "bert.pooling_type");
+
+  tensors.push_back(zeros("cls.output.weight", {kHidden}));  // of one label
+  tensors.push_back(zeros("cls.output.bias", {1}));
+  CHECK(task_of(values, tensors) == Task::kEmbed);  // as it says itself
+  check_refused(with_pooling(4), tensors, "cls.output: the layer in front of this classifier");
+  tensors.push_back(zeros("cls.weight", {kHidden, kHidden}));
+  tensors.push_back(zeros("cls.bias", {kHidden}));
+  CHECK(task_of(with_pooling(4), tensors) == Task::kClassify);
+  values = with_pooling(4);
+  values.push_back(list_value("bert.classifier.output_labels", {"good", "bad"}));
+  check_refused(values, tensors, "expected 1 labels");
+  values = with_pooling(4);
+  values.push_back(u32_value("bert.attention.head_count_kv", 1));
+  check_refused(values, tensors, "bert.attention.head_count_kv: expected 2");
+}
+
 TEST_CASE("fields of a GGUF file that no tensor of it bears out are refused") {
   std::vector<GgufTestValue> values = llama_values();
   for (auto& [key, value] : values) {

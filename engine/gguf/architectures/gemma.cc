@@ -57,4 +57,13 @@ void read_gemma3(ModelReader& model) {
   name_four_norms(model, Change::kPlusOne);
 }
 
+// Gemma 3 whose tokens see both sides.
+void read_gemma_embedding(ModelReader& model) {
+  read_gemma3(model);
+  model.config["architectures"] = Json::array({"Gemma3TextModel"});
+  model.config["use_bidirectional_attention"] = true;
+  model.config["query_pre_attn_scalar"] = model.config.at("head_dim");
+  model.config["tie_word_embeddings"] = true;
+}
+
 }  // namespace tgi::gguf

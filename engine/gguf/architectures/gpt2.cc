@@ -7,7 +7,7 @@ namespace tgi::gguf {
 
 namespace {
 
-const std::string kBlock = "transformer.h.{layer}.";
+const std::string kGpt2Block = "transformer.h.{layer}.";
 
 // Sizes under GPT-2's names of them.
 void read_gpt2_sizes(ModelReader& model, const char* class_name, const char* model_type) {
@@ -28,12 +28,12 @@ void name_gpt2(ModelReader& model) {
   model.name("position_embd", "transformer.wpe");
   model.name("output_norm", "transformer.ln_f");
   model.name("output", "lm_head");
-  model.name("blk.{layer}.attn_norm", kBlock + "ln_1");
-  model.name("blk.{layer}.ffn_norm", kBlock + "ln_2");
-  model.name("blk.{layer}.attn_qkv", kBlock + "attn.c_attn");
-  model.name("blk.{layer}.attn_output", kBlock + "attn.c_proj");
-  model.name("blk.{layer}.ffn_up", kBlock + "mlp.c_fc");
-  model.name("blk.{layer}.ffn_down", kBlock + "mlp.c_proj");
+  model.name("blk.{layer}.attn_norm", kGpt2Block + "ln_1");
+  model.name("blk.{layer}.ffn_norm", kGpt2Block + "ln_2");
+  model.name("blk.{layer}.attn_qkv", kGpt2Block + "attn.c_attn");
+  model.name("blk.{layer}.attn_output", kGpt2Block + "attn.c_proj");
+  model.name("blk.{layer}.ffn_up", kGpt2Block + "mlp.c_fc");
+  model.name("blk.{layer}.ffn_down", kGpt2Block + "mlp.c_proj");
 }
 
 }  // namespace
@@ -67,13 +67,13 @@ void read_bloom(ModelReader& model) {
   model.name("token_embd_norm", "transformer.word_embeddings_layernorm");
   model.name("output_norm", "transformer.ln_f");
   model.name("output", "lm_head");
-  model.name("blk.{layer}.attn_norm", kBlock + "input_layernorm");
-  model.name("blk.{layer}.ffn_norm", kBlock + "post_attention_layernorm");
-  model.name("blk.{layer}.attn_qkv", kBlock + "self_attention.query_key_value",
+  model.name("blk.{layer}.attn_norm", kGpt2Block + "input_layernorm");
+  model.name("blk.{layer}.ffn_norm", kGpt2Block + "post_attention_layernorm");
+  model.name("blk.{layer}.attn_qkv", kGpt2Block + "self_attention.query_key_value",
              qkv_by_kv_head(num_heads, num_heads, head_dim));
-  model.name("blk.{layer}.attn_output", kBlock + "self_attention.dense");
-  model.name("blk.{layer}.ffn_up", kBlock + "mlp.dense_h_to_4h");
-  model.name("blk.{layer}.ffn_down", kBlock + "mlp.dense_4h_to_h");
+  model.name("blk.{layer}.attn_output", kGpt2Block + "self_attention.dense");
+  model.name("blk.{layer}.ffn_up", kGpt2Block + "mlp.dense_h_to_4h");
+  model.name("blk.{layer}.ffn_down", kGpt2Block + "mlp.dense_4h_to_h");
 }
 
 }  // namespace tgi::gguf

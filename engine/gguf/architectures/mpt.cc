@@ -7,7 +7,7 @@ namespace tgi::gguf {
 
 namespace {
 
-const std::string kBlock = "transformer.blocks.{layer}.";
+const std::string kMptBlock = "transformer.blocks.{layer}.";
 
 // Leaves attn_config to be filled in.
 void read_mosaic_sizes(ModelReader& model, const char* class_name, const char* model_type) {
@@ -40,12 +40,12 @@ void read_mpt(ModelReader& model) {
     model.config["attn_config"]["attn_type"] =
         model.has("attention.head_count_kv") ? "grouped_query_attention" : "multihead_attention";
   }
-  model.name("blk.{layer}.attn_norm", kBlock + "norm_1");
-  model.name("blk.{layer}.ffn_norm", kBlock + "norm_2");
-  model.name("blk.{layer}.attn_qkv", kBlock + "attn.Wqkv");
-  model.name("blk.{layer}.attn_output", kBlock + "attn.out_proj");
-  model.name("blk.{layer}.ffn_up", kBlock + "ffn.up_proj");
-  model.name("blk.{layer}.ffn_down", kBlock + "ffn.down_proj");
+  model.name("blk.{layer}.attn_norm", kMptBlock + "norm_1");
+  model.name("blk.{layer}.ffn_norm", kMptBlock + "norm_2");
+  model.name("blk.{layer}.attn_qkv", kMptBlock + "attn.Wqkv");
+  model.name("blk.{layer}.attn_output", kMptBlock + "attn.out_proj");
+  model.name("blk.{layer}.ffn_up", kMptBlock + "ffn.up_proj");
+  model.name("blk.{layer}.ffn_down", kMptBlock + "ffn.down_proj");
 }
 
 void read_dbrx(ModelReader& model) {
@@ -57,12 +57,12 @@ void read_dbrx(ModelReader& model) {
   config["ffn_config"] = {{"ffn_hidden_size", model.tensor("blk.0.ffn_up_exps.weight").shape.at(1)},
                           {"moe_num_experts", model.integer("expert_count")},
                           {"moe_top_k", model.integer("expert_used_count")}};
-  model.name("blk.{layer}.attn_norm", kBlock + "norm_attn_norm.norm_1");
-  model.name("blk.{layer}.attn_output_norm", kBlock + "norm_attn_norm.norm_2");
-  model.name("blk.{layer}.attn_qkv", kBlock + "norm_attn_norm.attn.Wqkv");
-  model.name("blk.{layer}.attn_output", kBlock + "norm_attn_norm.attn.out_proj");
-  model.name("blk.{layer}.ffn_gate_inp", kBlock + "ffn.router.layer");
-  name_expert_stacks(model, kBlock + "ffn.experts.mlp", "w1", "v1", "w2");
+  model.name("blk.{layer}.attn_norm", kMptBlock + "norm_attn_norm.norm_1");
+  model.name("blk.{layer}.attn_output_norm", kMptBlock + "norm_attn_norm.norm_2");
+  model.name("blk.{layer}.attn_qkv", kMptBlock + "norm_attn_norm.attn.Wqkv");
+  model.name("blk.{layer}.attn_output", kMptBlock + "norm_attn_norm.attn.out_proj");
+  model.name("blk.{layer}.ffn_gate_inp", kMptBlock + "ffn.router.layer");
+  name_expert_stacks(model, kMptBlock + "ffn.experts.mlp", "w1", "v1", "w2");
 }
 
 }  // namespace tgi::gguf

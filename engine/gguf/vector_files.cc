@@ -1,0 +1,139 @@
+#include "engine/gguf/vector_files.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tgi::gguf {
+namespace {
+
+constexpr const char* kPooling = "pooling_type";
+constexpr int64_t kNone = 0;
+constexpr int64_t kRank = 4;
+// By number, as files have them; the names are sentence-transformers'.
+constexpr const char* kPoolingNames[] = {nullptr, "mean", "cls", "lasttoken", nullptr};
+
+int64_t pooling_of(ModelReader& model) {
+  const int64_t type = model.find_integer(kPooling).value_or(kNone);
+  if (type >= kNone && type <= kRank) return type;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}.{}: {} is not supported; known are 0 (none), 1 (mean), 2 (cls), 3 "
+                          "(last), 4 (rank)",
+                          model.architecture(), kPooling, type));
+}
+
+// A safetensors file of one matrix in f32.
+std::string safetensors_of(const GgufTensor& tensor, const std::string& name) {
+  if (tensor.type->decode == nullptr) {
+    throw Error(Code::kUnsupported, fmt::format("tensor {}: elements of {} are not supported",
+                                                tensor.name, tensor.type->name));
+  }
+  std::vector<float> values(static_cast<size_t>(tensor.num_elements()));
+  tensor.type->decode(tensor.bytes.data(), tensor.num_elements() / tensor.type->block_size,
+                      values.data());
+  const size_t num_bytes = values.size() * sizeof(float);
+  const std::string header =
+      Json{{name, {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {0, num_bytes}}}}}
+          .dump();
+  const auto length = static_cast<uint64_t>(header.size());
+  std::string out(sizeof(length) + header.size() + num_bytes, '\0');
+  std::memcpy(out.data(), &length, sizeof(length));
+  std::memcpy(out.data() + sizeof(length), header.data(), header.size());
+  std::memcpy(out.data() + sizeof(length) + header.size(), values.data(), num_bytes);
+  return out;
+}
+
+// The dense layers behind the pooling, which some files have: without biases, nothing between them.
+std::vector<std::string> add_dense(ModelReader& model, std::map<std::string, std::string>& files) {
+  std::vector<std::string> folders;
+  for (const auto& [stored, folder] : {std::pair{"dense_2", "2_Dense"}, {"dense_3", "3_Dense"}}) {
+    model.pass_over(fmt::format("{}_feat_in", stored));  // the tensor says both
+    model.pass_over(fmt::format("{}_feat_out", stored));
+    const GgufTensor* const tensor = model.find_tensor(fmt::format("{}.weight", stored));
+    if (tensor == nullptr) continue;
+    if (tensor->shape.size() != 2) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("tensor {}: expected a matrix, got {} dimensions", tensor->name,
+                              tensor->shape.size()));
+    }
+    model.ignore_tensor(stored);
+    files[fmt::format("{}/config.json", folder)] = Json{
+        {"in_features", tensor->shape[1]},
+        {"out_features", tensor->shape[0]},
+        {"bias", false},
+        {"activation_function",
+         "torch.nn.modules.linear.Identity"}}.dump();
+    files[fmt::format("{}/model.safetensors", folder)] = safetensors_of(*tensor, "linear.weight");
+    folders.emplace_back(folder);
+  }
+  model.pass_over("embedding_length_out");
+  return folders;
+}
+
+}  // namespace
+
+bool has_classifier(ModelReader& model) {
+  const int64_t pooling = pooling_of(model);
+  const bool gives_scores =
+      model.has_tensor("cls.output.weight") && (pooling == kNone || pooling == kRank);
+  if (gives_scores) return true;
+  model.pass_over("classifier.output_labels");
+  for (const char* tensor : {"cls", "cls.output", "cls.norm"}) model.ignore_tensor(tensor);
+  return false;
+}
+
+void read_labels(ModelReader& model) {
+  const std::string key = fmt::format("{}.classifier.output_labels", model.architecture());
+  model.pass_over("classifier.output_labels");
+  const std::vector<int64_t>& shape = model.tensor("cls.output.weight").shape;
+  const int64_t num_labels = shape.size() == 1 ? 1 : shape.front();
+  Json labels = Json::object();
+  if (model.metadata().has(key)) {
+    for (const std::string_view label : model.metadata().texts(key)) {
+      labels[std::to_string(labels.size())] = label;
+    }
+  } else {
+    for (int64_t i = 0; i < num_labels; ++i) labels[std::to_string(i)] = fmt::format("LABEL_{}", i);
+  }
+  if (static_cast<int64_t>(labels.size()) != num_labels) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: expected {} labels, one for each row of cls.output, got {}", key,
+                            num_labels, labels.size()));
+  }
+  model.config["id2label"] = std::move(labels);
+}
+
+std::map<std::string, std::string> vector_files(ModelReader& model) {
+  const bool is_causal = model.find_boolean("attention.causal").value_or(true);
+  if (!is_causal) model.config["is_causal"] = false;
+  const int64_t pooling = pooling_of(model);
+  std::map<std::string, std::string> files;
+  const std::vector<std::string> dense = add_dense(model, files);
+  const char* const mode = kPoolingNames[pooling];
+  if (mode == nullptr) {
+    if (pooling == kNone || model.config.contains("id2label")) return {};
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("{}.{}: a model that ranks, without a classifier that this build knows; "
+                    "take the model's folder",
+                    model.architecture(), kPooling));
+  }
+  Json modules = Json::array();
+  const auto add = [&](const char* type, const std::string& path) {
+    modules.push_back(
+        {{"type", fmt::format("sentence_transformers.models.{}", type)}, {"path", path}});
+  };
+  add("Transformer", "");
+  add("Pooling", "1_Pooling");
+  files["1_Pooling/config.json"] = Json{{"pooling_mode", mode}}.dump();
+  for (const std::string& folder : dense) add("Dense", folder);
+  add("Normalize", "Normalize");
+  files["modules.json"] = modules.dump();
+  return files;
+}
+
+}  // namespace tgi::gguf
