@@ -1,9 +1,11 @@
 // A temporary folder, removed at the end.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -29,5 +31,15 @@ class TempFolder {
  private:
   std::string path_;
 };
+
+// Of all that lies in it, sorted.
+inline std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    out.push_back(entry.path().filename().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 }  // namespace tgi

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/decimal_size.h"
 #include "base/error.h"
 #include "base/files/partial_name.h"
 
@@ -36,18 +34,12 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 NewFile::NewFile(const std::string& path) : final_(fs::absolute(path).lexically_normal()) {
-  const fs::path parent = fs::path(final_).parent_path();
-  std::error_code error;
-  fs::create_directories(parent, error);
-  if (error) fail_file(parent.string(), error.value());
-  const std::string prefix = partial_prefix(final_);
-  remove_partial_leftovers(parent, prefix);
-  partial_ = (parent / fmt::format("{}{}-XXXXXX", prefix, ::getpid())).string();
+  partial_ = partial_pattern(final_);
   file_.reset(::mkostemp(partial_.data(), O_CLOEXEC));
   if (!file_) {
     const int reason = errno;
     partial_.clear();
-    fail_file(parent.string(), reason);
+    fail_file(fs::path(final_).parent_path().string(), reason);
   }
   (void)::fchmod(file_.get(), 0644);  // mkostemp's are for its user only
 }
@@ -57,13 +49,7 @@ NewFile::~NewFile() {
 }
 
 void NewFile::require_space(int64_t bytes) const {
-  struct statvfs facts {};
-  if (::fstatvfs(file_.get(), &facts) != 0) fail_file(final_, errno);
-  const auto free_bytes =
-      static_cast<int64_t>(facts.f_bavail) * static_cast<int64_t>(facts.f_frsize);
-  if (free_bytes >= bytes) return;
-  throw Error(Code::kOutOfMemory, fmt::format("{}: needs {}, but the disk has {} free", final_,
-                                              decimal_size(bytes), decimal_size(free_bytes)));
+  require_disk_space(partial_, final_, bytes);
 }
 
 void NewFile::append(std::span<const std::byte> bytes) {

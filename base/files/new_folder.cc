@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/decimal_size.h"
 #include "base/error.h"
 #include "base/files/partial_name.h"
 #include "base/unique_fd.h"
@@ -35,14 +33,13 @@ void sync(const std::string& path) {
 
 NewFolder::NewFolder(const std::string& path) : final_(fs::absolute(path).lexically_normal()) {
   if (final_.ends_with('/')) final_.pop_back();
-  const fs::path parent = fs::path(final_).parent_path();
+  partial_ = partial_pattern(final_);
+  if (::mkdtemp(partial_.data()) == nullptr) {
+    const int reason = errno;
+    partial_.clear();
+    fail_folder(fs::path(final_).parent_path().string(), reason);
+  }
   std::error_code error;
-  fs::create_directories(parent, error);
-  if (error) fail_folder(parent.string(), error.value());
-  const std::string prefix = partial_prefix(final_);
-  remove_partial_leftovers(parent, prefix);
-  partial_ = (parent / fmt::format("{}{}-XXXXXX", prefix, ::getpid())).string();
-  if (::mkdtemp(partial_.data()) == nullptr) fail_folder(parent.string(), errno);
   fs::permissions(partial_, fs::perms(0755), error);  // mkdtemp's are for its user only
 }
 
@@ -52,14 +49,7 @@ NewFolder::~NewFolder() {
 }
 
 void NewFolder::require_space(int64_t bytes) const {
-  struct statvfs facts {};
-  if (::statvfs(partial_.c_str(), &facts) != 0) fail_folder(partial_, errno);
-  const auto free_bytes =
-      static_cast<int64_t>(facts.f_bavail) * static_cast<int64_t>(facts.f_frsize);
-  if (free_bytes >= bytes) return;
-  throw Error(Code::kOutOfMemory,
-              fmt::format("folder {}: needs {}, but the disk has {} free", final_,
-                          decimal_size(bytes), decimal_size(free_bytes)));
+  require_disk_space(partial_, "folder " + final_, bytes);
 }
 
 bool NewFolder::commit() {

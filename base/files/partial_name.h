@@ -2,15 +2,19 @@
 // which tells whether its writer is still there.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
 namespace tgi {
 
-// ".NAME.partial-" of such things for `path`.
-std::string partial_prefix(const std::filesystem::path& path);
+// Such a name for `path`, absolute, as mkstemp and mkdtemp take it. Makes the folders above it, and
+// removes what processes that died left there under such names. Throws with the system's reason,
+// naming the folder.
+std::string partial_pattern(const std::filesystem::path& path);
 
-// Removes what processes that died left in `parent` under names that begin like that.
-void remove_partial_leftovers(const std::filesystem::path& parent, const std::string& prefix);
+// Throws kOutOfMemory naming `what`, with both numbers, when the disk that `place` lies on has less
+// room than `bytes`.
+void require_disk_space(const std::string& place, const std::string& what, int64_t bytes);
 
 }  // namespace tgi

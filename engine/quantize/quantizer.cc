@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -12,25 +11,14 @@
 #include "base/files/new_folder.h"
 #include "engine/quantize/checkpoint_writer.h"
 #include "engine/quantize/gguf/gguf_quantizer.h"
+#include "engine/quantize/job_run.h"
 #include "engine/quantize/layer_quantizer.h"
 
 namespace tgi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-Error is_taken(const std::string& folder) {
-  return {
-      Code::kInvalidArgument,
-      fmt::format("{}: exists already; give a folder that does not, or remove it first", folder)};
-}
-
 // There is nothing of that name, or an empty folder.
-const std::string& require_free(const std::string& folder) {
+const std::string& require_free_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   const bool is_there = fs::exists(fs::symlink_status(folder, error));
@@ -89,6 +77,7 @@ class Run {
       : job_(job),
         options_(job.options),
         model_(model),
+        run_(job, model.config.num_layers),
         encoder_(find_weight_encoder(options_.format)),
         source_((check_options(options_, encoder_), require_plain_layers(model.config), model),
                 checkpoint),
@@ -98,13 +87,12 @@ class Run {
                    .damping = options_.damping,
                    .act_order = options_.act_order}),
         calibration_(read_calibration(options_.calibration, model.config, tokenizer)),
-        folder_(require_free(options_.folder)),
+        folder_(require_free_folder(options_.folder)),
         writer_(source_, encoder_, settings_, folder_) {}
 
   QuantizeResult run() {
-    report("reading", 0);
-    const std::unique_ptr<Device> device =
-        job_.backend.make_device({.dtype = DType::kF32, .num_threads = job_.num_threads});
+    run_.report("reading", 0);
+    const std::unique_ptr<Device> device = run_.make_device();
     const int num_threads = std::max(1, device->info().num_threads);
     LayerRunner runner(model_, source_.checkpoint(), *device, calibration_.sequences, job_.stop);
     LayerQuantizer quantizer(runner, {.encoder = &encoder_,
@@ -114,9 +102,9 @@ class Run {
     LayerRunner::HiddenStates source_states = runner.embed();
     LayerRunner::HiddenStates states = source_states;
     writer_.write_outer();
-    layers_began_ = Clock::now();
+    run_.begin_layers();
     for (int32_t layer = 0; layer < model_.config.num_layers; ++layer) {
-      report("layer", layer);
+      run_.report("layer", layer);
       LayerWeights& weights = runner.load_layer(layer);
       runner.run_layer(layer, source_states);
       LayerTensors tensors(source_, layer);
@@ -124,29 +112,17 @@ class Run {
       writer_.write_layer(layer, tensors, encoded);
       runner.run_layer(layer, states);
     }
-    report("comparing", model_.config.num_layers);
+    run_.report("comparing", model_.config.num_layers);
     const Fidelity fidelity = runner.compare(source_states, states, num_threads);
     check_fidelity(options_, fidelity);
     writer_.finish(job_.files, encoder_.quantization_config(settings_));
-    if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
+    run_.check_stop();
     job_.files.check_intact();
     if (!folder_.commit()) throw is_taken(options_.folder);
     return result(fidelity);
   }
 
  private:
-  void report(std::string_view phase, int32_t layer) const {
-    QuantizeProgress progress{.phase = std::string(phase),
-                              .layer = layer,
-                              .num_layers = model_.config.num_layers,
-                              .seconds = seconds_since(began_)};
-    if (layer > 0) {
-      progress.seconds_left = seconds_since(layers_began_) / layer *
-                              static_cast<double>(model_.config.num_layers - layer);
-    }
-    if (job_.on_progress) job_.on_progress(progress);
-  }
-
   QuantizeResult result(const Fidelity& fidelity) const {
     return {.folder = options_.folder,
             .format = options_.format,
@@ -159,14 +135,13 @@ class Run {
             .fidelity = fidelity,
             .source_bytes = writer_.source_bytes(),
             .bytes = writer_.total_bytes(),
-            .seconds = seconds_since(began_)};
+            .seconds = run_.seconds()};
   }
 
   const QuantizeJob& job_;
   const QuantizeOptions& options_;
   const LoadedConfig& model_;
-  const Clock::time_point began_ = Clock::now();
-  Clock::time_point layers_began_;
+  JobRun run_;
   const WeightEncoder& encoder_;
   const SourceModel source_;
   const EncodedModel settings_;

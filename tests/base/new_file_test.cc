@@ -1,7 +1,6 @@
 // A file that is whole or not there.
 #include "base/files/new_file.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,15 +22,6 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    out.push_back(entry.path().filename().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
 }
 
 }  // namespace

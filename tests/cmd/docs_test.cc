@@ -1,11 +1,12 @@
 // What is written from the command table: man pages, completions in the three shells, --help.
+#include <algorithm>
 #include <filesystem>
-#include <set>
 #include <string>
 
 #include "tests/catch.h"
 #include "tests/cmd/hub_cache_files.h"
 #include "tests/cmd/run_tgi.h"
+#include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
@@ -59,14 +60,6 @@ std::string fish_offers(const std::string& line, const std::string& program = "t
   return shell("fish --no-config -c " + quoted(script) + " 2>/dev/null").out;
 }
 
-std::set<std::string> names_in(const std::string& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    names.insert(entry.path().filename().string());
-  }
-  return names;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -96,7 +89,7 @@ TEST_CASE("the committed man pages and completions are those of the command tabl
                 "--completions", home.file("completions")});
   REQUIRE(ran.exit_status == 0);
   for (const char* folder : {"man", "completions"}) {
-    const std::set<std::string> written = names_in(home.file(folder));
+    const std::vector<std::string> written = names_in(home.file(folder));
     for (const std::string& name : written) {
       const std::string committed = kSource + "/" + folder + "/" + name;
       INFO(committed << " is stale; run: scripts/make_docs");
@@ -104,7 +97,7 @@ TEST_CASE("the committed man pages and completions are those of the command tabl
     }
     for (const std::string& name : names_in(kSource + "/" + folder)) {
       INFO(folder << "/" << name << " belongs to no command any more; remove it");
-      CHECK((name.starts_with("tgid.") || written.contains(name)));
+      CHECK((name.starts_with("tgid.") || std::ranges::binary_search(written, name)));
     }
   }
 }
@@ -123,7 +116,7 @@ TEST_CASE("man pages name every option and hide the hidden command") {
 }
 
 TEST_CASE("pages that others refer to are there") {
-  const std::set<std::string> pages = names_in(kSource + "/man");
+  const std::vector<std::string> pages = names_in(kSource + "/man");
   for (const std::string& page : pages) {
     for (const std::string& line : lines_of(read_file(kSource + "/man/" + page))) {
       if (!line.starts_with(".BR ")) continue;
@@ -131,7 +124,7 @@ TEST_CASE("pages that others refer to are there") {
       std::string name = line.substr(4, open - 4);
       for (size_t at; (at = name.find("\\-")) != std::string::npos;) name.erase(at, 1);
       INFO(page << " refers to " << line);
-      CHECK(pages.contains(name + "." + line[open + 2]));
+      CHECK(std::ranges::binary_search(pages, name + "." + line[open + 2]));
     }
   }
 }

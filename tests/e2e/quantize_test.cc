@@ -1,6 +1,5 @@
 // `tgi quantize` with the real daemon: what it writes can be loaded, and whatever ends it early
 // leaves nothing.
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include "ipc/quantize_job.h"
 #include "tests/catch.h"
 #include "tests/e2e/daemon_process.h"
+#include "tests/temp_folder.h"
 
 namespace tgi {
 namespace {
@@ -47,15 +47,6 @@ ipc::Reply last_reply(RawConnection& connection) {
     ipc::Reply reply = ipc::decode_reply(connection.read_line(kPatienceMs));
     if (!reply.progress) return reply;
   }
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    out.push_back(entry.path().filename().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
 }
 
 bool becomes_empty(const std::string& folder) {

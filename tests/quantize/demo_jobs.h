@@ -1,7 +1,6 @@
 // Jobs that quantise the demo model.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <stop_token>
@@ -52,15 +51,6 @@ inline std::string error_of(const QuantizeOptions& options) {
     return error.what();
   }
   return "";
-}
-
-inline std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    out.push_back(entry.path().filename().string());
-  }
-  std::sort(out.begin(), out.end());
-  return out;
 }
 
 }  // namespace tgi

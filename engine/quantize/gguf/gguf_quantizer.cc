@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,22 +19,12 @@
 #include "engine/quantize/gguf/file_plan.h"
 #include "engine/quantize/gguf/tensor_encoder.h"
 #include "engine/quantize/gguf/type_mix.h"
+#include "engine/quantize/job_run.h"
 
 namespace tgi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-Error is_taken(const std::string& path) {
-  return {Code::kInvalidArgument,
-          fmt::format("{}: exists already; give another name, or remove it first", path)};
-}
-
-const std::string& require_free(const std::string& path) {
+const std::string& require_free_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) throw is_taken(path);
   return path;
@@ -66,12 +55,13 @@ class Run {
       : job_(job),
         options_(job.options),
         model_(model),
+        run_(job, model.config.num_layers),
         format_(*find_gguf_format(options_.format)),
         source_((check_options(options_), model), checkpoint),
         plan_(plan_gguf_file(source_, job.files, tokenizer, name_of_model(options_.model))),
         mix_(format_, model.config, plan_),
         can_run_(has_plain_layers(model.config)),
-        file_(require_free(options_.folder)) {
+        file_(require_free_file(options_.folder)) {
     // Whoever gives a text wants to hear that it is of no use.
     if (can_run_) {
       calibration_ = read_calibration(options_.calibration, model.config, tokenizer);
@@ -88,8 +78,8 @@ class Run {
   }
 
   QuantizeResult run() {
-    report("reading", 0);
-    const std::unique_ptr<Device> device = make_device();
+    run_.report("reading", 0);
+    const std::unique_ptr<Device> device = run_.make_device();
     num_threads_ = std::max(1, device->info().num_threads);
     GgufWriter writer(file_, plan_.fields, headers_);
     std::optional<LayerRunner> runner;
@@ -100,24 +90,16 @@ class Run {
     }
     write_tensors(writer, runner ? &*runner : nullptr, states);
     writer.finish();
-    report("comparing", model_.config.num_layers);
+    run_.report("comparing", model_.config.num_layers);
     Fidelity fidelity;
     if (runner) fidelity = compare(*runner, states);
-    check_stop();
+    run_.check_stop();
     job_.files.check_intact();
     if (!file_.commit()) throw is_taken(options_.folder);
     return result(fidelity, writer.total_bytes());
   }
 
  private:
-  std::unique_ptr<Device> make_device() const {
-    return job_.backend.make_device({.dtype = DType::kF32, .num_threads = job_.num_threads});
-  }
-
-  void check_stop() const {
-    if (job_.stop.stop_requested()) throw Error(Code::kCancelled, "the job was cancelled");
-  }
-
   static int32_t layer_of(const GgufTensorPlan& tensor) {
     return tensor.sources.empty() ? -1 : tensor.sources.front()->layer;
   }
@@ -127,13 +109,13 @@ class Run {
     const TensorEncoder encoder{.source = source_, .num_threads = num_threads_};
     ColumnImportance importance;
     int32_t layer = -1;
-    layers_began_ = Clock::now();
+    run_.begin_layers();
     for (size_t i = 0; i < plan_.tensors.size(); ++i) {
-      check_stop();
+      run_.check_stop();
       const GgufTensorPlan& tensor = plan_.tensors[i];
       if (const int32_t next = layer_of(tensor); next > layer) {
         layer = next;
-        report("layer", layer);
+        run_.report("layer", layer);
         importance.clear();
         if (runner != nullptr) importance = see_layer(*runner, layer, states);
       }
@@ -174,7 +156,7 @@ class Run {
     const std::unique_ptr<FileSource> files = open_gguf(file_.path());
     const LoadedConfig written = load_model_config(*files);
     const std::unique_ptr<Checkpoint> checkpoint = open_checkpoint(*files);
-    const std::unique_ptr<Device> device = make_device();
+    const std::unique_ptr<Device> device = run_.make_device();
     LayerRunner runner(written, *checkpoint, *device, calibration_.sequences, job_.stop);
     LayerRunner::HiddenStates changed = runner.embed();
     for (int32_t layer = 0; layer < written.config.num_layers; ++layer) {
@@ -184,18 +166,6 @@ class Run {
     const Fidelity fidelity = compare_runs(source, states, runner, changed, num_threads_);
     check_fidelity(options_, fidelity);
     return fidelity;
-  }
-
-  void report(std::string_view phase, int32_t layer) const {
-    QuantizeProgress progress{.phase = std::string(phase),
-                              .layer = layer,
-                              .num_layers = model_.config.num_layers,
-                              .seconds = seconds_since(began_)};
-    if (layer > 0 && phase == "layer") {
-      progress.seconds_left = seconds_since(layers_began_) / layer *
-                              static_cast<double>(model_.config.num_layers - layer);
-    }
-    if (job_.on_progress) job_.on_progress(progress);
   }
 
   QuantizeResult result(const Fidelity& fidelity, int64_t bytes) const {
@@ -215,15 +185,14 @@ class Run {
             .fidelity = fidelity,
             .source_bytes = source_bytes,
             .bytes = bytes,
-            .seconds = seconds_since(began_)};
+            .seconds = run_.seconds()};
   }
 
   const QuantizeJob& job_;
   const QuantizeOptions& options_;
   const LoadedConfig& model_;
+  JobRun run_;
   const GgufFormat& format_;
-  const Clock::time_point began_ = Clock::now();
-  Clock::time_point layers_began_ = began_;
   const SourceModel source_;
   GgufFilePlan plan_;
   const TypeMix mix_;
