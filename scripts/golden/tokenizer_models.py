@@ -157,8 +157,20 @@ def train_sentencepiece(corpus, path, **options):
     path.write_bytes(out.getvalue())
 
 
+def train_word_level(corpus):
+    model = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    model.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    model.pre_tokenizer = pre_tokenizers.Whitespace()
+    model.train_from_iterator(corpus, trainers.WordLevelTrainer(
+        vocab_size=300, show_progress=False, special_tokens=["[UNK]", "[PAD]", "[BOS]", "[EOS]"]))
+    model.add_tokens([AddedToken("<tool_call>", normalized=False), AddedToken("the", single_word=True)])
+    model.post_processor = processors.TemplateProcessing(
+        single="[BOS] $A [EOS]", pair="[BOS] $A [EOS] $B:1 [EOS]:1", special_tokens=[("[BOS]", 2), ("[EOS]", 3)])
+    return model
+
+
 JSON_MODELS = {"byte_level": train_byte_level, "spm_bpe": train_spm_bpe, "wordpiece": train_wordpiece,
-               "unigram": train_unigram}
+               "unigram": train_unigram, "word_level": train_word_level}
 
 
 def train_models(names):
@@ -231,7 +243,31 @@ def make_variants():
     for kind, members in {"RobertaProcessing": roberta, "BertProcessing": {}}.items():
         add("spm_bpe", post_processor={"type": kind, "sep": ["</s>", 2], "cls": ["<s>", 1], **members})
     add_embedding_variants(add, metaspace, gpt2)
+    add_decoder_variants(add, metaspace, byte_level)
     return variants
+
+
+def add_decoder_variants(add, metaspace, byte_level):
+    """Decoders in orders that nothing but a file says."""
+    fuse, fallback = {"type": "Fuse"}, {"type": "ByteFallback"}
+    space = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    long = {"type": "Replace", "pattern": {"Regex": "[aeiou]+s?"}, "content": "_"}
+    word_piece = {"type": "WordPiece", "prefix": "t", "cleanup": False}
+
+    def strip(content, start, stop):
+        return {"type": "Strip", "content": content, "start": start, "stop": stop}
+
+    for chain in ([fallback, fuse, space], [fuse, space, strip(" ", 2, 0), strip("t", 1, 0)], [fuse, metaspace],
+                  [fallback, strip("▁", 1, 0), space], [space, fuse, fallback], [fallback, fallback, space], [strip("e", 0, 1), long, space],
+                  [fuse, fuse, word_piece, space], [word_piece, metaspace, fuse], [fallback, long, metaspace, fuse, strip(" ", 3, 0)],
+                  [{"type": "BPEDecoder", "suffix": "e"}], [space, {"type": "BPEDecoder", "suffix": "in"}, fallback],
+                  [{"type": "BPEDecoder", "suffix": "a"}, fuse, {"type": "BPEDecoder", "suffix": "▁"}], []):
+        add("spm_bpe", decoder={"type": "Sequence", "decoders": chain})
+    for chain in ([byte_level, {"type": "Replace", "pattern": {"String": " "}, "content": "--"}, strip("-", 1, 0)],
+                  [long, byte_level, fallback, fuse], [byte_level, metaspace, word_piece]):
+        add("byte_level", decoder={"type": "Sequence", "decoders": chain})
+    add("wordpiece", decoder={"type": "Sequence", "decoders": [{"type": "WordPiece", "prefix": "##", "cleanup": True}, long, fuse,
+                                                               {"type": "Replace", "pattern": {"String": " "}, "content": ""}]})
 
 
 def add_embedding_variants(add, metaspace, byte_level):
@@ -264,6 +300,9 @@ def add_embedding_variants(add, metaspace, byte_level):
         for cut in [True, False]:
             add("unigram", pre_tokenizer=dict(metaspace, prepend_scheme=scheme, split=cut),
                 decoder=dict(metaspace, prepend_scheme=scheme))
+    for pre_tokenizer in ({"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}, byte_level, metaspace):
+        add("word_level", pre_tokenizer=pre_tokenizer)
+    add("word_level", {"unk_token": "the"}, normalizer=None, decoder={"type": "WordPiece", "prefix": "t", "cleanup": True})
     for steps in ([precompiled, spaces], [strip, precompiled, spaces], [{"type": "Nmt"}],
                   [quotes, {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, precompiled],
                   [{"type": "NFC"}, BERT_NORMALIZER], [{"type": "Nmt"}, {"type": "NFKC"}, spaces, precompiled]):

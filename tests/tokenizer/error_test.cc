@@ -104,8 +104,12 @@ TEST_CASE("sequences inside sequences have a limit") {
 
 TEST_CASE("components that this build does not know are unsupported and named") {
   const Code kUnknown = Code::kUnsupported;
-  check_refused(changed_file(R"({"model": {"type": "WordLevel"}})"), kUnknown,
-                "model.type: \"WordLevel\"");
+  check_refused(changed_file(R"({"model": {"type": "PhraseLevel"}})"), kUnknown,
+                "model.type: \"PhraseLevel\"");
+  check_refused(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})", Code::kInvalidArgument,
+                "model.unk_token");
+  check_refused(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a", "x": 1}})",
+                Code::kInvalidArgument, "x");
   check_refused(changed_file(R"({"version": "2.0"})"), kUnknown, "version");
   check_refused(changed_file(R"({"model": {"dropout": 0.1}})"), kUnknown, "model.dropout");
   check_refused(changed_file(R"({"normalizer": {"type": "Postcompiled"}})"), kUnknown,
@@ -115,8 +119,22 @@ TEST_CASE("components that this build does not know are unsupported and named") 
   check_refused(changed_file(R"({"post_processor": {"type": "New"}})"), kUnknown, "\"New\"");
   check_refused(changed_file(R"({"decoder": {"type": "CTC"}})"), kUnknown, "\"CTC\"");
   check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"},
-                             {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}]}})"),
+                             {"type": "Replace", "pattern": {"String": "ab"}, "content": "b"}]}})"),
                 kUnknown, "decoder.decoders[1]");
+  for (const std::string chain :
+       {R"({"type": "Fuse"}, {"type": "Replace", "pattern": {"Regex": "a"}, "content": "b"})",
+        R"({"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 0, "stop": 1})",
+        R"({"type": "Fuse"}, {"type": "ByteLevel"})",
+        R"({"type": "ByteFallback"}, {"type": "ByteLevel"})",
+        R"({"type": "Fuse"}, {"type": "WordPiece", "prefix": "##", "cleanup": true})",
+        R"({"type": "ByteFallback"}, {"type": "WordPiece", "prefix": "##", "cleanup": false})",
+        R"({"type": "ByteFallback"}, {"type": "BPEDecoder", "suffix": "</w>"})",
+        R"({"type": "Fuse"}, {"type": "BPEDecoder", "suffix": "</w>"})"}) {
+    check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [)" + chain + "]}}"),
+                  kUnknown, "decoder.decoders[1].type: ");
+  }
+  check_refused(changed_file(R"({"decoder": {"type": "BPEDecoder", "suffix": ""}})"), kUnknown,
+                "decoder.suffix");
   check_refused(changed_file(R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(?<n"},
                              "behavior": "Isolated", "invert": false}})"),
                 kUnknown, "pre_tokenizer.pattern.Regex");
@@ -221,7 +239,7 @@ std::unique_ptr<Tokenizer> load_files(const std::map<std::string, std::string>& 
 
 TEST_CASE("a tokenizer.json that is not supported gives way to a tokenizer.model that is") {
   const std::string unknown =
-      R"({"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}}})";
+      R"({"version": "1.0", "model": {"type": "PhraseLevel", "vocab": {"a": 0}}})";
   const std::string model = read_file(golden_path("sentencepiece_bpe") + "/tokenizer.model");
   const auto alone = load_files({{"tokenizer.model", model}});
   const auto instead = load_files({{"tokenizer.json", unknown}, {"tokenizer.model", model}});
