@@ -61,7 +61,8 @@ inline constexpr auto kReasoningParserChoices =
     joined(kAutoName, names("none"), kReasoningDialectNames);
 inline constexpr auto kDTypeChoices = joined(kAutoName, kDTypeNames);
 inline constexpr auto kCacheDTypeChoices = joined(kAutoName, kDTypeNames, kCacheOnlyDTypeNames);
-inline constexpr auto kQuantizeChoices = joined(names("none"), kRoundingNames, kWeightFormatNames);
+inline constexpr auto kQuantizeChoices =
+    joined(names("none"), kRoundingNames, kWeightFormatNames, kRoundingAliasNames);
 inline constexpr auto kBackendChoices = joined(kAutoName, kBackendNames);
 inline constexpr auto kCpuIsaChoices = joined(kAutoName, kCpuIsaNames);
 
@@ -115,9 +116,11 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
     setting<&ModelSettings::quantize>(
         {.name = "quantize",
          .value_name = "KIND",
-         .help = "int8, int4: round the weights of the layers while loading: less memory, faster "
-                 "decoding, slightly different answers; the format of a quantised checkpoint is "
-                 "known by itself and, where it is given, only checked",
+         .help =
+             "int8, int4: round the weights of the layers while loading: less memory, faster "
+             "decoding, slightly different answers; the format of a quantised checkpoint is "
+             "known by itself and, where it is given, only checked; TGI's eetq and bitsandbytes "
+             "are int8 here, bitsandbytes-nf4 and -fp4 are int4",
          .scope = SettingScope::kLoad,
          .choices = kQuantizeChoices,
          .in_status = true}),

@@ -1,6 +1,6 @@
 """The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions: a
 matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors
-does its own both ways; gptq and awq, whose packages want a GPU, are done here.
+and bitsandbytes do their own both ways; gptq and awq, whose packages want a GPU, are done here.
 """
 
 import re
@@ -172,10 +172,37 @@ def ct_dequantise(arrays, config, module):
     return ct_compressor(config).decompress(state, scheme)["weight"].float()
 
 
-QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise}
-DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise}
-MARKS = {"gptq": "qweight", "awq": "qweight", "fp8": "weight_scale_inv",
-         "compressed-tensors": "weight_scale"}
+def bnb_quantise(weight, config, dtype, _generator):
+    from bitsandbytes import functional
+    if config["load_in_8bit"]:
+        codes, largest, _ = functional.int8_vectorwise_quant(weight.half())
+        return {"weight": codes, "SCB": largest, "weight_format": torch.tensor(0, dtype=torch.uint8)}
+    codes, state = functional.quantize_4bit(
+        weight.to(dtype).contiguous(), quant_type=config["bnb_4bit_quant_type"],
+        compress_statistics=config["bnb_4bit_use_double_quant"],
+        quant_storage=getattr(torch, config["bnb_4bit_quant_storage"]))
+    return {"weight": codes} | {f"weight.{name}": array
+                                for name, array in state.as_dict(packed=True).items()}
+
+
+def bnb_dequantise(arrays, config):
+    from bitsandbytes import functional
+    if config["load_in_8bit"]:
+        return functional.int8_vectorwise_dequant(arrays["weight"], arrays["SCB"])
+    state = functional.QuantState.from_dict(
+        {name.removeprefix("weight."): array for name, array in arrays.items() if name != "weight"},
+        device="cpu")
+    # As one row: the kernels for processors of 0.50 would begin a block with each row.
+    shape, state.shape, state.dtype = state.shape, torch.Size((state.shape.numel(),)), torch.float32
+    return functional.dequantize_4bit(arrays["weight"], state).reshape(shape)
+
+
+QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise,
+            "bitsandbytes": bnb_quantise}
+DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise,
+              "bitsandbytes": bnb_dequantise}
+MARKS = {"gptq": ["qweight"], "awq": ["qweight"], "fp8": ["weight_scale_inv"],
+         "compressed-tensors": ["weight_scale"], "bitsandbytes": ["weight.quant_map", "SCB"]}
 
 
 def quantise(weight, config, dtype, module, generator):
@@ -187,11 +214,11 @@ def quantise(weight, config, dtype, module, generator):
 def dequantise_state(state, config):
     """All tensors of a quantised checkpoint as plain float32 ones."""
     method = config["quant_method"]
-    modules = {name.removesuffix("." + MARKS[method]) for name in state
-               if name.endswith("." + MARKS[method])}
+    modules = {name.removesuffix("." + mark) for mark in MARKS[method] for name in state
+               if name.endswith("." + mark)}
     out = {}
     for name, value in state.items():
-        module, _, _suffix = name.rpartition(".")
+        module = name.partition(".weight.")[0] if ".weight." in name else name.rpartition(".")[0]
         if module not in modules or name.endswith(".bias"):
             out[name] = value.float()
     for module in modules:
