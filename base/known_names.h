@@ -42,7 +42,7 @@ inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
 inline constexpr auto kWeightFormatNames =
-    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "bitsandbytes", "gguf");
+    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "bitsandbytes", "hqq", "gguf");
 
 // TGI's words for rounding while loading, and what is done for them; "bitsandbytes" also names a
 // format, and means that where a checkpoint is so.

@@ -1,56 +1,24 @@
 // The weight format "bitsandbytes": the values that the library itself dequantises to
-// (scripts/golden/make_bitsandbytes_blocks), bit by bit, whole and in parts, and what does not fit.
+// (scripts/golden/make_quantised_blocks), bit by bit, whole and in parts, and what does not fit.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "base/files/regular_file.h"
-#include "engine/weights/weight_format.h"
-#include "tests/catch.h"
-#include "tests/weights/safetensors_builder.h"
+#include "tests/weights/golden_matrix.h"
 
 namespace tgi {
 namespace {
 
-constexpr const char* kMatrix = "model.layers.0.mlp.up_proj";
 constexpr const char* kNf4State = ".quant_state.bitsandbytes__nf4";
 
-std::string from_hex(const std::string& hex) {
-  std::string out;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    out.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-  }
-  return out;
-}
-
-// A checkpoint of one matrix, its config and the values that the library has of it.
-struct Quantised {
-  std::string weight = std::string(kMatrix) + ".weight";
-  std::map<std::string, TestTensor> tensors;  // by their golden's name
-  std::vector<int64_t> shape;
-  std::vector<float> values;
-  Json quantization;
-
-  explicit Quantised(const std::string& name) {
-    const std::string path = TGI_SOURCE_DIR "/tests/golden/bitsandbytes_blocks.json";
-    const Json golden = parse_json(read_regular_file(path)).at(name);
-    shape = golden.at("shape").get<std::vector<int64_t>>();
-    if (shape.size() == 3) weight = kMatrix;
-    for (const auto& [suffix, tensor] : golden.at("tensors").items()) {
-      tensors[suffix] = {.name = {},
-                         .dtype = tensor.at("dtype"),
-                         .shape = tensor.at("shape").dump(),
-                         .data = from_hex(tensor.at("data"))};
-    }
-    const std::string bytes = from_hex(golden.at("values"));
-    values.resize(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+struct Quantised : GoldenMatrix {
+  explicit Quantised(const std::string& name) : GoldenMatrix("bitsandbytes", name) {
+    if (shape.size() == 3) weight = kGoldenModule;
     const bool is_8bit = tensors.contains("SCB");
     quantization = {{"quant_method", "bitsandbytes"},
                     {"load_in_4bit", !is_8bit},
@@ -58,21 +26,6 @@ struct Quantised {
                     {"bnb_4bit_quant_type", name.substr(0, 3) == "fp4" ? "fp4" : "nf4"}};
   }
 
-  Json config() const { return {{"quantization_config", quantization}}; }
-
-  MemorySource files() const {
-    std::vector<TestTensor> out;
-    for (const auto& [suffix, tensor] : tensors) {
-      out.push_back(tensor);
-      const bool is_beside = !suffix.empty() && !suffix.starts_with(".");
-      out.back().name = is_beside ? fmt::format("{}.{}", kMatrix, suffix) : weight + suffix;
-    }
-    return MemorySource({{"model.safetensors", build_safetensors(out)}});
-  }
-
-  MatrixSpec spec() const {
-    return {.name = weight, .prefix = "model.", .rows = shape[0], .cols = shape[1]};
-  }
   Json state() const { return parse_json(tensors.at(kNf4State).data); }
   void set_state(const std::string& text) {
     tensors[kNf4State].data = text;
@@ -83,52 +36,7 @@ struct Quantised {
     changed[field] = value;
     set_state(changed.dump());
   }
-  template <typename T>
-  void put(const std::string& suffix, size_t index, T value) {
-    std::memcpy(tensors.at(suffix).data.data() + index * sizeof value, &value, sizeof value);
-  }
 };
-
-struct Loaded {
-  WeightProblems problems;
-  HostWeight weight{};
-};
-
-Loaded load(const Quantised& from,
-            const MatrixSpec& spec,
-            Range rows,
-            Range cols,
-            const MatrixStorage& storage = DType::kF32) {
-  const MemorySource files = from.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = from.config();
-  const WeightFormat& format = find_weight_format(JsonReader(config, ""));
-  Loaded out;
-  const auto tensors = format.collect(config, *checkpoint, spec, out.problems);
-  if (!out.problems.empty()) return out;
-  out.weight = format.slice(config, *checkpoint, spec, tensors, rows, cols, storage);
-  return out;
-}
-
-std::vector<float> numbers_of(const HostWeight& weight) {
-  REQUIRE(weight.format == "dense");
-  const auto* numbers = reinterpret_cast<const float*>(weight.parts.at(0).data);
-  return {numbers, numbers + weight.rows * weight.cols};
-}
-
-// What is wrong with it, as one text.
-std::string refusal(const Quantised& quantised) {
-  const MatrixSpec spec = quantised.spec();
-  try {
-    const WeightProblems problems = load(quantised, spec, {0, spec.rows}, {0, spec.cols}).problems;
-    return fmt::format("missing {}; misshapen {}; unsupported {}",
-                       fmt::join(problems.missing, ", "), fmt::join(problems.misshapen, ", "),
-                       fmt::join(problems.unsupported, ", "));
-  } catch (const Error& error) {
-    CHECK((error.code() == Code::kInvalidArgument || error.code() == Code::kUnsupported));
-    return error.what();
-  }
-}
 
 StoredForm form_of(const Json& quantization, const MatrixSpec& spec) {
   const Json config = {{"quantization_config", quantization}};
@@ -144,26 +52,21 @@ TEST_CASE("matrices of bitsandbytes are the values that it has itself, whole and
     for (const auto& [rows, cols] : {std::pair{Range{0, spec.rows}, Range{0, spec.cols}},
                                      {Range{1, 3}, Range{5, spec.cols - 7}},
                                      {Range{spec.rows - 1, 1}, Range{spec.cols - 2, 2}}}) {
-      const std::vector<float> got = numbers_of(load(quantised, spec, rows, cols).weight);
-      std::vector<float> expected;
-      for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
-        const auto first = quantised.values.begin() + row * spec.cols + cols.begin;
-        expected.insert(expected.end(), first, first + cols.count);
-      }
-      CHECK(got == expected);
+      const std::vector<float> got = numbers_of(load_matrix(quantised, spec, rows, cols).weight);
+      CHECK(got == quantised.part(rows, cols));
     }
   }
 }
 
 TEST_CASE("parameters of three dimensions and rows by turns are found in bitsandbytes' blocks") {
   const Quantised stack("nf4, three dimensions");
-  MatrixSpec spec{.name = kMatrix, .prefix = "model.", .rows = 8, .cols = 20};
+  MatrixSpec spec{.name = kGoldenModule, .prefix = "model.", .rows = 8, .cols = 20};
   spec.stack = {.index = 1, .count = 3};
-  CHECK(numbers_of(load(stack, spec, {0, 8}, {0, 20}).weight) ==
+  CHECK(numbers_of(load_matrix(stack, spec, {0, 8}, {0, 20}).weight) ==
         std::vector<float>(stack.values.begin() + 160, stack.values.begin() + 320));
   std::swap(spec.rows, spec.cols);
   spec.transposed = true;
-  const std::vector<float> turned = numbers_of(load(stack, spec, {3, 2}, {1, 7}).weight);
+  const std::vector<float> turned = numbers_of(load_matrix(stack, spec, {3, 2}, {1, 7}).weight);
   CHECK(turned[8] == stack.values[160 + 2 * 20 + 4]);
 
   const Quantised nested("nf4, nested");
@@ -171,7 +74,7 @@ TEST_CASE("parameters of three dimensions and rows by turns are found in bitsand
   odd_rows.rows = 17;
   odd_rows.turns = {.index = 1, .count = 2};
   odd_rows.transposed = true;  // of a Conv1D: a module's codes are (out, in) all the same
-  const std::vector<float> rows = numbers_of(load(nested, odd_rows, {2, 1}, {0, 80}).weight);
+  const std::vector<float> rows = numbers_of(load_matrix(nested, odd_rows, {2, 1}, {0, 80}).weight);
   CHECK(rows == std::vector<float>(nested.values.begin() + 5 * 80, nested.values.begin() + 6 * 80));
 }
 
@@ -181,7 +84,7 @@ TEST_CASE("rows of LLM.int8() go to the device as integers with a scale each") {
   const StoredForm form = form_of(quantised.quantization, spec);
   const MatrixStorage storage = storage_of(form, {0, spec.cols}, DType::kBF16);
   REQUIRE(storage.quantization == Quantization::kInt8);
-  const HostWeight got = load(quantised, spec, {2, 3}, {0, spec.cols}, storage).weight;
+  const HostWeight got = load_matrix(quantised, spec, {2, 3}, {0, spec.cols}, storage).weight;
   REQUIRE(got.format == "grouped");
   bool same = true;
   for (int64_t row = 0; row < 3; ++row) {
@@ -196,19 +99,20 @@ TEST_CASE("rows of LLM.int8() go to the device as integers with a scale each") {
 
   TestTensor order{.name = {}, .dtype = "U8", .shape = "[]", .data = std::string(1, '\0')};
   quantised.tensors["weight_format"] = order;
-  CHECK(numbers_of(load(quantised, spec, {0, 6}, {0, 70}).weight) == quantised.values);
+  CHECK(numbers_of(load_matrix(quantised, spec, {0, 6}, {0, 70}).weight) == quantised.values);
   quantised.tensors["weight_format"].data = "\2";
-  CHECK_THAT(refusal(quantised), Catch::Contains("up_proj.weight_format: the order of the numbers "
-                                                 "is 2 (col_turing)"));
+  CHECK_THAT(refusal_of(quantised),
+             Catch::Contains("up_proj.weight_format: the order of the numbers "
+                             "is 2 (col_turing)"));
   quantised.tensors["weight_format"] = order;
   quantised.tensors.erase("SCB");
-  CHECK_THAT(refusal(quantised), Catch::Contains("missing model.layers.0.mlp.up_proj.SCB;"));
+  CHECK_THAT(refusal_of(quantised), Catch::Contains("missing model.layers.0.mlp.up_proj.SCB;"));
   quantised = Quantised("int8");
   quantised.put("SCB", 4, std::numeric_limits<float>::infinity());
-  CHECK_THAT(refusal(quantised), Catch::Contains("up_proj.SCB: element 4 of (6) is inf"));
+  CHECK_THAT(refusal_of(quantised), Catch::Contains("up_proj.SCB: element 4 of (6) is inf"));
   quantised = Quantised("int8");
   quantised.tensors["SCB"].shape = "[6,1]";
-  CHECK_THAT(refusal(quantised), Catch::Contains("SCB: expected (6), got (6, 1)"));
+  CHECK_THAT(refusal_of(quantised), Catch::Contains("SCB: expected (6), got (6, 1)"));
 }
 
 TEST_CASE("what config.json has in 8 bits and the file has not is refused with what to do") {
@@ -221,14 +125,14 @@ TEST_CASE("what config.json has in 8 bits and the file has not is refused with w
   const MatrixSpec spec = plain.spec();
   const MatrixStorage storage =
       storage_of(form_of(plain.quantization, spec), {0, 70}, DType::kBF16);
-  CHECK_THROWS_WITH(load(plain, spec, {0, 6}, {0, 70}, storage),
+  CHECK_THROWS_WITH(load_matrix(plain, spec, {0, 6}, {0, 70}, storage),
                     Catch::Contains("up_proj.weight: expected I8 with "
                                     "model.layers.0.mlp.up_proj.SCB beside it, got F32") &&
                         Catch::Contains("llm_int8_skip_modules"));
   // Where no integers are planned the file is right.
   plain.quantization["llm_int8_has_fp16_weight"] = true;
   CHECK(form_of(plain.quantization, spec).bits == 0);
-  CHECK(load(plain, spec, {0, 6}, {0, 70}).weight.format == "dense");
+  CHECK(load_matrix(plain, spec, {0, 6}, {0, 70}).weight.format == "dense");
 }
 
 struct Damage {
@@ -297,14 +201,14 @@ TEST_CASE("parts of a matrix of 4 bits that are missing or make no sense are nam
   };
   for (const Damage& row : rows) {
     Quantised quantised("nf4, nested");
-    REQUIRE(refusal(quantised) == "missing ; misshapen ; unsupported ");
+    REQUIRE(refusal_of(quantised) == kNothingWrong);
     row.damage(quantised);
     INFO(row.expected);
-    CHECK_THAT(refusal(quantised), Catch::Contains(row.expected));
+    CHECK_THAT(refusal_of(quantised), Catch::Contains(row.expected));
   }
   Quantised simple("nf4");
   simple.put(".absmax", 2, std::nanf(""));
-  CHECK_THAT(refusal(simple), Catch::Contains("up_proj.weight.absmax: element 2 of (6) is nan"));
+  CHECK_THAT(refusal_of(simple), Catch::Contains("up_proj.weight.absmax: element 2 of (6) is nan"));
 }
 
 TEST_CASE("a matrix that bitsandbytes skipped is plain in the file, whatever config.json says") {
@@ -314,7 +218,7 @@ TEST_CASE("a matrix that bitsandbytes skipped is plain in the file, whatever con
                      .dtype = "F32",
                      .shape = "[6,64]",
                      .data = f32_bytes(std::vector<float>(384, 0.5F))}}};
-  CHECK(load(plain, plain.spec(), {0, 6}, {0, 64}).weight.format == "dense");
+  CHECK(load_matrix(plain, plain.spec(), {0, 6}, {0, 64}).weight.format == "dense");
 }
 
 TEST_CASE("modules that bitsandbytes leaves alone are named as transformers names them") {
@@ -323,11 +227,12 @@ TEST_CASE("modules that bitsandbytes leaves alone are named as transformers name
                                {"load_in_8bit", true},
                                {"llm_int8_skip_modules", skipped}};
     const bool is_layer = kind == MatrixKind::kLayer;
-    const MatrixSpec spec{.name = is_layer ? std::string(kMatrix) + ".weight" : "lm_head.weight",
-                          .prefix = "model.",
-                          .rows = 8,
-                          .cols = 64,
-                          .kind = kind};
+    const MatrixSpec spec{
+        .name = is_layer ? std::string(kGoldenModule) + ".weight" : "lm_head.weight",
+        .prefix = "model.",
+        .rows = 8,
+        .cols = 64,
+        .kind = kind};
     return form_of(quantization, spec).bits == 8;
   };
   CHECK(quantised(nullptr));

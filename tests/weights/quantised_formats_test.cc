@@ -333,8 +333,8 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
     FAIL("was accepted");
     return std::string();
   };
-  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 3}}),
-             Catch::Contains("3 bits") && Catch::Contains("4, 8"));
+  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 5}}),
+             Catch::Contains("5 bits") && Catch::Contains("2, 3, 4, 8"));
   CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 4}, {"checkpoint_format", "marlin"}}),
              Catch::Contains("'marlin'") && Catch::Contains("gptq_v2"));
   CHECK_THAT(

@@ -124,7 +124,7 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
   const char* kTensors = "compressed-tensors";
   const Json one = {{"x", 1}};
   const std::vector<BadValue> rows = {
-      {kGptq, "/bits", 3, "supported: 4, 8"},
+      {kGptq, "/bits", 5, "supported: 2, 3, 4, 8"},
       {kGptq, "/bits", "4", "whole number"},
       {kGptq, "/group_size", 0, "-1"},
       {kGptq, "/group_size", "128", "whole number"},
@@ -228,7 +228,7 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
 
 TEST_CASE("fields of quantization_config that nobody knows are refused by path, all at once") {
   for (const char* method :
-       {"gptq", "awq", "fp8", "fbgemm_fp8", "bitsandbytes", "compressed-tensors"}) {
+       {"gptq", "awq", "fp8", "fbgemm_fp8", "bitsandbytes", "hqq", "compressed-tensors"}) {
     Json quantization = base_of(method);
     quantization["twist"] = 0.5;
     quantization["swizzle"] = {1, 2};

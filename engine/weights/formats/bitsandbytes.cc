@@ -132,16 +132,6 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   return {.quantised_as = "bitsandbytes with 8 bits", .bits = bnb.keeps_numbers ? 0 : 8};
 }
 
-int64_t stored_rows(const MatrixSpec& spec) {
-  const int64_t rows = spec.rows * spec.turns.count;
-  return spec.stack.is_flat ? rows * std::max<int64_t>(spec.stack.count, 1) : rows;
-}
-
-int64_t stored_row(const MatrixSpec& spec, int64_t row) {
-  return spec.stack.index * spec.rows * spec.turns.count + row * spec.turns.count +
-         spec.turns.index;
-}
-
 bool is_stored_in_8bit(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   const StoredTensor* tensor = find_by_any_name(checkpoint, spec.name, spec.prefix);
   if (tensor != nullptr && tensor->dtype_name == "I8") return true;
