@@ -116,11 +116,10 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
     setting<&ModelSettings::quantize>(
         {.name = "quantize",
          .value_name = "KIND",
-         .help =
-             "int8, int4: round the weights of the layers while loading: less memory, faster "
-             "decoding, slightly different answers; the format of a quantised checkpoint is "
-             "known by itself and, where it is given, only checked; TGI's eetq and bitsandbytes "
-             "are int8 here, bitsandbytes-nf4 and -fp4 are int4",
+         .help = "int8, int4: round the weights of the layers while loading: less memory, faster "
+                 "decoding, slightly different answers; the format of a quantised checkpoint is "
+                 "known by itself and, where it is given, only checked; eetq and bitsandbytes, "
+                 "words of TGI, are int8, bitsandbytes-nf4 and -fp4 int4",
          .scope = SettingScope::kLoad,
          .choices = kQuantizeChoices,
          .in_status = true}),
