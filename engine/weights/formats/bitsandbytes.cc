@@ -66,7 +66,8 @@ BitsAndBytesConfig read_bitsandbytes(const JsonReader& quantization) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: bitsandbytes expects one of load_in_4bit and load_in_8bit to be "
                             "true, got {}",
-                            quantization.path_of("load_in_4bit"), is_4bit ? "both" : "neither"));
+                            quantization.path_of(is_4bit ? "load_in_8bit" : "load_in_4bit"),
+                            is_4bit ? "both" : "neither"));
   }
   const std::string type = quantization.string_or("bnb_4bit_quant_type", "fp4");
   if (type != "nf4" && type != "fp4") {
