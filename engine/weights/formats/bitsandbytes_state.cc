@@ -17,7 +17,7 @@ namespace {
 constexpr auto kFields = std::to_array<KnownField>({
     read("quant_type"),
     read("blocksize"),
-    read("shape"),
+    read_or_null("shape"),
     read("nested_blocksize"),
     read("nested_dtype"),
     read("nested_offset"),

@@ -245,13 +245,14 @@ class CodeReader {
   int64_t group() const { return layout_.groups_are_rows ? row_ : col_; }
   uint32_t next() {
     const int64_t word = first_word_ + col_;
-    const uint32_t bits = layout_.packing->word_bytes == 4 ? codes_.word(word) : codes_.byte(word);
+    const bool is_wide = layout_.packing->word_bytes == 4;
+    const uint32_t code = (is_wide ? codes_.word(word) : codes_.byte(word)) >> shift_;
     if (++col_ == layout_.cols) {
       col_ = 0;
       ++row_;
       begin_row();
     }
-    return (bits >> shift_) & mask_;
+    return code & mask_;
   }
 
  private:
