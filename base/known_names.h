@@ -42,7 +42,21 @@ inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
 inline constexpr auto kWeightFormatNames =
-    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "gguf");
+    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "bitsandbytes", "hqq", "gguf");
+
+// TGI's words for rounding while loading, and what is done for them; "bitsandbytes" also names a
+// format, and means that where a checkpoint is so.
+struct RoundingAlias {
+  std::string_view name;
+  std::string_view rounding;
+};
+inline constexpr auto kRoundingAliases = std::to_array<RoundingAlias>({
+    {"eetq", "int8"},
+    {"bitsandbytes", "int8"},
+    {"bitsandbytes-nf4", "int4"},
+    {"bitsandbytes-fp4", "int4"},
+});
+inline constexpr auto kRoundingAliasNames = names("eetq", "bitsandbytes-nf4", "bitsandbytes-fp4");
 
 // How several adapters are merged into one, and which sign prevails where they differ
 // (engine/lora/merge_rules.h).

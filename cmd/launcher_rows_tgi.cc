@@ -55,8 +55,10 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
         "KIND",
         "int8 or int4: round the weights to that while loading; none; compressed-tensors, gptq, "
         "awq, "
-        "fp8: the checkpoint must be so. TGI's and LoRAX's other kinds are refused, each with what "
-        "to use (tgid --quantize)",
+        "fp8, bitsandbytes: the checkpoint must be so; of an unquantised one eetq and bitsandbytes "
+        "are int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI's "
+        "and "
+        "LoRAX's other kinds are refused, each with what to use (tgid --quantize)",
         set_quantize),
     fixed("speculate",
           "N",

@@ -47,10 +47,8 @@ struct Quantization {
 };
 
 constexpr std::string_view kOtherCheckpoint =
-    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq, fp8 or "
-    "mxfp4, or the unquantised one with --quantize int8 or int4";
-constexpr std::string_view kRoundToInt8 =
-    "its kernels are for CUDA; --quantize int8 rounds the weights to 8 bits while loading";
+    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq, fp8, "
+    "mxfp4, bitsandbytes or hqq, or the unquantised one with --quantize int8 or int4";
 constexpr std::string_view kRoundToInt4 =
     "its kernels are for CUDA; --quantize int4 rounds the weights to 4 bits while loading";
 constexpr std::string_view kNoFp8Cache =
@@ -61,10 +59,6 @@ constexpr std::string_view kNoFp8Cache =
 constexpr auto kQuantizations = std::to_array<Quantization>({
     {"exl2", kOtherCheckpoint},
     {"marlin", kOtherCheckpoint},
-    {"eetq", kRoundToInt8},
-    {"bitsandbytes", kRoundToInt8},
-    {"bitsandbytes-nf4", kRoundToInt4},
-    {"bitsandbytes-fp4", kRoundToInt4},
 
     {"fp8-kv", kNoFp8Cache},
     {"hqq-4bit", kRoundToInt4},

@@ -61,7 +61,8 @@ inline constexpr auto kReasoningParserChoices =
     joined(kAutoName, names("none"), kReasoningDialectNames);
 inline constexpr auto kDTypeChoices = joined(kAutoName, kDTypeNames);
 inline constexpr auto kCacheDTypeChoices = joined(kAutoName, kDTypeNames, kCacheOnlyDTypeNames);
-inline constexpr auto kQuantizeChoices = joined(names("none"), kRoundingNames, kWeightFormatNames);
+inline constexpr auto kQuantizeChoices =
+    joined(names("none"), kRoundingNames, kWeightFormatNames, kRoundingAliasNames);
 inline constexpr auto kBackendChoices = joined(kAutoName, kBackendNames);
 inline constexpr auto kCpuIsaChoices = joined(kAutoName, kCpuIsaNames);
 
@@ -117,7 +118,8 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .value_name = "KIND",
          .help = "int8, int4: round the weights of the layers while loading: less memory, faster "
                  "decoding, slightly different answers; the format of a quantised checkpoint is "
-                 "known by itself and, where it is given, only checked",
+                 "known by itself and, where it is given, only checked; eetq and bitsandbytes, "
+                 "words of TGI, are int8, bitsandbytes-nf4 and -fp4 int4",
          .scope = SettingScope::kLoad,
          .choices = kQuantizeChoices,
          .in_status = true}),

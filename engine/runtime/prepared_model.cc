@@ -48,7 +48,24 @@ void check_format_claim(const ModelOptions& options, const LoadedConfig& model) 
                                          "a checkpoint with `tgi quantize`"));
 }
 
+// TGI's words are those of kernels that are not here: what is done instead is said.
+std::optional<Quantization> rounding_of_alias(const ModelOptions& options,
+                                              const LoadedConfig& model) {
+  for (const RoundingAlias& alias : kRoundingAliases) {
+    if (options.quantize != alias.name) continue;
+    if (model.weight_format->is_quantised) {
+      check_format_claim(options, model);
+      return Quantization::kNone;
+    }
+    log_warn("the weights are rounded by the kernels of tgi, not in the way that quantize names",
+             {{"quantize", options.quantize}, {"rounded_to", alias.rounding}});
+    return quantization_from_name(alias.rounding);
+  }
+  return std::nullopt;
+}
+
 Quantization resolve_quantization(const ModelOptions& options, const LoadedConfig& model) {
+  if (const auto rounding = rounding_of_alias(options, model)) return *rounding;
   for (const WeightFormat* format : weight_formats()) {
     if (!format->is_quantised || options.quantize != format->name) continue;
     check_format_claim(options, model);

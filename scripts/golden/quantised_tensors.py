@@ -1,6 +1,6 @@
-"""The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions: a
-matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors
-does its own both ways; gptq and awq, whose packages want a GPU, are done here.
+"""The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions:
+a matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors,
+bitsandbytes and hqq do their own both ways; gptq and awq, whose packages want a GPU, are done here.
 """
 
 import re
@@ -38,7 +38,10 @@ def round_to_nearest(weight, bits, g_idx, symmetric, scale_dtype):
 
 
 def pack(values, bits, dim, order=None):
-    """Words of int32 along a dimension; the value at bits * i of a word is number order[i]."""
+    """Words of int32 along a dimension; the value at bits * i of a word is number order[i]. Where a value of 3 bits may be
+    in two words, 32 of them are in three."""
+    if bits == 3:
+        return pack_3_bits(values, dim)
     per_word = 32 // bits
     values = values.long().movedim(dim, -1)
     values = values.reshape(*values.shape[:-1], -1, per_word)
@@ -48,7 +51,22 @@ def pack(values, bits, dim, order=None):
     return words.int().movedim(-1, dim).contiguous()
 
 
+def pack_3_bits(values, dim):
+    values = values.long().movedim(dim, -1)
+    bits = (values[..., None] >> torch.arange(3)) & 1
+    bits = bits.flatten(-2).unflatten(-1, (-1, 32))
+    words = (bits << torch.arange(32)).sum(-1)
+    return torch.where(words >= 2**31, words - 2**32, words).int().movedim(-1, dim).contiguous()
+
+
+def unpack_3_bits(words, dim):
+    bits = (words.long().movedim(dim, -1)[..., None] >> torch.arange(32)) & 1
+    return (bits.flatten(-2).unflatten(-1, (-1, 3)) << torch.arange(3)).sum(-1).movedim(-1, dim)
+
+
 def unpack(words, bits, dim, order=None):
+    if bits == 3:
+        return unpack_3_bits(words, dim)
     per_word = 32 // bits
     words = words.long().movedim(dim, -1)
     order = order or list(range(per_word))
@@ -172,10 +190,56 @@ def ct_dequantise(arrays, config, module):
     return ct_compressor(config).decompress(state, scheme)["weight"].float()
 
 
-QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise}
-DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise}
-MARKS = {"gptq": "qweight", "awq": "qweight", "fp8": "weight_scale_inv",
-         "compressed-tensors": "weight_scale"}
+def bnb_quantise(weight, config, dtype, _generator):
+    from bitsandbytes import functional
+    if config["load_in_8bit"]:
+        codes, largest, _ = functional.int8_vectorwise_quant(weight.half())
+        return {"weight": codes, "SCB": largest, "weight_format": torch.tensor(0, dtype=torch.uint8)}
+    codes, state = functional.quantize_4bit(
+        weight.to(dtype).contiguous(), quant_type=config["bnb_4bit_quant_type"],
+        compress_statistics=config["bnb_4bit_use_double_quant"],
+        quant_storage=getattr(torch, config["bnb_4bit_quant_storage"]))
+    return {"weight": codes} | {f"weight.{name}": array
+                                for name, array in state.as_dict(packed=True).items()}
+
+
+def bnb_dequantise(arrays, config):
+    from bitsandbytes import functional
+    if config["load_in_8bit"]:
+        return functional.int8_vectorwise_dequant(arrays["weight"], arrays["SCB"])
+    state = functional.QuantState.from_dict(
+        {name.removeprefix("weight."): array for name, array in arrays.items() if name != "weight"},
+        device="cpu")
+    # As one row: the kernels for processors of 0.50 would begin a block with each row.
+    shape, state.shape, state.dtype = state.shape, torch.Size((state.shape.numel(),)), torch.float32
+    return functional.dequantize_4bit(arrays["weight"], state).reshape(shape)
+
+
+def hqq_quantise(weight, config, dtype, _generator):
+    from hqq.core.quantize import HQQLinear
+    linear = torch.nn.Linear(*weight.T.shape, bias=False)
+    linear.weight.data = weight.clone()
+    return HQQLinear(linear, config["quant_config"], compute_dtype=dtype, device="cpu").state_dict()
+
+
+def hqq_dequantise(arrays, _config):
+    from hqq.core.quantize import HQQLinear
+    layer = HQQLinear(None, None, compute_dtype=torch.float32, device="cpu", initialize=False)
+    # Before it loads them: it makes floating numbers of all kinds those of compute_dtype.
+    layer.load_state_dict(dict(arrays))
+    layer.meta["compute_dtype"] = torch.float32
+    for name in ("scale", "zero"):
+        layer.meta[name] = layer.meta[name].float()
+    return layer.dequantize().float()
+
+
+QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise,
+            "bitsandbytes": bnb_quantise, "hqq": hqq_quantise}
+DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise,
+              "bitsandbytes": bnb_dequantise, "hqq": hqq_dequantise}
+MARKS = {"gptq": ["qweight"], "awq": ["qweight"], "fp8": ["weight_scale_inv"],
+         "compressed-tensors": ["weight_scale"], "bitsandbytes": ["weight.quant_map", "SCB"],
+         "hqq": ["W_q"]}
 
 
 def quantise(weight, config, dtype, module, generator):
@@ -187,11 +251,11 @@ def quantise(weight, config, dtype, module, generator):
 def dequantise_state(state, config):
     """All tensors of a quantised checkpoint as plain float32 ones."""
     method = config["quant_method"]
-    modules = {name.removesuffix("." + MARKS[method]) for name in state
-               if name.endswith("." + MARKS[method])}
+    modules = {name.removesuffix("." + mark) for mark in MARKS[method] for name in state
+               if name.endswith("." + mark)}
     out = {}
     for name, value in state.items():
-        module, _, _suffix = name.rpartition(".")
+        module = name.partition(".weight.")[0] if ".weight." in name else name.rpartition(".")[0]
         if module not in modules or name.endswith(".bias"):
             out[name] = value.float()
     for module in modules:

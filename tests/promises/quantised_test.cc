@@ -1,6 +1,8 @@
 // Quantised checkpoints (scripts/golden/make_quantised_checkpoints): the reference backend computes
 // what transformers computes from the dequantised weights; the cpu backend, which rounds
 // activations to int8, stays near it and keeps its promises.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/json.h"
@@ -101,8 +103,9 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
     for (const int num_ranks : {1, 2}) {
       INFO(folder << " on " << num_ranks << " ranks");
       const Difference difference = difference_to_golden(folder, {.num_ranks = num_ranks});
-      const bool is_decoded =
-          folder.find("fp8") != std::string::npos || folder.find("act-order") != std::string::npos;
+      const bool is_decoded = std::ranges::any_of(
+          std::array{"fp8", "act-order", "bnb-nf4", "bnb-fp4", "hqq"},
+          [&](const char* part) { return folder.find(part) != std::string::npos; });
       if (is_decoded) {
         CHECK(difference.largest < 1e-4 * difference.largest_logit);
         continue;
@@ -117,7 +120,8 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
 
 TEST_CASE(
     "a quantised checkpoint's answers have the same bits in any batch, alone and everywhere") {
-  for (const char* name : {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8", "youtu-awq"}) {
+  for (const char* name :
+       {"awq", "ct-int4", "gptq-v2-8bit-row-qwen2", "ct-fp8", "youtu-awq", "bnb-int8"}) {
     const auto files = open_folder(std::string(TGI_SOURCE_DIR "/tests/golden/quantised/") + name);
     const Json golden = parse_json(files->require_text("golden.json"), 16);
     std::vector<Asked> asked;

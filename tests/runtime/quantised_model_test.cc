@@ -158,6 +158,9 @@ TEST_CASE("the demo model is served from every storage format that encoders writ
     options.quantize = std::string(expected.format) == "awq" ? "gptq" : "awq";
     CHECK_THROWS_WITH(ServedModel::check(options),
                       Catch::Contains(fmt::format("the checkpoint is {}", expected.format)));
+    options.quantize = "bitsandbytes-nf4";
+    CHECK_THROWS_WITH(ServedModel::check(options),
+                      Catch::Contains(fmt::format("the checkpoint is {}", expected.format)));
     options.quantize = "none";
     options.load_format = "dummy";
     CHECK_THROWS_WITH(ServedModel::load(options), Catch::Contains("take quantization_config out"));
@@ -170,6 +173,18 @@ TEST_CASE("a plain checkpoint is not taken for a quantised one") {
   CHECK_THROWS_WITH(ServedModel::check(options),
                     Catch::Contains("quantize gptq: the checkpoint is not quantised") &&
                         Catch::Contains("tgi quantize"));
+}
+
+TEST_CASE("TGI's words for rounding while loading are ours of as many bits") {
+  for (const auto& [word, rounding] : {std::pair{"eetq", "int8"},
+                                       {"bitsandbytes", "int8"},
+                                       {"bitsandbytes-nf4", "int4"},
+                                       {"bitsandbytes-fp4", "int4"}}) {
+    INFO(word);
+    ModelOptions options = options_for("demo");
+    options.quantize = word;
+    CHECK(ServedModel::load(options)->status().quantize == rounding);
+  }
 }
 
 }  // namespace tgi

@@ -56,6 +56,13 @@ TEST_CASE("each element type and each rounding has one name in the lists") {
   CHECK(roundings == Strings(std::begin(kQuantizationNames), std::begin(kQuantizationNames) + 3));
   CHECK_FALSE(quantization_from_name("mxfp4"));
   CHECK_FALSE(quantization_from_name("gptq"));
+  for (const RoundingAlias& alias : kRoundingAliases) {
+    CHECK(std::ranges::find(kRoundingNames, alias.rounding) != kRoundingNames.end());
+    const bool is_format =
+        std::ranges::find(kWeightFormatNames, alias.name) != kWeightFormatNames.end();
+    CHECK((std::ranges::find(kRoundingAliasNames, alias.name) != kRoundingAliasNames.end()) ==
+          !is_format);
+  }
 }
 
 }  // namespace tgi

@@ -333,8 +333,8 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
     FAIL("was accepted");
     return std::string();
   };
-  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 3}}),
-             Catch::Contains("3 bits") && Catch::Contains("4, 8"));
+  CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 5}}),
+             Catch::Contains("5 bits") && Catch::Contains("2, 3, 4, 8"));
   CHECK_THAT(refuse({{"quant_method", "gptq"}, {"bits", 4}, {"checkpoint_format", "marlin"}}),
              Catch::Contains("'marlin'") && Catch::Contains("gptq_v2"));
   CHECK_THAT(
@@ -344,8 +344,8 @@ TEST_CASE("kinds of quantisation that can't be loaded are named with those that 
              Catch::Contains("'gemv'") && Catch::Contains("gemm"));
   CHECK_THAT(refuse({{"quant_method", "awq"}, {"bits", 8}}), Catch::Contains("8 bits"));
   CHECK_THAT(refuse({{"quant_method", "fp8"}, {"fmt", "e5m2"}}), Catch::Contains("e4m3"));
-  CHECK_THAT(refuse({{"quant_method", "bitsandbytes"}}),
-             Catch::Contains("'bitsandbytes'") && Catch::Contains("compressed-tensors, gptq, awq"));
+  CHECK_THAT(refuse({{"quant_method", "exl2"}}),
+             Catch::Contains("'exl2'") && Catch::Contains("compressed-tensors, gptq, awq"));
 
   Json packed = stored("int4").quantization();
   Json& weights = packed["config_groups"]["group_0"]["weights"];

@@ -54,6 +54,7 @@ TEST_CASE("configs of published quantised checkpoints load") {
 
 Json base_of(std::string_view method) {
   if (method == "gptq" || method == "awq") return {{"quant_method", method}, {"bits", 4}};
+  if (method == "bitsandbytes") return {{"quant_method", method}, {"load_in_4bit", true}};
   if (method != "compressed-tensors") return {{"quant_method", method}};
   const Json activations = {
       {"num_bits", 8}, {"type", "float"}, {"strategy", "token"}, {"dynamic", true}};
@@ -79,7 +80,8 @@ Json::json_pointer place_of(std::string_view part) {
 TEST_CASE("every field of the classes behind quantization_config is known, with its default") {
   // Read by the reader, which has an opinion of its own on these defaults.
   const std::vector<std::string> unlike = {"format", "quantization_status",
-                                           "weight_scale_semantics", "weight_scale_method"};
+                                           "weight_scale_semantics", "weight_scale_method",
+                                           "load_in_4bit"};
   const Json classes = golden("quantization_classes.json");
   REQUIRE(classes.size() > 15);
   for (const Json& row : classes) {
@@ -118,10 +120,11 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
   const char* kGptq = "gptq";
   const char* kAwq = "awq";
   const char* kFp8 = "fp8";
+  const char* kBits = "bitsandbytes";
   const char* kTensors = "compressed-tensors";
   const Json one = {{"x", 1}};
   const std::vector<BadValue> rows = {
-      {kGptq, "/bits", 3, "supported: 4, 8"},
+      {kGptq, "/bits", 5, "supported: 2, 3, 4, 8"},
       {kGptq, "/bits", "4", "whole number"},
       {kGptq, "/group_size", 0, "-1"},
       {kGptq, "/group_size", "128", "whole number"},
@@ -179,6 +182,13 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
       {kFp8, "/sym", false, "8-bit floats"},
       {kFp8, "/desc_act", true, "8-bit floats"},
       {kFp8, "/lm_head", true, "not supported"},
+      {kBits, "/load_in_8bit", true, "both"},
+      {kBits, "/load_in_4bit", false, "neither"},
+      {kBits, "/_load_in_4bit", false, "contradicts"},
+      {kBits, "/bnb_4bit_quant_type", "af4", "supported: nf4, fp4"},
+      {kBits, "/bnb_4bit_quant_storage", "int32", "bytes"},
+      {kBits, "/llm_int8_skip_modules", "lm_head", "array of strings"},
+      {kBits, "/llm_int8_has_fp16_weight", "no", "true or false"},
       {kTensors, "/format", "marlin-24", "pack-quantized"},
       {kTensors, "/quantization_status", "frozen", "supported: compressed"},
       {kTensors, "/ignore", "lm_head", "array of strings"},
@@ -217,7 +227,8 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
 }
 
 TEST_CASE("fields of quantization_config that nobody knows are refused by path, all at once") {
-  for (const char* method : {"gptq", "awq", "fp8", "fbgemm_fp8", "compressed-tensors"}) {
+  for (const char* method :
+       {"gptq", "awq", "fp8", "fbgemm_fp8", "bitsandbytes", "hqq", "compressed-tensors"}) {
     Json quantization = base_of(method);
     quantization["twist"] = 0.5;
     quantization["swizzle"] = {1, 2};

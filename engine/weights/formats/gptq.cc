@@ -3,7 +3,8 @@
 //   qzeros   I32 (groups, out * bits / 32)  consecutive outputs; less one in the first layout
 //   scales   (groups, out)
 //   g_idx    I32 (in), the group of each input; may be absent when they are in order
-// With desc_act the inputs of a group are scattered, so such matrices are decoded.
+// Words follow each other as one string of bits: of 3 bits 32 codes are in three words, and some in
+// two of them. With desc_act the inputs of a group are scattered, so such matrices are decoded.
 //
 // Source: https://github.com/AutoGPTQ/AutoGPTQ, https://github.com/ModelCloud/GPTQModel
 #include <fmt/format.h>
@@ -34,7 +35,10 @@ struct GptqConfig {
   bool quantises_head = false;
   std::vector<std::string> modules{};  // (optional) that alone are quantised
 
-  int64_t per_word() const { return 32 / bits; }
+  // The fewest codes that fill whole words.
+  int64_t per_words() const { return 32 % bits == 0 ? 32 / bits : 32; }
+  int64_t words_of(int64_t codes) const { return codes * bits / 32; }
+  uint32_t mask() const { return (1U << bits) - 1; }
   int32_t offset() const { return 1 << (bits - 1); }  // of a stored code to a signed one
 };
 
@@ -77,9 +81,9 @@ std::vector<std::string> read_modules(const JsonReader& quantization) {
 GptqConfig read_gptq(const JsonReader& quantization) {
   GptqConfig out;
   const int64_t bits = quantization.integer("bits");
-  if (bits != 4 && bits != 8) {
+  if (bits != 2 && bits != 3 && bits != 4 && bits != 8) {
     unsupported(quantization, "bits",
-                fmt::format("with {} bits can't be loaded; supported: 4, 8", bits));
+                fmt::format("with {} bits can't be loaded; supported: 2, 3, 4, 8", bits));
   }
   out.bits = static_cast<int32_t>(bits);
   out.group_size = read_group_size(quantization, "group_size", 128);
@@ -128,7 +132,7 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (!is_quantised(gptq, spec)) return {};
   return {.quantised_as =
               fmt::format("gptq with {} bits{}", gptq.bits, gptq.act_order ? " and act-order" : ""),
-          .bits = gptq.act_order ? 0 : gptq.bits,
+          .bits = gptq.act_order ? 0 : std::max(gptq.bits, 4),
           .group_size = gptq.group_size,
           .zero_points = !gptq.symmetric};
 }
@@ -139,17 +143,17 @@ std::vector<const StoredTensor*> collect(const Json& config,
                                          WeightProblems& problems) {
   const GptqConfig gptq = read_gptq(config);
   if (!is_quantised(gptq, spec)) return collect_dense(checkpoint, spec, problems);
-  const int64_t per_word = gptq.per_word();
+  const int64_t per_words = gptq.per_words();
   const int64_t group_size = gptq.group_size == 0 ? spec.cols : gptq.group_size;
   const int64_t groups = (spec.cols + group_size - 1) / group_size;
-  if (spec.cols % per_word != 0 || spec.rows % per_word != 0) {
+  if (spec.cols % per_words != 0 || spec.rows % per_words != 0) {
     problems.misshapen.push_back(fmt::format("{}: ({}, {}) can't be packed by {}", spec.name,
-                                             spec.rows, spec.cols, per_word));
+                                             spec.rows, spec.cols, per_words));
     return {};
   }
   ArrayCollector arrays(checkpoint, spec, problems);
-  arrays.require("qweight", {"I32", "U32"}, {{spec.cols / per_word, spec.rows}});
-  arrays.require("qzeros", {"I32", "U32"}, {{groups, spec.rows / per_word}});
+  arrays.require("qweight", {"I32", "U32"}, {{gptq.words_of(spec.cols), spec.rows}});
+  arrays.require("qzeros", {"I32", "U32"}, {{groups, gptq.words_of(spec.rows)}});
   arrays.require("scales", {"F16", "BF16", "F32"}, {{groups, spec.rows}});
   if (gptq.act_order) {
     arrays.require("g_idx", {"I32", "U32"}, {{spec.cols}});
@@ -195,6 +199,20 @@ int64_t read_groups(const GptqConfig& gptq,
   return 0;
 }
 
+// The bits from code `index` on of words that lie `stride` apart, those of the code at least.
+uint32_t bits_from(const GptqConfig& gptq,
+                   const ArrayReader& words,
+                   int64_t first,
+                   int64_t stride,
+                   int64_t index) {
+  const int64_t bit = index * gptq.bits;
+  const auto shift = static_cast<int32_t>(bit % 32);
+  const int64_t word = first + bit / 32 * stride;
+  uint32_t out = words.word(word) >> shift;
+  if (shift + gptq.bits > 32) out |= words.word(word + stride) << (32 - shift);
+  return out;
+}
+
 void read_scales(const GptqConfig& gptq,
                  const MatrixSpec& spec,
                  const ArrayReader& scales,
@@ -202,18 +220,15 @@ void read_scales(const GptqConfig& gptq,
                  Range rows,
                  int64_t first_group,
                  DecodedBlock& block) {
-  const uint32_t mask = (1U << gptq.bits) - 1;
-  const int64_t per_word = gptq.per_word();
   for (int64_t group = 0; group < block.num_groups; ++group) {
     for (int64_t row = 0; row < rows.count; ++row) {
       const int64_t line = first_group + group;
       const int64_t column = rows.begin + row;
       const auto to = static_cast<size_t>(row * block.num_groups + group);
       block.scales[to] = scales.number(line * spec.rows + column);
-      const uint32_t word = zeros.word(line * (spec.rows / per_word) + column / per_word);
-      uint32_t stored = word >> (column % per_word * gptq.bits);
+      uint32_t stored = bits_from(gptq, zeros, line * gptq.words_of(spec.rows), 1, column);
       if (gptq.zeros_less_one) ++stored;
-      const int32_t zero = static_cast<int32_t>(stored & mask) - gptq.offset();
+      const int32_t zero = static_cast<int32_t>(stored & gptq.mask()) - gptq.offset();
       if (!gptq.symmetric) {
         block.zeros[to] = static_cast<int8_t>(zero);
       } else if (zero != 0) {
@@ -234,8 +249,9 @@ void read_codes(const GptqConfig& gptq,
                 Range cols,
                 DecodedBlock& block) {
   constexpr int64_t kTile = 64;
-  const uint32_t mask = (1U << gptq.bits) - 1;
-  const int64_t per_word = gptq.per_word();
+  const uint32_t mask = gptq.mask();
+  // Codes that are taken from one word.
+  const int64_t per_word = 32 % gptq.bits == 0 ? 32 / gptq.bits : 1;
   const int64_t num_tiles = (rows.count + kTile - 1) / kTile;
   decode_parallel(num_tiles, kTile * cols.count, [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
@@ -245,8 +261,7 @@ void read_codes(const GptqConfig& gptq,
         const int64_t stored = cols.begin + col;
         const int64_t count = std::min(per_word - stored % per_word, cols.count - col);
         for (int64_t row = tile * kTile; row < last; ++row) {
-          uint32_t word = weights.word(stored / per_word * spec.rows + rows.begin + row) >>
-                          (stored % per_word * gptq.bits);
+          uint32_t word = bits_from(gptq, weights, rows.begin + row, spec.rows, stored);
           int8_t* to = block.codes.data() + row * cols.count + col;
           for (int64_t i = 0; i < count; ++i, word >>= gptq.bits) {
             to[i] = static_cast<int8_t>(static_cast<int32_t>(word & mask) - gptq.offset());

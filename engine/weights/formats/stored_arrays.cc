@@ -56,6 +56,16 @@ std::string_view module_name(const MatrixSpec& spec) {
   return name;
 }
 
+int64_t stored_rows(const MatrixSpec& spec) {
+  const int64_t rows = spec.rows * spec.turns.count;
+  return spec.stack.is_flat ? rows * std::max<int64_t>(spec.stack.count, 1) : rows;
+}
+
+int64_t stored_row(const MatrixSpec& spec, int64_t row) {
+  return spec.stack.index * spec.rows * spec.turns.count + row * spec.turns.count +
+         spec.turns.index;
+}
+
 void ArrayCollector::check(const StoredTensor& tensor,
                            std::initializer_list<std::string_view> dtypes,
                            std::initializer_list<std::vector<int64_t>> shapes) {

@@ -20,6 +20,11 @@ namespace tgi {
 // "model.layers.0.mlp.up_proj": the tensor's name without ".weight".
 std::string_view module_name(const MatrixSpec& spec);
 
+// Of a module of which the matrix is some of the rows: how many it has, and which of them is row
+// `row` of the matrix.
+int64_t stored_rows(const MatrixSpec& spec);
+int64_t stored_row(const MatrixSpec& spec, int64_t row);
+
 // Collects the arrays of one matrix.
 class ArrayCollector {
  public:

@@ -1,0 +1,40 @@
+// Matrices of 4 bits as bitsandbytes stores them. A code stands for one of 16 numbers of a table,
+// which is multiplied with the scale of its block; blocks run over the whole matrix, row by row, so
+// that one may end in the middle of a row.
+//   X                      (elements / 2, 1)  bytes, or the same bytes as another type: two codes
+//                          each, the first in the high half
+//   X.quant_map            F32 (16)           the table
+//   X.absmax               F32 (blocks)       scales; nested: U8, indices of nested_quant_map
+//   X.nested_absmax        F32 (blocks of scales)
+//   X.nested_quant_map     F32 (256)
+//   X.quant_state.bitsandbytes__nf4           bitsandbytes_state.h; or __fp4
+//
+// Whether a matrix is stored so is up to its tensors: config.json doesn't say it in a way that all
+// versions of transformers agree on.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/weights/weight_format.h"
+
+namespace tgi {
+
+// Whether there is any of the tensors that stand beside a matrix of 4 bits.
+bool is_stored_in_4bit(const Checkpoint& checkpoint, const MatrixSpec& spec);
+
+// As WeightFormat::collect. Throws kInvalidArgument or kUnsupported naming the tensor when the
+// quant_state makes no sense. `is_nf4`: the name under which a state that is not there is missed.
+std::vector<const StoredTensor*> collect_4bit(const Checkpoint& checkpoint,
+                                              const MatrixSpec& spec,
+                                              bool is_nf4,
+                                              WeightProblems& problems);
+
+// As WeightFormat::slice: numbers, for there is no device with kernels for the tables.
+HostWeight slice_4bit(const Checkpoint& checkpoint,
+                      const MatrixSpec& spec,
+                      std::span<const StoredTensor* const> tensors,
+                      Range rows,
+                      Range cols);
+
+}  // namespace tgi
