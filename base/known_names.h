@@ -42,7 +42,7 @@ inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
 inline constexpr auto kWeightFormatNames =
-    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "gguf");
+    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "modelopt", "bitnet", "gguf");
 
 // How several adapters are merged into one, and which sign prevails where they differ
 // (engine/lora/merge_rules.h).

@@ -173,6 +173,8 @@ TEST_CASE("quantisation settings in a file of their own count where config.json 
         "gptq");
   CHECK(load(plain, "quant_config.json", R"({"w_bit":4,"q_group_size":64,"version":"GEMM"})")
             .weight_format->name == "awq");
+  CHECK(load(plain, "hf_quant_config.json", R"({"quantization":{"quant_algo":"FP8"}})")
+            .weight_format->name == "modelopt");
   CHECK_THROWS_WITH(load(plain, "quantize_config.json", "[]"),
                     Catch::Contains("memory/quantize_config.json"));
   CHECK_THROWS_WITH(load(plain, "quantize_config.json", R"({"bits":4,"twist":1})"),
