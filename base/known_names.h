@@ -41,8 +41,8 @@ inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
 inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
-inline constexpr auto kWeightFormatNames =
-    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "modelopt", "bitnet", "gguf");
+inline constexpr auto kWeightFormatNames = names(
+    "compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "modelopt", "bitnet", "torchao", "gguf");
 
 // How several adapters are merged into one, and which sign prevails where they differ
 // (engine/lora/merge_rules.h).

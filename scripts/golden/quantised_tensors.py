@@ -1,6 +1,7 @@
 """The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions: a
 matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors
 does its own both ways; gptq and awq, whose packages want a GPU, are done here, and so are Model Optimizer and BitNet.
+torchao quantises its own.
 """
 
 import fnmatch
@@ -217,6 +218,30 @@ def bitnet_round(weight):
     return (weight.float() * scale).round().clamp(-1, 1) / scale
 
 
+def torchao_quantise(weight, config, dtype, _generator):
+    """By the package itself, and into tensors of their own as it does for safetensors."""
+    from torchao.core.config import config_from_dict
+    from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+    from torchao.quantization import quantize_
+    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False, dtype=dtype)
+    linear.weight.data = weight.to(dtype)
+    quantize_(linear, config_from_dict(config["quant_type"]["default"]))
+    arrays, _ = flatten_tensor_state_dict({"of.weight": linear.weight})
+    arrays = {name.removeprefix("of."): value.detach() for name, value in arrays.items()}
+    ours = torchao_dequantise(arrays, config)
+    assert torch.allclose(ours, linear.weight.dequantize().float(), rtol=2.0**-7, atol=1e-7)
+    return arrays
+
+
+def torchao_dequantise(arrays, _config):
+    values, scale = arrays["_weight_qdata"].float(), arrays["_weight_scale"].float()
+    times = values.shape[1] // scale.shape[-1] if scale.dim() == 2 else 1
+    if "_weight_zero_point" in arrays:
+        zeros = arrays["_weight_zero_point"].float()
+        values = values - (zeros.repeat_interleave(times, 1) if zeros.dim() == 2 else zeros)
+    return values * (scale.repeat_interleave(times, 1) if scale.dim() == 2 else scale)
+
+
 def ct_scheme(config, module):
     from compressed_tensors.quantization import QuantizationScheme
     for group in config["config_groups"].values():
@@ -284,10 +309,12 @@ def ct_dequantise(arrays, config, module):
     return ct_compressor(config).decompress(state, scheme)["weight"].float()
 
 
-QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise, "bitnet": bitnet_quantise}
-DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise, "bitnet": bitnet_dequantise}
+QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise, "bitnet": bitnet_quantise,
+            "torchao": torchao_quantise}
+DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise, "bitnet": bitnet_dequantise,
+              "torchao": torchao_dequantise}
 MARKS = {"gptq": "qweight", "awq": "qweight", "fp8": "weight_scale_inv",
-         "compressed-tensors": "weight_scale", "modelopt": "weight_scale", "bitnet": "weight_scale"}
+         "compressed-tensors": "weight_scale", "modelopt": "weight_scale", "bitnet": "weight_scale", "torchao": "_weight_qdata"}
 # Whose arrays depend on the module.
 BY_MODULE = {"compressed-tensors": ct_dequantise, "modelopt": modelopt_dequantise}
 

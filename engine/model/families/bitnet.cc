@@ -1,5 +1,5 @@
 // BitNet b1.58: Llama's block with a norm before the last matrix of each branch too. That its
-// weights are -1, 0 and 1 is up to the checkpoint (weights/formats/bitnet.cc).
+// weights are -1, 0 and 1 is up to the checkpoint (engine/weights/formats/bitnet.cc).
 // Source: models/bitnet in `transformers`.
 #include <array>
 #include <string_view>
