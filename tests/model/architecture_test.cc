@@ -1,5 +1,7 @@
 #include "engine/model/architecture.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/error.h"
@@ -158,9 +160,12 @@ TEST_CASE("a missing or broken config file is named") {
 }
 
 TEST_CASE("a quantized config is refused by its method") {
-  CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", "exl2"}}),
-                     Code::kUnsupported),
-             Catch::Contains("'exl2'"));
+  for (const char* method : {"exl2", "quanto", "quark"}) {
+    CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", method}}),
+                       Code::kUnsupported),
+               Catch::Contains(fmt::format("'{}' can't be loaded; supported: dense, ", method)) &&
+                   Catch::Contains("--quantize it"));
+  }
 }
 
 TEST_CASE("quantisation settings in a file of their own count where config.json has none") {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "engine/weights/formats/stored_arrays.h"
 
