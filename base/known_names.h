@@ -41,8 +41,17 @@ inline constexpr auto kCacheOnlyDTypeNames = names("f8e4m3");
 inline constexpr auto kRoundingNames = names("int8", "int4");
 
 // Formats of quantised checkpoints. Each is one file of engine/weights/formats/.
-inline constexpr auto kWeightFormatNames =
-    names("compressed-tensors", "gptq", "awq", "fp8", "mxfp4", "bitsandbytes", "hqq", "gguf");
+inline constexpr auto kWeightFormatNames = names("compressed-tensors",
+                                                 "gptq",
+                                                 "awq",
+                                                 "fp8",
+                                                 "mxfp4",
+                                                 "modelopt",
+                                                 "bitnet",
+                                                 "torchao",
+                                                 "bitsandbytes",
+                                                 "hqq",
+                                                 "gguf");
 
 // TGI's words for rounding while loading, and what is done for them; "bitsandbytes" also names a
 // format, and means that where a checkpoint is so.

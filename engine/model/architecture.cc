@@ -24,7 +24,7 @@ extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNe
     kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
 extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kCohere, kCohere2;
 extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
-extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee;
+extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee, kBitnet;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
     kDots1, kMinimaxM2;
 extern const Architecture kGptOss, kInternlm3, kCwm, kExaoneMoe, kHunyuanMoe, kDbrx;
@@ -90,6 +90,7 @@ constexpr std::array kArchitectures = {
     &kHunyuanDense,
     &kHelium,
     &kArcee,
+    &kBitnet,
     &kMinistral3,
     &kGraniteMoe,
     &kGraniteMoeShared,
@@ -271,7 +272,8 @@ struct SettingsFile {
   const char* method;  // quantization_config.quant_method where it does not say
 };
 constexpr SettingsFile kSettingsFiles[] = {{"quantize_config.json", "gptq"},
-                                           {"quant_config.json", "awq"}};
+                                           {"quant_config.json", "awq"},
+                                           {"hf_quant_config.json", "modelopt"}};
 
 // The name of the file that the settings come from; empty where config.json has them, or nobody.
 std::string add_quantization_config(const FileSource& files, Json& config) {

@@ -80,6 +80,7 @@ enum class Role : uint8_t {
   kOutputNorm,
   kStateOut,
   kStateOutBias,
+  kAttentionInnerNorm,  // of what attention gives, before kO
   kAttentionPostNorm,
   kMlpNorm,
   kMlpNormBias,
@@ -89,6 +90,7 @@ enum class Role : uint8_t {
   kUpBias,
   kGateUp,
   kGateUpBias,
+  kMlpInnerNorm,  // of what kDown reads
   kDown,
   kDownBias,
   kMlpPostNorm,
@@ -124,8 +126,10 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kEmbeddingNorm:
     case Role::kFinalNorm:
     case Role::kAttentionNorm:
+    case Role::kAttentionInnerNorm:
     case Role::kAttentionPostNorm:
     case Role::kMlpNorm:
+    case Role::kMlpInnerNorm:
     case Role::kMlpPostNorm:
     case Role::kQNorm:
     case Role::kKNorm:

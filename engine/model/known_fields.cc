@@ -37,6 +37,7 @@ constexpr auto kGenericFields = std::to_array<KnownField>({
     harmless("unsloth_*", kOrigin),
     harmless("_unsloth_*", kOrigin),
     harmless("transformers.js_config", "is read by transformers.js only"),
+    harmless("is_bitnet_config", "quantization_config says how the weights are stored"),
     harmless("is_llama_config", "is read by the trainer that wrote it"),
     harmless("_from_model_config", kOrigin),
     harmless("_pre_quantization_dtype", kOrigin),

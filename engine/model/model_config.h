@@ -125,6 +125,7 @@ struct ModelConfig {
   NormKind norm_kind = NormKind::kRms;
   float norm_eps = 1e-5F;
   float norm_weight_offset = 0.0F;  // 1 where the checkpoint stores weight - 1
+  bool has_inner_norms = false;     // of what the last matrix of each branch reads
   bool has_post_norms = false;      // after each branch, where the family leaves it to the config
   bool norms_have_biases = false;   // where the family leaves it to the config
   bool norms_have_weights = true;   // false: those of stream and head only divide

@@ -30,6 +30,7 @@ struct LayerWeights {
   DeviceVector latent_norm;
   HeadMatrices key_up;    // each (rank, kept_dim): what a query keeps into the latent's space
   HeadMatrices value_up;  // each (value_dim, rank): what is attended to out of it
+  DeviceVector attention_inner_norm;  // of what attention gives
   Linear o;
   DeviceVector attention_post_norm;
   // Of layers with a state.
@@ -50,6 +51,7 @@ struct LayerWeights {
   DeviceVector mlp_norm_bias;
   // (2 * intermediate, hidden): rows gate, up; without a gate (intermediate, hidden).
   Linear gate_up;
+  DeviceVector mlp_inner_norm;  // of what `down` reads
   Linear down;
   DeviceVector mlp_post_norm;
   Linear router;       // (num_experts, hidden)

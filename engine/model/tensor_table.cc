@@ -309,6 +309,13 @@ void check_world_size(const ModelConfig& config, int world_size) {
                             "delta rule), which are not dealt out to ranks; use one instead of {}",
                             world_size));
   }
+  if (config.has_inner_norms && world_size > 1) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("this model's norms within attention and MLP are over whole rows, which "
+                    "can't be dealt out to {} ranks; use one",
+                    world_size));
+  }
   if (config.qk_norm == QkNorm::kRow && world_size > 1) {
     throw Error(Code::kUnsupported,
                 fmt::format("this model's norm of q and k is over all heads, which can't be dealt "

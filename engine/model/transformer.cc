@@ -293,12 +293,19 @@ void Transformer::run_attention(int32_t layer,
                         .x = attended,
                         .gate = all.columns(q_size + 2 * kv_size, q_size)});
   }
+  norm_inner(weights.attention_inner_norm, attended);
   weights.o.apply(device_, attended, out);
   multiply(out, config_.attention_output_multiplier);
 }
 
 void Transformer::norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x) {
   device_.norm({.kind = kind, .eps = eps, .weight = weight, .x = x, .residual = {}, .out = x});
+}
+
+void Transformer::norm_inner(const DeviceVector& weight, const Tensor& x) {
+  if (weight.get() != nullptr) {
+    norm_in_place(config_.norm_kind, config_.norm_eps, weight.get(), x);
+  }
 }
 
 void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
@@ -319,11 +326,12 @@ void Transformer::run_mlp(int32_t layer,
   if (config_.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts) {
     run_experts(weights, x, out);
   } else {
-    run_dense_mlp(weights.gate_up, weights.down, x, out);
+    run_dense_mlp(weights.gate_up, weights.mlp_inner_norm, weights.down, x, out);
   }
 }
 
 void Transformer::run_dense_mlp(const Linear& gate_up_linear,
+                                const DeviceVector& inner_norm,
                                 const Linear& down,
                                 const Tensor& x,
                                 const Tensor& out) {
@@ -334,6 +342,7 @@ void Transformer::run_dense_mlp(const Linear& gate_up_linear,
   gate_up_linear.apply(device_, x, gate_up);
   multiply(gate_up.columns(0, width), config_.mlp_gate_multiplier);
   activate(gate_up, activated);
+  norm_inner(inner_norm, activated);
   down.apply(device_, activated, out);
   multiply(out, config_.mlp_output_multiplier);
 }
@@ -379,7 +388,7 @@ void Transformer::add_shared_expert(const LayerWeights& weights,
                                     const Tensor& x,
                                     const Tensor& out) {
   const Tensor shared = workspace_.shared_expert.first_rows(x.rows);
-  run_dense_mlp(weights.shared_gate_up, weights.shared_down, x, shared);
+  run_dense_mlp(weights.shared_gate_up, {}, weights.shared_down, x, shared);
   const Tensor gate = workspace_.gate_up.first_rows(x.rows).columns(0, 1);
   const bool has_gate = weights.shared_output_gate.weight != nullptr;
   if (has_gate) weights.shared_output_gate.apply(device_, x, gate);

@@ -124,9 +124,14 @@ class Transformer final : public Forward {
                             const Tensor& x,
                             const Tensor& out);
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
+  void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
   void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
-  void run_dense_mlp(const Linear& gate_up, const Linear& down, const Tensor& x, const Tensor& out);
+  void run_dense_mlp(const Linear& gate_up,
+                     const DeviceVector& inner_norm,
+                     const Linear& down,
+                     const Tensor& x,
+                     const Tensor& out);
   void activate(const Tensor& gate_up, const Tensor& out);
   void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);

@@ -125,7 +125,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 23> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 25> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -135,9 +135,11 @@ inline constexpr std::array<LayerVector, 23> kLayerVectors = {{
     {&LayerWeights::sinks, Role::kSinks},
     {&LayerWeights::query_norm, Role::kQueryDownNorm},
     {&LayerWeights::latent_norm, Role::kLatentNorm},
+    {&LayerWeights::attention_inner_norm, Role::kAttentionInnerNorm},
     {&LayerWeights::attention_post_norm, Role::kAttentionPostNorm},
     {&LayerWeights::mlp_norm, Role::kMlpNorm},
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
+    {&LayerWeights::mlp_inner_norm, Role::kMlpInnerNorm},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
     {&LayerWeights::choice_bias, Role::kChoiceBias},
     {&LayerWeights::conv, Role::kConv},

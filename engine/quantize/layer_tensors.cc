@@ -1,5 +1,7 @@
 #include "engine/quantize/layer_tensors.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "engine/weights/weight_encoder.h"
 
@@ -83,6 +85,11 @@ bool LayerTensors::take_out(const LayerLinear& linear, std::span<float> scales) 
   if (linear.target == &LayerWeights::gate_up) {
     if (find(Role::kMlpNorm) == nullptr) return false;
     return take_out_of_norm(Role::kMlpNorm, Role::kMlpNormBias, scales);
+  }
+  for (const auto& [target, norm] : {std::pair{&LayerWeights::o, Role::kAttentionInnerNorm},
+                                     {&LayerWeights::down, Role::kMlpInnerNorm}}) {
+    if (linear.target != target || find(norm) == nullptr) continue;
+    return take_out_of_norm(norm, Role::kCount, scales);
   }
   if (linear.target == &LayerWeights::o) {
     // Attention mixes tokens, never channels; but several query heads read one value head.

@@ -39,7 +39,8 @@ const WeightFormat& find_weight_format(const JsonReader& config) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", format->name);
   }
   throw Error(Code::kUnsupported,
-              fmt::format("quantization_config: quant_method '{}' can't be loaded; supported: {}",
+              fmt::format("quantization_config: quant_method '{}' can't be loaded; supported: {}; "
+                          "or take the model as it was before and --quantize it",
                           quant_method(config), known));
 }
 

@@ -1,8 +1,10 @@
 """The quantised layouts of scripts/golden/make_quantised_checkpoints, written from their descriptions:
 a matrix (out, in) into arrays by suffix, and arrays back into a matrix in float32. compressed-tensors,
-bitsandbytes and hqq do their own both ways; gptq and awq, whose packages want a GPU, are done here.
+bitsandbytes and hqq do their own both ways, torchao quantises its own; gptq and awq, whose packages want a GPU, Model Optimizer and
+BitNet are done here.
 """
 
+import fnmatch
 import re
 
 import torch
@@ -140,6 +142,124 @@ def fp8_dequantise(arrays, config):
     return weight * spread(scales, blocks, weight.shape)
 
 
+FP4_VALUES = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+FP4_LEVELS = torch.cat((FP4_VALUES, -FP4_VALUES))
+FP4_GROUPS = {"NVFP4": 16, "MXFP4": 32}
+
+
+def fp4_pack(values):
+    """(out, in) of numbers near the levels into bytes (out, in / 2)."""
+    codes = (values[..., None] - FP4_LEVELS).abs().argmin(-1).to(torch.uint8)
+    return codes[:, 0::2] | (codes[:, 1::2] << 4)
+
+
+def fp4_unpack(packed):
+    codes = torch.stack((packed & 15, packed >> 4), dim=-1).flatten(-2)
+    return FP4_LEVELS[codes.long()]
+
+
+def fp4_scales(weight, kind):
+    """Of each group, as stored and in float32, and what all are multiplied with."""
+    largest = weight.reshape(len(weight), -1, FP4_GROUPS[kind]).abs().amax(-1).clamp(min=2.0**-20)
+    if kind == "MXFP4":
+        exponent = torch.floor(torch.log2(largest)) - 2
+        return (exponent + 127).to(torch.uint8), torch.exp2(exponent), torch.tensor(1.0)
+    of_all = weight.abs().max() / (6 * 448)
+    stored = (largest / 6 / of_all).clamp(2.0**-9, 448).to(torch.float8_e4m3fn)
+    return stored, stored.float(), of_all
+
+
+def modelopt_settings(config):
+    return config.get("quantization", config)
+
+
+def modelopt_excludes(config, module):
+    settings = modelopt_settings(config)
+    if settings["quant_algo"] == "MIXED_PRECISION":
+        return module not in settings["quantized_layers"]
+    return any(fnmatch.fnmatch(module, name) for name in settings.get("exclude_modules") or settings.get("ignore"))
+
+
+def modelopt_algo(config, module):
+    settings = modelopt_settings(config)
+    if settings["quant_algo"] != "MIXED_PRECISION":
+        return settings["quant_algo"]
+    return settings["quantized_layers"][module]["quant_algo"]
+
+
+def modelopt_quantise(weight, config, module):
+    algo = modelopt_algo(config, module)
+    if "FP4" not in algo:
+        scale = weight.abs().amax(1 if "CHANNEL" in algo else (0, 1)) / 448
+        values = weight / (scale[:, None] if scale.dim() else scale)
+        return {"weight": values.to(torch.float8_e4m3fn), "weight_scale": scale, "input_scale": torch.tensor(0.02)}
+    kind = "MXFP4" if "MXFP4" in algo else "NVFP4"
+    stored, scales, of_all = fp4_scales(weight, kind)
+    packed = fp4_pack(weight / (scales * of_all).repeat_interleave(FP4_GROUPS[kind], 1))
+    arrays = {"weight": packed, "weight_scale": stored, "input_scale": torch.tensor(0.02)}
+    return arrays | ({"weight_scale_2": of_all} if kind == "NVFP4" else {})
+
+
+def modelopt_dequantise(arrays, config, module):
+    scale = arrays["weight_scale"]
+    if arrays["weight"].dtype == torch.float8_e4m3fn:
+        return arrays["weight"].float() * (scale[:, None] if scale.dim() else scale)
+    values = fp4_unpack(arrays["weight"])
+    if scale.dtype == torch.uint8:
+        scales = torch.exp2(scale.float() - 127)
+    else:
+        scales = scale.float() * arrays["weight_scale_2"]
+    return values * scales.repeat_interleave(values.shape[1] // scales.shape[1], 1)
+
+
+def bitnet_quantise(weight, config, dtype, _generator):
+    if config.get("quantization_mode") == "online":
+        return {"weight": weight.to(dtype)}
+    scale = weight.abs().mean().clamp(min=1e-5)
+    codes = (weight / scale).round().clamp(-1, 1)
+    is_auto = config.get("linear_class") == "autobitlinear"
+    factor = (scale if is_auto else 1 / scale).reshape(1).to(dtype)
+    parts = (codes + 1).to(torch.uint8).reshape(4, -1, weight.shape[1])
+    return {"weight": parts[0] | parts[1] << 2 | parts[2] << 4 | parts[3] << 6, "weight_scale": factor}
+
+
+def bitnet_dequantise(arrays, config):
+    packed = arrays["weight"]
+    codes = torch.cat([(packed >> 2 * i & 3).float() - 1 for i in range(4)])
+    scale = arrays["weight_scale"].float()
+    return codes * scale if config.get("linear_class") == "autobitlinear" else codes / scale
+
+
+def bitnet_round(weight):
+    """What transformers makes of the plain weights of `online`."""
+    scale = 1.0 / weight.float().abs().mean().clamp(min=1e-5)
+    return (weight.float() * scale).round().clamp(-1, 1) / scale
+
+
+def torchao_quantise(weight, config, dtype, _generator):
+    """By the package itself, and into tensors of their own as it does for safetensors."""
+    from torchao.core.config import config_from_dict
+    from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+    from torchao.quantization import quantize_
+    linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False, dtype=dtype)
+    linear.weight.data = weight.to(dtype)
+    quantize_(linear, config_from_dict(config["quant_type"]["default"]))
+    arrays, _ = flatten_tensor_state_dict({"of.weight": linear.weight})
+    arrays = {name.removeprefix("of."): value.detach() for name, value in arrays.items()}
+    ours = torchao_dequantise(arrays, config)
+    assert torch.allclose(ours, linear.weight.dequantize().float(), rtol=2.0**-7, atol=1e-7)
+    return arrays
+
+
+def torchao_dequantise(arrays, _config):
+    values, scale = arrays["_weight_qdata"].float(), arrays["_weight_scale"].float()
+    times = values.shape[1] // scale.shape[-1] if scale.dim() == 2 else 1
+    if "_weight_zero_point" in arrays:
+        zeros = arrays["_weight_zero_point"].float()
+        values = values - (zeros.repeat_interleave(times, 1) if zeros.dim() == 2 else zeros)
+    return values * (scale.repeat_interleave(times, 1) if scale.dim() == 2 else scale)
+
+
 def ct_scheme(config, module):
     from compressed_tensors.quantization import QuantizationScheme
     for group in config["config_groups"].values():
@@ -174,6 +294,12 @@ def ct_scales(weight, args, dtype):
 
 def ct_quantise(weight, config, dtype, module):
     scheme = ct_scheme(config, module)
+    if scheme.weights.num_bits == 4 and scheme.weights.type == "float":
+        _, scale, of_all = fp4_scales(weight, "NVFP4" if scheme.weights.group_size == 16 else "MXFP4")
+        state = {"weight": weight, "weight_scale": scale}
+        if scheme.weights.group_size == 16:
+            state |= {"weight_global_scale": (1 / of_all).reshape(1), "input_global_scale": torch.tensor([50.0])}
+        return ct_compressor(config).compress(state, scheme)
     scale, zero = ct_scales(weight, scheme.weights, dtype)
     if scheme.weights.strategy == "tensor":
         scale = scale.reshape(1)
@@ -185,6 +311,17 @@ def ct_quantise(weight, config, dtype, module):
 
 def ct_dequantise(arrays, config, module):
     scheme = ct_scheme(config, module)
+    if "weight_packed" in arrays and arrays["weight_packed"].dtype == torch.uint8:
+        from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+        from compressed_tensors.quantization.lifecycle.forward import dequantize
+        packed, scale = arrays["weight_packed"], arrays["weight_scale"]
+        scale = torch.exp2(scale.float() - 127) if scale.dtype == torch.uint8 else scale.float()
+        values = unpack_fp4_from_uint8(packed, packed.shape[0], 2 * packed.shape[1], torch.float32)
+        out = dequantize(x_q=values, scale=scale, args=scheme.weights, dtype=torch.float32,
+                         global_scale=arrays.get("weight_global_scale"))
+        rounded = ct_compressor(config).decompress(arrays, scheme)["weight"].float()
+        assert torch.allclose(out, rounded, rtol=2.0**-7, atol=0), module  # the package gives bfloat16
+        return out
     # In float32 from the scale on: the package computes in the scale's type.
     state = arrays | {"weight_scale": arrays["weight_scale"].float()}
     return ct_compressor(config).decompress(state, scheme)["weight"].float()
@@ -233,18 +370,22 @@ def hqq_dequantise(arrays, _config):
     return layer.dequantize().float()
 
 
-QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise,
-            "bitsandbytes": bnb_quantise, "hqq": hqq_quantise}
-DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise,
-              "bitsandbytes": bnb_dequantise, "hqq": hqq_dequantise}
+QUANTISE = {"gptq": gptq_quantise, "awq": awq_quantise, "fp8": fp8_quantise, "bitnet": bitnet_quantise,
+            "torchao": torchao_quantise, "bitsandbytes": bnb_quantise, "hqq": hqq_quantise}
+DEQUANTISE = {"gptq": gptq_dequantise, "awq": awq_dequantise, "fp8": fp8_dequantise, "bitnet": bitnet_dequantise,
+              "torchao": torchao_dequantise, "bitsandbytes": bnb_dequantise, "hqq": hqq_dequantise}
 MARKS = {"gptq": ["qweight"], "awq": ["qweight"], "fp8": ["weight_scale_inv"],
-         "compressed-tensors": ["weight_scale"], "bitsandbytes": ["weight.quant_map", "SCB"],
-         "hqq": ["W_q"]}
+         "compressed-tensors": ["weight_scale"], "modelopt": ["weight_scale"], "bitnet": ["weight_scale"],
+         "torchao": ["_weight_qdata"], "bitsandbytes": ["weight.quant_map", "SCB"], "hqq": ["W_q"]}
+# Whose arrays depend on the module.
+BY_MODULE = {"compressed-tensors": ct_dequantise, "modelopt": modelopt_dequantise}
 
 
 def quantise(weight, config, dtype, module, generator):
     if config["quant_method"] == "compressed-tensors":
         return ct_quantise(weight, config, dtype, module)
+    if config["quant_method"] == "modelopt":
+        return modelopt_quantise(weight, config, module)
     return QUANTISE[config["quant_method"]](weight, config, dtype, generator)
 
 
@@ -261,7 +402,10 @@ def dequantise_state(state, config):
     for module in modules:
         arrays = {name.removeprefix(module + "."): value for name, value in state.items()
                   if name.startswith(module + ".") and not name.endswith(".bias")}
-        out[module + ".weight"] = (
-            ct_dequantise(arrays, config, module) if method == "compressed-tensors"
-            else DEQUANTISE[method](arrays, config))
+        out[module + ".weight"] = (BY_MODULE[method](arrays, config, module) if method in BY_MODULE
+                                   else DEQUANTISE[method](arrays, config))
+    if config.get("quantization_mode") == "online":
+        for name, value in out.items():
+            if name.endswith("_proj.weight"):
+                out[name] = bitnet_round(value)
     return out

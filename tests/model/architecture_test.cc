@@ -1,5 +1,7 @@
 #include "engine/model/architecture.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/error.h"
@@ -158,9 +160,12 @@ TEST_CASE("a missing or broken config file is named") {
 }
 
 TEST_CASE("a quantized config is refused by its method") {
-  CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", "exl2"}}),
-                     Code::kUnsupported),
-             Catch::Contains("'exl2'"));
+  for (const char* method : {"exl2", "quanto", "quark"}) {
+    CHECK_THAT(refusal(with(small_llama(), "quantization_config", {{"quant_method", method}}),
+                       Code::kUnsupported),
+               Catch::Contains(fmt::format("'{}' can't be loaded; supported: dense, ", method)) &&
+                   Catch::Contains("--quantize it"));
+  }
 }
 
 TEST_CASE("quantisation settings in a file of their own count where config.json has none") {
@@ -173,6 +178,8 @@ TEST_CASE("quantisation settings in a file of their own count where config.json 
         "gptq");
   CHECK(load(plain, "quant_config.json", R"({"w_bit":4,"q_group_size":64,"version":"GEMM"})")
             .weight_format->name == "awq");
+  CHECK(load(plain, "hf_quant_config.json", R"({"quantization":{"quant_algo":"FP8"}})")
+            .weight_format->name == "modelopt");
   CHECK_THROWS_WITH(load(plain, "quantize_config.json", "[]"),
                     Catch::Contains("memory/quantize_config.json"));
   CHECK_THROWS_WITH(load(plain, "quantize_config.json", R"({"bits":4,"twist":1})"),

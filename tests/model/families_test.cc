@@ -311,6 +311,9 @@ TEST_CASE("norms over all heads stay on one rank") {
   const LoadedConfig model = load_config(tiny("Olmo2ForCausalLM"));
   CHECK_NOTHROW(check_world_size(model.config, 1));
   CHECK_THROWS_WITH(check_world_size(model.config, 2), Catch::Contains("over all heads"));
+  const LoadedConfig bitnet = load_config(tiny("BitNetForCausalLM"));
+  CHECK_NOTHROW(check_world_size(bitnet.config, 1));
+  CHECK_THROWS_WITH(check_world_size(bitnet.config, 2), Catch::Contains("over whole rows"));
 }
 
 }  // namespace

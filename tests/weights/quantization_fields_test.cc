@@ -199,7 +199,7 @@ TEST_CASE("a value that can't be loaded is refused by the path of its field") {
       {kTensors, "/config_groups", 1, "an object"},
       {kTensors, "/config_groups/W4A16", {"Linear"}, "an object"},
       {kTensors, "/config_groups/group_0/targets", "Linear", "array of strings"},
-      {kTensors, "/config_groups/group_0/format", "nvfp4-pack-quantized", "float-quantized"},
+      {kTensors, "/config_groups/group_0/format", "mxfp6-pack-quantized", "float-quantized"},
       {kTensors, "/config_groups/group_0/weights", 1, "an object"},
       {kTensors, "/config_groups/group_0/input_activations", 1, "an object"},
       {kTensors, "/config_groups/group_0/output_activations", {1}, "an object"},
@@ -269,9 +269,9 @@ TEST_CASE("a field that has two names is read by either, and contradicts itself 
 
 TEST_CASE("scales and zero points of activations and of the cache are left unread, nothing else") {
   std::vector<TestTensor> tensors;
-  for (const char* suffix :
-       {"input_scale", "input_zero_point", "output_scale", "output_zero_point", "activation_scale",
-        "input_scale_ub", "q_scale", "k_scale", "v_scale", "weight_scale", "xk_scale", "bias"}) {
+  for (const char* suffix : {"input_scale", "input_zero_point", "output_scale", "output_zero_point",
+                             "activation_scale", "input_scale_ub", "q_scale", "k_scale", "v_scale",
+                             "input_global_scale", "weight_scale", "xk_scale", "bias"}) {
     tensors.push_back(
         {fmt::format("model.layers.0.x.{}", suffix), "F32", "[1]", f32_bytes({1.0F})});
   }

@@ -105,32 +105,34 @@ std::vector<std::string> config_differences(const ModelConfig& source, const Mod
   Differences out;
   const auto& [a_architecture, a_vocab_size, a_hidden_size, a_embedding_size, a_intermediate_size,
                a_num_layers, a_num_heads, a_num_kv_heads, a_head_dim, a_max_positions, a_layers,
-               a_ropes, a_norm_kind, a_norm_eps, a_norm_weight_offset, a_has_post_norms,
-               a_norms_have_biases, a_norms_have_weights, a_parallel_branches, a_shares_branch_norm,
-               a_residual_after_norm, a_activation, a_gate_limits, a_gated_mlp, a_experts, a_state,
-               a_attention_bias, a_attention_output_bias, a_mlp_bias, a_lm_head_bias,
-               a_learned_positions, a_position_offset, a_num_token_types, a_head_input, a_latent,
-               a_alibi_slopes, a_distance_buckets, a_attention_scale, a_attention_softcap,
-               a_is_causal, a_gives_vectors, a_has_output_gate, a_qkv_clip, a_has_qk_norm,
-               a_qk_norm, a_qk_norm_kind, a_qk_norm_after_rope, a_embedding_multiplier,
-               a_residual_multiplier, a_attention_input_multiplier, a_key_multiplier,
-               a_attention_output_multiplier, a_mlp_gate_multiplier, a_mlp_output_multiplier,
-               a_logit_scale, a_logit_softcap, a_tied_embeddings, a_divides_head_rows,
-               a_checkpoint_dtype, a_eos_token_ids, a_bos_token_id] = source;
+               a_ropes, a_norm_kind, a_norm_eps, a_norm_weight_offset, a_has_inner_norms,
+               a_has_post_norms, a_norms_have_biases, a_norms_have_weights, a_parallel_branches,
+               a_shares_branch_norm, a_residual_after_norm, a_activation, a_gate_limits,
+               a_gated_mlp, a_experts, a_state, a_attention_bias, a_attention_output_bias,
+               a_mlp_bias, a_lm_head_bias, a_learned_positions, a_position_offset,
+               a_num_token_types, a_head_input, a_latent, a_alibi_slopes, a_distance_buckets,
+               a_attention_scale, a_attention_softcap, a_is_causal, a_gives_vectors,
+               a_has_output_gate, a_qkv_clip, a_has_qk_norm, a_qk_norm, a_qk_norm_kind,
+               a_qk_norm_after_rope, a_embedding_multiplier, a_residual_multiplier,
+               a_attention_input_multiplier, a_key_multiplier, a_attention_output_multiplier,
+               a_mlp_gate_multiplier, a_mlp_output_multiplier, a_logit_scale, a_logit_softcap,
+               a_tied_embeddings, a_divides_head_rows, a_checkpoint_dtype, a_eos_token_ids,
+               a_bos_token_id] = source;
   const auto& [b_architecture, b_vocab_size, b_hidden_size, b_embedding_size, b_intermediate_size,
                b_num_layers, b_num_heads, b_num_kv_heads, b_head_dim, b_max_positions, b_layers,
-               b_ropes, b_norm_kind, b_norm_eps, b_norm_weight_offset, b_has_post_norms,
-               b_norms_have_biases, b_norms_have_weights, b_parallel_branches, b_shares_branch_norm,
-               b_residual_after_norm, b_activation, b_gate_limits, b_gated_mlp, b_experts, b_state,
-               b_attention_bias, b_attention_output_bias, b_mlp_bias, b_lm_head_bias,
-               b_learned_positions, b_position_offset, b_num_token_types, b_head_input, b_latent,
-               b_alibi_slopes, b_distance_buckets, b_attention_scale, b_attention_softcap,
-               b_is_causal, b_gives_vectors, b_has_output_gate, b_qkv_clip, b_has_qk_norm,
-               b_qk_norm, b_qk_norm_kind, b_qk_norm_after_rope, b_embedding_multiplier,
-               b_residual_multiplier, b_attention_input_multiplier, b_key_multiplier,
-               b_attention_output_multiplier, b_mlp_gate_multiplier, b_mlp_output_multiplier,
-               b_logit_scale, b_logit_softcap, b_tied_embeddings, b_divides_head_rows,
-               b_checkpoint_dtype, b_eos_token_ids, b_bos_token_id] = other;
+               b_ropes, b_norm_kind, b_norm_eps, b_norm_weight_offset, b_has_inner_norms,
+               b_has_post_norms, b_norms_have_biases, b_norms_have_weights, b_parallel_branches,
+               b_shares_branch_norm, b_residual_after_norm, b_activation, b_gate_limits,
+               b_gated_mlp, b_experts, b_state, b_attention_bias, b_attention_output_bias,
+               b_mlp_bias, b_lm_head_bias, b_learned_positions, b_position_offset,
+               b_num_token_types, b_head_input, b_latent, b_alibi_slopes, b_distance_buckets,
+               b_attention_scale, b_attention_softcap, b_is_causal, b_gives_vectors,
+               b_has_output_gate, b_qkv_clip, b_has_qk_norm, b_qk_norm, b_qk_norm_kind,
+               b_qk_norm_after_rope, b_embedding_multiplier, b_residual_multiplier,
+               b_attention_input_multiplier, b_key_multiplier, b_attention_output_multiplier,
+               b_mlp_gate_multiplier, b_mlp_output_multiplier, b_logit_scale, b_logit_softcap,
+               b_tied_embeddings, b_divides_head_rows, b_checkpoint_dtype, b_eos_token_ids,
+               b_bos_token_id] = other;
   out.compare("vocab_size", a_vocab_size, b_vocab_size);
   out.compare("hidden_size", a_hidden_size, b_hidden_size);
   out.compare("embedding_size", a_embedding_size, b_embedding_size);
@@ -143,6 +145,7 @@ std::vector<std::string> config_differences(const ModelConfig& source, const Mod
   out.compare("norm_kind", a_norm_kind, b_norm_kind);
   out.compare("norm_eps", a_norm_eps, b_norm_eps);
   out.compare("norm_weight_offset", a_norm_weight_offset, b_norm_weight_offset);
+  out.compare("has_inner_norms", a_has_inner_norms, b_has_inner_norms);
   out.compare("has_post_norms", a_has_post_norms, b_has_post_norms);
   out.compare("norms_have_biases", a_norms_have_biases, b_norms_have_biases);
   out.compare("norms_have_weights", a_norms_have_weights, b_norms_have_weights);

@@ -3,6 +3,9 @@
 //                    weight_scale (out, groups); weight_zero_point, packed along out
 //   int-quantized    weight I8; weight_scale; weight_zero_point I8
 //   float-quantized  weight F8_E4M3; weight_scale for all, per row or per block
+//   nvfp4-pack-quantized  weight_packed U8 (out, in / 2), floats of 4 bits; weight_scale F8_E4M3
+//                    (out, in / 16), all divided by weight_global_scale
+//   mxfp4-pack-quantized  the same with weight_scale U8 (out, in / 32) of e8m0
 // Activations are rounded as this program's kernels do it, whatever input_activations says.
 #include <fmt/format.h>
 
@@ -16,6 +19,7 @@
 #include "base/error.h"
 #include "engine/weights/formats/compressed_tensors_config.h"
 #include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/fp4_values.h"
 #include "engine/weights/formats/fp8_values.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
@@ -42,9 +46,12 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const CompressedConfig read = read_config(config);
   const CompressedScheme* scheme = read.scheme_of(spec);
   if (scheme == nullptr) return {};
+  const std::string what =
+      fmt::format("compressed-tensors {} with {} bits", scheme->format, scheme->bits);
+  if (scheme->layout == Layout::kNvfp4) return nvfp4_form(what);
+  if (scheme->layout == Layout::kMxfp4) return mxfp4_form(what);
   const bool decoded = scheme->layout == Layout::kFloat || scheme->scattered_groups;
-  return {.quantised_as =
-              fmt::format("compressed-tensors {} with {} bits", scheme->format, scheme->bits),
+  return {.quantised_as = what,
           .bits = decoded ? 0 : scheme->bits,
           .group_size = scheme->group_size,
           .zero_points = !scheme->symmetric};
@@ -83,6 +90,27 @@ void collect_zero_points(const CompressedScheme& scheme,
   }
 }
 
+void collect_fp4(const CompressedScheme& scheme,
+                 const MatrixSpec& spec,
+                 ArrayCollector& arrays,
+                 WeightProblems& problems) {
+  if (spec.cols % scheme.group_size != 0) {
+    problems.misshapen.push_back(fmt::format("{}: {} columns can't be in groups of {}", spec.name,
+                                             spec.cols, scheme.group_size));
+    return;
+  }
+  arrays.require("weight_packed", {"U8"}, {{spec.rows, spec.cols / 2}});
+  arrays.require("weight_scale", {scheme.layout == Layout::kNvfp4 ? "F8_E4M3" : "U8"},
+                 {{spec.rows, spec.cols / scheme.group_size}});
+  if (scheme.layout == Layout::kMxfp4) return;
+  const std::initializer_list<std::string_view> numbers = {"F32", "F16", "BF16"};
+  if (scheme.needs_matrix_scale) {
+    arrays.require("weight_global_scale", numbers, {{}, {1}, {1, 1}});
+  } else {
+    arrays.allow("weight_global_scale", numbers, {{}, {1}, {1, 1}});
+  }
+}
+
 std::vector<const StoredTensor*> collect(const Json& config,
                                          const Checkpoint& checkpoint,
                                          const MatrixSpec& spec,
@@ -91,6 +119,10 @@ std::vector<const StoredTensor*> collect(const Json& config,
   const CompressedScheme* scheme = read.scheme_of(spec);
   if (scheme == nullptr) return collect_dense(checkpoint, spec, problems);
   ArrayCollector arrays(checkpoint, spec, problems);
+  if (scheme->is_fp4()) {
+    collect_fp4(*scheme, spec, arrays, problems);
+    return arrays.take();
+  }
   if (scheme->layout == Layout::kPacked) {
     arrays.require("weight_packed", {"I32"}, {{spec.rows, words_for(spec.cols, scheme->bits)}});
     arrays.allow("weight_shape", {"I64", "I32"}, {{2}});
@@ -184,6 +216,25 @@ void read_scales(const CompressedScheme& scheme,
   });
 }
 
+HostWeight slice_groups_of_fp4(const CompressedScheme& scheme,
+                               const MatrixSpec& spec,
+                               const Checkpoint& checkpoint,
+                               std::span<const StoredTensor* const> tensors,
+                               Range rows,
+                               Range cols,
+                               const MatrixStorage& storage) {
+  MatrixScale matrix_scale;
+  if (const StoredTensor* of_all = find_array(tensors, "weight_global_scale")) {
+    matrix_scale = read_matrix_scale(checkpoint, *of_all, true);
+  }
+  const Fp4Matrix matrix = {.codes = *find_array(tensors, "weight_packed"),
+                            .scales = *find_array(tensors, "weight_scale"),
+                            .cols = spec.cols,
+                            .group_size = scheme.group_size,
+                            .matrix_scale = matrix_scale};
+  return slice_fp4(checkpoint, spec, matrix, rows, cols, storage);
+}
+
 HostWeight slice(const Json& config,
                  const Checkpoint& checkpoint,
                  const MatrixSpec& spec,
@@ -197,6 +248,9 @@ HostWeight slice(const Json& config,
   if (scheme->layout == Layout::kFloat) {
     return decode_fp8(checkpoint, spec, *find_array(tensors, "weight"),
                       *find_array(tensors, "weight_scale"), grid_of(*scheme), rows, cols);
+  }
+  if (scheme->is_fp4()) {
+    return slice_groups_of_fp4(*scheme, spec, checkpoint, tensors, rows, cols, storage);
   }
   DecodedBlock block(spec.name, rows, cols);
   int64_t first_group = block.cut_groups(cols, scheme->group_size, false);

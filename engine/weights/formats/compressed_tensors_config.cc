@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/ascii.h"
 #include "base/error.h"
 #include "base/known_fields.h"
+#include "engine/weights/formats/fp4_values.h"
 #include "engine/weights/formats/module_names.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
@@ -61,10 +63,7 @@ constexpr auto kWeightFields = std::to_array<KnownField>({
     harmless("observer", kObserver),
     harmless("observer_kwargs", kObserver),
     harmless_if("dynamic", "[false]", kFixed),
-    harmless_if("scale_dtype",
-                R"(["torch.float32", "torch.float16", "torch.bfloat16",
-                    "float32", "float16", "bfloat16"])",
-                "scales are stored as plain numbers"),
+    read_or_null("scale_dtype"),
     harmless_if("zp_dtype",
                 R"(["torch.int8", "int8", "torch.float8_e4m3fn", "float8_e4m3fn"])",
                 "zero points are stored as bytes or packed"),
@@ -120,15 +119,20 @@ Value choose(const JsonReader& object,
 
 Layout read_layout(const JsonReader& owner, const std::string& format, bool is_float) {
   using Row = std::pair<std::string_view, Layout>;
-  static constexpr std::array<Row, 4> kFormats = {{{"pack-quantized", Layout::kPacked},
+  static constexpr std::array<Row, 6> kFormats = {{{"pack-quantized", Layout::kPacked},
                                                    {"int-quantized", Layout::kPlainInt},
                                                    {"float-quantized", Layout::kFloat},
-                                                   {"naive-quantized", Layout::kPlainInt}}};
+                                                   {"naive-quantized", Layout::kPlainInt},
+                                                   {"nvfp4-pack-quantized", Layout::kNvfp4},
+                                                   {"mxfp4-pack-quantized", Layout::kMxfp4}}};
   const Layout layout = choose(owner, "format", format, kFormats);
-  if (layout == Layout::kPacked && is_float) {
-    unsupported(owner, "format", "pack-quantized with floats can't be loaded");
+  const bool is_fp4 = layout == Layout::kNvfp4 || layout == Layout::kMxfp4;
+  if (is_float ? layout == Layout::kPacked : is_fp4) {
+    unsupported(
+        owner, "format",
+        fmt::format("{} with {} can't be loaded", format, is_float ? "floats" : "integers"));
   }
-  if (layout == Layout::kPacked) return layout;
+  if (layout == Layout::kPacked || is_fp4) return layout;
   return is_float ? Layout::kFloat : Layout::kPlainInt;
 }
 
@@ -157,6 +161,47 @@ bool has_scattered_groups(const JsonReader& weights) {
   return choose(weights, "actorder", ascii_lower(weights.string("actorder")), kOrders);
 }
 
+// Floats of 4 bits have the groups that hardware has them in.
+void read_fp4_strategy(const JsonReader& weights, CompressedScheme& out) {
+  using Row = std::pair<std::string_view, bool>;
+  static constexpr std::array<Row, 2> kStrategies = {{{"tensor_group", true}, {"group", false}}};
+  const int64_t expected = out.layout == Layout::kNvfp4 ? kNvfp4GroupSize : kMxfp4GroupSize;
+  out.strategy = Strategy::kGroup;
+  out.group_size = read_group_size(weights, "group_size", -1);
+  if (out.group_size != expected) {
+    unsupported(
+        weights, "group_size",
+        fmt::format("{} in groups of {} can't be loaded; supported: {}", out.format,
+                    out.group_size == 0 ? "a row" : fmt::format("{}", out.group_size), expected));
+  }
+  const std::string strategy = ascii_lower(weights.string_or("strategy", "group"));
+  out.needs_matrix_scale = choose(weights, "strategy", strategy, kStrategies);
+  if (out.needs_matrix_scale && out.layout == Layout::kMxfp4) {
+    unsupported(weights, "strategy",
+                fmt::format("{} by tensor_group can't be loaded; supported: group", out.format));
+  }
+}
+
+// The tensors of the scales say it too; it is fixed where bytes could be of several kinds.
+void check_scale_dtype(const JsonReader& weights, Layout layout) {
+  if (!weights.has("scale_dtype")) return;
+  std::string type = weights.string("scale_dtype");
+  constexpr std::string_view kModule = "torch.";
+  if (type.starts_with(kModule)) type.erase(0, kModule.size());
+  const auto is_one_of = [&](std::initializer_list<std::string_view> types) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  const bool is_known = layout == Layout::kNvfp4   ? type == "float8_e4m3fn"
+                        : layout == Layout::kMxfp4 ? type == "uint8"
+                                                   : is_one_of({"float32", "float16", "bfloat16"});
+  if (is_known) return;
+  unsupported(weights, "scale_dtype",
+              fmt::format("scales of '{}' can't be loaded; supported: {}", type,
+                          layout == Layout::kNvfp4   ? "float8_e4m3fn"
+                          : layout == Layout::kMxfp4 ? "uint8"
+                                                     : "plain numbers"));
+}
+
 // How many numbers share a scale.
 void read_strategy(const JsonReader& weights, CompressedScheme& out) {
   using Row = std::pair<std::string_view, Strategy>;
@@ -164,6 +209,10 @@ void read_strategy(const JsonReader& weights, CompressedScheme& out) {
                                                       {"channel", Strategy::kChannel},
                                                       {"group", Strategy::kGroup},
                                                       {"block", Strategy::kBlock}}};
+  if (out.is_fp4()) {
+    read_fp4_strategy(weights, out);
+    return;
+  }
   const bool is_grouped = weights.has("group_size");
   const int64_t group_size = is_grouped ? read_group_size(weights, "group_size", -1) : 0;
   const std::string implied = !is_grouped ? "tensor" : group_size > 0 ? "group" : "channel";
@@ -205,16 +254,20 @@ CompressedScheme read_scheme(const JsonReader& owner,
   }
   out.layout = read_layout(format_owner, out.format, type == "float");
   const int64_t bits = weights.integer_or("num_bits", 8);
-  const bool known_bits = bits == 8 || (bits == 4 && out.layout == Layout::kPacked);
+  const bool known_bits =
+      out.is_fp4() ? bits == 4 : bits == 8 || (bits == 4 && out.layout == Layout::kPacked);
   if (!known_bits) {
     unsupported(weights, "num_bits",
                 fmt::format("{} with {} bits can't be loaded; supported: {}", out.format, bits,
-                            out.layout == Layout::kPacked ? "4 and 8" : "8"));
+                            out.is_fp4()                    ? "4"
+                            : out.layout == Layout::kPacked ? "4 and 8"
+                                                            : "8"));
   }
   out.bits = static_cast<int32_t>(bits);
   read_strategy(weights, out);
   out.symmetric = weights.boolean_or("symmetric", true);
-  if (out.layout == Layout::kFloat && !out.symmetric) {
+  check_scale_dtype(weights, out.layout);
+  if ((out.layout == Layout::kFloat || out.is_fp4()) && !out.symmetric) {
     unsupported(weights, "symmetric", "floats with zero points can't be loaded");
   }
   const bool scattered = has_scattered_groups(weights);

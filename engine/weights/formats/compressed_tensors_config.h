@@ -15,7 +15,7 @@
 namespace tgi {
 
 struct CompressedScheme {
-  enum class Layout { kPacked, kPlainInt, kFloat };
+  enum class Layout { kPacked, kPlainInt, kFloat, kNvfp4, kMxfp4 };
   enum class Strategy { kTensor, kChannel, kGroup, kBlock };
 
   Layout layout = Layout::kPacked;
@@ -26,9 +26,12 @@ struct CompressedScheme {
   int64_t block_rows = 0;  // kBlock
   int64_t block_cols = 0;
   bool symmetric = true;
-  bool scattered_groups = false;  // weight_g_idx says which column is of which group
+  bool scattered_groups = false;    // weight_g_idx says which column is of which group
+  bool needs_matrix_scale = false;  // weight_global_scale, which scales are divided by
 
   std::vector<std::string> targets{};
+
+  bool is_fp4() const { return layout == Layout::kNvfp4 || layout == Layout::kMxfp4; }
 };
 
 struct CompressedConfig {

@@ -70,6 +70,27 @@ bool is_part_of_module(std::string_view key, std::string_view module) {
   return !key.empty() && found != parts.end();
 }
 
+bool matches_wildcards(std::string_view pattern, std::string_view module) {
+  size_t at = 0;                         // in the pattern
+  size_t star = std::string_view::npos;  // behind the last '*' that was met
+  size_t taken = 0;                      // of the module, by what is before `star`
+  for (size_t i = 0; i < module.size();) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = ++at;
+      taken = i;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == module[i])) {
+      ++at;
+      ++i;
+    } else if (star != std::string_view::npos) {
+      at = star;
+      i = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == std::string_view::npos;
+}
+
 bool matches_target(const std::string& target, std::string_view module) {
   constexpr std::string_view kPattern = "re:";
   if (!target.starts_with(kPattern)) return target == module;

@@ -10,14 +10,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/known_fields.h"
 #include "engine/weights/formats/dense.h"
+#include "engine/weights/formats/fp4_values.h"
 #include "engine/weights/formats/module_names.h"
 #include "engine/weights/formats/quantization_fields.h"
 #include "engine/weights/formats/stored_arrays.h"
@@ -56,7 +55,7 @@ bool is_quantised(const Json& config, const MatrixSpec& spec) {
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (!is_quantised(config, spec)) return {};
-  return {.quantised_as = "mxfp4", .bits = 4, .group_size = kBlockCols, .is_mxfp4 = true};
+  return mxfp4_form("mxfp4");
 }
 
 std::vector<int64_t> scales_shape(const MatrixSpec& spec) {
@@ -93,27 +92,6 @@ std::vector<RandomArray> random_arrays(const Json& config, const MatrixSpec& spe
           {.name = name + "_scales", .shape = scales_shape(spec), .all = kSmall}};
 }
 
-// Codes stand for twice the value: the scale makes up for it.
-float scale_of(const ArrayReader& scales, int64_t index) {
-  const uint8_t exponent = scales.byte(index);
-  if (exponent == 0xFF) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("tensor {}: element {} is 255, which is no number but NaN; is the file "
-                            "damaged?",
-                            scales.name(), index));
-  }
-  return std::ldexp(1.0F, exponent - 128);
-}
-
-// Columns [begin, begin + count) of the row that begins at byte `from`.
-void read_codes(const ArrayReader& blocks, int64_t from, Range cols, int8_t* to) {
-  for (int64_t i = 0; i < cols.count; ++i) {
-    const int64_t col = cols.begin + i;
-    const uint8_t both = blocks.byte(from + col / 2);
-    to[i] = kMxfp4Codes[col % 2 == 0 ? both & 15 : both >> 4];
-  }
-}
-
 HostWeight slice(const Json& config,
                  const Checkpoint& checkpoint,
                  const MatrixSpec& spec,
@@ -124,24 +102,14 @@ HostWeight slice(const Json& config,
   if (!is_quantised(config, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
-  const ArrayReader blocks(checkpoint, *tensors[0]);
-  const ArrayReader scales(checkpoint, *tensors[1]);
-  DecodedBlock block(spec.name, rows, cols);
-  const int64_t first_group = block.cut_groups(cols, kBlockCols, false);
-  const int64_t groups_of_row = spec.cols / kBlockCols;
-  decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t in_stack = (rows.begin + row) * spec.turns.count + spec.turns.index;
-      const int64_t line = spec.stack.index * spec.rows * spec.turns.count + in_stack;
-      read_codes(blocks, line * groups_of_row * kBlockBytes, cols,
-                 block.codes.data() + row * cols.count);
-      for (int64_t group = 0; group < block.num_groups; ++group) {
-        block.scales[static_cast<size_t>(row * block.num_groups + group)] =
-            scale_of(scales, line * groups_of_row + first_group + group);
-      }
-    }
-  });
-  return to_host_weight(std::move(block), storage);
+  const Fp4Matrix matrix = {
+      .codes = *tensors[0],
+      .scales = *tensors[1],
+      .cols = spec.cols,
+      .group_size = kBlockCols,
+      .first_line = spec.stack.index * spec.rows * spec.turns.count + spec.turns.index,
+      .line_step = spec.turns.count};
+  return slice_fp4(checkpoint, spec, matrix, rows, cols, storage);
 }
 
 }  // namespace

@@ -137,9 +137,9 @@ void check_quantization_part(const JsonReader& part,
 
 bool is_activation_scale(const Checkpoint& /*checkpoint*/, const StoredTensor& tensor) {
   constexpr std::string_view kEndings[] = {
-      ".input_scale",       ".input_zero_point", ".output_scale",
-      ".output_zero_point", ".activation_scale", ".input_scale_ub",
-      ".q_scale",           ".k_scale",          ".v_scale"};
+      ".input_scale",      ".input_zero_point",  ".output_scale", ".output_zero_point",
+      ".activation_scale", ".input_scale_ub",    ".q_scale",      ".k_scale",
+      ".v_scale",          ".input_global_scale"};
   return std::ranges::any_of(
       kEndings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
 }

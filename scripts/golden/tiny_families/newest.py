@@ -46,6 +46,8 @@ QWEN3_VL_MOE = QWEN3_VL | dict(
 QWEN2_VISION = dict(model_type="qwen2_5_vl", depth=1, hidden_size=16, intermediate_size=16, num_heads=2,
                     out_hidden_size=24, patch_size=4, fullatt_block_indexes=[0])
 QWEN3_VISION = QWEN_VISION | dict(deepstack_visual_indexes=[0])
+BITNET = architecture(
+    "BitNetForCausalLM", "bitnet", rms_norm_eps=1e-5, hidden_act="relu2", rope_theta=500000.0)
 JAIS2 = architecture(
     "Jais2ForCausalLM", "jais2", layer_norm_eps=1e-5, hidden_act="relu2", attention_bias=True, mlp_bias=True, head_dim=6)
 HYPERCLOVAX = architecture(
@@ -163,6 +165,10 @@ MODELS = {
     "solar-open-three-heads": (
         SOLAR | dict(num_attention_heads=3, num_key_value_heads=3, n_routed_experts=5, num_experts_per_tok=3,
                      num_hidden_layers=3), NEWER | CORRECTION | {"shards": 2}),
+    "bitnet": (BITNET, {"needs": [5, 23]}),
+    "bitnet-bias-tied-f16": (
+        BITNET | dict(attention_bias=True, tie_word_embeddings=True, num_key_value_heads=1, hidden_act="silu",
+                      torch_dtype="float16"), {"needs": [5, 23]}),
     "jais2": (JAIS2, {}),
     "jais2-no-biases-tied-f16": (
         new_rope(JAIS2 | dict(attention_bias=False, mlp_bias=False, tie_word_embeddings=True, num_key_value_heads=1,
