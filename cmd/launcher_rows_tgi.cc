@@ -50,16 +50,13 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "ranks that share the model: one GPU each, or threads of the processor, where it is no "
          "faster; default 1, where TGI takes all GPUs (tgid --num-shard)",
          pass<"num-shard">),
-    sets(
-        "quantize",
-        "KIND",
-        "int8 or int4: round the weights to that while loading; none; compressed-tensors, gptq, "
-        "awq, "
-        "fp8, bitsandbytes: the checkpoint must be so; of an unquantised one eetq and bitsandbytes "
-        "are int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI's "
-        "and "
-        "LoRAX's other kinds are refused, each with what to use (tgid --quantize)",
-        set_quantize),
+    sets("quantize",
+         "KIND",
+         "int8 or int4: round the weights to that while loading; none; the name of a format, as "
+         "gptq or fp8: the checkpoint must be so. Of an unquantised one eetq and bitsandbytes are "
+         "int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI's and "
+         "LoRAX's other kinds are refused, each with what to use (tgid --quantize)",
+         set_quantize),
     fixed("speculate",
           "N",
           "0",

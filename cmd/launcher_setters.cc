@@ -47,8 +47,8 @@ struct Quantization {
 };
 
 constexpr std::string_view kOtherCheckpoint =
-    "checkpoints in this format can't be read; take one in compressed-tensors, gptq, awq, fp8, "
-    "mxfp4, bitsandbytes or hqq, or the unquantised one with --quantize int8 or int4";
+    "checkpoints in this format can't be read; take one in a format of "
+    "docs/quantised_checkpoints.md, or the unquantised one with --quantize int8 or int4";
 constexpr std::string_view kRoundToInt4 =
     "its kernels are for CUDA; --quantize int4 rounds the weights to 4 bits while loading";
 constexpr std::string_view kNoFp8Cache =

@@ -77,7 +77,7 @@ TEST_CASE("a model is quantized, loaded and answers") {
   CHECK(answer.out.size() > 20);
 }
 
-TEST_CASE("a model becomes a GGUF file, which is loaded and answers") {
+TEST_CASE("a model becomes a GGUF file, which is loaded and answers", TGI_NOT_UNDER_TSAN) {
   const Home home;
   const DaemonProcess daemon(home, kOneThread);
   const std::string output = home.file("demo.gguf");
@@ -99,7 +99,7 @@ TEST_CASE("a model becomes a GGUF file, which is loaded and answers") {
   CHECK(answer.out.size() > 20);
 }
 
-TEST_CASE("the result as JSON; a folder that is there is refused") {
+TEST_CASE("the result as JSON; a folder that is there is refused", TGI_NOT_UNDER_TSAN) {
   const Home home;
   const DaemonProcess daemon(home, kOneThread);
   const std::string output = home.file("quantized");
@@ -187,7 +187,8 @@ TEST_CASE("a daemon that stops ends the job, and nothing is left") {
   CHECK(names_in(home.file("out")).empty());
 }
 
-TEST_CASE("a daemon that is killed leaves half a folder, which the next job removes") {
+TEST_CASE("a daemon that is killed leaves half a folder, which the next job removes",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   std::filesystem::create_directory(home.file("out"));
   const std::string output = home.file("out/a");

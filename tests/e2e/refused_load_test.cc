@@ -226,7 +226,7 @@ TEST_CASE("whatever is wrong with a model, the one that serves is not touched by
   }
 }
 
-TEST_CASE("what lies in the place of a model's file is never waited for") {
+TEST_CASE("what lies in the place of a model's file is never waited for", TGI_NOT_UNDER_TSAN) {
   const Home home;
   DaemonProcess daemon(home);
   const std::string expected = answer(home);
@@ -279,7 +279,8 @@ TEST_CASE("a KV cache of a type that the backend has not is refused on a first l
   CHECK(daemon.status().phase == "failed");
 }
 
-TEST_CASE("weights that are cut short while they are mapped cost the load, not the daemon") {
+TEST_CASE("weights that are cut short while they are mapped cost the load, not the daemon",
+          TGI_NOT_UNDER_TSAN) {
   const Home home;
   DaemonProcess daemon(home);
   const std::string expected = answer(home);
