@@ -21,11 +21,11 @@ constexpr std::array<std::string_view, 6> kWeights = {
     "model.safetensors.index.json", "model.safetensors",
     "pytorch_model.bin.index.json", "pytorch_model.bin",
     "adapter_model.safetensors",    "adapter_model.bin"};
-constexpr std::array<std::string_view, 13> kAside = {
+constexpr std::array<std::string_view, 16> kAside = {
     "config.json",     "generation_config.json",  "tokenizer.json",      "tokenizer_config.json",
     "tokenizer.model", "special_tokens_map.json", "vocab.json",          "vocab.txt",
     "merges.txt",      "added_tokens.json",       "chat_template.jinja", "adapter_config.json",
-    "README.md"};
+    "tekken.json",     "tiktoken.model",          "qwen.tiktoken",       "README.md"};
 
 class HttpsSource final : public Source {
  public:

@@ -1,6 +1,6 @@
-// Text to token ids and back. Implementations: json_tokenizer (tokenizer.json, and vocab.txt),
-// sentencepiece_tokenizer (tokenizer.model). Immutable after construction: every method may be
-// called from any thread at once.
+// Text to token ids and back. Implementations: json_tokenizer (tokenizer.json, and what is read as
+// one would be), sentencepiece_tokenizer (tokenizer.model). Immutable after construction: every
+// method may be called from any thread at once.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ class FileSource;  // base/files/file_source.h: the files of a model, by name
 // Whether there is one of the files that load_tokenizer reads.
 bool has_tokenizer(const FileSource& files);
 
-// tokenizer.json when it is there, else tokenizer.model, vocab.txt, or vocab.json with merges.txt,
-// in this order. Throws kNotFound when none
-// is, kInvalidArgument with the file and the place in it when one is malformed, kUnsupported naming
-// a component that this build does not know.
+// tokenizer.json when it is there, else tekken.json, tokenizer.model (SentencePiece or tiktoken's
+// ranks), tiktoken.model, a file .tiktoken, vocab.txt, or vocab.json with merges.txt, in this
+// order. Throws kNotFound when none is, kInvalidArgument with the file and the place in it when one
+// is malformed, kUnsupported naming a component that this build does not know.
 std::unique_ptr<Tokenizer> load_tokenizer(const FileSource& files);
 
 }  // namespace tgi

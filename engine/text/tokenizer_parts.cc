@@ -1,17 +1,31 @@
 #include "engine/text/tokenizer_parts.h"
 
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "engine/text/tokenizer/byte_ranks.h"
 #include "engine/text/tokenizer/pre_tokenizer.h"
+#include "engine/text/tokenizer/rank_files.h"
 #include "engine/text/tokenizer/tokenizer_config.h"
 #include "engine/text/tokenizer/tokenizer_json.h"
 
 namespace tgi {
+namespace {
+
+std::optional<TokenizerJson> find_json(const FileSource& files, const TokenizerConfig& config) {
+  if (const auto text = files.find_text("tokenizer.json")) return read_tokenizer_json(*text);
+  if (const auto name = find_rank_file(files)) return read_rank_file(files, *name, config);
+  return std::nullopt;
+}
+
+}  // namespace
 
 TokenizerParts read_tokenizer_parts(const FileSource& files) {
   TokenizerParts out;
-  if (const auto text = files.find_text("tokenizer.json")) {
-    TokenizerJson json = read_tokenizer_json(*text);
+  const TokenizerConfig config = read_tokenizer_config(files);
+  if (std::optional<TokenizerJson> found = find_json(files, config)) {
+    TokenizerJson& json = *found;
     for (size_t i = 0; i < json.vocabulary.size(); ++i) {
       out.vocabulary.push_back(
           {.text = std::string(json.vocabulary.token_at(i)), .id = json.vocabulary.id_at(i)});
@@ -19,6 +33,7 @@ TokenizerParts read_tokenizer_parts(const FileSource& files) {
     for (TextPair& merge : json.merges) {
       out.merges.emplace_back(std::move(merge.left), std::move(merge.right));
     }
+    if (json.is_ranked) out.merges = merges_of_ranks(json.vocabulary);
     out.tree = std::move(json.tree);
     for (const Json& token : out.tree.value("added_tokens", Json::array())) {
       out.added.push_back({.text = token.at("content").get<std::string>(),
@@ -26,7 +41,6 @@ TokenizerParts read_tokenizer_parts(const FileSource& files) {
                            .is_special = token.value("special", false)});
     }
   }
-  const TokenizerConfig config = read_tokenizer_config(files);
   for (const AddedToken& token : config.added_tokens) {
     out.added.push_back({.text = token.content, .id = token.id, .is_special = token.special});
   }

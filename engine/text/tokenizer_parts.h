@@ -20,7 +20,9 @@ struct NamedToken {
 };
 
 struct TokenizerParts {
-  Json tree;  // tokenizer.json without vocabulary and merges; null where there is none
+  // tokenizer.json without vocabulary and merges, or as it would be for a file of ranks
+  // (rank_files.h); null where there is neither.
+  Json tree;
   std::vector<NamedToken> vocabulary{};  // of it, in its order
   std::vector<std::pair<std::string, std::string>> merges{};
   std::vector<NamedToken> added{};  // of tokenizer.json and tokenizer_config.json; later ones count

@@ -157,8 +157,20 @@ def train_sentencepiece(corpus, path, **options):
     path.write_bytes(out.getvalue())
 
 
+def train_word_level(corpus):
+    model = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    model.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    model.pre_tokenizer = pre_tokenizers.Whitespace()
+    model.train_from_iterator(corpus, trainers.WordLevelTrainer(
+        vocab_size=300, show_progress=False, special_tokens=["[UNK]", "[PAD]", "[BOS]", "[EOS]"]))
+    model.add_tokens([AddedToken("<tool_call>", normalized=False), AddedToken("the", single_word=True)])
+    model.post_processor = processors.TemplateProcessing(
+        single="[BOS] $A [EOS]", pair="[BOS] $A [EOS] $B:1 [EOS]:1", special_tokens=[("[BOS]", 2), ("[EOS]", 3)])
+    return model
+
+
 JSON_MODELS = {"byte_level": train_byte_level, "spm_bpe": train_spm_bpe, "wordpiece": train_wordpiece,
-               "unigram": train_unigram}
+               "unigram": train_unigram, "word_level": train_word_level}
 
 
 def train_models(names):
@@ -264,6 +276,9 @@ def add_embedding_variants(add, metaspace, byte_level):
         for cut in [True, False]:
             add("unigram", pre_tokenizer=dict(metaspace, prepend_scheme=scheme, split=cut),
                 decoder=dict(metaspace, prepend_scheme=scheme))
+    for pre_tokenizer in ({"type": "WhitespaceSplit"}, {"type": "BertPreTokenizer"}, byte_level, metaspace):
+        add("word_level", pre_tokenizer=pre_tokenizer)
+    add("word_level", {"unk_token": "the"}, normalizer=None, decoder={"type": "WordPiece", "prefix": "t", "cleanup": True})
     for steps in ([precompiled, spaces], [strip, precompiled, spaces], [{"type": "Nmt"}],
                   [quotes, {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, precompiled],
                   [{"type": "NFC"}, BERT_NORMALIZER], [{"type": "Nmt"}, {"type": "NFKC"}, spaces, precompiled]):

@@ -104,8 +104,12 @@ TEST_CASE("sequences inside sequences have a limit") {
 
 TEST_CASE("components that this build does not know are unsupported and named") {
   const Code kUnknown = Code::kUnsupported;
-  check_refused(changed_file(R"({"model": {"type": "WordLevel"}})"), kUnknown,
-                "model.type: \"WordLevel\"");
+  check_refused(changed_file(R"({"model": {"type": "PhraseLevel"}})"), kUnknown,
+                "model.type: \"PhraseLevel\"");
+  check_refused(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})", Code::kInvalidArgument,
+                "model.unk_token");
+  check_refused(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a", "x": 1}})",
+                Code::kInvalidArgument, "x");
   check_refused(changed_file(R"({"version": "2.0"})"), kUnknown, "version");
   check_refused(changed_file(R"({"model": {"dropout": 0.1}})"), kUnknown, "model.dropout");
   check_refused(changed_file(R"({"normalizer": {"type": "Postcompiled"}})"), kUnknown,
@@ -115,7 +119,7 @@ TEST_CASE("components that this build does not know are unsupported and named") 
   check_refused(changed_file(R"({"post_processor": {"type": "New"}})"), kUnknown, "\"New\"");
   check_refused(changed_file(R"({"decoder": {"type": "CTC"}})"), kUnknown, "\"CTC\"");
   check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"},
-                             {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}]}})"),
+                             {"type": "Replace", "pattern": {"String": "ab"}, "content": "b"}]}})"),
                 kUnknown, "decoder.decoders[1]");
   check_refused(changed_file(R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(?<n"},
                              "behavior": "Isolated", "invert": false}})"),

@@ -43,6 +43,10 @@ TEST_CASE("a tokenizer.json with wordpiece gives the reference's ids and texts")
   check_full(*load_folder(golden_path("wordpiece")), "wordpiece", true);
 }
 
+TEST_CASE("a tokenizer.json with whole words gives the reference's ids and texts") {
+  check_full(*load_folder(golden_path("word_level")), "word_level", true);
+}
+
 TEST_CASE("a tokenizer.json with unigram gives the reference's ids and texts") {
   check_full(*load_folder(golden_path("unigram")), "unigram", true);
 }

@@ -47,6 +47,10 @@ TEST_CASE("tokens of wordpiece stand where the reference says") {
   check_spans("wordpiece");
 }
 
+TEST_CASE("tokens of whole words stand where the reference says") {
+  check_spans("word_level");
+}
+
 TEST_CASE("tokens of unigram with rewriting rules stand where the reference says") {
   check_spans("unigram");
 }

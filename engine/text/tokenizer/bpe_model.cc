@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/text/tokenizer/byte_level.h"
+#include "engine/text/tokenizer/byte_ranks.h"
 
 namespace tgi {
 namespace {
@@ -89,7 +90,12 @@ BpeModel::BpeModel(BpeSpec spec)
   for (size_t code = 0; code < ascii_id_.size(); ++code) {
     ascii_id_[code] = vocabulary_.find(std::string(1, static_cast<char>(code)));
   }
-  add_merges(spec);
+  if (spec.is_ranked) {
+    add_ranked_merges();
+  } else {
+    add_merges(spec);
+  }
+  joins_.index(vocabulary_);
 }
 
 void BpeModel::add_merges(const BpeSpec& spec) {
@@ -118,7 +124,16 @@ void BpeModel::add_merges(const BpeSpec& spec) {
     merges_.add(left_id, right_id, {static_cast<uint32_t>(i), require_id(joined, i)});
     joins_.add(left, right);
   }
-  joins_.index(vocabulary_);
+}
+
+// However a pair is cut, its rank is that of the token which it makes.
+void BpeModel::add_ranked_merges() {
+  const std::vector<TokenCut> cuts = cuts_of_tokens(vocabulary_);
+  merges_.reserve(cuts.size());
+  for (const TokenCut& cut : cuts) {
+    merges_.add(cut.left, cut.right, {static_cast<uint32_t>(cut.whole), cut.whole});
+    joins_.add(vocabulary_.token_of(cut.left), vocabulary_.token_of(cut.right));
+  }
 }
 
 int32_t BpeModel::require_unk(std::string_view symbol) const {

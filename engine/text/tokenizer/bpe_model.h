@@ -86,6 +86,7 @@ struct BpeSpec {
   bool fuse_unk = false;
   bool byte_fallback = false;
   bool ignore_merges = false;
+  bool is_ranked = false;  // no merges: as byte_ranks.h says
 };
 
 class BpeModel final : public PieceModel {
@@ -120,6 +121,7 @@ class BpeModel final : public PieceModel {
                      std::span<const int32_t> ids,
                      std::vector<TextRange>& out) const;
   void add_merges(const BpeSpec& spec);
+  void add_ranked_merges();
   void split_characters(std::string_view piece, std::vector<int32_t>& ids) const;
   int32_t require_unk(std::string_view symbol) const;
   size_t size_of_token(std::string_view rest, int32_t id, bool is_first, bool is_last) const;

@@ -40,7 +40,7 @@ JsonTokenizer::JsonTokenizer(TokenizerJson parsed, const TokenizerConfig& config
       model_(make_piece_model(parsed)),
       post_processor_(read_component<PostProcessor>(JsonReader(parsed.tree, ""), "post_processor")),
       decoder_(read_component<Decoder>(JsonReader(parsed.tree, ""), "decoder")) {
-  add_added_tokens(parsed.tree);
+  add_added_tokens(parsed);
   find_special_copies();
   if (post_processor_.adds_nothing()) add_configured_ends(config);
 }
@@ -64,8 +64,9 @@ void JsonTokenizer::add_configured_ends(const TokenizerConfig& config) {
 }
 
 // The library gives a token that the model does not have the next free id, whatever the file says.
-void JsonTokenizer::add_added_tokens(const Json& tree) {
-  const JsonReader document(tree, "");
+// Among ranks the special tokens have ids of their own.
+void JsonTokenizer::add_added_tokens(const TokenizerJson& parsed) {
+  const JsonReader document(parsed.tree, "");
   if (!document.has("added_tokens")) {
     added_.build();
     return;
@@ -84,6 +85,8 @@ void JsonTokenizer::add_added_tokens(const Json& tree) {
     const int32_t in_model = vocabulary.find(token.content);
     if (const auto known = added_.id_of(token.content)) {
       token.id = *known;
+    } else if (parsed.is_ranked) {
+      token.id = static_cast<int32_t>(member.integer("id"));
     } else {
       token.id = in_model >= 0 ? in_model : static_cast<int32_t>(next_id++);
     }

@@ -56,7 +56,7 @@ class JsonTokenizer final : public SpanTokenizer, public PairTokenizer {
   int32_t vocab_size() const override;
 
  private:
-  void add_added_tokens(const Json& tree);
+  void add_added_tokens(const TokenizerJson& parsed);
   void find_special_copies();
   void add_configured_ends(const TokenizerConfig& config);
   // Where tokens come from, when somebody asks: their places in the text, in bytes.

@@ -10,6 +10,7 @@
 #include "engine/text/tokenizer/component_list.h"
 #include "engine/text/tokenizer/tokenizer_json.h"
 #include "engine/text/tokenizer/unigram_model.h"
+#include "engine/text/tokenizer/word_level_model.h"
 #include "engine/text/tokenizer/wordpiece_model.h"
 
 namespace tgi {
@@ -29,7 +30,8 @@ void refuse_chance(const JsonReader& model, std::string_view key) {
 
 std::unique_ptr<PieceModel> make_bpe(const JsonReader& model, TokenizerJson& parsed) {
   require_vocab(parsed);
-  if (!parsed.has_merges) throw Error(Code::kInvalidArgument, "model.merges: expected an array");
+  if (!parsed.has_merges && !parsed.is_ranked)
+    throw Error(Code::kInvalidArgument, "model.merges: expected an array");
   refuse_chance(model, "dropout");
   BpeSpec spec;
   spec.vocabulary = std::move(parsed.vocabulary);
@@ -40,6 +42,7 @@ std::unique_ptr<PieceModel> make_bpe(const JsonReader& model, TokenizerJson& par
   spec.fuse_unk = model.boolean_or("fuse_unk", false);
   spec.byte_fallback = model.boolean_or("byte_fallback", false);
   spec.ignore_merges = model.boolean_or("ignore_merges", false);
+  spec.is_ranked = parsed.is_ranked;
   return std::make_unique<BpeModel>(std::move(spec));
 }
 
@@ -58,6 +61,12 @@ std::unique_ptr<PieceModel> make_wordpiece(const JsonReader& model, TokenizerJso
                                                     spec.max_input_chars_per_word));
   }
   return std::make_unique<WordPieceModel>(std::move(spec));
+}
+
+std::unique_ptr<PieceModel> make_word_level(const JsonReader& model, TokenizerJson& parsed) {
+  model.refuse_unknown({"type", "vocab", "unk_token"});
+  require_vocab(parsed);
+  return std::make_unique<WordLevelModel>(std::move(parsed.vocabulary), model.string("unk_token"));
 }
 
 std::unique_ptr<PieceModel> make_unigram(const JsonReader& model, TokenizerJson& parsed) {
@@ -87,13 +96,18 @@ struct ModelRow {
 };
 
 constexpr ModelRow kModels[] = {
-    {"BPE", make_bpe}, {"WordPiece", make_wordpiece}, {"Unigram", make_unigram}};
+    {"BPE", make_bpe},
+    {"WordPiece", make_wordpiece},
+    {"WordLevel", make_word_level},
+    {"Unigram", make_unigram},
+};
 
 // Files from before the field was there have none.
 std::string guess_type(const JsonReader& model, const TokenizerJson& parsed) {
   if (parsed.has_merges) return "BPE";
   if (parsed.has_pieces) return "Unigram";
-  return model.has("max_input_chars_per_word") ? "WordPiece" : "unnamed";
+  if (model.has("max_input_chars_per_word")) return "WordPiece";
+  return parsed.has_vocab && model.has("unk_token") ? "WordLevel" : "unnamed";
 }
 
 }  // namespace
@@ -104,7 +118,7 @@ std::unique_ptr<PieceModel> make_piece_model(TokenizerJson& parsed) {
   for (const ModelRow& row : kModels) {
     if (row.type == type) return row.make(model, parsed);
   }
-  fail_unknown_type(model, type, "BPE, WordPiece, Unigram");
+  fail_unknown_type(model, type, "BPE, WordPiece, WordLevel, Unigram");
 }
 
 }  // namespace tgi

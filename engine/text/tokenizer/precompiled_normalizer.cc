@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/text/unicode/graphemes.h"
@@ -35,31 +36,6 @@ uint32_t read_unit(std::string_view bytes, size_t at) {
     unit |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
   }
   return unit;
-}
-
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-// RFC 4648 with its padding and nothing else.
-std::string decode_base64(std::string_view text) {
-  const size_t size = text.size();
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  if (size % 4 != 0) fail_damaged(fmt::format("expected base64, got {} characters", size));
-  std::string bytes;
-  bytes.reserve(size / 4 * 3);
-  uint32_t bits = 0;
-  for (size_t i = 0; i < size - padding; ++i) {
-    const int digit = base64_digit(text[i]);
-    if (digit < 0) fail_damaged(fmt::format("expected base64, got another character at {}", i));
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    if (i % 4 == 0) continue;
-    bytes += static_cast<char>(bits >> (6 - 2 * (i % 4)) & 0xFF);
-  }
-  return bytes;
 }
 
 class PrecompiledStep final : public Normalizer::Step {

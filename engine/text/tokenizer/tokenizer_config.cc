@@ -92,6 +92,54 @@ void read_vocab_txt_members(const JsonReader& reader, VocabTxtConfig& config) {
   config.strip_accents = optional_boolean(reader, "strip_accents");
 }
 
+// "module.Class", alone or in a list that gives the slow class first.
+std::string class_of_code(const JsonReader& reader) {
+  if (!reader.has("auto_map") || !reader.json().at("auto_map").is_object()) return "";
+  Json written = reader.json().at("auto_map").value("AutoTokenizer", Json());
+  while (written.is_array() && !written.empty()) {
+    Json first = written[0].is_null() && written.size() > 1 ? written[1] : written[0];
+    written = std::move(first);
+  }
+  if (!written.is_string()) return "";
+  const auto name = written.get<std::string>();
+  return name.substr(name.rfind('.') + 1);
+}
+
+// A list of tokens, or an object of them by their use.
+void read_special_tokens(const JsonReader& reader,
+                         const std::string& key,
+                         std::vector<std::string>& out) {
+  if (!reader.has(key)) return;
+  for (const Json& token : reader.json().at(key)) {
+    if (token.is_object()) {
+      out.push_back(JsonReader(token, reader.path_of(key)).string("content"));
+    } else if (token.is_string()) {
+      out.push_back(token.get<std::string>());
+    } else {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: expected tokens, got {}", reader.path_of(key), token.dump()));
+    }
+  }
+}
+
+void read_tiktoken_members(const JsonReader& reader, TiktokenConfig& config) {
+  config.tokenizer_class = reader.string_or("tokenizer_class", "");
+  if (const std::string of_code = class_of_code(reader); !of_code.empty()) {
+    config.tokenizer_class = of_code;
+  }
+  read_special_tokens(reader, "additional_special_tokens", config.extra_special_tokens);
+  read_special_tokens(reader, "extra_special_tokens", config.extra_special_tokens);
+}
+
+void read_model_members(const JsonReader& reader, TiktokenConfig& config) {
+  config.model_type = reader.string_or("model_type", "");
+  for (const char* const key : {"rope_scaling", "rope_parameters"}) {
+    if (!reader.has(key) || !reader.json().at(key).is_object()) continue;
+    const JsonReader rope = reader.object(key);
+    config.rope_type = rope.string_or("rope_type", rope.string_or("type", ""));
+  }
+}
+
 // Calls use(reader, config) when the file is there.
 template <typename Use, typename Config>
 void read_members(const FileSource& files,
@@ -133,6 +181,13 @@ VocabMergesConfig read_vocab_merges_config(const FileSource& files) {
         out.model_type = reader.string_or("model_type", "");
       },
       config);
+  return config;
+}
+
+TiktokenConfig read_tiktoken_config(const FileSource& files) {
+  TiktokenConfig config;
+  read_members(files, "tokenizer_config.json", read_tiktoken_members, config);
+  read_members(files, "config.json", read_model_members, config);
   return config;
 }
 

@@ -42,10 +42,19 @@ struct VocabMergesConfig {
   bool add_prefix_space = false;
 };
 
+// What tiktoken.h needs besides.
+struct TiktokenConfig {
+  std::string tokenizer_class;  // of a class in the folder's own code too; "": by the model's type
+  std::vector<std::string> extra_special_tokens;  // additional_special_tokens too
+  std::string model_type;                         // of config.json
+  std::string rope_type;                          // of its rope_scaling; "": none
+};
+
 // Files that are not there count as empty. Throws kInvalidArgument with the file and the path of
 // what is malformed.
 TokenizerConfig read_tokenizer_config(const FileSource& files);
 VocabTxtConfig read_vocab_txt_config(const FileSource& files);
 VocabMergesConfig read_vocab_merges_config(const FileSource& files);
+TiktokenConfig read_tiktoken_config(const FileSource& files);
 
 }  // namespace tgi

@@ -20,6 +20,7 @@ struct TokenizerJson {
   bool has_vocab = false;           // model.vocab is an object
   bool has_pieces = false;          // model.vocab is an array
   bool has_merges = false;          // model.merges is an array
+  bool is_ranked = false;           // not of a tokenizer.json, but as byte_ranks.h says
 };
 
 // Throws kInvalidArgument with the byte offset or the path of what is malformed.

@@ -1,0 +1,13 @@
+// Bytes written as text (RFC 4648, section 4).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tgi {
+
+// Takes the alphabet and its padding and nothing else: no line breaks. Throws kInvalidArgument
+// saying what is no base64.
+std::string decode_base64(std::string_view text);
+
+}  // namespace tgi
