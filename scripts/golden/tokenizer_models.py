@@ -243,7 +243,31 @@ def make_variants():
     for kind, members in {"RobertaProcessing": roberta, "BertProcessing": {}}.items():
         add("spm_bpe", post_processor={"type": kind, "sep": ["</s>", 2], "cls": ["<s>", 1], **members})
     add_embedding_variants(add, metaspace, gpt2)
+    add_decoder_variants(add, metaspace, byte_level)
     return variants
+
+
+def add_decoder_variants(add, metaspace, byte_level):
+    """Decoders in orders that nothing but a file says."""
+    fuse, fallback = {"type": "Fuse"}, {"type": "ByteFallback"}
+    space = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    long = {"type": "Replace", "pattern": {"Regex": "[aeiou]+s?"}, "content": "_"}
+    word_piece = {"type": "WordPiece", "prefix": "t", "cleanup": False}
+
+    def strip(content, start, stop):
+        return {"type": "Strip", "content": content, "start": start, "stop": stop}
+
+    for chain in ([fallback, fuse, space], [fuse, space, strip(" ", 2, 0), strip("t", 1, 0)], [fuse, metaspace],
+                  [fallback, strip("▁", 1, 0), space], [space, fuse, fallback], [fallback, fallback, space], [strip("e", 0, 1), long, space],
+                  [fuse, fuse, word_piece, space], [word_piece, metaspace, fuse], [fallback, long, metaspace, fuse, strip(" ", 3, 0)],
+                  [{"type": "BPEDecoder", "suffix": "e"}], [space, {"type": "BPEDecoder", "suffix": "in"}, fallback],
+                  [{"type": "BPEDecoder", "suffix": "a"}, fuse, {"type": "BPEDecoder", "suffix": "▁"}], []):
+        add("spm_bpe", decoder={"type": "Sequence", "decoders": chain})
+    for chain in ([byte_level, {"type": "Replace", "pattern": {"String": " "}, "content": "--"}, strip("-", 1, 0)],
+                  [long, byte_level, fallback, fuse], [byte_level, metaspace, word_piece]):
+        add("byte_level", decoder={"type": "Sequence", "decoders": chain})
+    add("wordpiece", decoder={"type": "Sequence", "decoders": [{"type": "WordPiece", "prefix": "##", "cleanup": True}, long, fuse,
+                                                               {"type": "Replace", "pattern": {"String": " "}, "content": ""}]})
 
 
 def add_embedding_variants(add, metaspace, byte_level):

@@ -1,6 +1,7 @@
-// Any bytes as a tokenizer.json and as a vocab.txt: refused with a typed error, or a tokenizer that
-// encodes and decodes without breaking its promises. Regular expressions and word lists of the
-// input run too, so inputs are small and searches that PCRE2 gives up are fine.
+// Any bytes as a tokenizer.json, a tekken.json, a file of ranks and as a vocab.txt: refused with a
+// typed error, or a tokenizer that encodes and decodes without breaking its promises. Regular
+// expressions and word lists of the input run too, so inputs are small and searches that PCRE2
+// gives up are fine.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "engine/text/tokenizer/json_tokenizer.h"
+#include "engine/text/tokenizer/tekken.h"
+#include "engine/text/tokenizer/tiktoken.h"
 #include "engine/text/tokenizer/vocab_txt.h"
 
 namespace {
@@ -53,6 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const tgi::TokenizerConfig config;
   run([&] { return tgi::JsonTokenizer(input, config); }, input);
+  run([&] { return tgi::JsonTokenizer(tgi::read_tekken(input, config), config); }, input);
+  tgi::TiktokenConfig ranks;
+  ranks.tokenizer_class = "QWenTokenizer";
+  run([&] { return tgi::JsonTokenizer(tgi::read_tiktoken(input, config, ranks), config); }, input);
   run([&] { return tgi::JsonTokenizer(tgi::read_vocab_txt(input, config, {}), config); }, input);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "engine/gguf/pre_tokenizer_names.h"
 #include "engine/gguf/tokenizer_fields.h"
+#include "engine/text/tokenizer_parts.h"
 #include "tests/gguf/gguf_tokenizer.h"
 #include "tests/shared_data.h"
 #include "tests/temp_folder.h"
@@ -95,6 +96,46 @@ TEST_CASE("a tokenizer.model is written as it is") {
   const Written written = write(*golden_folder("sentencepiece_bpe"));
   CHECK(written.fields.metadata().text("tokenizer.ggml.model") == "llama");
   check_same(written);
+}
+
+TEST_CASE("a tekken.json is written with merges") {
+  const Written written = write(*golden_folder("ranks"));
+  CHECK(written.fields.metadata().text("tokenizer.ggml.model") == "gpt2");
+  CHECK(written.fields.metadata().text("tokenizer.ggml.pre") == "tekken");
+  CHECK(written.after->encode("[INST]a", true) == written.before->encode("[INST]a", true));
+  check_same(written);
+}
+
+TEST_CASE("files of ranks are written where GGUF files have a name for what reads them") {
+  const std::string ranks = read_file(golden_path("ranks/ranks.tiktoken"));
+  const auto folder_of = [&](const std::string& config) {
+    return open_embedded("test", {{"tokenizer.model", std::as_bytes(std::span(ranks))},
+                                  {"tokenizer_config.json", std::as_bytes(std::span(config))}});
+  };
+  const std::string llama3 = R"({"tokenizer_class": "PreTrainedTokenizerFast",
+    "added_tokens_decoder": {"1100": {"content": "<|begin_of_text|>", "special": true},
+                             "1101": {"content": "<|end_of_text|>", "special": true}}})";
+  const Written written = write(*folder_of(llama3), {1101});
+  CHECK(written.fields.metadata().text("tokenizer.ggml.pre") == "llama3");
+  check_same(written);
+  const std::string glm = R"({"tokenizer_class": "ChatGLM4Tokenizer",
+    "added_tokens_decoder": {"1100": {"content": "[gMASK]", "special": true},
+                             "1101": {"content": "<sop>", "special": true}}})";
+  CHECK_THAT(refusal(*folder_of(glm)), Catch::Contains("it puts 2 tokens around a text"));
+  const std::string qwen = R"({"tokenizer_class": "QWenTokenizer"})";
+  CHECK_THAT(refusal(*folder_of(qwen)), Catch::Contains("can't be written to a GGUF file"));
+}
+
+TEST_CASE("Kimi's code cuts texts as the pre-tokenizer of GGUF files that has its name") {
+  const std::string ranks = read_file(golden_path("ranks/ranks.tiktoken"));
+  const std::string config = R"({"tokenizer_class": "TikTokenTokenizer",
+    "added_tokens_decoder": {"1100": {"content": "[EOS]", "special": true}}})";
+  const auto files =
+      open_embedded("test", {{"tiktoken.model", std::as_bytes(std::span(ranks))},
+                             {"tokenizer_config.json", std::as_bytes(std::span(config))}});
+  Json tree = read_tokenizer_parts(*files).tree;
+  tree["model"]["ignore_merges"] = false;
+  CHECK(gguf::pre_tokenizer_name(tree) == "kimi-k2");
 }
 
 TEST_CASE("what GGUF files can't say of a tokenizer is refused by name") {

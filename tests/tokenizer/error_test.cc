@@ -121,6 +121,20 @@ TEST_CASE("components that this build does not know are unsupported and named") 
   check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [{"type": "Fuse"},
                              {"type": "Replace", "pattern": {"String": "ab"}, "content": "b"}]}})"),
                 kUnknown, "decoder.decoders[1]");
+  for (const std::string chain :
+       {R"({"type": "Fuse"}, {"type": "Replace", "pattern": {"Regex": "a"}, "content": "b"})",
+        R"({"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 0, "stop": 1})",
+        R"({"type": "Fuse"}, {"type": "ByteLevel"})",
+        R"({"type": "ByteFallback"}, {"type": "ByteLevel"})",
+        R"({"type": "Fuse"}, {"type": "WordPiece", "prefix": "##", "cleanup": true})",
+        R"({"type": "ByteFallback"}, {"type": "WordPiece", "prefix": "##", "cleanup": false})",
+        R"({"type": "ByteFallback"}, {"type": "BPEDecoder", "suffix": "</w>"})",
+        R"({"type": "Fuse"}, {"type": "BPEDecoder", "suffix": "</w>"})"}) {
+    check_refused(changed_file(R"({"decoder": {"type": "Sequence", "decoders": [)" + chain + "]}}"),
+                  kUnknown, "decoder.decoders[1].type: ");
+  }
+  check_refused(changed_file(R"({"decoder": {"type": "BPEDecoder", "suffix": ""}})"), kUnknown,
+                "decoder.suffix");
   check_refused(changed_file(R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(?<n"},
                              "behavior": "Isolated", "invert": false}})"),
                 kUnknown, "pre_tokenizer.pattern.Regex");

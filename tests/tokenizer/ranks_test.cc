@@ -231,13 +231,12 @@ TEST_CASE("a tekken.json that is none is refused with the place") {
 
 TEST_CASE("files of ranks give tiktoken's ids") {
   const Json end = listed({{kNumRanks, "[BOS]"}});
-  check_ids(*load_tokenizer(folder_of("tokenizer.model",
-                                      {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                       {"added_tokens_decoder", end}})),
-            "texts.txt", "llama3.ids");
-  check_ids(*load_tokenizer(folder_of("tiktoken.model",
-                                      {{"tokenizer_class", "TikTokenTokenizer"},
-                                       {"added_tokens_decoder", end}})),
+  check_ids(
+      *load_tokenizer(folder_of("tokenizer.model", {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                                    {"added_tokens_decoder", end}})),
+      "texts.txt", "llama3.ids");
+  check_ids(*load_tokenizer(folder_of("tiktoken.model", {{"tokenizer_class", "TikTokenTokenizer"},
+                                                         {"added_tokens_decoder", end}})),
             "texts.txt", "kimi.ids");
   const auto qwen =
       load_tokenizer(folder_of("qwen.tiktoken", {{"tokenizer_class", "QWenTokenizer"}}));
@@ -250,20 +249,20 @@ TEST_CASE("files of ranks give tiktoken's ids") {
 }
 
 TEST_CASE("the class of a file of ranks is that of the folder's code or of the model's type") {
-  RankFolder qwen = folder_of(
-      "some.tiktoken",
-      {{"auto_map", {{"AutoTokenizer", {"tokenization_qwen.QWenTokenizer", nullptr}}}}});
+  RankFolder qwen =
+      folder_of("some.tiktoken",
+                {{"auto_map", {{"AutoTokenizer", {"tokenization_qwen.QWenTokenizer", nullptr}}}}});
   CHECK(load_tokenizer(qwen)->id_of("<|im_start|>") == kNumRanks + 1);
   qwen.texts["tokenizer_config.json"] = "{}";
   qwen.texts["config.json"] = R"({"model_type": "qwen"})";
   CHECK(has_tokenizer(qwen));
   CHECK(load_tokenizer(qwen)->id_of("<|im_start|>") == kNumRanks + 1);
 
-  const auto glm = load_tokenizer(folder_of(
-      "tokenizer.model", {{"tokenizer_class", "ChatGLM4Tokenizer"},
-                          {"added_tokens_decoder", listed({{kNumRanks, "<|endoftext|>"},
-                                                           {kNumRanks + 2, "[gMASK]"},
-                                                           {kNumRanks + 4, "<sop>"}})}}));
+  const auto glm = load_tokenizer(
+      folder_of("tokenizer.model", {{"tokenizer_class", "ChatGLM4Tokenizer"},
+                                    {"added_tokens_decoder", listed({{kNumRanks, "<|endoftext|>"},
+                                                                     {kNumRanks + 2, "[gMASK]"},
+                                                                     {kNumRanks + 4, "<sop>"}})}}));
   CHECK(glm->encode("a", true) == std::vector<int32_t>{kNumRanks + 2, kNumRanks + 4, 'a'});
   CHECK(glm->token_of(kNumRanks + 3) == fmt::format("<|reserved_token_{}|>", kNumRanks + 3));
 }
@@ -298,7 +297,8 @@ TEST_CASE("a file of ranks that is none, or of which too little is known, is ref
   };
   CHECK_THAT(refusal_of(kBroken, with_line("enp6eg= 1100")),
              Contains("folder/qwen.tiktoken: line 1101: expected base64"));
-  CHECK_THAT(refusal_of(kBroken, with_line("enp6eg==")), Contains("line 1101: expected base64, a "));
+  CHECK_THAT(refusal_of(kBroken, with_line("enp6eg==")),
+             Contains("line 1101: expected base64, a "));
   CHECK_THAT(refusal_of(kBroken, with_line("enp6eg== x")), Contains("line 1101"));
   CHECK_THAT(refusal_of(kBroken, with_line("enp6eg== 99999999999999999999")),
              Contains("line 1101"));

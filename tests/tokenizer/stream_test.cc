@@ -41,6 +41,38 @@ TEST_CASE("appended bytes add up to the decoded text") {
   check_stream(*load_folder(golden_path("sentencepiece_bpe")), false);
 }
 
+TEST_CASE("with decoders in other orders appended bytes add up to the decoded text too") {
+  // Without byte tokens, of which whole characters are known too late.
+  for (
+      const std::string chain :
+      {R"([{"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "\u2581"}, "content": "-"}])",
+       R"([{"type": "Strip", "content": "e", "start": 1, "stop": 1}, {"type": "Fuse"},
+            {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always"}])",
+       R"([{"type": "Replace", "pattern": {"Regex": "[aeiou]+"}, "content": "_"},
+            {"type": "WordPiece", "prefix": "t", "cleanup": false}, {"type": "Fuse"},
+            {"type": "Fuse"}, {"type": "BPEDecoder", "suffix": "a"}])"}) {
+    const auto tokenizer =
+        load_contents("tokenizer.json",
+                      changed_golden("spm_bpe", R"({"decoder": {"type": "Sequence", "decoders": )" +
+                                                    chain + "}}"),
+                      "");
+    for (const std::string& text : read_cases()) {
+      const std::vector<int32_t> ids = tokenizer->encode(text, true);
+      INFO(chain << ": " << text);
+      CHECK(tokenizer->decode(ids, false) == streamed(*tokenizer, ids));
+    }
+  }
+}
+
+TEST_CASE("a word's end is a space while a text runs on, and nothing at its end") {
+  const auto tokenizer = load_contents("tokenizer.json", changed_golden("spm_bpe", R"({
+    "decoder": {"type": "BPEDecoder", "suffix": "a"}})"),
+                                       "");
+  const std::vector<int32_t> ids(2, *tokenizer->id_of("a"));
+  CHECK(tokenizer->decode(ids, false) == " ");
+  CHECK(streamed(*tokenizer, ids) == "  ");
+}
+
 TEST_CASE("appended bytes add up to the decoded text with released tokenizers") {
   const std::pair<std::string, bool> kFolders[] = {
       {"tokenizers/gpt2", true},         {"tokenizers/qwen2.5", true},

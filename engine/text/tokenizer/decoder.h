@@ -1,19 +1,19 @@
 // The "decoder" of tokenizer.json: turns tokens back into text. Immutable.
 //
-// Only chains that also work token by token, in a stream, are accepted: steps on single tokens
-// (Replace, Strip, Metaspace), then what makes bytes of them (ByteFallback or ByteLevel), then
-// Fuse, then at most a Strip that takes one character from the start of the text. Replace and
-// Metaspace may also stand right behind ByteFallback: they change tokens that are no bytes (the
-// library changes the text of bytes, too, if they happen to spell what is replaced).
+// A chain of steps on the list of all tokens, each of which may leave another list. Only chains
+// that also work token by token, in a running text, are accepted; what else there could be is
+// refused by name. There a few things differ from the whole text: Replace, Metaspace and Strip
+// behind ByteFallback, and Replace behind ByteLevel, don't change what several tokens of bytes
+// spell together; the last token of a text that BPEDecoder makes keeps the space behind its word.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "engine/text/tokenizer/decoder_steps.h"
 
 namespace tgi {
 
@@ -32,31 +32,9 @@ class Decoder {
   // whole with ByteFallback.
   std::string decode(const std::vector<std::string_view>& tokens) const;
 
-  class Step {
-   public:
-    virtual ~Step() = default;
-    virtual void apply(std::string& token, bool at_start) const = 0;
-  };
-
  private:
-  void add(const JsonReader& component, const std::string& type);
-  void add_strip(const JsonReader& component);
-  void require_before_fuse(const JsonReader& component, const std::string& type) const;
-  void add_step(const JsonReader& component, const std::string& type, std::unique_ptr<Step> step);
-  std::string prepared(std::string_view token, bool at_start) const;
-  void finish_token(std::string& token, bool at_start) const;
-  void strip_start(std::string& text) const;
-
   bool words_ = true;  // no decoder at all
-  std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<std::unique_ptr<Step>> steps_behind_bytes_;
-  bool byte_fallback_ = false;
-  bool byte_level_ = false;
-  bool fused_ = false;
-  std::string stripped_;  // the character that the text loses at its start, or ""
+  std::vector<std::unique_ptr<DecoderStep>> steps_;
 };
-
-// The byte that a token like <0x0A> stands for.
-std::optional<unsigned char> byte_of_token(std::string_view token);
 
 }  // namespace tgi
