@@ -13,7 +13,8 @@
 namespace tgi {
 namespace {
 
-std::optional<TokenizerJson> find_json(const FileSource& files, const TokenizerConfig& config) {
+std::optional<TokenizerJson> json_of_folder(const FileSource& files,
+                                            const TokenizerConfig& config) {
   if (const auto text = files.find_text("tokenizer.json")) return read_tokenizer_json(*text);
   if (const auto name = find_rank_file(files)) return read_rank_file(files, *name, config);
   return std::nullopt;
@@ -24,7 +25,7 @@ std::optional<TokenizerJson> find_json(const FileSource& files, const TokenizerC
 TokenizerParts read_tokenizer_parts(const FileSource& files) {
   TokenizerParts out;
   const TokenizerConfig config = read_tokenizer_config(files);
-  if (std::optional<TokenizerJson> found = find_json(files, config)) {
+  if (std::optional<TokenizerJson> found = json_of_folder(files, config)) {
     TokenizerJson& json = *found;
     for (size_t i = 0; i < json.vocabulary.size(); ++i) {
       out.vocabulary.push_back(

@@ -21,7 +21,7 @@ struct NamedToken {
 
 struct TokenizerParts {
   // tokenizer.json without vocabulary and merges, or as it would be for a file of ranks
-  // (rank_files.h); null where there is neither.
+  // (engine/text/tokenizer/rank_files.h); null where there is neither.
   Json tree;
   std::vector<NamedToken> vocabulary{};  // of it, in its order
   std::vector<std::pair<std::string, std::string>> merges{};

@@ -176,6 +176,8 @@ TEST_CASE("choice: safetensors before .bin, nothing nested, nothing of training"
   CHECK(chosen({"pytorch_model.bin", "training_args.bin", "config.json", "other.bin"}) ==
         Names{"pytorch_model.bin", "config.json"});
   CHECK(chosen({"model.bin", "x.pt"}) == Names{"model.bin"});
+  CHECK(chosen({"model.safetensors", "tekken.json", "tiktoken.model", "qwen.tiktoken", "x.onnx"}) ==
+        Names{"model.safetensors", "tekken.json", "tiktoken.model", "qwen.tiktoken"});
   // The modules of sentence-transformers, and nothing else that is nested.
   CHECK(chosen({"model.safetensors", "modules.json", "1_Pooling/config.json", "2_Dense/config.json",
                 "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin", "onnx/model.onnx",

@@ -1,6 +1,7 @@
 // Folders whose tokenizer is a list of ranks: tekken.json, and tiktoken's files.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -337,6 +338,21 @@ TEST_CASE("a file of ranks that is none, or of which too little is known, is ref
   RankFolder two = folder_of("a.tiktoken", qwen);
   two.texts["b.tiktoken"] = golden_ranks();
   CHECK_THAT(refusal_of(kBroken, two), Contains("a.tiktoken, b.tiktoken"));
+}
+
+// For work on tokenizers: TGI_RANK_CASES=<file printed by make_rank_goldens --any>.
+TEST_CASE("any folder of ranks gives the reference's ids", "[.]") {
+  const char* path = std::getenv("TGI_RANK_CASES");
+  REQUIRE(path != nullptr);
+  const Json golden = parse_json(read_file(path));
+  const auto texts = golden["texts"].get<std::vector<std::string>>();
+  for (const auto& [folder, rows] : golden["folders"].items()) {
+    const auto tokenizer = load_folder(folder);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      INFO(folder << ", text " << i << ": " << Json(texts[i]).dump(-1, ' ', true));
+      CHECK(tokenizer->encode(texts[i], true) == rows[i].get<std::vector<int32_t>>());
+    }
+  }
 }
 
 TEST_CASE("ranks as a list of merges give the same ids where no token is made in several ways") {
