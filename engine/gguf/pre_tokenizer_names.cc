@@ -1,5 +1,7 @@
 #include "engine/gguf/pre_tokenizer_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -42,13 +44,20 @@ std::string pre_tokenizer_name(const Json& tree) {
   const Cuts expected = cuts_of(own);
   const bool has_nfc = normalizes(tree);
   const bool ignores_merges = tree.at("model").value("ignore_merges", false);
+  std::string nearly;
   for (const PreTokenizer& one : all_pre_tokenizers()) {
-    if (one.alphabet != TokenAlphabet::kByteLevel || one.normalizes != has_nfc ||
-        one.ignore_merges != ignores_merges) {
-      continue;
-    }
+    if (one.alphabet != TokenAlphabet::kByteLevel || one.normalizes != has_nfc) continue;
+    if (one.ignore_merges != ignores_merges && !nearly.empty()) continue;
     if (cuts_of(pre_tokenizer_document(one)) != expected) continue;
-    return std::string(one.names.front());
+    if (one.ignore_merges == ignores_merges) return std::string(one.names.front());
+    nearly = one.names.front();
+  }
+  if (!nearly.empty()) {
+    throw Error(
+        Code::kUnsupported,
+        fmt::format("the tokenizer can't be written to a GGUF file: such files know its cuts "
+                    "as \"{}\", of which a piece that is a token is {}merged, unlike here",
+                    nearly, ignores_merges ? "" : "not "));
   }
   throw Error(Code::kUnsupported,
               "the tokenizer can't be written to a GGUF file: no kind of BPE that such files know "

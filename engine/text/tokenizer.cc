@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/files/file_source.h"
 #include "base/log.h"
@@ -32,7 +34,9 @@ std::unique_ptr<Tokenizer> load_model(const FileSource& files,
                                       std::string& name) {
   if (const auto ranks = find_rank_file(files)) {
     name = *ranks;
-    return std::make_unique<JsonTokenizer>(read_rank_file(files, name, config), config);
+    TokenizerJson parsed = read_rank_file(files, name, config);
+    return load_from(files, name,
+                     [&] { return std::make_unique<JsonTokenizer>(std::move(parsed), config); });
   }
   const auto model = files.find_text("tokenizer.model");
   if (!model) return nullptr;
