@@ -239,7 +239,7 @@ std::unique_ptr<Tokenizer> load_files(const std::map<std::string, std::string>& 
 
 TEST_CASE("a tokenizer.json that is not supported gives way to a tokenizer.model that is") {
   const std::string unknown =
-      R"({"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}}})";
+      R"({"version": "1.0", "model": {"type": "PhraseLevel", "vocab": {"a": 0}}})";
   const std::string model = read_file(golden_path("sentencepiece_bpe") + "/tokenizer.model");
   const auto alone = load_files({{"tokenizer.model", model}});
   const auto instead = load_files({{"tokenizer.json", unknown}, {"tokenizer.model", model}});
