@@ -353,7 +353,6 @@ std::unique_ptr<DecoderStep> make_byte_level(const JsonReader& component, Decode
     fail_stream(component, "ByteLevel after Fuse, ByteFallback or ByteLevel",
                 "it takes the whole text for bytes or for none");
   }
-  state.is_byte_level = true;
   state.is_whole = true;
   return std::make_unique<ByteLevelStep>();
 }

@@ -28,9 +28,8 @@ class DecoderStep {
 
 // What the steps before one have made of the tokens.
 struct DecoderState {
-  bool has_bytes = false;      // ByteFallback
-  bool is_byte_level = false;  // ByteLevel
-  bool is_whole = false;       // one text is left: Fuse or ByteLevel
+  bool has_bytes = false;  // ByteFallback
+  bool is_whole = false;   // one text is left: Fuse or ByteLevel
 };
 
 // The step that `component`, of this type, is behind others that made `state`, to which it adds
