@@ -84,7 +84,7 @@ TEST_CASE("settings of Model Optimizer that can't be loaded are refused by name"
   CHECK_THAT(failure("NVFP4", groups(weights)),
              Catch::StartsWith("quantization_config.config_groups.group_0.weights.num_bits: 8 "
                                "contradicts quant_algo 'NVFP4', expected 4"));
-  CHECK_THAT(failure("INT4_AWQ", {}),
+  CHECK_THAT(failure("INT4_AWQ", Json::object()),
              Catch::StartsWith("quantization_config.quant_algo: modelopt's 'INT4_AWQ' can't be "
                                "loaded; supported: FP8, ") &&
                  Catch::Contains("MIXED_PRECISION"));
@@ -94,7 +94,7 @@ TEST_CASE("settings of Model Optimizer that can't be loaded are refused by name"
   CHECK_THAT(failure("NVFP4", {{"lora_rank", 32}}), Catch::Contains("lora_rank"));
   CHECK_THAT(failure("FP8", {{"quantized_layers", {{kUp, {{"quant_algo", "FP8"}}}}}}),
              Catch::Contains("MIXED_PRECISION"));
-  CHECK_THAT(failure("MIXED_PRECISION", {}), Catch::Contains("quantized_layers"));
+  CHECK_THAT(failure("MIXED_PRECISION", Json::object()), Catch::Contains("quantized_layers"));
   CHECK_THAT(failure("FP8", {{"twist", 1}}),
              Catch::Contains("quantization_config.twist = 1: not a known field of modelopt"));
   CHECK_THAT(failure("FP8", {{"ignore", "lm_head"}}),
