@@ -84,7 +84,7 @@ TEST_CASE("each of two ranks has its part of a quantised matrix, and as many byt
   for (const std::string& folder : golden_folders()) {
     const auto files = open_folder(folder);
     const LoadedConfig model = load_model_config(*files);
-    if (!model.json.contains("quantization_config")) continue;
+    if (!model.json.contains("quantization_config") || model.config.has_inner_norms) continue;
     INFO(folder);
     const auto checkpoint = open_checkpoint(*files);
     FakeDevice device;
@@ -97,6 +97,19 @@ TEST_CASE("each of two ranks has its part of a quantised matrix, and as many byt
         check_part(whole.layers[layer], part.layers[layer], rank);
       }
     }
+  }
+}
+
+const char* sign_of(Quantization quantization) {
+  switch (quantization) {
+    case Quantization::kInt4:
+      return "4";
+    case Quantization::kInt6:
+      return "6";
+    case Quantization::kMxfp4:
+      return "m";
+    default:
+      return "8";
   }
 }
 
@@ -116,6 +129,17 @@ TEST_CASE("what is quantised is held as integers where a device can, and only th
       {"fp8-blocks", "- - - -"},
       {"ct-fp8-tensor-f16", "- - - -"},
       {"fp8-single", "- - - -"},
+      {"ct-nvfp4", "6 6 6 6"},
+      {"ct-mxfp4", "- m m m"},
+      {"modelopt-nvfp4", "6 6 6 6"},
+      {"modelopt-mxfp4", "m m m m"},
+      {"modelopt-mixed", "- - 6 -"},
+      {"modelopt-fp8", "- - - -"},
+      {"bitnet", "4 4 4 4"},
+      {"bitnet-online", "4 4 4 4"},
+      {"torchao-int8", "8 8 8 8"},
+      {"torchao-int4-asym", "4z 4z 4z 4z"},
+      {"torchao-fp8", "- - - -"},
   };
   for (const auto& [name, forms] : expected) {
     INFO(name);
@@ -129,7 +153,7 @@ TEST_CASE("what is quantised is held as integers where a device can, and only th
     for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) {
       const MatrixStorage& storage = fake(*linear->weight).storage;
       if (!got.empty()) got += " ";
-      got += !storage.stored ? "-" : storage.quantization == Quantization::kInt4 ? "4" : "8";
+      got += storage.stored ? sign_of(storage.quantization) : "-";
       if (storage.stored && storage.zero_points) got += "z";
     }
     CHECK(got == forms);

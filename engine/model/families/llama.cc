@@ -30,8 +30,6 @@ constexpr auto kLlamaFields = join_fields(
         read_or_null("sliding_window"),
         read_or_null("use_sliding_window"),
         harmless("max_window_layers", "says where windows begin, and there are none"),
-        harmless_if(
-            "rope_interleaved", "[false]", "neighbouring columns would be rotated together"),
         harmless_if("qkv_bias", "[false]", "attention_bias says which biases there are"),
         harmless_if("bias", "[false]", "attention_bias and mlp_bias say which biases there are"),
     }));

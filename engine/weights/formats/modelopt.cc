@@ -144,10 +144,13 @@ bool is_mixed(const JsonReader& settings) {
 }
 
 // Text models within others are named from the outermost on there, and by themselves here.
+constexpr std::string_view kTextModel = "language_model.";
+
 std::string without_outer(std::string name) {
-  constexpr std::string_view kText = "language_model.";
-  const size_t at = name.find(kText);
-  if (at != std::string::npos && (at == 0 || name[at - 1] == '.')) name.erase(at, kText.size());
+  const size_t at = name.find(kTextModel);
+  if (at != std::string::npos && (at == 0 || name[at - 1] == '.')) {
+    name.erase(at, kTextModel.size());
+  }
   return name;
 }
 
@@ -186,21 +189,23 @@ bool is_excluded(const JsonReader& settings, const MatrixSpec& spec) {
   return false;
 }
 
-// By its own name, or by that of the closest module that it is part of, as experts are.
+// By its own name, or by that of the closest module that it is part of, as experts are. There may
+// be as many names as matrices: each is looked up.
 std::optional<Algo> algo_of_named_layer(const JsonReader& settings, std::string_view module) {
+  constexpr std::string_view kModel = "model.";
   const JsonReader layers = settings.object("quantized_layers");
-  std::string closest;
-  size_t length = 0;
-  for (const auto& [written, value] : layers.json().items()) {
-    const std::string name = without_outer(written);
-    const bool is_outer =
-        module.starts_with(name) && (module.size() == name.size() || module[name.size()] == '.');
-    if (!is_outer || name.size() <= length) continue;
-    closest = written;
-    length = name.size();
+  for (size_t end = module.size(); end != std::string_view::npos && end > 0;
+       end = module.rfind('.', end - 1)) {
+    const std::string name(module.substr(0, end));
+    std::vector<std::string> spellings = {name, fmt::format("{}{}", kTextModel, name)};
+    if (name.starts_with(kModel)) {
+      spellings.push_back(fmt::format("{}{}{}", kModel, kTextModel, name.substr(kModel.size())));
+    }
+    for (const std::string& spelling : spellings) {
+      if (layers.has(spelling)) return read_algo(layers.object(spelling));
+    }
   }
-  if (length == 0) return std::nullopt;
-  return read_algo(layers.object(closest));
+  return std::nullopt;
 }
 
 // Nothing for a matrix that is stored plainly.
