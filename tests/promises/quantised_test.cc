@@ -120,8 +120,11 @@ TEST_CASE("the cpu backend is near transformers, and exact where weights are dec
         continue;
       }
       CHECK(difference.largest > 0);
-      CHECK(difference.largest < 0.05 * difference.largest_logit);
-      CHECK(difference.divergence < 1e-3);
+      // With four levels most weights are far from zero: sums have more of the activations'
+      // rounding.
+      const bool is_coarse = folder.find("gptq-2bit") != std::string::npos;
+      CHECK(difference.largest < (is_coarse ? 0.1 : 0.05) * difference.largest_logit);
+      CHECK(difference.divergence < (is_coarse ? 2e-3 : 1e-3));
       CHECK(difference.num_other_best <= difference.num_positions / 6);
     }
   }
