@@ -60,23 +60,25 @@ void check_columns(const Linear& whole, const Linear& part, int rank) {
         fake(*part.weight).values);
 }
 
-void check_gate_up(const Linear& whole, const Linear& part, int rank) {
+// Of each of the matrices that lie one below the other: gate and up, or up alone.
+void check_gate_up(const Linear& whole, const Linear& part, int rank, bool is_gated) {
   if (whole.weight == nullptr) return;
   const Matrix& gate_up = *part.weight;
-  const int64_t half = gate_up.rows / 2;
-  for (int64_t which = 0; which < 2; ++which) {
-    CHECK(block(*whole.weight, {(2 * which + rank) * half, half}, {0, gate_up.cols}) ==
-          block(gate_up, {which * half, half}, {0, gate_up.cols}));
+  const int64_t num_matrices = is_gated ? 2 : 1;
+  const int64_t rows = gate_up.rows / num_matrices;
+  for (int64_t which = 0; which < num_matrices; ++which) {
+    CHECK(block(*whole.weight, {(2 * which + rank) * rows, rows}, {0, gate_up.cols}) ==
+          block(gate_up, {which * rows, rows}, {0, gate_up.cols}));
   }
 }
 
-void check_part(const LayerWeights& whole, const LayerWeights& part, int rank) {
+void check_part(const LayerWeights& whole, const LayerWeights& part, int rank, bool is_gated) {
   check_columns(whole.o, part.o, rank);
   check_columns(whole.down, part.down, rank);
-  check_gate_up(whole.gate_up, part.gate_up, rank);
+  check_gate_up(whole.gate_up, part.gate_up, rank, is_gated);
   for (size_t i = 0; i < whole.experts_down.each.size(); ++i) {
     check_columns(whole.experts_down.each[i], part.experts_down.each[i], rank);
-    check_gate_up(whole.experts_gate_up.each[i], part.experts_gate_up.each[i], rank);
+    check_gate_up(whole.experts_gate_up.each[i], part.experts_gate_up.each[i], rank, is_gated);
   }
 }
 
@@ -94,7 +96,7 @@ TEST_CASE("each of two ranks has its part of a quantised matrix, and as many byt
       const ModelWeights part = load_weights(model, *checkpoint, device, options);
       CHECK(part.size_bytes == plan_weight_bytes(model, device, options));
       for (size_t layer = 0; layer < whole.layers.size(); ++layer) {
-        check_part(whole.layers[layer], part.layers[layer], rank);
+        check_part(whole.layers[layer], part.layers[layer], rank, model.config.gated_mlp);
       }
     }
   }
