@@ -153,6 +153,68 @@ void read_distilbert(ModelReader& model) {
   model.name("blk.{layer}.layer_output_norm", layer + "output_layer_norm");
 }
 
+// One for layers that see all, one for those that see what is near.
+void read_two_ropes(ModelReader& model) {
+  Json& config = model.config;
+  config["global_rope_theta"] = model.find_number("rope.freq_base").value_or(10000.0);
+  config["local_rope_theta"] =
+      model.find_number("rope.freq_base_swa").value_or(config["global_rope_theta"].get<double>());
+  const int64_t head_dim = head_dim_of(model);
+  if (model.find_integer("rope.dimension_count").value_or(head_dim) == head_dim &&
+      model.find_text("rope.scaling.type").value_or("none") == "none") {
+    return;
+  }
+  throw Error(Code::kUnsupported,
+              fmt::format("{}.rope: heads that are rotated in part, or scaled, are not supported "
+                          "for this architecture",
+                          model.architecture()));
+}
+
+// Each third one sees all, the first before others, where the file doesn't say.
+void read_near_layers(ModelReader& model) {
+  const auto window = model.find_integer("attention.sliding_window");
+  if (window) model.config["local_attention"] = *window;
+  const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
+  const int64_t pattern =
+      given.empty() ? model.find_integer("attention.sliding_window_pattern").value_or(3) : 0;
+  Json types = Json::array();
+  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
+    const bool is_near =
+        given.empty() ? pattern > 0 && layer % pattern != 0 : given[static_cast<size_t>(layer)];
+    types.push_back(is_near && window ? "sliding_attention" : "full_attention");
+  }
+  model.config["layer_types"] = std::move(types);
+}
+
+void read_modern_head(ModelReader& model, bool classifies) {
+  const auto kind = model.find_integer("classifier.pooling_type").value_or(1);
+  if (kind != 1 && kind != 2) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}.classifier.pooling_type: {} is not supported; known are 1 (mean), "
+                            "2 (cls)",
+                            model.architecture(), kind));
+  }
+  model.config["classifier_pooling"] = kind == 1 ? "mean" : "cls";
+  if (!classifies) return;
+  read_labels(model);
+  model.name("cls", "head.dense");
+  model.name("cls.norm", "head.norm");
+  name_table(model, "cls.output", "classifier");
+}
+
+void name_modern_bert(ModelReader& model) {
+  model.name("token_embd", "model.embeddings.tok_embeddings");
+  model.name("token_embd_norm", "model.embeddings.norm");
+  model.name("output_norm", "model.final_norm");
+  const std::string layer = "model.layers.{layer}.";
+  model.name("blk.{layer}.attn_norm", layer + "attn_norm");
+  model.name("blk.{layer}.attn_qkv", layer + "attn.Wqkv");
+  model.name("blk.{layer}.attn_output", layer + "attn.Wo");
+  model.name("blk.{layer}.ffn_norm", layer + "mlp_norm");
+  model.name("blk.{layer}.ffn_up", layer + "mlp.Wi");
+  model.name("blk.{layer}.ffn_down", layer + "mlp.Wo");
+}
+
 }  // namespace
 
 void read_bert(ModelReader& model) {
@@ -191,56 +253,12 @@ void read_modern_bert(ModelReader& model) {
   // Files of a config without layer_norm_eps have it as if the norms were of another kind.
   if (config.contains("rms_norm_eps")) config["norm_eps"] = config["rms_norm_eps"];
   read_layer_norm(model, "norm_eps");
-  config["hidden_activation"] = model.find_text("hidden_activation").value_or("gelu");
-  config["global_rope_theta"] = model.find_number("rope.freq_base").value_or(10000.0);
-  config["local_rope_theta"] =
-      model.find_number("rope.freq_base_swa").value_or(config["global_rope_theta"].get<double>());
-  if (model.find_integer("rope.dimension_count").value_or(head_dim_of(model)) !=
-          head_dim_of(model) ||
-      model.find_text("rope.scaling.type").value_or("none") != "none") {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}.rope: heads that are rotated in part, or scaled, are not supported "
-                            "for this architecture",
-                            model.architecture()));
-  }
-  const auto window = model.find_integer("attention.sliding_window");
-  if (window) config["local_attention"] = *window;
-  // Each third one sees all, the first before others, where the file doesn't say.
-  const std::vector<bool> given = model.booleans_of_layers("attention.sliding_window_pattern");
-  const int64_t pattern =
-      given.empty() ? model.find_integer("attention.sliding_window_pattern").value_or(3) : 0;
-  Json types = Json::array();
-  for (int64_t layer = 0; layer < model.num_layers(); ++layer) {
-    const bool is_near =
-        given.empty() ? pattern > 0 && layer % pattern != 0 : given[static_cast<size_t>(layer)];
-    types.push_back(is_near && window ? "sliding_attention" : "full_attention");
-  }
-  config["layer_types"] = std::move(types);
-  const auto kind = model.find_integer("classifier.pooling_type").value_or(1);
-  if (kind != 1 && kind != 2) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}.classifier.pooling_type: {} is not supported; known are 1 (mean), "
-                            "2 (cls)",
-                            model.architecture(), kind));
-  }
-  config["classifier_pooling"] = kind == 1 ? "mean" : "cls";
   drop_fields(model, {"rms_norm_eps", "tie_word_embeddings"});
-  if (classifies) {
-    read_labels(model);
-    model.name("cls", "head.dense");
-    model.name("cls.norm", "head.norm");
-    name_table(model, "cls.output", "classifier");
-  }
-  model.name("token_embd", "model.embeddings.tok_embeddings");
-  model.name("token_embd_norm", "model.embeddings.norm");
-  model.name("output_norm", "model.final_norm");
-  const std::string layer = "model.layers.{layer}.";
-  model.name("blk.{layer}.attn_norm", layer + "attn_norm");
-  model.name("blk.{layer}.attn_qkv", layer + "attn.Wqkv");
-  model.name("blk.{layer}.attn_output", layer + "attn.Wo");
-  model.name("blk.{layer}.ffn_norm", layer + "mlp_norm");
-  model.name("blk.{layer}.ffn_up", layer + "mlp.Wi");
-  model.name("blk.{layer}.ffn_down", layer + "mlp.Wo");
+  config["hidden_activation"] = model.find_text("hidden_activation").value_or("gelu");
+  read_two_ropes(model);
+  read_near_layers(model);
+  read_modern_head(model, classifies);
+  name_modern_bert(model);
 }
 
 }  // namespace tgi::gguf
