@@ -222,7 +222,8 @@ TEST_CASE("models are loaded, refused with the reason, unloaded and loaded again
   CHECK(daemon.status().phase == "no model");
 }
 
-TEST_CASE("an idle daemon with a model uses less than one percent of a processor") {
+TEST_CASE("an idle daemon with a model uses less than one percent of a processor",
+          TGI_NOT_UNDER_SANITIZERS) {
   const Home home;
   const DaemonProcess daemon(home);
   ipc::GenerateRequest request;
