@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 
 #include "base/error.h"
 
 namespace tgi {
 namespace {
+
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -22,6 +25,22 @@ int base64_digit(char c) {
 }
 
 }  // namespace
+
+std::string encode_base64(std::span<const std::byte> bytes) {
+  const auto byte = [&](size_t i) { return std::to_integer<uint32_t>(bytes[i]); };
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - i);
+    uint32_t bits = byte(i) << 16U;
+    if (count > 1) bits |= byte(i + 1) << 8U;
+    if (count > 2) bits |= byte(i + 2);
+    for (size_t digit = 0; digit < 4; ++digit) {
+      out += digit <= count ? kDigits[(bits >> (18U - 6U * digit)) & 63U] : '=';
+    }
+  }
+  return out;
+}
 
 std::string decode_base64(std::string_view text) {
   const size_t size = text.size();

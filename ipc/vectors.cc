@@ -5,6 +5,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/base64.h"
+#include "base/error.h"
 #include "ipc/field_table.h"
 
 namespace tgi::ipc {
@@ -82,9 +84,6 @@ std::span<const Field<ClassifyResult>> fields<ClassifyResult>() {
 
 namespace {
 
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 void check_input(const TextInput& input, const std::string& path) {
   if (input.text.has_value() == input.ids.has_value()) {
     fail_field(path, "expected exactly one of text, ids");
@@ -148,37 +147,17 @@ ClassifyResult classify_result_from_json(const OrderedJson& json) {
 
 std::string base64_of(const std::vector<float>& values) {
   static_assert(std::endian::native == std::endian::little);
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
-  const size_t size = values.size() * sizeof(float);
-  std::string out;
-  out.reserve((size + 2) / 3 * 4);
-  for (size_t i = 0; i < size; i += 3) {
-    const size_t count = std::min<size_t>(3, size - i);
-    uint32_t bits = uint32_t{bytes[i]} << 16U;
-    if (count > 1) bits |= uint32_t{bytes[i + 1]} << 8U;
-    if (count > 2) bits |= uint32_t{bytes[i + 2]};
-    for (size_t digit = 0; digit < 4; ++digit) {
-      out += digit <= count ? kDigits[(bits >> (18U - 6U * digit)) & 63U] : '=';
-    }
-  }
-  return out;
+  return encode_base64(std::as_bytes(std::span(values)));
 }
 
 std::vector<float> floats_of_base64(std::string_view text) {
   std::string bytes;
-  uint32_t bits = 0;
-  int num_bits = 0;
-  const std::string_view digits = text.substr(0, text.find('='));
-  for (const char c : digits) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) fail_field("vector", "expected base64");
-    bits = (bits << 6U) | static_cast<uint32_t>(digit);
-    num_bits += 6;
-    if (num_bits < 8) continue;
-    num_bits -= 8;
-    bytes += static_cast<char>((bits >> static_cast<uint32_t>(num_bits)) & 0xFFU);
+  try {
+    bytes = decode_base64(text);
+  } catch (const Error& error) {
+    throw error.in("vector");
   }
-  if (text.size() % 4 != 0 || bytes.size() % sizeof(float) != 0) {
+  if (bytes.size() % sizeof(float) != 0) {
     fail_field("vector", fmt::format("expected base64 of numbers of 4 bytes, got {} characters",
                                      text.size()));
   }

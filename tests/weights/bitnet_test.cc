@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
+#include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
@@ -83,24 +84,11 @@ BitnetFile plain_file(const char* mode, float factor) {
 }
 
 WeightProblems bitnet_problems(const BitnetFile& file, const MatrixSpec& spec = down_matrix()) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  WeightProblems problems;
-  find_weight_format(JsonReader(config, "")).collect(config, *checkpoint, spec, problems);
-  return problems;
+  return matrix_problems(file.files(), file.config(), spec);
 }
 
 HostWeight bitnet_block(const BitnetFile& file, Range rows, Range cols) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  const WeightFormat& format = find_weight_format(JsonReader(config, ""));
-  WeightProblems problems;
-  const auto tensors = format.collect(config, *checkpoint, down_matrix(), problems);
-  REQUIRE(problems.empty());
-  return format.slice(config, *checkpoint, down_matrix(), tensors, rows, cols,
-                      storage_of(format.form_of(config, down_matrix()), cols, DType::kBF16));
+  return read_block(file.files(), file.config(), down_matrix(), rows, cols);
 }
 
 void check_ternary(const BitnetFile& file, float expected_scale) {
@@ -123,24 +111,13 @@ void check_ternary(const BitnetFile& file, float expected_scale) {
 }
 
 std::string bitnet_failure(const BitnetFile& file) {
-  try {
-    (void)bitnet_block(file, {0, kDownRows}, {0, kDownCols});
-  } catch (const Error& error) {
-    CHECK(error.code() == Code::kInvalidArgument);
-    return error.what();
-  }
-  return "";
+  return block_failure(file.files(), file.config(), down_matrix());
 }
 
 std::string bitnet_refusal(const char* key, const Json& value) {
-  Json config = {{"quantization_config", bitnet("autobitlinear", "offline")}};
-  config["quantization_config"][key] = value;
-  try {
-    (void)find_weight_format(JsonReader(config, ""));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  Json quantization = bitnet("autobitlinear", "offline");
+  quantization[key] = value;
+  return claim_error(quantization);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "engine/tensor/float8.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
+#include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
@@ -158,45 +158,15 @@ inline std::vector<Fp4File> all_fp4_files() {
 
 inline WeightProblems fp4_problems(const Fp4File& file,
                                    const MatrixSpec& spec = named_matrix(kUp)) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  WeightProblems problems;
-  find_weight_format(JsonReader(config, "")).collect(config, *checkpoint, spec, problems);
-  return problems;
+  return matrix_problems(file.files(), file.config(), spec);
 }
 
 inline HostWeight fp4_block(const Fp4File& file, Range rows, Range cols) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  const WeightFormat& format = find_weight_format(JsonReader(config, ""));
-  const MatrixSpec spec = named_matrix(kUp);
-  WeightProblems problems;
-  const auto tensors = format.collect(config, *checkpoint, spec, problems);
-  REQUIRE(problems.empty());
-  return format.slice(config, *checkpoint, spec, tensors, rows, cols,
-                      storage_of(format.form_of(config, spec), cols, DType::kBF16));
+  return read_block(file.files(), file.config(), named_matrix(kUp), rows, cols);
 }
 
 inline std::string fp4_failure(const Fp4File& file) {
-  try {
-    (void)fp4_block(file, {0, kUpRows}, {0, kUpCols});
-  } catch (const Error& error) {
-    CHECK(error.code() == Code::kInvalidArgument);
-    return error.what();
-  }
-  return "";
-}
-
-inline std::string config_failure(const Json& quantization) {
-  const Json config = {{"quantization_config", quantization}};
-  try {
-    (void)find_weight_format(JsonReader(config, ""));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return block_failure(file.files(), file.config(), named_matrix(kUp));
 }
 
 inline std::string form_in(const Json& quantization,

@@ -127,9 +127,9 @@ TEST_CASE("what compressed-tensors says of floats of 4 bits has to fit their lay
   const Json mxfp4 = compressed_fp4("mxfp4-pack-quantized", "group", 32);
   const auto failure = [](Json quantization, const char* key, const Json& value) {
     quantization["config_groups"]["group_0"]["weights"][key] = value;
-    return config_failure(quantization);
+    return claim_error(quantization);
   };
-  CHECK(config_failure(nvfp4) == "");
+  CHECK(claim_error(nvfp4) == "");
   CHECK(failure(nvfp4, "scale_dtype", "torch.float8_e4m3fn") == "");
   CHECK(failure(mxfp4, "scale_dtype", "torch.uint8") == "");
   CHECK_THAT(failure(nvfp4, "scale_dtype", "torch.uint8"), Catch::Contains("float8_e4m3fn"));

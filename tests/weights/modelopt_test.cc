@@ -63,14 +63,14 @@ TEST_CASE("Model Optimizer's settings are read from its own file's layout, and l
   CHECK(form_in(mixed, "model.layers.2.mlp.gate_proj") == "modelopt, fp8");
   CHECK(form_in(mixed, "model.layers.2.mlp.down_proj") == "");
   mixed["quantized_layers"][kUp]["quant_algo"] = "W4A16_AWQ";
-  CHECK_THAT(config_failure(mixed), Catch::Contains("up_proj.quant_algo: modelopt's 'W4A16_AWQ'"));
+  CHECK_THAT(claim_error(mixed), Catch::Contains("up_proj.quant_algo: modelopt's 'W4A16_AWQ'"));
 }
 
 TEST_CASE("settings of Model Optimizer that can't be loaded are refused by name") {
   const auto failure = [](const char* algo, const Json& changes) {
     Json quantization = modelopt(algo);
     quantization.update(changes);
-    return config_failure(quantization);
+    return claim_error(quantization);
   };
   const Json weights = {{"num_bits", 8}, {"type", "float"}, {"dynamic", false}};
   const auto groups = [](const Json& of_weights) {
@@ -102,7 +102,7 @@ TEST_CASE("settings of Model Optimizer that can't be loaded are refused by name"
   Json without = modelopt("FP8");
   without.erase("quant_algo");
   without.update(groups(weights));
-  CHECK_THAT(config_failure(without), Catch::Contains("quant_algo: missing"));
+  CHECK_THAT(claim_error(without), Catch::Contains("quant_algo: missing"));
 }
 
 TEST_CASE("Model Optimizer's floats of 8 bits have one scale, or one for each row") {

@@ -4,12 +4,14 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
+#include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
@@ -70,36 +72,12 @@ struct Packed {
 };
 
 HostWeight load_packed(const Packed& packed, Range rows, Range cols, bool as_numbers = false) {
-  const MemorySource files = packed.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = packed.config();
-  const WeightFormat& format = find_weight_format(JsonReader(config, ""));
-  WeightProblems problems;
-  const auto tensors = format.collect(config, *checkpoint, up_of_one(), problems);
-  REQUIRE(problems.empty());
-  const StoredForm form = format.form_of(config, up_of_one());
-  return format.slice(
-      config, *checkpoint, up_of_one(), tensors, rows, cols,
-      as_numbers ? MatrixStorage(DType::kF32) : storage_of(form, cols, DType::kBF16));
+  return read_block(packed.files(), packed.config(), up_of_one(), rows, cols,
+                    as_numbers ? std::optional(MatrixStorage(DType::kF32)) : std::nullopt);
 }
 
 WeightProblems problems_of(const Packed& packed, const MatrixSpec& spec) {
-  const MemorySource files = packed.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = packed.config();
-  WeightProblems problems;
-  find_weight_format(JsonReader(config, "")).collect(config, *checkpoint, spec, problems);
-  return problems;
-}
-
-std::string claim_error(const Json& quantization) {
-  const Json config = {{"quantization_config", quantization}};
-  try {
-    (void)find_weight_format(JsonReader(config, ""));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return matrix_problems(packed.files(), packed.config(), spec);
 }
 
 }  // namespace

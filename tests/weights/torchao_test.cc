@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
+#include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
 namespace tgi {
@@ -85,24 +86,11 @@ TorchaoFile int4_file(bool has_zeros) {
 }
 
 WeightProblems torchao_problems(const TorchaoFile& file) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  WeightProblems problems;
-  find_weight_format(JsonReader(config, "")).collect(config, *checkpoint, gate_matrix(), problems);
-  return problems;
+  return matrix_problems(file.files(), file.config(), gate_matrix());
 }
 
 HostWeight torchao_block(const TorchaoFile& file, Range rows, Range cols) {
-  const MemorySource files = file.files();
-  const auto checkpoint = open_checkpoint(files);
-  const Json config = file.config();
-  const WeightFormat& format = find_weight_format(JsonReader(config, ""));
-  WeightProblems problems;
-  const auto tensors = format.collect(config, *checkpoint, gate_matrix(), problems);
-  REQUIRE(problems.empty());
-  return format.slice(config, *checkpoint, gate_matrix(), tensors, rows, cols,
-                      storage_of(format.form_of(config, gate_matrix()), cols, DType::kBF16));
+  return read_block(file.files(), file.config(), gate_matrix(), rows, cols);
 }
 
 // `cols_of_scale`: columns that share one; 0: all share it, rows too.
@@ -130,23 +118,7 @@ void check_integers(const TorchaoFile& file, int64_t cols_of_scale) {
 }
 
 std::string torchao_failure(const TorchaoFile& file) {
-  try {
-    (void)torchao_block(file, {0, kGateRows}, {0, kGateCols});
-  } catch (const Error& error) {
-    CHECK(error.code() == Code::kInvalidArgument);
-    return error.what();
-  }
-  return "";
-}
-
-std::string torchao_refusal(const Json& quantization) {
-  const Json config = {{"quantization_config", quantization}};
-  try {
-    (void)find_weight_format(JsonReader(config, ""));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return block_failure(file.files(), file.config(), gate_matrix());
 }
 
 }  // namespace
@@ -209,7 +181,7 @@ TEST_CASE("settings of torchao that can't be loaded are refused by path") {
   const auto with = [](const char* key, const Json& value) {
     Json members = int4_members("SYMMETRIC");
     members[key] = value;
-    return torchao_refusal(torchao("IntxWeightOnlyConfig", members));
+    return claim_error(torchao("IntxWeightOnlyConfig", members));
   };
   const std::string members = "quantization_config.quant_type.default._data";
   CHECK(with("scale_dtype", nullptr) == "");
@@ -221,18 +193,18 @@ TEST_CASE("settings of torchao that can't be loaded are refused by path") {
              Catch::Contains("weight_dtype: torchao's 'uint4'"));
   CHECK_THAT(with("granularity", of_torch("PerAxis", {{"axis", 1}})),
              Catch::Contains("granularity._type: torchao's 'PerAxis'"));
-  CHECK_THAT(torchao_refusal(torchao("Int4WeightOnlyConfig", {{"group_size", 32}})),
+  CHECK_THAT(claim_error(torchao("Int4WeightOnlyConfig", {{"group_size", 32}})),
              Catch::Contains("default._type: torchao's 'Int4WeightOnlyConfig'") &&
                  Catch::Contains("tgi quantize"));
   Json old = torchao("Int8WeightOnlyConfig", Json::object());
   old["quant_type"]["default"]["_version"] = 1;
-  CHECK_THAT(torchao_refusal(old), Catch::Contains("default._version"));
+  CHECK_THAT(claim_error(old), Catch::Contains("default._version"));
   old["quant_type"] = "int8_weight_only";
-  CHECK_THAT(torchao_refusal(old),
+  CHECK_THAT(claim_error(old),
              Catch::StartsWith("quantization_config.quant_type: torchao's 'int8_weight_only'"));
   Json embedded = torchao("Int8WeightOnlyConfig", Json::object());
   embedded["include_input_output_embeddings"] = true;
-  CHECK_THAT(torchao_refusal(embedded), Catch::Contains("include_input_output_embeddings"));
+  CHECK_THAT(claim_error(embedded), Catch::Contains("include_input_output_embeddings"));
 }
 
 }  // namespace tgi

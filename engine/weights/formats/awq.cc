@@ -79,12 +79,12 @@ AwqConfig read_awq(const JsonReader& quantization) {
 }
 
 AwqConfig read_awq(const Json& config) {
-  return read_awq(JsonReader(config, "").object("quantization_config"));
+  return read_awq(quantization_of(config));
 }
 
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "awq") return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   (void)read_awq(quantization);
   check_quantization(quantization, kFields, "awq");
   return true;
@@ -92,9 +92,7 @@ bool claims(const JsonReader& config) {
 
 bool is_quantised(const AwqConfig& awq, const MatrixSpec& spec) {
   return spec.kind == MatrixKind::kLayer &&
-         std::ranges::none_of(awq.dense_modules, [&](const std::string& module) {
-           return is_part_of_module(module, module_name(spec));
-         });
+         !any_is_part_of_module(awq.dense_modules, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

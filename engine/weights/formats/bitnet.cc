@@ -70,12 +70,12 @@ BitnetConfig read_bitnet(const JsonReader& quantization) {
 }
 
 BitnetConfig read_bitnet(const Json& config) {
-  return read_bitnet(JsonReader(config, "").object("quantization_config"));
+  return read_bitnet(quantization_of(config));
 }
 
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "bitnet") return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   (void)read_bitnet(quantization);
   check_quantization_part(quantization, kFields, "bitnet");
   return true;
@@ -83,9 +83,7 @@ bool claims(const JsonReader& config) {
 
 bool is_quantised(const BitnetConfig& bitnet, const MatrixSpec& spec) {
   return spec.kind == MatrixKind::kLayer && spec.stack.count == 0 &&
-         std::ranges::none_of(bitnet.dense_modules, [&](const std::string& module) {
-           return is_part_of_module(module, module_name(spec));
-         });
+         !any_is_part_of_module(bitnet.dense_modules, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

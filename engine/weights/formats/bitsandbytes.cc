@@ -83,7 +83,7 @@ BitsAndBytesConfig read_bitsandbytes(const JsonReader& quantization) {
 }
 
 BitsAndBytesConfig read_bitsandbytes(const Json& config) {
-  return read_bitsandbytes(JsonReader(config, "").object("quantization_config"));
+  return read_bitsandbytes(quantization_of(config));
 }
 
 // Files of before transformers 4.32 don't name the method.
@@ -93,13 +93,13 @@ bool is_bitsandbytes(const JsonReader& config) {
     return true;
   }
   if (!method.empty() || !config.has("quantization_config")) return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   return quantization.has("load_in_4bit") || quantization.has("load_in_8bit");
 }
 
 bool claims(const JsonReader& config) {
   if (!is_bitsandbytes(config)) return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   (void)read_bitsandbytes(quantization);
   check_quantization(quantization, kFields, "bitsandbytes");
   return true;

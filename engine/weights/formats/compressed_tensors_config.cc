@@ -326,7 +326,7 @@ const CompressedScheme* CompressedConfig::scheme_of(const MatrixSpec& spec) cons
 }
 
 CompressedConfig read_compressed_config(const JsonReader& config) {
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   CompressedConfig out;
   for (const std::string& name : quantization.strings_or_empty("ignore")) {
     if (name != "Linear") out.ignore.push_back(name);
@@ -348,7 +348,7 @@ CompressedConfig read_compressed_config(const JsonReader& config) {
 }
 
 void check_compressed_config(const JsonReader& config) {
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   check_other_kinds(quantization);
   (void)read_compressed_config(config);
   check_quantization(quantization, kFields, kMethod);

@@ -108,13 +108,13 @@ Fp8Config read_fp8(const JsonReader& quantization) {
 }
 
 Fp8Config read_fp8(const Json& config) {
-  return read_fp8(JsonReader(config, "").object("quantization_config"));
+  return read_fp8(quantization_of(config));
 }
 
 bool claims(const JsonReader& config) {
   const std::string method = quant_method_of(config);
   if (method != "fp8" && method != "fbgemm_fp8") return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   (void)read_fp8(quantization);
   check_quantization(quantization, kFields, method);
   return true;
@@ -122,9 +122,7 @@ bool claims(const JsonReader& config) {
 
 bool is_quantised(const Fp8Config& fp8, const MatrixSpec& spec) {
   return spec.kind == MatrixKind::kLayer &&
-         std::ranges::none_of(fp8.dense_modules, [&](const std::string& module) {
-           return is_part_of_module(module, module_name(spec));
-         });
+         !any_is_part_of_module(fp8.dense_modules, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

@@ -23,10 +23,6 @@
 namespace tgi {
 namespace {
 
-JsonReader quantization_of(const JsonReader& config) {
-  return config.object("quantization_config");
-}
-
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "gguf") return false;
   quantization_of(config).refuse_unknown({"quant_method", "types"});

@@ -108,12 +108,12 @@ GptqConfig read_gptq(const JsonReader& quantization) {
 }
 
 GptqConfig read_gptq(const Json& config) {
-  return read_gptq(JsonReader(config, "").object("quantization_config"));
+  return read_gptq(quantization_of(config));
 }
 
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "gptq") return false;
-  const JsonReader quantization = config.object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   (void)read_gptq(quantization);
   check_quantization(quantization, kFields, "gptq");
   return true;
@@ -122,9 +122,7 @@ bool claims(const JsonReader& config) {
 bool is_quantised(const GptqConfig& gptq, const MatrixSpec& spec) {
   if (spec.kind == MatrixKind::kEmbedding) return false;
   if (spec.kind == MatrixKind::kHead) return gptq.quantises_head;
-  return gptq.modules.empty() || std::ranges::any_of(gptq.modules, [&](const std::string& module) {
-           return is_part_of_module(module, module_name(spec));
-         });
+  return gptq.modules.empty() || any_is_part_of_module(gptq.modules, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {

@@ -54,10 +54,6 @@ constexpr std::string_view kBeside[] = {
     "nbits",    "unpack_view_dtype", "view_as_float",      "compute_dtype",      "offload_meta",
     "optimize", "round_zero",        "encoded_state_dict", "stores_quant_config"};
 
-JsonReader quantization_of(const JsonReader& config) {
-  return config.object("quantization_config");
-}
-
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "hqq") return false;
   const JsonReader quantization = quantization_of(config);
@@ -69,11 +65,8 @@ bool claims(const JsonReader& config) {
 // Memory is planned by this; what a matrix is read as is up to its tensors.
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (spec.kind != MatrixKind::kLayer) return {};
-  const std::vector<std::string> plain =
-      quantization_of(JsonReader(config, "")).strings_or_empty("skip_modules");
-  const bool is_plain = std::ranges::any_of(plain, [&](const std::string& module) {
-    return is_part_of_module(module, module_name(spec));
-  });
+  const std::vector<std::string> plain = quantization_of(config).strings_or_empty("skip_modules");
+  const bool is_plain = any_is_part_of_module(plain, module_name(spec));
   return {.quantised_as = is_plain ? "" : "hqq"};
 }
 

@@ -211,7 +211,7 @@ std::optional<Algo> algo_of_named_layer(const JsonReader& settings, std::string_
 // Nothing for a matrix that is stored plainly.
 std::optional<Algo> algo_of(const Json& config, const MatrixSpec& spec) {
   if (spec.kind == MatrixKind::kEmbedding) return std::nullopt;
-  const JsonReader quantization = JsonReader(config, "").object("quantization_config");
+  const JsonReader quantization = quantization_of(config);
   const JsonReader settings = inner_settings(quantization);
   if (is_mixed(settings)) {
     for (const std::string& module : names_in_settings(spec)) {
@@ -286,7 +286,7 @@ void check_config(const JsonReader& quantization) {
 bool claims(const JsonReader& config) {
   const std::string method = quant_method_of(config);
   if (method != "modelopt" && method != "modelopt_fp4" && method != "modelopt_mixed") return false;
-  check_config(config.object("quantization_config"));
+  check_config(quantization_of(config));
   return true;
 }
 

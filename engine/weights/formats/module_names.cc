@@ -70,6 +70,11 @@ bool is_part_of_module(std::string_view key, std::string_view module) {
   return !key.empty() && found != parts.end();
 }
 
+bool any_is_part_of_module(std::span<const std::string> keys, std::string_view module) {
+  return std::ranges::any_of(
+      keys, [&](const std::string& key) { return is_part_of_module(key, module); });
+}
+
 bool matches_wildcards(std::string_view pattern, std::string_view module) {
   size_t at = 0;                         // in the pattern
   size_t star = std::string_view::npos;  // behind the last '*' that was met

@@ -11,6 +11,9 @@ namespace tgi {
 // "model.layers.3" of "model.layers.3.mlp.gate". A part "*" of the key is any: "layers.*.mlp".
 bool is_part_of_module(std::string_view key, std::string_view module);
 
+// Whether any of the keys is.
+bool any_is_part_of_module(std::span<const std::string> keys, std::string_view module);
+
 // Whether the whole name is what a pattern as of file names says: '*' stands for any characters,
 // dots too, '?' for any one.
 bool matches_wildcards(std::string_view pattern, std::string_view module);

@@ -32,10 +32,6 @@ constexpr auto kFields = std::to_array<KnownField>({
     harmless("dequantize", "the numbers are the same, decoded or not"),
 });
 
-JsonReader quantization_of(const JsonReader& config) {
-  return config.object("quantization_config");
-}
-
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "mxfp4") return false;
   const JsonReader quantization = quantization_of(config);
@@ -47,10 +43,8 @@ bool claims(const JsonReader& config) {
 bool is_quantised(const Json& config, const MatrixSpec& spec) {
   if (spec.kind != MatrixKind::kLayer || spec.stack.count == 0) return false;
   const std::vector<std::string> plain =
-      quantization_of(JsonReader(config, "")).strings_or_empty("modules_to_not_convert");
-  return std::ranges::none_of(plain, [&](const std::string& module) {
-    return is_part_of_module(module, module_name(spec));
-  });
+      quantization_of(config).strings_or_empty("modules_to_not_convert");
+  return !any_is_part_of_module(plain, module_name(spec));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
@@ -102,13 +96,12 @@ HostWeight slice(const Json& config,
   if (!is_quantised(config, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
-  const Fp4Matrix matrix = {
-      .codes = *tensors[0],
-      .scales = *tensors[1],
-      .cols = spec.cols,
-      .group_size = kBlockCols,
-      .first_line = spec.stack.index * spec.rows * spec.turns.count + spec.turns.index,
-      .line_step = spec.turns.count};
+  const Fp4Matrix matrix = {.codes = *tensors[0],
+                            .scales = *tensors[1],
+                            .cols = spec.cols,
+                            .group_size = kBlockCols,
+                            .first_line = stored_row(spec, 0),
+                            .line_step = spec.turns.count};
   return slice_fp4(checkpoint, spec, matrix, rows, cols, storage);
 }
 

@@ -19,6 +19,14 @@ namespace tgi {
 inline constexpr std::string_view kActivationsReason =
     "activations are rounded as the device's kernels do it";
 
+// The quantization_config of a config. Throws kInvalidArgument when there is none.
+inline JsonReader quantization_of(const JsonReader& config) {
+  return config.object("quantization_config");
+}
+inline JsonReader quantization_of(const Json& config) {
+  return quantization_of(JsonReader(config, ""));
+}
+
 // The method of a quantization_config; empty without one.
 std::string quant_method_of(const JsonReader& config);
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -190,10 +191,6 @@ TorchaoScheme read_scheme(const JsonReader& quantization) {
   return out;
 }
 
-JsonReader quantization_of(const JsonReader& config) {
-  return config.object("quantization_config");
-}
-
 bool claims(const JsonReader& config) {
   if (quant_method_of(config) != "torchao") return false;
   const JsonReader quantization = quantization_of(config);
@@ -214,14 +211,12 @@ bool claims(const JsonReader& config) {
 bool is_quantised(const Json& config, const MatrixSpec& spec) {
   if (spec.kind != MatrixKind::kLayer || spec.stack.count > 0) return false;
   const std::vector<std::string> plain =
-      quantization_of(JsonReader(config, "")).strings_or_empty("modules_to_not_convert");
-  return std::ranges::none_of(plain, [&](const std::string& module) {
-    return is_part_of_module(module, module_name(spec));
-  });
+      quantization_of(config).strings_or_empty("modules_to_not_convert");
+  return !any_is_part_of_module(plain, module_name(spec));
 }
 
 TorchaoScheme scheme_of(const Json& config) {
-  return read_scheme(quantization_of(JsonReader(config, "")));
+  return read_scheme(quantization_of(config));
 }
 
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
@@ -317,7 +312,10 @@ HostWeight slice(const Json& config,
   const int64_t groups = grid_of(scheme).shape(spec.rows, spec.cols)[1];
   const ArrayReader scales(checkpoint, scale);
   const TorchaoIntegers codes(checkpoint, *find_array(tensors, kQData), scheme.bits);
-  const StoredTensor* const zero_points = find_array(tensors, kZeroPoint);
+  std::optional<TorchaoIntegers> zeros;
+  if (const StoredTensor* const stored = find_array(tensors, kZeroPoint)) {
+    zeros.emplace(checkpoint, *stored, scheme.bits);
+  }
   decode_parallel(rows.count, cols.count, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       for (int64_t group = 0; group < block.num_groups; ++group) {
@@ -325,12 +323,11 @@ HostWeight slice(const Json& config,
             scheme.is_single ? 0 : (rows.begin + row) * groups + first_group + group;
         const auto to = static_cast<size_t>(row * block.num_groups + group);
         block.scales[to] = scales.number(from);
-        if (zero_points == nullptr) continue;
-        const TorchaoIntegers zeros(checkpoint, *zero_points, scheme.bits);
+        if (!zeros) continue;
         if (scheme.symmetric) {
-          zeros.require_zero(from);
+          zeros->require_zero(from);
         } else {
-          block.zeros[to] = zeros.at(from);
+          block.zeros[to] = zeros->at(from);
         }
       }
       const int64_t line = (rows.begin + row) * spec.cols + cols.begin;
