@@ -5,7 +5,9 @@
 #include <cmath>
 #include <concepts>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace tgi {
 namespace {
@@ -82,118 +84,120 @@ void compare_layers(const ModelConfig& a, const ModelConfig& b, Differences& out
   }
 }
 
-// A member that is added to a struct has to be added here: the bindings count them.
-void compare_experts(const ExpertsConfig& a, const ExpertsConfig& b, Differences& out) {
-  const auto& [a_num_experts, a_hidden_size, a_intermediate_size, a_shared_intermediate_size,
-               a_has_shared_gate, a_weighs_inputs, a_has_choice_bias, a_route] = a;
-  const auto& [b_num_experts, b_hidden_size, b_intermediate_size, b_shared_intermediate_size,
-               b_has_shared_gate, b_weighs_inputs, b_has_choice_bias, b_route] = b;
-  out.compare("experts: num_experts", a_num_experts, b_num_experts);
-  out.compare("experts: hidden_size", a_hidden_size, b_hidden_size);
-  out.compare("experts: intermediate_size", a_intermediate_size, b_intermediate_size);
-  out.compare("experts: shared_intermediate_size", a_shared_intermediate_size,
-              b_shared_intermediate_size);
-  out.compare("experts: has_shared_gate", a_has_shared_gate, b_has_shared_gate);
-  out.compare("experts: weighs_inputs", a_weighs_inputs, b_weighs_inputs);
-  out.compare("experts: has_choice_bias", a_has_choice_bias, b_has_choice_bias);
-  out.compare("experts: route", a_route, b_route);
+// A member with the name that people know it by.
+template <typename T>
+struct Named {
+  const char* name;
+  const T& value;
+};
+
+// Those that are compared by their value. A member that is added to a struct has to be added here:
+// the bindings count them.
+auto members_of(const ModelConfig& config) {
+  const auto& [architecture, vocab_size, hidden_size, embedding_size, intermediate_size, num_layers,
+               num_heads, num_kv_heads, head_dim, max_positions, layers, ropes, norm_kind, norm_eps,
+               norm_weight_offset, has_inner_norms, has_post_norms, norms_have_biases,
+               norms_have_weights, parallel_branches, shares_branch_norm, residual_after_norm,
+               activation, gate_limits, gated_mlp, experts, state, attention_bias,
+               attention_output_bias, mlp_bias, lm_head_bias, learned_positions, position_offset,
+               num_token_types, head_input, latent, alibi_slopes, distance_buckets, attention_scale,
+               attention_softcap, is_causal, gives_vectors, has_output_gate, qkv_clip, has_qk_norm,
+               qk_norm, qk_norm_kind, qk_norm_after_rope, embedding_multiplier, residual_multiplier,
+               attention_input_multiplier, key_multiplier, attention_output_multiplier,
+               mlp_gate_multiplier, mlp_output_multiplier, logit_scale, logit_softcap,
+               tied_embeddings, divides_head_rows, checkpoint_dtype, eos_token_ids, bos_token_id] =
+      config;
+  return std::tuple{Named{"vocab_size", vocab_size},
+                    Named{"hidden_size", hidden_size},
+                    Named{"embedding_size", embedding_size},
+                    Named{"intermediate_size", intermediate_size},
+                    Named{"num_layers", num_layers},
+                    Named{"num_heads", num_heads},
+                    Named{"num_kv_heads", num_kv_heads},
+                    Named{"head_dim", head_dim},
+                    Named{"max_positions", max_positions},
+                    Named{"norm_kind", norm_kind},
+                    Named{"norm_eps", norm_eps},
+                    Named{"norm_weight_offset", norm_weight_offset},
+                    Named{"has_inner_norms", has_inner_norms},
+                    Named{"has_post_norms", has_post_norms},
+                    Named{"norms_have_biases", norms_have_biases},
+                    Named{"norms_have_weights", norms_have_weights},
+                    Named{"parallel_branches", parallel_branches},
+                    Named{"shares_branch_norm", shares_branch_norm},
+                    Named{"residual_after_norm", residual_after_norm},
+                    Named{"activation", activation},
+                    Named{"gate_limits", gate_limits},
+                    Named{"gated_mlp", gated_mlp},
+                    Named{"attention_bias", attention_bias},
+                    Named{"attention_output_bias", attention_output_bias},
+                    Named{"mlp_bias", mlp_bias},
+                    Named{"lm_head_bias", lm_head_bias},
+                    Named{"learned_positions", learned_positions},
+                    Named{"position_offset", position_offset},
+                    Named{"num_token_types", num_token_types},
+                    Named{"head_input", head_input},
+                    Named{"alibi_slopes", alibi_slopes},
+                    Named{"distance_buckets", distance_buckets},
+                    Named{"attention_scale", attention_scale},
+                    Named{"attention_softcap", attention_softcap},
+                    Named{"is_causal", is_causal},
+                    Named{"gives_vectors", gives_vectors},
+                    Named{"has_output_gate", has_output_gate},
+                    Named{"qkv_clip", qkv_clip},
+                    Named{"has_qk_norm", has_qk_norm},
+                    Named{"qk_norm", qk_norm},
+                    Named{"qk_norm_kind", qk_norm_kind},
+                    Named{"qk_norm_after_rope", qk_norm_after_rope},
+                    Named{"embedding_multiplier", embedding_multiplier},
+                    Named{"residual_multiplier", residual_multiplier},
+                    Named{"attention_input_multiplier", attention_input_multiplier},
+                    Named{"key_multiplier", key_multiplier},
+                    Named{"attention_output_multiplier", attention_output_multiplier},
+                    Named{"mlp_gate_multiplier", mlp_gate_multiplier},
+                    Named{"mlp_output_multiplier", mlp_output_multiplier},
+                    Named{"logit_scale", logit_scale},
+                    Named{"logit_softcap", logit_softcap},
+                    Named{"tied_embeddings", tied_embeddings},
+                    Named{"divides_head_rows", divides_head_rows}};
+}
+
+auto members_of(const ExpertsConfig& config) {
+  const auto& [num_experts, hidden_size, intermediate_size, shared_intermediate_size,
+               has_shared_gate, weighs_inputs, has_choice_bias, route] = config;
+  return std::tuple{Named{"experts: num_experts", num_experts},
+                    Named{"experts: hidden_size", hidden_size},
+                    Named{"experts: intermediate_size", intermediate_size},
+                    Named{"experts: shared_intermediate_size", shared_intermediate_size},
+                    Named{"experts: has_shared_gate", has_shared_gate},
+                    Named{"experts: weighs_inputs", weighs_inputs},
+                    Named{"experts: has_choice_bias", has_choice_bias},
+                    Named{"experts: route", route}};
+}
+
+template <typename Config>
+void compare_members(const Config& a, const Config& b, Differences& out) {
+  const auto all_a = members_of(a);
+  const auto all_b = members_of(b);
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    (out.compare(std::get<I>(all_a).name, std::get<I>(all_a).value, std::get<I>(all_b).value), ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<decltype(all_a)>>());
 }
 
 }  // namespace
 
 std::vector<std::string> config_differences(const ModelConfig& source, const ModelConfig& other) {
   Differences out;
-  const auto& [a_architecture, a_vocab_size, a_hidden_size, a_embedding_size, a_intermediate_size,
-               a_num_layers, a_num_heads, a_num_kv_heads, a_head_dim, a_max_positions, a_layers,
-               a_ropes, a_norm_kind, a_norm_eps, a_norm_weight_offset, a_has_inner_norms,
-               a_has_post_norms, a_norms_have_biases, a_norms_have_weights, a_parallel_branches,
-               a_shares_branch_norm, a_residual_after_norm, a_activation, a_gate_limits,
-               a_gated_mlp, a_experts, a_state, a_attention_bias, a_attention_output_bias,
-               a_mlp_bias, a_lm_head_bias, a_learned_positions, a_position_offset,
-               a_num_token_types, a_head_input, a_latent, a_alibi_slopes, a_distance_buckets,
-               a_attention_scale, a_attention_softcap, a_is_causal, a_gives_vectors,
-               a_has_output_gate, a_qkv_clip, a_has_qk_norm, a_qk_norm, a_qk_norm_kind,
-               a_qk_norm_after_rope, a_embedding_multiplier, a_residual_multiplier,
-               a_attention_input_multiplier, a_key_multiplier, a_attention_output_multiplier,
-               a_mlp_gate_multiplier, a_mlp_output_multiplier, a_logit_scale, a_logit_softcap,
-               a_tied_embeddings, a_divides_head_rows, a_checkpoint_dtype, a_eos_token_ids,
-               a_bos_token_id] = source;
-  const auto& [b_architecture, b_vocab_size, b_hidden_size, b_embedding_size, b_intermediate_size,
-               b_num_layers, b_num_heads, b_num_kv_heads, b_head_dim, b_max_positions, b_layers,
-               b_ropes, b_norm_kind, b_norm_eps, b_norm_weight_offset, b_has_inner_norms,
-               b_has_post_norms, b_norms_have_biases, b_norms_have_weights, b_parallel_branches,
-               b_shares_branch_norm, b_residual_after_norm, b_activation, b_gate_limits,
-               b_gated_mlp, b_experts, b_state, b_attention_bias, b_attention_output_bias,
-               b_mlp_bias, b_lm_head_bias, b_learned_positions, b_position_offset,
-               b_num_token_types, b_head_input, b_latent, b_alibi_slopes, b_distance_buckets,
-               b_attention_scale, b_attention_softcap, b_is_causal, b_gives_vectors,
-               b_has_output_gate, b_qkv_clip, b_has_qk_norm, b_qk_norm, b_qk_norm_kind,
-               b_qk_norm_after_rope, b_embedding_multiplier, b_residual_multiplier,
-               b_attention_input_multiplier, b_key_multiplier, b_attention_output_multiplier,
-               b_mlp_gate_multiplier, b_mlp_output_multiplier, b_logit_scale, b_logit_softcap,
-               b_tied_embeddings, b_divides_head_rows, b_checkpoint_dtype, b_eos_token_ids,
-               b_bos_token_id] = other;
-  out.compare("vocab_size", a_vocab_size, b_vocab_size);
-  out.compare("hidden_size", a_hidden_size, b_hidden_size);
-  out.compare("embedding_size", a_embedding_size, b_embedding_size);
-  out.compare("intermediate_size", a_intermediate_size, b_intermediate_size);
-  out.compare("num_layers", a_num_layers, b_num_layers);
-  out.compare("num_heads", a_num_heads, b_num_heads);
-  out.compare("num_kv_heads", a_num_kv_heads, b_num_kv_heads);
-  out.compare("head_dim", a_head_dim, b_head_dim);
-  out.compare("max_positions", a_max_positions, b_max_positions);
-  out.compare("norm_kind", a_norm_kind, b_norm_kind);
-  out.compare("norm_eps", a_norm_eps, b_norm_eps);
-  out.compare("norm_weight_offset", a_norm_weight_offset, b_norm_weight_offset);
-  out.compare("has_inner_norms", a_has_inner_norms, b_has_inner_norms);
-  out.compare("has_post_norms", a_has_post_norms, b_has_post_norms);
-  out.compare("norms_have_biases", a_norms_have_biases, b_norms_have_biases);
-  out.compare("norms_have_weights", a_norms_have_weights, b_norms_have_weights);
-  out.compare("parallel_branches", a_parallel_branches, b_parallel_branches);
-  out.compare("shares_branch_norm", a_shares_branch_norm, b_shares_branch_norm);
-  out.compare("residual_after_norm", a_residual_after_norm, b_residual_after_norm);
-  out.compare("activation", a_activation, b_activation);
-  out.compare("gate_limits", a_gate_limits, b_gate_limits);
-  out.compare("gated_mlp", a_gated_mlp, b_gated_mlp);
-  out.compare("attention_bias", a_attention_bias, b_attention_bias);
-  out.compare("attention_output_bias", a_attention_output_bias, b_attention_output_bias);
-  out.compare("mlp_bias", a_mlp_bias, b_mlp_bias);
-  out.compare("lm_head_bias", a_lm_head_bias, b_lm_head_bias);
-  out.compare("learned_positions", a_learned_positions, b_learned_positions);
-  out.compare("position_offset", a_position_offset, b_position_offset);
-  out.compare("num_token_types", a_num_token_types, b_num_token_types);
-  out.compare("head_input", a_head_input, b_head_input);
-  out.compare("alibi_slopes", a_alibi_slopes, b_alibi_slopes);
-  out.compare("distance_buckets", a_distance_buckets, b_distance_buckets);
-  out.compare("attention_scale", a_attention_scale, b_attention_scale);
-  out.compare("attention_softcap", a_attention_softcap, b_attention_softcap);
-  out.compare("is_causal", a_is_causal, b_is_causal);
-  out.compare("gives_vectors", a_gives_vectors, b_gives_vectors);
-  out.compare("has_output_gate", a_has_output_gate, b_has_output_gate);
-  out.compare("qkv_clip", a_qkv_clip, b_qkv_clip);
-  out.compare("has_qk_norm", a_has_qk_norm, b_has_qk_norm);
-  out.compare("qk_norm", a_qk_norm, b_qk_norm);
-  out.compare("qk_norm_kind", a_qk_norm_kind, b_qk_norm_kind);
-  out.compare("qk_norm_after_rope", a_qk_norm_after_rope, b_qk_norm_after_rope);
-  out.compare("embedding_multiplier", a_embedding_multiplier, b_embedding_multiplier);
-  out.compare("residual_multiplier", a_residual_multiplier, b_residual_multiplier);
-  out.compare("attention_input_multiplier", a_attention_input_multiplier,
-              b_attention_input_multiplier);
-  out.compare("key_multiplier", a_key_multiplier, b_key_multiplier);
-  out.compare("attention_output_multiplier", a_attention_output_multiplier,
-              b_attention_output_multiplier);
-  out.compare("mlp_gate_multiplier", a_mlp_gate_multiplier, b_mlp_gate_multiplier);
-  out.compare("mlp_output_multiplier", a_mlp_output_multiplier, b_mlp_output_multiplier);
-  out.compare("logit_scale", a_logit_scale, b_logit_scale);
-  out.compare("logit_softcap", a_logit_softcap, b_logit_softcap);
-  out.compare("tied_embeddings", a_tied_embeddings, b_tied_embeddings);
-  out.compare("divides_head_rows", a_divides_head_rows, b_divides_head_rows);
+  compare_members(source, other, out);
   compare_layers(source, other, out);
-  compare_experts(a_experts, b_experts, out);
-  if (a_state.kind != StateKind::kNone || b_state.kind != StateKind::kNone) {
+  compare_members(source.experts, other.experts, out);
+  if (source.state.kind != StateKind::kNone || other.state.kind != StateKind::kNone) {
     out.add("layers that carry a state");
   }
-  if (a_latent.rank != b_latent.rank || a_latent.rank != 0) out.add("latent attention");
+  if (source.latent.rank != other.latent.rank || source.latent.rank != 0) {
+    out.add("latent attention");
+  }
   return out.take();
 }
 
