@@ -4,10 +4,15 @@
 
 #include <array>
 #include <span>
+#include <string_view>
 
 #include "base/known_fields.h"
 
 namespace tgi {
+
+// Reasons that many tables give.
+inline constexpr std::string_view kOnlyTraining = "is used in training only";
+inline constexpr std::string_view kSameSums = "chooses how the same sums are computed";
 
 // The fields of decoders with a Llama block. What a family spells otherwise it lists itself.
 inline constexpr auto kDecoderFields = std::to_array<KnownField>({

@@ -72,9 +72,9 @@ inline constexpr auto kMambaFields = std::to_array<KnownField>({
     harmless("time_step_floor", kStartsTraining),
     harmless("rescale_prenorm_residual", kStartsTraining),
     harmless("residual_in_fp32", "the stream is f32"),
-    harmless("fused_add_norm", "chooses how the same sums are computed"),
-    harmless("chunk_size", "chooses how the same sums are computed"),
-    harmless("use_mamba_kernels", "chooses how the same sums are computed"),
+    harmless("fused_add_norm", kSameSums),
+    harmless("chunk_size", kSameSums),
+    harmless("use_mamba_kernels", kSameSums),
     harmless("num_logits_to_keep", "requests say which logits are wanted"),
     harmless_if("rms_norm", "[true]", "norms have no mean"),
     harmless_if("hidden_act", R"(["silu", "swish"])", "convolutions and gates have silu"),
@@ -125,7 +125,7 @@ inline constexpr auto kHybridMamba2Fields = std::to_array<KnownField>({
     read("mamba_conv_bias"),
     read("mamba_proj_bias"),
     read_or_null("time_step_limit"),
-    harmless("mamba_chunk_size", "chooses how the same sums are computed"),
+    harmless("mamba_chunk_size", kSameSums),
 });
 
 // With a norm of what comes out, after the gate. Throws kInvalidArgument for sizes that don't fit

@@ -94,7 +94,7 @@ constexpr auto kAfmoeFields =
                     harmless_if("topk_group", "[1]", "experts have no groups"),
                     harmless_if("num_expert_groups", "[1]", "experts have no groups"),
                     harmless_if("num_limited_groups", "[1]", "experts have no groups"),
-                    harmless("use_grouped_mm", "chooses how the same sums are computed"),
+                    harmless("use_grouped_mm", kSameSums),
                     harmless("load_balance_coeff", kTrainsRouter),
                     harmless("output_router_logits", kTrainsRouter),
                 }));

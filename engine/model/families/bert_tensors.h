@@ -13,8 +13,6 @@
 
 namespace tgi {
 
-inline constexpr std::string_view kSameSums = "chooses how the same sums are computed";
-
 inline constexpr auto kBertFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),

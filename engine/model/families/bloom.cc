@@ -12,8 +12,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kSpeed = "chooses how the same sums are computed";
-
 constexpr auto kBloomFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
@@ -26,11 +24,11 @@ constexpr auto kBloomFields = std::to_array<KnownField>({
     harmless_if("n_inner", "[]", "the MLP is four times as wide as the stream"),
     harmless("attention_softmax_in_fp32", "the softmax is always computed in float32"),
     harmless("offset_alibi", "moves all scores of a query alike, which changes no weight"),
-    harmless("masked_softmax_fusion", kSpeed),
-    harmless("bias_dropout_fusion", kSpeed),
-    harmless("skip_bias_add", kSpeed),
-    harmless("skip_bias_add_qkv", kSpeed),
-    harmless("slow_but_exact", kSpeed),
+    harmless("masked_softmax_fusion", kSameSums),
+    harmless("bias_dropout_fusion", kSameSums),
+    harmless("skip_bias_add", kSameSums),
+    harmless("skip_bias_add_qkv", kSameSums),
+    harmless("slow_but_exact", kSameSums),
     harmless("unk_token_id", "the tokenizer's own files say it"),
 });
 

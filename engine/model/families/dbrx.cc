@@ -19,7 +19,7 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kDbrxTraining = "is used in training only";
+constexpr std::string_view kDbrxTraining = kOnlyTraining;
 
 constexpr auto kDbrxFields = std::to_array<KnownField>({
     read("vocab_size"),

@@ -11,8 +11,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kTraining = "is used in training only";
-
 constexpr auto kDistilBertFields = std::to_array<KnownField>({
     harmless("is_causal", "all tokens see each other"),
     read("vocab_size"),
@@ -23,9 +21,9 @@ constexpr auto kDistilBertFields = std::to_array<KnownField>({
     read("activation"),
     read("max_position_embeddings"),
     harmless("sinusoidal_pos_embds", "the table of positions is stored, however it was made"),
-    harmless("dropout", kTraining),
-    harmless("qa_dropout", kTraining),
-    harmless("seq_classif_dropout", kTraining),
+    harmless("dropout", kOnlyTraining),
+    harmless("qa_dropout", kOnlyTraining),
+    harmless("seq_classif_dropout", kOnlyTraining),
     harmless("tie_weights_", "is of the head that fills masks, which is not used"),
     harmless("tie_word_embeddings", "is of the head that fills masks, which is not used"),
 });

@@ -14,7 +14,7 @@ constexpr auto kLlavaFields = join_fields(kMultimodalFields,
                                           std::to_array<KnownField>({
                                               harmless("vocab_size", "text_config says it"),
                                               harmless("hidden_size", "text_config says it"),
-                                              harmless("ignore_index", "is used in training only"),
+                                              harmless("ignore_index", kOnlyTraining),
                                               harmless("image_grid_pinpoints", kImages),
                                               harmless("use_image_newline_parameter", kImages),
                                               harmless("vision_aspect_ratio", kImages),

@@ -19,7 +19,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kTraining = "is used in training only";
 constexpr std::string_view kMasks = "is of the head that fills masks, which is not used";
 
 constexpr auto kModernBertFields = std::to_array<KnownField>({
@@ -49,8 +48,8 @@ constexpr auto kModernBertFields = std::to_array<KnownField>({
     harmless("sparse_prediction", kMasks),
     harmless("sparse_pred_ignore_index", kMasks),
     harmless("tie_word_embeddings", kMasks),
-    harmless("mlp_dropout", kTraining),
-    harmless("initializer_cutoff_factor", kTraining),
+    harmless("mlp_dropout", kOnlyTraining),
+    harmless("initializer_cutoff_factor", kOnlyTraining),
     harmless("deterministic_flash_attn", kSameSums),
     harmless("reference_compile", kSameSums),
     harmless("repad_logits_with_grad", kSameSums),

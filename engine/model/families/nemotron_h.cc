@@ -158,7 +158,7 @@ constexpr auto kNemotronHFields = join_fields(
         harmless("num_nextn_predict_layers", "tokens are predicted one by one"),
         harmless("mtp_hybrid_override_pattern", "tokens are predicted one by one"),
         harmless("mtp_layers_block_type", "tokens are predicted one by one"),
-        harmless("moe_shared_expert_overlap", "chooses how the same sums are computed"),
+        harmless("moe_shared_expert_overlap", kSameSums),
         harmless("mamba_ssm_cache_dtype", "states are f32"),
         harmless_if("attention_bias", "[false]", "there are no biases of attention"),
         harmless_if("mamba_proj_bias", "[false]", "use_bias says which biases there are"),

@@ -16,8 +16,6 @@
 namespace tgi {
 namespace {
 
-constexpr std::string_view kOptTraining = "is used in training only";
-
 constexpr auto kOptFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
@@ -31,10 +29,10 @@ constexpr auto kOptFields = std::to_array<KnownField>({
     read("do_layer_norm_before"),
     read("enable_bias"),
     read("layer_norm_elementwise_affine"),
-    harmless("dropout", kOptTraining),
-    harmless("activation_dropout", kOptTraining),
-    harmless("layerdrop", kOptTraining),
-    harmless("init_std", kOptTraining),
+    harmless("dropout", kOnlyTraining),
+    harmless("activation_dropout", kOnlyTraining),
+    harmless("layerdrop", kOnlyTraining),
+    harmless("init_std", kOnlyTraining),
     harmless_if("prefix", R"(["", "</s>"])", "the tokenizer puts </s> before a prompt, no more"),
     harmless_if("_remove_final_layer_norm", "[false]", "there is a norm before the head"),
     harmless_if("learned_embeddings", "[true]", "positions have learned embeddings"),

@@ -32,7 +32,7 @@ constexpr auto kYoutuFields =
     join_fields(std::to_array<KnownField>({
                     read_or_null("rope_interleave"),
                     harmless_if("mlp_bias", "[false]", "MLPs have no biases"),
-                    harmless("embedding_initializer_range", "is used in training only"),
+                    harmless("embedding_initializer_range", kOnlyTraining),
                 }),
                 kLatentFields,
                 kDecoderFields);

@@ -15,7 +15,7 @@
 namespace tgi {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxTekkenDepth = 64;
 constexpr int64_t kMostSpecial = 1 << 16;  // 1,000 in all files there are
 
 constexpr std::string_view kBos = "<s>";
@@ -91,9 +91,9 @@ Document read_document(std::string_view text) {
   bool in_vocab = false;
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
-    if ((event == Event::object_start || event == Event::array_start) && depth >= kMaxDepth) {
+    if ((event == Event::object_start || event == Event::array_start) && depth >= kMaxTekkenDepth) {
       throw Error(Code::kInvalidArgument,
-                  fmt::format("JSON nests deeper than {} levels", kMaxDepth));
+                  fmt::format("JSON nests deeper than {} levels", kMaxTekkenDepth));
     }
     if (event == Event::key && depth == 1) in_vocab = parsed == "vocab";
     out.has_vocab = out.has_vocab || (in_vocab && event == Event::array_start && depth == 1);

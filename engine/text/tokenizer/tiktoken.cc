@@ -15,7 +15,7 @@
 namespace tgi {
 namespace {
 
-constexpr size_t kMostShown = 80;           // bytes of a line in a message
+constexpr size_t kShownOfLine = 80;         // bytes of a line in a message
 constexpr int64_t kMostReserved = 1 << 16;  // ids that nothing names, between those that are named
 
 // The next line of `text` from `at` on, without its end.
@@ -63,7 +63,7 @@ ByteRanks read_ranks(std::string_view text) {
     try {
       const auto parsed = read_line(line);
       if (!parsed) {
-        const Json shown(line.substr(0, kMostShown));
+        const Json shown(line.substr(0, kShownOfLine));
         throw Error(Code::kInvalidArgument,
                     "expected base64, a space and a rank, got " +
                         shown.dump(-1, ' ', true, Json::error_handler_t::replace));

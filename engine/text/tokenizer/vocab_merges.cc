@@ -16,7 +16,7 @@ namespace tgi {
 namespace {
 
 // convert_slow_tokenizer.py of transformers.
-struct ClassRow {
+struct VocabMergesClass {
   std::string_view name;        // or followed by "Fast"
   std::string_view model_type;  // that stands for it where no class is named
   std::string_view pattern{};   // what texts are cut by; "": by that of ByteLevel
@@ -24,18 +24,18 @@ struct ClassRow {
   std::string_view unknown = "<|endoftext|>";
 };
 
-constexpr std::string_view kQwenPattern =
+constexpr std::string_view kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr ClassRow kClasses[] = {
+constexpr VocabMergesClass kVocabMergesClasses[] = {
     {.name = "GPT2Tokenizer", .model_type = "gpt2"},
     {.name = "CodeGenTokenizer", .model_type = "codegen"},
-    {.name = "Qwen2Tokenizer", .model_type = "qwen2", .pattern = kQwenPattern, .normalizes = true},
+    {.name = "Qwen2Tokenizer", .model_type = "qwen2", .pattern = kQwen2Pattern, .normalizes = true},
 };
 
-const ClassRow& class_of(const VocabMergesConfig& config) {
+const VocabMergesClass& vocab_merges_class_of(const VocabMergesConfig& config) {
   std::string known;
-  for (const ClassRow& row : kClasses) {
+  for (const VocabMergesClass& row : kVocabMergesClasses) {
     const bool is_named = config.tokenizer_class == row.name ||
                           config.tokenizer_class == std::string(row.name) + "Fast";
     const bool is_meant = config.tokenizer_class.empty() && config.model_type == row.model_type;
@@ -111,7 +111,7 @@ Json byte_level(bool add_prefix_space, bool cuts) {
           {"use_regex", cuts}};
 }
 
-Json pre_tokenizer_of(const ClassRow& row, bool add_prefix_space) {
+Json pre_tokenizer_of(const VocabMergesClass& row, bool add_prefix_space) {
   if (row.pattern.empty()) return byte_level(add_prefix_space, true);
   const Json split = {{"type", "Split"},
                       {"pattern", {{"Regex", row.pattern}}},
@@ -125,7 +125,7 @@ Json pre_tokenizer_of(const ClassRow& row, bool add_prefix_space) {
 TokenizerJson read_vocab_merges(const FileSource& files,
                                 const TokenizerConfig& config,
                                 const VocabMergesConfig& more) {
-  const ClassRow& row = class_of(more);
+  const VocabMergesClass& row = vocab_merges_class_of(more);
   TokenizerJson out;
   out.vocabulary = read_from(files, "vocab.json", read_vocabulary);
   out.has_vocab = true;

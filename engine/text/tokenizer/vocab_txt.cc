@@ -14,7 +14,7 @@ namespace tgi {
 namespace {
 
 // What a class of transformers has where tokenizer_config.json says nothing.
-struct ClassRow {
+struct VocabTxtClass {
   std::string_view name;  // or followed by "Fast"
   std::string_view cls = "[CLS]";
   std::string_view sep = "[SEP]";
@@ -24,7 +24,7 @@ struct ClassRow {
   bool separates_twice = false;   // between the texts of a pair
 };
 
-constexpr ClassRow kClasses[] = {
+constexpr VocabTxtClass kVocabTxtClasses[] = {
     {.name = "BertTokenizer"},
     {.name = "ConvBertTokenizer"},
     {.name = "DistilBertTokenizer"},
@@ -45,10 +45,10 @@ constexpr ClassRow kClasses[] = {
      .separates_twice = true},
 };
 
-const ClassRow& class_of(const std::string& name) {
-  if (name.empty()) return kClasses[0];
+const VocabTxtClass& vocab_txt_class_of(const std::string& name) {
+  if (name.empty()) return kVocabTxtClasses[0];
   std::string known;
-  for (const ClassRow& row : kClasses) {
+  for (const VocabTxtClass& row : kVocabTxtClasses) {
     if (name == row.name || name == std::string(row.name) + "Fast") return row;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
@@ -138,7 +138,7 @@ Json make_template(const std::string& cls,
 TokenizerJson read_vocab_txt(std::string_view text,
                              const TokenizerConfig& config,
                              const VocabTxtConfig& more) {
-  const ClassRow& row = class_of(more.tokenizer_class);
+  const VocabTxtClass& row = vocab_txt_class_of(more.tokenizer_class);
   TokenizerJson result;
   result.vocabulary = read_lines(text);
   result.has_vocab = true;

@@ -10,7 +10,7 @@
 namespace tgi {
 namespace {
 
-constexpr size_t kMostShown = 100;  // bytes of a piece in a message
+constexpr size_t kShownOfPiece = 100;  // bytes of a piece in a message
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void WordLevelModel::encode(std::string_view piece,
   int32_t id = vocabulary_.find(piece);
   if (id < 0) id = unk_id_;
   if (id < 0) {
-    const size_t shown = valid_utf8_prefix(piece.substr(0, kMostShown));
+    const size_t shown = valid_utf8_prefix(piece.substr(0, kShownOfPiece));
     throw Error(Code::kInvalidArgument,
                 fmt::format("\"{}\" is not in the vocabulary, nor is unk_token \"{}\"",
                             piece.substr(0, shown), unk_token_));

@@ -8,9 +8,9 @@
 namespace tgi {
 namespace {
 
-constexpr size_t kMostShown = 100;  // bytes of a word in a message
+constexpr size_t kShownOfWord = 100;  // bytes of a word in a message
 
-PieceTrie make_trie(const Vocabulary& vocabulary) {
+PieceTrie make_wordpiece_trie(const Vocabulary& vocabulary) {
   std::vector<PieceTrie::Entry> entries;
   entries.reserve(vocabulary.size());
   for (size_t i = 0; i < vocabulary.size(); ++i) {
@@ -26,7 +26,7 @@ WordPieceModel::WordPieceModel(WordPieceSpec spec)
       unk_token_(std::move(spec.unk_token)),
       max_characters_(spec.max_input_chars_per_word),
       unk_id_(vocabulary_.find(unk_token_)),
-      trie_(make_trie(vocabulary_)),
+      trie_(make_wordpiece_trie(vocabulary_)),
       continuing_(trie_.descend(PieceTrie::kRoot, spec.continuing_subword_prefix)) {}
 
 bool WordPieceModel::encode_word(std::string_view word,
@@ -63,7 +63,7 @@ void WordPieceModel::encode(std::string_view piece,
                         count_utf8_characters(piece) > max_characters_;
   if (!too_long && encode_word(piece, ids, places)) return;
   if (unk_id_ < 0) {
-    const size_t shown = valid_utf8_prefix(piece.substr(0, kMostShown));
+    const size_t shown = valid_utf8_prefix(piece.substr(0, kShownOfWord));
     throw Error(Code::kInvalidArgument,
                 fmt::format("\"{}\" is not made of tokens of the vocabulary, nor is unk_token "
                             "\"{}\" in it",

@@ -23,11 +23,11 @@ struct CaseRange {
   char32_t first, last;
   int step;
 };
-constexpr CaseRange kNewerLowercase[] = {{0x1C89, 0x1C89, 1},      {0xA7CB, 0xA7CB, -0xA567},
-                                         {0xA7CC, 0xA7CC, 1},      {0xA7CE, 0xA7CE, 1},
-                                         {0xA7D2, 0xA7D2, 1},      {0xA7D4, 0xA7D4, 1},
-                                         {0xA7DA, 0xA7DA, 1},      {0xA7DC, 0xA7DC, -0xA641},
-                                         {0x10D50, 0x10D65, 0x20}, {0x16EA0, 0x16EB8, 0x1B}};
+constexpr CaseRange kNewerLowercaseRanges[] = {{0x1C89, 0x1C89, 1},      {0xA7CB, 0xA7CB, -0xA567},
+                                               {0xA7CC, 0xA7CC, 1},      {0xA7CE, 0xA7CE, 1},
+                                               {0xA7D2, 0xA7D2, 1},      {0xA7D4, 0xA7D4, 1},
+                                               {0xA7DA, 0xA7DA, 1},      {0xA7DC, 0xA7DC, -0xA641},
+                                               {0x10D50, 0x10D65, 0x20}, {0x16EA0, 0x16EB8, 0x1B}};
 
 // Digits newer than Unicode 16, which the library's standard library knows.
 constexpr CodeRange kNewerDigits[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
@@ -228,7 +228,7 @@ void append_lowercase(char32_t character, std::string& out) {
     out += "i\xCC\x87";
     return;
   }
-  for (const CaseRange& row : kNewerLowercase) {
+  for (const CaseRange& row : kNewerLowercaseRanges) {
     if (character >= row.first && character <= row.last) {
       append_utf8(static_cast<char32_t>(static_cast<int>(character) + row.step), out);
       return;

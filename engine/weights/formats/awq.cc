@@ -19,6 +19,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace awq_format {
 namespace {
 
 constexpr int64_t kPerWord = 8;
@@ -170,15 +171,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace awq_format
 
 template <>
 const WeightFormat& weight_format<"awq">() {
   static constexpr WeightFormat kThis = {
       .name = "awq",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = awq_format::claims,
+      .form_of = awq_format::form_of,
+      .collect = awq_format::collect,
+      .slice = awq_format::slice,
       .may_ignore = nullptr,
   };
   return kThis;

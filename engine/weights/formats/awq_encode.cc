@@ -9,6 +9,7 @@
 #include "engine/weights/weight_encoder.h"
 
 namespace tgi {
+namespace awq_encoder {
 namespace {
 
 constexpr int64_t kPerWord = 8;
@@ -74,6 +75,7 @@ Json quantization_config(const EncodedModel& model) {
 }
 
 }  // namespace
+}  // namespace awq_encoder
 
 template <>
 const WeightEncoder& weight_encoder<"awq">() {
@@ -88,11 +90,11 @@ const WeightEncoder& weight_encoder<"awq">() {
       .writes_zero_points = true,
       .default_group_size = 128,
       .takes_conv1d = false,
-      .scale_dtype = half_scales,
-      .describe = describe,
-      .encode = encode,
+      .scale_dtype = awq_encoder::half_scales,
+      .describe = awq_encoder::describe,
+      .encode = awq_encoder::encode,
       .encode_floats = nullptr,
-      .quantization_config = quantization_config,
+      .quantization_config = awq_encoder::quantization_config,
   };
   return kThis;
 }

@@ -28,6 +28,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace bitnet_format {
 namespace {
 
 constexpr int64_t kRowsOfByte = 4;
@@ -229,15 +230,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace bitnet_format
 
 template <>
 const WeightFormat& weight_format<"bitnet">() {
   static constexpr WeightFormat kThis = {
       .name = "bitnet",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = bitnet_format::claims,
+      .form_of = bitnet_format::form_of,
+      .collect = bitnet_format::collect,
+      .slice = bitnet_format::slice,
   };
   return kThis;
 }

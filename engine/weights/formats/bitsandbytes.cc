@@ -23,6 +23,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace bitsandbytes_format {
 namespace {
 
 constexpr float kPerCode = 7.874015718698502e-3F;  // 1 / 127
@@ -228,15 +229,16 @@ HostWeight slice(const Json& /*config*/,
 }
 
 }  // namespace
+}  // namespace bitsandbytes_format
 
 template <>
 const WeightFormat& weight_format<"bitsandbytes">() {
   static constexpr WeightFormat kThis = {
       .name = "bitsandbytes",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = bitsandbytes_format::claims,
+      .form_of = bitsandbytes_format::form_of,
+      .collect = bitsandbytes_format::collect,
+      .slice = bitsandbytes_format::slice,
       .may_ignore = nullptr,
   };
   return kThis;

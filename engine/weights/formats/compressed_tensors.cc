@@ -25,6 +25,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace compressed_tensors_format {
 namespace {
 
 using Layout = CompressedScheme::Layout;
@@ -277,15 +278,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace compressed_tensors_format
 
 template <>
 const WeightFormat& weight_format<"compressed-tensors">() {
   static constexpr WeightFormat kThis = {
       .name = "compressed-tensors",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = compressed_tensors_format::claims,
+      .form_of = compressed_tensors_format::form_of,
+      .collect = compressed_tensors_format::collect,
+      .slice = compressed_tensors_format::slice,
       .may_ignore = is_activation_scale,
   };
   return kThis;

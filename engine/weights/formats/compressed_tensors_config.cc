@@ -29,7 +29,7 @@ constexpr std::string_view kExperts = "models with experts are not supported";
 constexpr std::string_view kFixed = "weights are rounded once, and stored so";
 
 // Of the whole.
-constexpr auto kFields = std::to_array<KnownField>({
+constexpr auto kConfigFields = std::to_array<KnownField>({
     read_or_null("config_groups"),
     read_or_null("format"),
     read_or_null("quantization_status"),
@@ -351,7 +351,7 @@ void check_compressed_config(const JsonReader& config) {
   const JsonReader quantization = quantization_of(config);
   check_other_kinds(quantization);
   (void)read_compressed_config(config);
-  check_quantization(quantization, kFields, kMethod);
+  check_quantization(quantization, kConfigFields, kMethod);
   if (!quantization.has("config_groups")) return;
   const JsonReader groups = quantization.object("config_groups");
   for (const auto& [name, value] : groups.json().items()) check_scheme_fields(groups.object(name));

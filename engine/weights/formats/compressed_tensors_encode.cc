@@ -17,6 +17,7 @@
 #include "engine/weights/weight_encoder.h"
 
 namespace tgi {
+namespace compressed_tensors_encoder {
 namespace {
 
 DType same_dtype(DType model_dtype) {
@@ -53,7 +54,8 @@ uint32_t packed_code(int8_t code, int64_t index) {
 template <int32_t kBits>
 std::vector<EncodedArray> encode_packed(const GroupedMatrix& matrix, DType model_dtype) {
   constexpr int64_t kPerWord = 32 / kBits;
-  std::vector<EncodedArray> out = describe_packed<kBits>({.rows = matrix.rows,
+  std::vector<EncodedArray> out =
+      compressed_tensors_encoder::describe_packed<kBits>({.rows = matrix.rows,
                                                           .cols = matrix.cols,
                                                           .group_size = matrix.group_size,
                                                           .asymmetric = !matrix.zeros.empty(),
@@ -156,6 +158,7 @@ Json float_config(const EncodedModel& model) {
 }
 
 }  // namespace
+}  // namespace compressed_tensors_encoder
 
 template <>
 const WeightEncoder& weight_encoder<"int8">() {
@@ -170,11 +173,11 @@ const WeightEncoder& weight_encoder<"int8">() {
       .writes_zero_points = false,
       .default_group_size = 0,
       .takes_conv1d = false,
-      .scale_dtype = same_dtype,
-      .describe = describe_packed<8>,
-      .encode = encode_packed<8>,
+      .scale_dtype = compressed_tensors_encoder::same_dtype,
+      .describe = compressed_tensors_encoder::describe_packed<8>,
+      .encode = compressed_tensors_encoder::encode_packed<8>,
       .encode_floats = nullptr,
-      .quantization_config = packed_config<8>,
+      .quantization_config = compressed_tensors_encoder::packed_config<8>,
   };
   return kThis;
 }
@@ -192,11 +195,11 @@ const WeightEncoder& weight_encoder<"int4">() {
       .writes_zero_points = false,
       .default_group_size = 32,
       .takes_conv1d = false,
-      .scale_dtype = same_dtype,
-      .describe = describe_packed<4>,
-      .encode = encode_packed<4>,
+      .scale_dtype = compressed_tensors_encoder::same_dtype,
+      .describe = compressed_tensors_encoder::describe_packed<4>,
+      .encode = compressed_tensors_encoder::encode_packed<4>,
       .encode_floats = nullptr,
-      .quantization_config = packed_config<4>,
+      .quantization_config = compressed_tensors_encoder::packed_config<4>,
   };
   return kThis;
 }
@@ -214,11 +217,11 @@ const WeightEncoder& weight_encoder<"fp8">() {
       .writes_zero_points = false,
       .default_group_size = 0,
       .takes_conv1d = false,
-      .scale_dtype = same_dtype,
-      .describe = describe_floats,
+      .scale_dtype = compressed_tensors_encoder::same_dtype,
+      .describe = compressed_tensors_encoder::describe_floats,
       .encode = nullptr,
-      .encode_floats = encode_floats,
-      .quantization_config = float_config,
+      .encode_floats = compressed_tensors_encoder::encode_floats,
+      .quantization_config = compressed_tensors_encoder::float_config,
   };
   return kThis;
 }

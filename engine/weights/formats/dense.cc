@@ -6,6 +6,7 @@
 #include "engine/weights/weight_format.h"
 
 namespace tgi {
+namespace dense_format {
 namespace {
 
 bool claims(const JsonReader& config) {
@@ -17,6 +18,7 @@ StoredForm form_of(const Json& /*config*/, const MatrixSpec& /*spec*/) {
 }
 
 }  // namespace
+}  // namespace dense_format
 
 std::vector<const StoredTensor*> collect_dense(const Checkpoint& checkpoint,
                                                const MatrixSpec& spec,
@@ -62,6 +64,7 @@ HostWeight slice_dense(const Checkpoint& checkpoint,
           .parts = {part}};
 }
 
+namespace dense_format {
 namespace {
 
 std::vector<const StoredTensor*> collect(const Json& /*config*/,
@@ -82,16 +85,17 @@ HostWeight slice(const Json& /*config*/,
 }
 
 }  // namespace
+}  // namespace dense_format
 
 template <>
 const WeightFormat& weight_format<"dense">() {
   static constexpr WeightFormat kThis = {
       .name = "dense",
       .is_quantised = false,
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = dense_format::claims,
+      .form_of = dense_format::form_of,
+      .collect = dense_format::collect,
+      .slice = dense_format::slice,
       .may_ignore = nullptr,
   };
   return kThis;

@@ -24,6 +24,7 @@
 #include "engine/weights/formats/quantization_fields.h"
 
 namespace tgi {
+namespace fp8_format {
 namespace {
 
 struct Fp8Config {
@@ -168,15 +169,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace fp8_format
 
 template <>
 const WeightFormat& weight_format<"fp8">() {
   static constexpr WeightFormat kThis = {
       .name = "fp8",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = fp8_format::claims,
+      .form_of = fp8_format::form_of,
+      .collect = fp8_format::collect,
+      .slice = fp8_format::slice,
       .may_ignore = is_activation_scale,
   };
   return kThis;

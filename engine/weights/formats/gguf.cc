@@ -21,6 +21,7 @@
 #include "engine/weights/ggml/ggml_types.h"
 
 namespace tgi {
+namespace gguf_format {
 namespace {
 
 bool claims(const JsonReader& config) {
@@ -333,15 +334,16 @@ HostWeight slice(const Json& /*config*/,
 }
 
 }  // namespace
+}  // namespace gguf_format
 
 template <>
 const WeightFormat& weight_format<"gguf">() {
   static constexpr WeightFormat kThis = {
       .name = "gguf",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = gguf_format::claims,
+      .form_of = gguf_format::form_of,
+      .collect = gguf_format::collect,
+      .slice = gguf_format::slice,
   };
   return kThis;
 }

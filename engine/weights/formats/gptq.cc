@@ -24,6 +24,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace gptq_format {
 namespace {
 
 struct GptqConfig {
@@ -303,16 +304,17 @@ bool may_ignore(const Checkpoint& checkpoint, const StoredTensor& tensor) {
 }
 
 }  // namespace
+}  // namespace gptq_format
 
 template <>
 const WeightFormat& weight_format<"gptq">() {
   static constexpr WeightFormat kThis = {
       .name = "gptq",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
-      .may_ignore = may_ignore,
+      .claims = gptq_format::claims,
+      .form_of = gptq_format::form_of,
+      .collect = gptq_format::collect,
+      .slice = gptq_format::slice,
+      .may_ignore = gptq_format::may_ignore,
   };
   return kThis;
 }

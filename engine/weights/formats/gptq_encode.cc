@@ -13,6 +13,7 @@
 #include "engine/weights/weight_encoder.h"
 
 namespace tgi {
+namespace gptq_encoder {
 namespace {
 
 constexpr int64_t kPerWord = 8;
@@ -91,6 +92,7 @@ Json quantization_config(const EncodedModel& model) {
 }
 
 }  // namespace
+}  // namespace gptq_encoder
 
 template <>
 const WeightEncoder& weight_encoder<"gptq">() {
@@ -105,11 +107,11 @@ const WeightEncoder& weight_encoder<"gptq">() {
       .writes_zero_points = false,
       .default_group_size = 128,
       .takes_conv1d = true,
-      .scale_dtype = half_scales,
-      .describe = describe,
-      .encode = encode,
+      .scale_dtype = gptq_encoder::half_scales,
+      .describe = gptq_encoder::describe,
+      .encode = gptq_encoder::encode,
       .encode_floats = nullptr,
-      .quantization_config = quantization_config,
+      .quantization_config = gptq_encoder::quantization_config,
   };
   return kThis;
 }

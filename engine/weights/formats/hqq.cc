@@ -27,6 +27,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace hqq_format {
 namespace {
 
 constexpr auto kFields = std::to_array<KnownField>({
@@ -300,15 +301,16 @@ HostWeight slice(const Json& /*config*/,
 }
 
 }  // namespace
+}  // namespace hqq_format
 
 template <>
 const WeightFormat& weight_format<"hqq">() {
   static constexpr WeightFormat kThis = {
       .name = "hqq",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = hqq_format::claims,
+      .form_of = hqq_format::form_of,
+      .collect = hqq_format::collect,
+      .slice = hqq_format::slice,
       .may_ignore = nullptr,
   };
   return kThis;

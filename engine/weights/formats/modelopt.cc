@@ -31,6 +31,7 @@
 #include "engine/weights/formats/quantization_fields.h"
 
 namespace tgi {
+namespace modelopt_format {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max() / 2;
@@ -364,15 +365,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace modelopt_format
 
 template <>
 const WeightFormat& weight_format<"modelopt">() {
   static constexpr WeightFormat kThis = {
       .name = "modelopt",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = modelopt_format::claims,
+      .form_of = modelopt_format::form_of,
+      .collect = modelopt_format::collect,
+      .slice = modelopt_format::slice,
       .may_ignore = is_activation_scale,
   };
   return kThis;

@@ -22,6 +22,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace mxfp4_format {
 namespace {
 
 constexpr int64_t kBlockCols = kMxfp4GroupSize;
@@ -106,16 +107,17 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace mxfp4_format
 
 template <>
 const WeightFormat& weight_format<"mxfp4">() {
   static constexpr WeightFormat kThis = {
       .name = "mxfp4",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
-      .random_arrays = random_arrays,
+      .claims = mxfp4_format::claims,
+      .form_of = mxfp4_format::form_of,
+      .collect = mxfp4_format::collect,
+      .slice = mxfp4_format::slice,
+      .random_arrays = mxfp4_format::random_arrays,
   };
   return kThis;
 }

@@ -29,6 +29,7 @@
 #include "engine/weights/formats/stored_arrays.h"
 
 namespace tgi {
+namespace torchao_format {
 namespace {
 
 constexpr int64_t kAll = std::numeric_limits<int64_t>::max() / 2;
@@ -340,15 +341,16 @@ HostWeight slice(const Json& config,
 }
 
 }  // namespace
+}  // namespace torchao_format
 
 template <>
 const WeightFormat& weight_format<"torchao">() {
   static constexpr WeightFormat kThis = {
       .name = "torchao",
-      .claims = claims,
-      .form_of = form_of,
-      .collect = collect,
-      .slice = slice,
+      .claims = torchao_format::claims,
+      .form_of = torchao_format::form_of,
+      .collect = torchao_format::collect,
+      .slice = torchao_format::slice,
   };
   return kThis;
 }

@@ -13,7 +13,7 @@
 namespace tgi {
 namespace {
 
-constexpr int kBlock = 256;
+constexpr int kSuperBlock = 256;
 constexpr int kRounds = 3;
 
 int nearest_within(float value, int lowest, int highest) {
@@ -26,7 +26,7 @@ int nearest_within(float value, int lowest, int highest) {
 template <typename Codes, int kGroup, int kLowest, int kHighest>
 class ScaledBlock {
  public:
-  static constexpr int kNumGroups = kBlock / kGroup;
+  static constexpr int kNumGroups = kSuperBlock / kGroup;
 
   ScaledBlock(const float* x, const float* w) : x_(x), w_(w) {
     float fitted[kNumGroups];
@@ -119,7 +119,7 @@ template <typename Codes>
 class BlockWithMinima {
  public:
   static constexpr int kGroup = 32;
-  static constexpr int kNumGroups = kBlock / kGroup;
+  static constexpr int kNumGroups = kSuperBlock / kGroup;
   static constexpr int kHighest = 63;
 
   BlockWithMinima(const float* x, const float* w) : x_(x), w_(w) {
@@ -269,11 +269,11 @@ void for_blocks_of_256(const float* values,
                        const float* importance,
                        std::byte* out,
                        const Encode& encode) {
-  float w[kBlock];
-  int8_t codes[kBlock];
+  float w[kSuperBlock];
+  int8_t codes[kSuperBlock];
   for (int64_t block = 0; block < num_blocks; ++block) {
-    const float* const x = values + block * kBlock;
-    weigh<kBlock>(x, importance == nullptr ? nullptr : importance + block * kBlock, w);
+    const float* const x = values + block * kSuperBlock;
+    weigh<kSuperBlock>(x, importance == nullptr ? nullptr : importance + block * kSuperBlock, w);
     std::memset(out, 0, kBlockBytes);
     encode(x, w, codes, out);
     out += kBlockBytes;
@@ -309,7 +309,7 @@ void encode_q5_k(const float* values, int64_t num_blocks, const float* importanc
                            fitted.put_head(block);
                            fitted.choose(codes);
                            put_halves(codes, block + 48);
-                           for (int i = 0; i < kBlock; ++i) {
+                           for (int i = 0; i < kSuperBlock; ++i) {
                              const int bit = (codes[i] >> 4) << (i / 32);
                              block[16 + i % 32] |= static_cast<std::byte>(bit);
                            }
