@@ -9,7 +9,7 @@
 #include "tests/cmd/run_tgi.h"
 #include "tests/cmd/sse_server.h"
 
-namespace tgi::bench {
+namespace tgi::bench::bench_serving_test {
 namespace {
 
 using ipc::OrderedJson;
@@ -364,4 +364,4 @@ TEST_CASE("the address of a server is taken with and without what follows it") {
   CHECK(base_url("http://[::1]:8/x/v1") == "http://[::1]:8/x");
 }
 
-}  // namespace tgi::bench
+}  // namespace tgi::bench::bench_serving_test

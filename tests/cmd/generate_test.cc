@@ -8,7 +8,7 @@
 #include "tests/catch.h"
 #include "tests/cmd/run_tgi.h"
 
-namespace tgi {
+namespace tgi::generate_test {
 namespace {
 
 using ipc::OrderedJson;
@@ -379,4 +379,4 @@ TEST_CASE("a full disk is an error and not a success") {
   CHECK_THAT(ran.err, Catch::Contains("No space left on device"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::generate_test

@@ -10,7 +10,7 @@
 #include "tests/cmd/run_tgi.h"
 #include "tests/ipc/setting_samples.h"
 
-namespace tgi {
+namespace tgi::load_flags_test {
 namespace {
 
 // The request of `tgi load m` with these flags.
@@ -80,4 +80,4 @@ TEST_CASE("the committed page of settings is that of the table") {
   CHECK(read_file(std::string(TGI_SOURCE_DIR) + "/docs/settings.md") == settings_page());
 }
 
-}  // namespace tgi
+}  // namespace tgi::load_flags_test

@@ -10,7 +10,7 @@
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 
-namespace tgi {
+namespace tgi::low_rank_test {
 namespace {
 
 constexpr size_t kNumSlots = 6;  // a sequence of a setup each
@@ -446,4 +446,4 @@ TEST_CASE("a rank that there are no kernels for is refused by name") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::low_rank_test

@@ -9,7 +9,7 @@
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 
-namespace tgi {
+namespace tgi::rows_test {
 namespace {
 
 using Run = std::function<std::vector<Floats>(Device&)>;
@@ -319,4 +319,4 @@ TEST_CASE("pool sums, weighs, takes the highest or gives each row, beside rows o
       std::nullopt, true);
 }
 
-}  // namespace tgi
+}  // namespace tgi::rows_test

@@ -7,7 +7,7 @@
 #include "tests/conformance/device_case.h"
 #include "tests/conformance/harness.h"
 
-namespace tgi {
+namespace tgi::state_test {
 namespace {
 
 // A sequence's rows in a step.
@@ -373,4 +373,4 @@ TEST_CASE("a state that no kernel holds is refused before anything is allocated"
   CHECK(num_refused > 0);
 }
 
-}  // namespace tgi
+}  // namespace tgi::state_test

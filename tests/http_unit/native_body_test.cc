@@ -3,7 +3,7 @@
 
 #include "tests/catch.h"
 
-namespace tgi::http {
+namespace tgi::http::native_body_test {
 namespace {
 
 ApiOptions options() {
@@ -217,4 +217,4 @@ TEST_CASE("a body needs inputs, and parameters may be null") {
   CHECK(read(R"({"inputs": "a", "stream": true, "model": "x"})").stream);
 }
 
-}  // namespace tgi::http
+}  // namespace tgi::http::native_body_test

@@ -6,7 +6,7 @@
 #include "cmd/http/native_body.h"
 #include "tests/catch.h"
 
-namespace tgi::http {
+namespace tgi::http::openai_body_test {
 namespace {
 
 ApiOptions options() {
@@ -413,4 +413,4 @@ TEST_CASE("variables of the template and tools reach the daemon") {
   CHECK(tokenize(tools + R"(, "tool_prompt": "Use them")").tool_prompt == "Use them");
 }
 
-}  // namespace tgi::http
+}  // namespace tgi::http::openai_body_test

@@ -6,7 +6,7 @@
 #include "cmd/http/api_error.h"
 #include "tests/catch.h"
 
-namespace tgi::http {
+namespace tgi::http::tools_body_test {
 namespace {
 
 const char* const kTwoTools =
@@ -111,4 +111,4 @@ TEST_CASE("reasoning in the words of OpenAI, OpenRouter and vLLM") {
   CHECK_THROWS_AS(reasoning_of(fields), ApiError);
 }
 
-}  // namespace tgi::http
+}  // namespace tgi::http::tools_body_test

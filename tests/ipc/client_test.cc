@@ -12,7 +12,7 @@
 #include "tests/catch.h"
 #include "tests/ipc/fake_daemon.h"
 
-namespace tgi::ipc {
+namespace tgi::ipc::client_test {
 namespace {
 
 struct Pipe {
@@ -280,4 +280,4 @@ TEST_CASE("without leave to start a daemon its absence is an error") {
   CHECK(error.what() == "no daemon is running at " + folder.file("s"));
 }
 
-}  // namespace tgi::ipc
+}  // namespace tgi::ipc::client_test

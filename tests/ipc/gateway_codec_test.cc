@@ -6,7 +6,7 @@
 #include "ipc/protocol.h"
 #include "tests/catch.h"
 
-namespace tgi::ipc {
+namespace tgi::ipc::gateway_codec_test {
 namespace {
 
 std::string error_of(const auto& action) {
@@ -352,4 +352,4 @@ TEST_CASE("metric families that are none are refused with their place") {
              Catch::StartsWith("families.0.samples.0.counts.0: expected a whole number"));
 }
 
-}  // namespace tgi::ipc
+}  // namespace tgi::ipc::gateway_codec_test

@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/ipc/setting_samples.h"
 
-namespace tgi::ipc {
+namespace tgi::ipc::model_settings_test {
 namespace {
 
 std::string load_refusal(const std::string& field, const OrderedJson& value) {
@@ -153,4 +153,4 @@ TEST_CASE("numbers of settings are read whole, inside their range and finite") {
   CHECK(refuses("kv-cache-memory", "1.5GiB").empty());
 }
 
-}  // namespace tgi::ipc
+}  // namespace tgi::ipc::model_settings_test

@@ -9,7 +9,7 @@
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
 
-namespace tgi {
+namespace tgi::merge_adapters_test {
 namespace {
 
 const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/";
@@ -159,4 +159,4 @@ TEST_CASE("what can't be merged is refused by the adapter's name and the linear'
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::merge_adapters_test

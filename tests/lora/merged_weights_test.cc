@@ -12,7 +12,7 @@
 #include "tests/catch.h"
 #include "tests/lora/adapter_builder.h"
 
-namespace tgi {
+namespace tgi::merged_weights_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -189,4 +189,4 @@ TEST_CASE("a merge that is refused or given up leaves nothing") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::merged_weights_test

@@ -12,7 +12,7 @@
 #include "tests/catch.h"
 #include "tests/model/model_files.h"
 
-namespace tgi {
+namespace tgi::families_test {
 namespace {
 
 Json of(const std::string& name, const Json& fields) {
@@ -317,4 +317,4 @@ TEST_CASE("norms over all heads stay on one rank") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::families_test

@@ -11,7 +11,7 @@
 #include "tests/model/fake_device.h"
 #include "tests/model/model_files.h"
 
-namespace tgi {
+namespace tgi::gpt_oss_test {
 namespace {
 
 // 4 heads, 2 KV heads of 4; 3 experts of 6.
@@ -191,4 +191,4 @@ TEST_CASE("experts in tensors of all of them, plain or packed, can be random") {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::gpt_oss_test

@@ -13,7 +13,7 @@
 #include "tests/catch.h"
 #include "tests/model/model_files.h"
 
-namespace tgi {
+namespace tgi::known_fields_test {
 namespace {
 
 struct ClassFile {
@@ -488,7 +488,7 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
   }
 }
 
-std::string refusal(const Json& config, Code code) {
+std::string refusal_of_fields(const Json& config, Code code) {
   try {
     load_config(config);
   } catch (const Error& error) {
@@ -506,7 +506,7 @@ TEST_CASE("fields that nobody knows are refused by name, all of them, with what 
     const std::string before = outcome(config);
     config["logit_swizzle"] = {1, 2};
     config["attn_twist"] = 0.5;
-    CHECK_THAT(refusal(config, Code::kUnsupported),
+    CHECK_THAT(refusal_of_fields(config, Code::kUnsupported),
                Catch::Contains("attn_twist = 0.5, logit_swizzle = [1,2]") &&
                    Catch::Contains(std::string(architecture->names.front())) &&
                    Catch::Contains("take it out of the file"));
@@ -566,21 +566,22 @@ TEST_CASE("known fields with values that ask for something else are refused by n
     for (const auto& [name, value] : values) {
       Json config = {{"architectures", {architecture->names.front()}}};
       config[name] = value;
-      CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(name + ": "));
+      CHECK_THAT(refusal_of_fields(config, Code::kUnsupported), Catch::Contains(name + ": "));
     }
   }
   const auto refused = [](const char* name, const char* field, const Json& value) {
     Json config = {{"architectures", {name}}};
     config[field] = value;
-    CHECK_THAT(refusal(config, Code::kUnsupported), Catch::Contains(std::string(field) + ": "));
+    CHECK_THAT(refusal_of_fields(config, Code::kUnsupported),
+               Catch::Contains(std::string(field) + ": "));
   };
   refused("MistralForCausalLM", "attention_bias", true);
   refused("Qwen2ForCausalLM", "attention_bias", false);
   refused("Qwen3ForCausalLM", "mlp_bias", true);
   refused("LlamaForCausalLM", "rope_interleaved", true);
   // Null where the class has no meaning for it.
-  CHECK_THAT(refusal({{"architectures", {"LlamaForCausalLM"}}, {"rms_norm_eps", nullptr}},
-                     Code::kInvalidArgument),
+  CHECK_THAT(refusal_of_fields({{"architectures", {"LlamaForCausalLM"}}, {"rms_norm_eps", nullptr}},
+                               Code::kInvalidArgument),
              Catch::Contains("rms_norm_eps: expected a value, got null"));
 }
 
@@ -588,9 +589,9 @@ TEST_CASE("gpt2 takes the names that its fields have elsewhere, and no contradic
   const Json config = {{"architectures", {"GPT2LMHeadModel"}}, {"hidden_size", 96}};
   CHECK(load_config(config).config.hidden_size == 96);
   CHECK(load_config(with_all(config, {{"n_embd", 96}})).config.hidden_size == 96);
-  CHECK_THAT(refusal(with_all(config, {{"n_embd", 48}}), Code::kInvalidArgument),
+  CHECK_THAT(refusal_of_fields(with_all(config, {{"n_embd", 48}}), Code::kInvalidArgument),
              Catch::Contains("hidden_size: 96 contradicts n_embd = 48"));
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::known_fields_test

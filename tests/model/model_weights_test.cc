@@ -8,7 +8,7 @@
 #include "tests/model/fake_device.h"
 #include "tests/model/model_files.h"
 
-namespace tgi {
+namespace tgi::model_weights_test {
 namespace {
 
 ModelWeights load(const LoadedConfig& model,
@@ -329,4 +329,4 @@ TEST_CASE("heads are never cut in two") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::model_weights_test

@@ -8,7 +8,7 @@
 #include "tests/model/config_refusal.h"
 #include "tests/model/model_files.h"
 
-namespace tgi {
+namespace tgi::multimodal_test {
 namespace {
 
 Json with(Json config, const std::string& key, const Json& value) {
@@ -115,4 +115,4 @@ TEST_CASE("llama 4 has chunks where it rotates, and scaled queries where it does
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::multimodal_test

@@ -8,7 +8,7 @@
 #include "tests/model/model_files.h"
 #include "tests/shared_data.h"
 
-namespace tgi {
+namespace tgi::rope_test {
 namespace {
 
 Json rope_config(const std::string& key, const Json& rope) {
@@ -22,7 +22,7 @@ ModelConfig read(const Json& config) {
   return load_config(config).config;
 }
 
-std::string refusal(const Json& rope, Code code) {
+std::string refusal_of_rope(const Json& rope, Code code) {
   INFO(rope.dump());
   try {
     read(rope_config("rope_scaling", rope));
@@ -78,7 +78,8 @@ TEST_CASE("rope parameters that nobody knows, or that contradict each other, are
   const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}};
   Json spiral = linear;
   spiral["twist"] = 3;
-  CHECK_THAT(refusal(spiral, Code::kUnsupported), Catch::Contains("rope_scaling.twist = 3"));
+  CHECK_THAT(refusal_of_rope(spiral, Code::kUnsupported),
+             Catch::Contains("rope_scaling.twist = 3"));
   spiral["twist"] = nullptr;
   spiral["beta_fast"] = 32;
   CHECK(read(rope_config("rope_scaling", spiral)).max_positions == 200);
@@ -108,32 +109,34 @@ TEST_CASE("scaling widens the context") {
 
 TEST_CASE("senseless rope parameters are refused by name") {
   CHECK_THAT(
-      refusal({{"type", "spiral"}, {"factor", 2}}, Code::kUnsupported),
+      refusal_of_rope({{"type", "spiral"}, {"factor", 2}}, Code::kUnsupported),
       Catch::Contains("'spiral'") && Catch::Contains("default, linear, dynamic, llama3, yarn"));
-  CHECK_THAT(refusal({{"type", "linear"}}, Code::kInvalidArgument),
+  CHECK_THAT(refusal_of_rope({{"type", "linear"}}, Code::kInvalidArgument),
              Catch::Contains("rope_scaling.factor: missing"));
   for (const Json& factor : {Json(0.0), Json(-2.0), Json(0.5), Json("2")}) {
-    CHECK_THAT(refusal({{"type", "dynamic"}, {"factor", factor}}, Code::kInvalidArgument),
+    CHECK_THAT(refusal_of_rope({{"type", "dynamic"}, {"factor", factor}}, Code::kInvalidArgument),
                Catch::Contains("rope_scaling.factor"));
   }
-  CHECK_THAT(refusal({{"type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}},
-                     Code::kInvalidArgument),
+  CHECK_THAT(refusal_of_rope({{"type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}},
+                             Code::kInvalidArgument),
              Catch::Contains("high_freq_factor"));
-  CHECK_THAT(refusal({{"type", "llama3"},
-                      {"factor", 8.0},
-                      {"low_freq_factor", 4.0},
-                      {"high_freq_factor", 3.5}},
-                     Code::kInvalidArgument),
+  CHECK_THAT(refusal_of_rope({{"type", "llama3"},
+                              {"factor", 8.0},
+                              {"low_freq_factor", 4.0},
+                              {"high_freq_factor", 3.5}},
+                             Code::kInvalidArgument),
              Catch::Contains("high_freq_factor"));
-  CHECK_THAT(refusal({{"type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 0}},
-                     Code::kInvalidArgument),
-             Catch::Contains("original_max_position_embeddings"));
-  CHECK_THAT(refusal({{"type", "default"}, {"partial_rotary_factor", 0.5}}, Code::kUnsupported),
-             Catch::Contains("partial_rotary_factor"));
+  CHECK_THAT(
+      refusal_of_rope({{"type", "yarn"}, {"factor", 4}, {"original_max_position_embeddings", 0}},
+                      Code::kInvalidArgument),
+      Catch::Contains("original_max_position_embeddings"));
+  CHECK_THAT(
+      refusal_of_rope({{"type", "default"}, {"partial_rotary_factor", 0.5}}, Code::kUnsupported),
+      Catch::Contains("partial_rotary_factor"));
   CHECK_THROWS_WITH(read(rope_config("rope_theta", 0)), Catch::Contains("rope_theta"));
   CHECK_THROWS_WITH(read(rope_config("rope_theta", -1e4)), Catch::Contains("rope_theta"));
   CHECK_THROWS_WITH(read(rope_config("rope_scaling", 7)), Catch::Contains("rope_scaling"));
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::rope_test

@@ -8,7 +8,7 @@
 #include "tests/promises/engine_fixture.h"
 #include "tests/promises/golden_logits.h"
 
-namespace tgi {
+namespace tgi::adapters_test {
 namespace {
 
 const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/";
@@ -199,4 +199,4 @@ TEST_CASE("many adapters in turn with few places: each answers as it does alone,
   CHECK(stats.num_blocks_cached == 0);
 }
 
-}  // namespace tgi
+}  // namespace tgi::adapters_test

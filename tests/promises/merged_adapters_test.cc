@@ -9,7 +9,7 @@
 #include "tests/promises/engine_fixture.h"
 #include "tests/promises/golden_logits.h"
 
-namespace tgi {
+namespace tgi::merged_adapters_test {
 namespace {
 
 const std::string kGolden = TGI_SOURCE_DIR "/tests/golden/";
@@ -234,4 +234,4 @@ TEST_CASE("LoRAX's arithmetic is what the store was made for, or is not") {
                     Catch::Contains("LoRAX's arithmetic takes adapters of one rank only"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::merged_adapters_test

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "tests/promises/engine_fixture.h"
 
-namespace tgi {
+namespace tgi::quantised_test {
 namespace {
 
 std::vector<std::string> quantised_folders() {
@@ -160,4 +160,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::quantised_test

@@ -5,7 +5,7 @@
 #include "engine/model/tensor_table.h"
 #include "tests/promises/engine_fixture.h"
 
-namespace tgi {
+namespace tgi::state_test {
 namespace {
 
 std::vector<Asked> with_shared_beginnings(int32_t vocab_size) {
@@ -64,4 +64,4 @@ TEST_CASE("models with states are not dealt out to ranks") {
   CHECK_THROWS_WITH(check_world_size(model.config, 2), Catch::Contains("carry a state"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::state_test

@@ -14,7 +14,7 @@
 #include "tests/promises/golden_logits.h"
 #include "tests/temp_folder.h"
 
-namespace tgi {
+namespace tgi::written_gguf_test {
 namespace {
 
 // Of one byte each, as the alphabet of bytes writes them: the small models have no tokenizer.
@@ -193,4 +193,4 @@ TEST_CASE("a checkpoint that is written as a GGUF file keeps its logits") {
   CHECK(num_written >= (only != nullptr ? 0 : 49));
 }
 
-}  // namespace tgi
+}  // namespace tgi::written_gguf_test

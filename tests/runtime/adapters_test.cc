@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
-namespace tgi {
+namespace tgi::adapters_test {
 namespace {
 
 class NoFiles final : public FileSource {
@@ -275,4 +275,4 @@ TEST_CASE("an engine that ends while adapters load takes them along") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::adapters_test

@@ -7,8 +7,8 @@
 namespace tgi {
 namespace {
 
-const ByteTokenizer kTokenizer(256);
-const Intake kIntake({.max_total_tokens = 32}, kTokenizer, nullptr, 200);
+const ByteTokenizer kByteTokenizer(256);
+const Intake kIntake({.max_total_tokens = 32}, kByteTokenizer, nullptr, 200);
 
 ipc::GenerateRequest ask(size_t num_prompt_tokens) {
   ipc::GenerateRequest request;

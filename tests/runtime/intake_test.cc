@@ -6,7 +6,7 @@
 #include "engine/text/byte_tokenizer.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::intake_test {
 namespace {
 
 const ByteTokenizer kTokenizer(256);
@@ -117,4 +117,4 @@ TEST_CASE("intake samples when any sampling parameter is given, and is greedy at
   CHECK(resolve_sampling(params, {}).seed != resolve_sampling(params, {}).seed);
 }
 
-}  // namespace tgi
+}  // namespace tgi::intake_test

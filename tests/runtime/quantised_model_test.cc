@@ -17,7 +17,7 @@
 #include "tests/catch.h"
 #include "tests/temp_folder.h"
 
-namespace tgi {
+namespace tgi::quantised_model_test {
 namespace {
 
 std::vector<float> floats_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
@@ -187,4 +187,4 @@ TEST_CASE("TGI's words for rounding while loading are ours of as many bits") {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::quantised_model_test

@@ -10,7 +10,7 @@
 #include "tests/catch.h"
 #include "tests/runtime/engine_fixture.h"
 
-namespace tgi {
+namespace tgi::rank_group_test {
 namespace {
 
 struct RankFault {
@@ -328,4 +328,4 @@ TEST_CASE("ranks without a step take next to no processor time") {
   CHECK(cpu_seconds() - before < 0.05);
 }
 
-}  // namespace tgi
+}  // namespace tgi::rank_group_test

@@ -5,7 +5,7 @@
 
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::kv_cache_test {
 namespace {
 
 std::vector<int32_t> tokens(int32_t count, int32_t first = 0) {
@@ -108,4 +108,4 @@ TEST_CASE("kv cache lets a lease adopt what a twin has published meanwhile") {
   cache.check_integrity();
 }
 
-}  // namespace tgi
+}  // namespace tgi::kv_cache_test

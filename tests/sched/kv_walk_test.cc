@@ -8,7 +8,7 @@
 #include "engine/sched/kv_cache.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::kv_walk_test {
 namespace {
 
 constexpr int32_t kTokensPerBlock = 4;
@@ -168,4 +168,4 @@ TEST_CASE("kv cache accounting is exact after a random walk of 10,000 operations
   Walk(num_blocks, groups, 7).run(10000);
 }
 
-}  // namespace tgi
+}  // namespace tgi::kv_walk_test

@@ -9,7 +9,7 @@
 
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::scheduler_test {
 namespace {
 
 constexpr int32_t kBlock = 4;
@@ -478,4 +478,4 @@ TEST_CASE("a prompt without an answer ends although its last part is one token")
   CHECK(num_steps == 2);
 }
 
-}  // namespace tgi
+}  // namespace tgi::scheduler_test

@@ -12,7 +12,7 @@
 #include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::bitnet_test {
 namespace {
 
 constexpr const char* kDownModule = "model.layers.0.mlp.down_proj";
@@ -200,4 +200,4 @@ TEST_CASE("settings of bitnet that can't be loaded are refused by name") {
   CHECK_THAT(bitnet_refusal("twist", 1), Catch::Contains("not a known field of bitnet"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::bitnet_test

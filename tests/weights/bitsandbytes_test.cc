@@ -11,7 +11,7 @@
 
 #include "tests/weights/golden_matrix.h"
 
-namespace tgi {
+namespace tgi::bitsandbytes_test {
 namespace {
 
 constexpr const char* kNf4State = ".quant_state.bitsandbytes__nf4";
@@ -249,4 +249,4 @@ TEST_CASE("modules that bitsandbytes leaves alone are named as transformers name
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::bitsandbytes_test

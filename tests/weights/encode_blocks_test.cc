@@ -9,7 +9,7 @@
 #include "engine/weights/ggml/ggml_types.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::encode_blocks_test {
 namespace {
 
 constexpr int64_t kRows = 32;
@@ -145,4 +145,4 @@ TEST_CASE("odd blocks become numbers near them") {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::encode_blocks_test

@@ -9,7 +9,7 @@
 
 #include "tests/weights/fp4_file.h"
 
-namespace tgi {
+namespace tgi::fp4_test {
 
 TEST_CASE("floats of 4 bits are read as integers times scales, whole and in parts, exactly") {
   for (const Fp4File& file : all_fp4_files()) {
@@ -144,4 +144,4 @@ TEST_CASE("what compressed-tensors says of floats of 4 bits has to fit their lay
   CHECK_THAT(failure(nvfp4, "symmetric", false), Catch::Contains("zero points"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::fp4_test

@@ -14,7 +14,7 @@
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::gguf_blocks_test {
 namespace {
 
 constexpr const char* kName = "model.layers.0.mlp.up_proj.weight";
@@ -161,4 +161,4 @@ TEST_CASE("a part without minima is handed on with factors of zero where others 
   check_values(piece, storage, checkpoint.values());
 }
 
-}  // namespace tgi
+}  // namespace tgi::gguf_blocks_test

@@ -75,7 +75,7 @@ struct Model {
   }
 };
 
-std::vector<float> numbers_of(const HostWeight& weight) {
+std::vector<float> values_of(const HostWeight& weight) {
   std::vector<float> out;
   for (int64_t row = 0; row < weight.rows; ++row) {
     for (int64_t col = 0; col < weight.cols; ++col) {
@@ -138,8 +138,8 @@ TEST_CASE("matrices of every type of GGUF are their blocks' values, kept as inte
         INFO("columns from " << cols.begin << ", " << cols.count);
         const MatrixStorage storage = model.storage(spec, cols);
         num_kept += storage.stored ? 1 : 0;
-        CHECK(numbers_of(model.slice(spec, rows, cols, storage)) == part_of(all, rows, cols));
-        CHECK(numbers_of(model.slice(spec, rows, cols, DType::kF32)) == part_of(all, rows, cols));
+        CHECK(values_of(model.slice(spec, rows, cols, storage)) == part_of(all, rows, cols));
+        CHECK(values_of(model.slice(spec, rows, cols, DType::kF32)) == part_of(all, rows, cols));
       }
     }
     CHECK(format().form_of(model.config, spec).quantised_as.empty() == !type.is_quantised());
@@ -176,10 +176,10 @@ TEST_CASE("experts, rows in another order and parts of GGUF tensors are found wh
     const std::vector<float> expected = part_of(all, {expert * kRows, kRows}, cols);
     const MatrixSpec one = spec_of("experts." + std::to_string(expert) + ".up.weight");
     CHECK(model.storage(one, cols).stored);
-    CHECK(numbers_of(model.slice(one, {0, kRows}, cols, model.storage(one, cols))) == expected);
+    CHECK(values_of(model.slice(one, {0, kRows}, cols, model.storage(one, cols))) == expected);
     MatrixSpec stacked = spec_of("all");
     stacked.stack = {.index = expert, .count = 3};
-    CHECK(numbers_of(model.slice(stacked, {0, kRows}, cols, model.storage(stacked, cols))) ==
+    CHECK(values_of(model.slice(stacked, {0, kRows}, cols, model.storage(stacked, cols))) ==
           expected);
   }
   const std::vector<float> two = values_of(*find_ggml_type("Q6_K"), other.bytes);
@@ -189,7 +189,7 @@ TEST_CASE("experts, rows in another order and parts of GGUF tensors are found wh
     turned.insert(turned.end(), one.begin(), one.end());
   }
   const MatrixSpec turned_spec = spec_of("turned.weight", 4);
-  CHECK(numbers_of(model.slice(turned_spec, {0, 4}, cols, model.storage(turned_spec, cols))) ==
+  CHECK(values_of(model.slice(turned_spec, {0, 4}, cols, model.storage(turned_spec, cols))) ==
         turned);
   // Of two types: decoded.
   const MatrixSpec both = spec_of("both.weight", 2 + kRows);
@@ -197,7 +197,7 @@ TEST_CASE("experts, rows in another order and parts of GGUF tensors are found wh
   std::vector<float> expected = two;
   const std::vector<float> below = values_of(type, plain.bytes);
   expected.insert(expected.end(), below.begin(), below.end());
-  CHECK(numbers_of(model.slice(both, {0, 2 + kRows}, cols, DType::kF32)) == expected);
+  CHECK(values_of(model.slice(both, {0, 2 + kRows}, cols, DType::kF32)) == expected);
 }
 
 TEST_CASE("vectors of GGUF are undone what was done to them") {

@@ -9,7 +9,7 @@
 #include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::gptq_bits_test {
 namespace {
 
 constexpr const char* kModule = "model.layers.0.mlp.up_proj";
@@ -100,4 +100,4 @@ TEST_CASE("gptq is read with 2, 3, 4 and 8 bits, also where a code is in two wor
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::gptq_bits_test

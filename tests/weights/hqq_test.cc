@@ -9,7 +9,7 @@
 
 #include "tests/weights/golden_matrix.h"
 
-namespace tgi {
+namespace tgi::hqq_test {
 namespace {
 
 struct HqqMatrix : GoldenMatrix {
@@ -82,4 +82,4 @@ TEST_CASE("parts of a matrix of hqq that are missing or make no sense are named"
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::hqq_test

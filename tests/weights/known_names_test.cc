@@ -10,7 +10,7 @@
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::known_names_test {
 namespace {
 
 using Strings = std::vector<std::string_view>;
@@ -65,4 +65,4 @@ TEST_CASE("each element type and each rounding has one name in the lists") {
   }
 }
 
-}  // namespace tgi
+}  // namespace tgi::known_names_test

@@ -8,7 +8,7 @@
 
 #include "tests/weights/fp4_file.h"
 
-namespace tgi {
+namespace tgi::modelopt_test {
 
 TEST_CASE("modules that Model Optimizer leaves alone are named with wildcards") {
   Json quantization = modelopt("NVFP4");
@@ -134,4 +134,4 @@ TEST_CASE("Model Optimizer's floats of 8 bits have one scale, or one for each ro
   CHECK_THAT(fp4_failure(file), Catch::Contains("weight_scale") && Catch::Contains("finite"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::modelopt_test

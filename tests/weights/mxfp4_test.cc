@@ -14,7 +14,7 @@
 #include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::mxfp4_test {
 namespace {
 
 constexpr const char* kName = "model.layers.0.mlp.experts.gate_up_proj";
@@ -186,4 +186,4 @@ TEST_CASE("fields of mxfp4 that nobody knows are refused by name") {
              Catch::Contains("quantization_config.modules_to_not_convert"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::mxfp4_test

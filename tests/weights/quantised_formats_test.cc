@@ -11,7 +11,7 @@
 #include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::quantised_formats_test {
 namespace {
 
 constexpr const char* kModule = "model.layers.0.mlp.up_proj";
@@ -379,4 +379,4 @@ TEST_CASE("compressed-tensors names the modules it leaves alone, also by pattern
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::quantised_formats_test

@@ -14,7 +14,7 @@
 #include "tests/catch.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::quantization_fields_test {
 namespace {
 
 const WeightFormat& claimed(const Json& quantization) {
@@ -291,4 +291,4 @@ TEST_CASE("scales and zero points of activations and of the cache are left unrea
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::quantization_fields_test

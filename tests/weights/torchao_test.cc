@@ -12,7 +12,7 @@
 #include "tests/weights/matrix_reader.h"
 #include "tests/weights/safetensors_builder.h"
 
-namespace tgi {
+namespace tgi::torchao_test {
 namespace {
 
 constexpr const char* kGateModule = "model.layers.0.mlp.gate_proj";
@@ -207,4 +207,4 @@ TEST_CASE("settings of torchao that can't be loaded are refused by path") {
   CHECK_THAT(claim_error(embedded), Catch::Contains("include_input_output_embeddings"));
 }
 
-}  // namespace tgi
+}  // namespace tgi::torchao_test

@@ -8,7 +8,7 @@
 #include "engine/tensor/float8.h"
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::weight_encoder_test {
 namespace {
 
 template <typename T>
@@ -160,4 +160,4 @@ TEST_CASE("e4m3 rounds to the nearest value, ties to even, and keeps every value
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::weight_encoder_test
