@@ -14,7 +14,7 @@ export function messagesOf(conversation, node) {
     } else if (calls?.length) {
       messages.push({role, content: content || null,
         tool_calls: calls.map(call => ({id: call.id, type: "function", function: {name: call.name, arguments: call.arguments}}))});
-    } else {
+    } else if (role === "user" || content) {  // an answer that never came is left out
       messages.push({role, content});
     }
   }

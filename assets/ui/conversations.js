@@ -1,6 +1,6 @@
 // The conversations of this browser, kept in its localStorage: one entry each. Nothing of them is on the server.
 import {checkConversation, newConversation, titleOf} from "./conversation.js";
-import {defaultSettings} from "./settings.js";
+import {cleanSettings, defaultSettings} from "./settings.js";
 
 const kPrefix = "tgi.conversation.";
 const kSettings = "tgi.settings";
@@ -17,6 +17,7 @@ export function open() {
   for (const key of Object.keys(localStorage).filter(name => name.startsWith(kPrefix))) {
     try {
       const conversation = JSON.parse(localStorage.getItem(key));
+      conversation.settings = cleanSettings(conversation.settings);
       if (Array.isArray(conversation.nodes)) list.set(conversation.id, conversation);
     } catch (error) {
       console.warn(`${key} is damaged`, error);
@@ -27,7 +28,7 @@ export function open() {
 
 function lastSettings() {
   try {
-    return {...defaultSettings, ...JSON.parse(localStorage.getItem(kSettings) ?? "{}")};
+    return cleanSettings(JSON.parse(localStorage.getItem(kSettings) ?? "{}"));
   } catch {
     return {...defaultSettings};
   }
@@ -100,7 +101,10 @@ export function importText(text) {
     throw new Error("the file is not an export of this page: expected {\"format\": \"tgi conversations\", \"conversations\": [...]}");
   }
   const read = file.conversations.map(checkConversation);
-  for (const conversation of read) save(conversation);
+  for (const conversation of read) {
+    conversation.settings = cleanSettings(conversation.settings);
+    save(conversation);
+  }
   if (read.length) show(all()[0]);
   return read.length;
 }

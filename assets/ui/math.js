@@ -15,7 +15,8 @@ function load() {
 
 function draw(element, tex, display) {
   try {
-    globalThis.katex.render(tex, element, {output: "mathml", displayMode: display, trust: false, strict: "ignore", maxExpand: 500});
+    globalThis.katex.render(tex, element, {output: "mathml", displayMode: display, trust: false, strict: "ignore",
+      maxExpand: 500, errorColor: "currentColor"});
     element.classList.remove("as-written");
   } catch {
     element.textContent = tex;

@@ -7,6 +7,17 @@ export const defaultSettings = {
   presence_penalty: "", max_tokens: "", seed: "", stop: "", reasoning_effort: "", logprobs: false, tools: "", tool_choice: "", schema: "",
 };
 
+/** Of what a file or an older page has, the members that are known, each of its kind. */
+export function cleanSettings(value) {
+  const out = {...defaultSettings};
+  for (const [name, each] of Object.entries(value ?? {})) {
+    if (name in out && ["string", "number", "boolean"].includes(typeof each)) {
+      out[name] = typeof out[name] === "boolean" ? each === true : String(each);
+    }
+  }
+  return out;
+}
+
 // [name, label, lowest, highest, step]; the names are the route's.
 const kNumbers = [
   ["temperature", "Temperature", 0, 5, 0.1], ["top_p", "Top p", 0.01, 1, 0.01], ["top_k", "Top k", 1, undefined, 1],
@@ -92,8 +103,8 @@ export function showSettings(settings, onchange) {
     control.value = settings[name] ?? "";
     return h("label", {class: "field"}, h("span", {}, more.label), control, more.note && h("small", {}, more.note), note);
   };
-  const number = ([name, label, min, max, step]) => field(label, h("input", {type: "number", inputmode: "decimal", min, max, step: "any",
-    "data-step": step, placeholder: "default", value: settings[name] ?? "", oninput: event => set(name, event.target.value)}));
+  const number = ([name, label, min, max, step]) => field(label, h("input", {type: "number", inputmode: "decimal", min, max, step,
+    placeholder: "default", value: settings[name] ?? "", oninput: event => set(name, event.target.value)}));
   const select = (name, label, choices, note) => {
     const control = h("select", {onchange: event => set(name, event.target.value)},
       choices.map(([value, text]) => h("option", {value}, text)));
