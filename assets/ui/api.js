@@ -3,7 +3,7 @@
 const kKey = "tgi.api_key";
 let askForKey = async () => null;
 
-/** `ask` shows a dialog and resolves to a key, or to null when there is none to be had. */
+/** `ask` shows a dialog, sets the key, and resolves to whether there is one. */
 export function onKeyWanted(ask) {
   askForKey = ask;
 }
@@ -50,7 +50,7 @@ export async function ask(path, options = {}) {
     }
     if (response.status === 401 && options.mayAskForKey !== false) {
       if (apiKey.get() !== key) continue;  // another request has got it meanwhile
-      asking ??= askForKey(Boolean(key)).finally(() => { asking = null; });
+      asking ??= askForKey(key ? "wrong" : "wanted").finally(() => { asking = null; });
       if (await asking) continue;
       throw new ApiError(401, "This server wants an API key.");
     }

@@ -94,8 +94,8 @@ function onKey(event) {
   }
 }
 
-onKeyWanted(async wasWrong => {
-  const key = await askForKeyDialog(wasWrong);
+onKeyWanted(async why => {
+  const key = await askForKeyDialog(why);
   if (key) apiKey.set(key);
   return Boolean(key);
 });
@@ -114,7 +114,7 @@ byId("theme").addEventListener("click", () => window.tgiTheme.toggle());
 byId("open-settings").addEventListener("click", openSettings);
 byId("open-help").addEventListener("click", () => showHelp(version));
 byId("set-key").addEventListener("click", async () => {
-  const key = await askForKeyDialog(false, apiKey.get());
+  const key = await askForKeyDialog("changed", apiKey.get());
   if (key === null) return;
   apiKey.set(key);
   // Told at once whether it is right.

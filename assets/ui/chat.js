@@ -78,8 +78,8 @@ export function send(text) {
   answer(conversation, node);
 }
 
-export function stop() {
-  running.get(conversations.shown().id)?.stop();
+export function stop(conversation = conversations.shown()) {
+  running.get(conversation.id)?.stop();
 }
 
 /** The last question becomes a field. */

@@ -6,6 +6,7 @@ const kPrefix = "tgi.conversation.";
 const kSettings = "tgi.settings";
 
 const list = new Map();
+const removed = new WeakSet();
 const listeners = new Set();
 let current = null;
 
@@ -50,6 +51,7 @@ export const showNew = () => show(fresh());
 
 /** Keeps it as it is now. Throws Error when the browser's space is used up. */
 export function save(conversation) {
+  if (removed.has(conversation)) return;  // its answer may still be ending
   const isNew = !list.has(conversation.id);
   if (isNew) list.set(conversation.id, conversation);
   try {
@@ -72,6 +74,7 @@ export function rename(conversation, title) {
 }
 
 export function remove(conversation) {
+  removed.add(conversation);
   list.delete(conversation.id);
   localStorage.removeItem(kPrefix + conversation.id);
   if (conversation === current) current = all()[0] ?? fresh();

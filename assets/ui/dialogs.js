@@ -35,8 +35,11 @@ export function confirmDialog(title, text, action) {
   });
 }
 
-/** Resolves to the key that was typed, or to null. */
-export function askForKeyDialog(wasWrong, current = "") {
+const kWhyKey = {wanted: "This server was started with --api-key.", wrong: "The server does not take this key.",
+  changed: "Sent with what this page asks the server."};
+
+/** Resolves to the key that was typed, or to null. `why`: "wanted", "wrong" or "changed". */
+export function askForKeyDialog(why, current = "") {
   return new Promise(resolve => {
     let key = null;
     const input = h("input", {type: "password", autocomplete: "off", required: true, value: current});
@@ -45,7 +48,7 @@ export function askForKeyDialog(wasWrong, current = "") {
       key = input.value.trim();
       dialog.close();
     }},
-    h("p", {}, wasWrong ? "The server does not take this key." : "This server was started with --api-key."),
+    h("p", {}, kWhyKey[why]),
     h("label", {class: "field"}, h("span", {}, "API key"), input, h("small", {}, "Kept in this tab alone, until it is closed.")));
     const dialog = openDialog("API key", form, [
       h("button", {type: "button", class: "button", onclick: () => dialog.close()}, "Cancel"),

@@ -112,13 +112,13 @@ async function start() {
   });
 }
 
-async function setKey(wasWrong) {
-  const key = await askForKeyDialog(wasWrong, wasWrong ? "" : apiKey.get());
+async function setKey(why) {
+  const key = await askForKeyDialog(why, why === "changed" ? apiKey.get() : "");
   if (key !== null) apiKey.set(key);
   return Boolean(key);
 }
 
 onKeyWanted(setKey);
-byId("set-key").addEventListener("click", () => setKey(false));
+byId("set-key").addEventListener("click", () => setKey("changed"));
 byId("theme").addEventListener("click", () => window.tgiTheme.toggle());
 start().catch(error => byId("routes").replaceChildren(h("p", {}, error.message)));

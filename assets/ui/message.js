@@ -25,6 +25,7 @@ export class MessageView {
   constructor(node, actions) {
     this.node = node;
     this.actions = actions;
+    this.form = null;    // for results of calls
     this.tokens = null;  // of the last answer that was asked for with probabilities
     this.showsTokens = false;
     this.body = h("div", {class: node.role === "assistant" ? "body markdown" : "body plain"});
@@ -71,8 +72,12 @@ export class MessageView {
     }
     const calls = (node.calls ?? []).filter(Boolean);
     this.calls.replaceChildren(...calls.map(callView));
-    if (calls.length && isLast && !running && !node.error) {
-      this.extra.append(resultForm(calls, texts => this.actions.results(node, texts)));
+    // What is typed there stays while the rest is shown anew.
+    const isWanted = calls.length > 0 && isLast && !running && !node.error;
+    if (isWanted !== Boolean(this.form)) {
+      this.form?.remove();
+      this.form = isWanted ? resultForm(calls, texts => this.actions.results(node, texts)) : null;
+      if (this.form) this.extra.after(this.form);
     }
     this.element.setAttribute("aria-busy", String(Boolean(running)));
   }

@@ -9,6 +9,7 @@ const kNumSamples = 150;    // five minutes
 const kFewestSamples = 30;  // a plot's width, before there are more
 
 const count = value => value === undefined ? "–" : Math.round(value).toLocaleString("en");
+const short = value => value.toLocaleString("en", {notation: "compact", maximumFractionDigits: 1});
 const rate = value => value < 10 ? value.toFixed(1) : count(value);
 const time = seconds => seconds < 0.1 ? `${(seconds * 1000).toFixed(1)} ms` : seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`;
 const percent = share => `${Math.round(share * 100)} %`;
@@ -34,7 +35,7 @@ class Tile {
 
 function build() {
   const tiles = {running: new Tile("Running"), waiting: new Tile("Waiting"), speed: new Tile("Generating"), cache: new Tile("From the cache"),
-    total: new Tile("Requests answered"), failed: new Tile("Not answered in full")};
+    total: new Tile("Answered"), failed: new Tile("Failed or refused")};
   const plots = {speed: new Plot("Tokens per second", rate), requests: new Plot("Requests", count),
     blocks: new Plot("KV blocks", percent, {top: 1}), first: new Plot("Time to the first token", time), next: new Plot("Time between tokens", time)};
   const state = h("p", {class: "server-state", role: "status"}, "Asking the server");
@@ -72,7 +73,7 @@ function showNumbers(metrics, sample) {
   tiles.speed.show(orDash(sample.generated, rate), "tokens/s");
   const prompt = valueOf(metrics, "tgi_prompt_tokens");
   const hits = valueOf(metrics, "tgi_prefix_cache_hit_tokens");
-  tiles.cache.show(prompt ? percent(hits / prompt) : "–", prompt ? `${count(hits)} of ${count(prompt)} prompt tokens` : "of prompt tokens");
+  tiles.cache.show(prompt ? percent(hits / prompt) : "–", prompt ? `${short(hits)} of ${short(prompt)} prompt tokens` : "of prompt tokens");
   tiles.total.show(count(valueOf(metrics, "tgi_request_success") ?? 0), "since the start");
   const failures = (metrics.get("tgi_request_failure") ?? []).filter(row => row.value > 0);
   tiles.failed.show(count(failures.reduce((sum, row) => sum + row.value, 0)),

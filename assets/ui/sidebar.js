@@ -1,4 +1,5 @@
 // The list of conversations, their names, and what becomes of all of them.
+import * as chat from "./chat.js";
 import * as conversations from "./conversations.js";
 import {pathOf, titleOf} from "./conversation.js";
 import {confirmDialog, openDialog, showNotice} from "./dialogs.js";
@@ -24,6 +25,7 @@ function show(conversation) {
 async function removeOne(conversation) {
   const title = titleOf(conversation);
   if (!await confirmDialog("Delete this conversation?", `“${title}” is in this browser alone and can't be brought back.`, "Delete")) return;
+  chat.stop(conversation);
   conversations.remove(conversation);
   onShow();
   announce("Deleted");

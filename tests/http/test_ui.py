@@ -466,7 +466,7 @@ def test_the_second_tab_shows_the_server(open_page, gateway, api):
     api.generate("Once", max_new_tokens=50)
     page.wait("document.querySelectorAll('.plot path.line').length >= 6", 15)
     tiles = dict(page.js("[...document.querySelectorAll('.tile')].map(t => [t.children[0].innerText, t.children[1].innerText])"))
-    assert int(tiles["Requests answered"].replace(",", "")) >= 2 and tiles["Running"] == "0"
+    assert int(tiles["Answered"].replace(",", "")) >= 2 and tiles["Running"] == "0"
     assert gateway.model_name in page.text(".facts")
     assert page.js("document.querySelector('.requests tr:nth-child(1) td:nth-child(2)').innerText").startswith("/")
     asked = len([r for r in page.requests if r.endswith("/metrics")])
