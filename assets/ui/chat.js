@@ -174,7 +174,7 @@ byId("jump").addEventListener("click", () => {
 
 function welcome() {
   return h("div", {class: "welcome"},
-    h("h1", {}, `Ask ${modelName}`),
+    h("h2", {}, `Ask ${modelName}`),
     h("p", {}, "It runs on this server. Conversations stay in this browser."),
     h("div", {class: "examples"}, kExamples.map(text => h("button", {type: "button", class: "button", onclick: () => send(text)}, text))));
 }

@@ -167,6 +167,9 @@ def test_every_file_is_served_and_there_is_no_markup_in_scripts(gateway):
         assert len(answer.content) > 10_000, f"built without libjs-{name}"
         num_bytes += len(gzip.compress(answer.content))
     assert num_bytes < MAX_BYTES
+    modules = {s.name for s in SOURCES.glob("*.js")} - {"theme.js", "docs.js", "docs_example.js"}
+    index = (SOURCES / "index.html").read_text()  # asked for at once, not one after the other
+    assert set(re.findall(r'(?:modulepreload" href|module" src)="ui/files/(\w+\.js)"', index)) == modules
     for path in ("/ui/files/nope.js", "/ui/files/../app.js", "/ui/files/lib/", "/ui/files/%2e%2e/%2e%2e/etc/passwd"):
         assert requests.get(gateway.url + path).status_code == 404, path
 
