@@ -15,14 +15,15 @@ const kSql = words("add all alter and as asc between by case create cross delete
   "if in index inner insert into is join left like limit not null offset on or order outer primary key references right select set table " +
   "then union unique update using values view when where with");
 
-const kQuoted = String.raw`"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?`;
+// An apostrophe within a word, or of a lifetime of Rust's, begins nothing.
+const kQuoted = String.raw`"(?:\\.|[^"\\\n])*"|(?<![&<\w])[bfruBFRU]{0,2}'(?:\\.|[^'\\\n])*'`;
 const kKinds = {
   c: {comment: String.raw`//[^\n]*|/\*[\s\S]*?(?:\*/|$)`, string: kQuoted + "|`(?:\\\\.|[^`\\\\])*`?", keywords: kC},
   python: {comment: "#[^\\n]*", string: String.raw`"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|` + kQuoted, keywords: kPython},
   shell: {comment: "(?<![\\w$])#[^\\n]*", string: kQuoted, keywords: kShell},
   sql: {comment: String.raw`--[^\n]*|/\*[\s\S]*?(?:\*/|$)`, string: kQuoted, keywords: kSql, anyCase: true},
   json: {comment: "(?!)", string: kQuoted, keywords: words("true false null")},
-  markup: {comment: "<!--[\\s\\S]*?(?:-->|$)", string: kQuoted, keywords: new Set(), tag: String.raw`</?[\w:-]+|/?>`},
+  markup: {comment: "<!--[\\s\\S]*?(?:-->|$)", string: String.raw`(?<==\s*)(?:"[^"]*"|'[^']*')`, keywords: new Set(), tag: String.raw`</?[\w:-]+|/?>`},
 };
 const kLanguages = Object.fromEntries(Object.entries({
   c: "c h cc cpp c++ cxx hpp cuda cu java javascript js jsx mjs typescript ts tsx go rust rs swift kotlin kt csharp cs c# php scala dart css scss zig",

@@ -50,7 +50,8 @@ function tryOut(method, path, operation, document) {
   const schema = jsonSchemaOf(operation.requestBody?.content);
   const name = operation.parameters?.find(each => each.in === "path")
     && h("input", {value: "", placeholder: "name", spellcheck: "false"});
-  const body = schema && h("textarea", {rows: 7, spellcheck: "false", value: JSON.stringify(exampleBody(schema, document), null, 2)});
+  const example = schema ? JSON.stringify(exampleBody(schema, document), null, 2) : "";
+  const body = schema && h("textarea", {rows: Math.min(14, example.split("\n").length), spellcheck: "false", value: example});
   const state = h("p", {class: "answer-state", role: "status", hidden: true});
   const answer = h("pre", {class: "answer", tabindex: 0, "aria-label": "Answer", hidden: true});
   let leaving = null;
