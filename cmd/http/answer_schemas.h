@@ -134,6 +134,10 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "id": {"type": "string"}, "object": {"type": "string"}, "created": {"type": "integer"}, "owned_by": {"type": "string"}}},
 "ModelsInfo": {"type": "object", "required": ["object", "data"], "properties": {
   "object": {"type": "string"}, "data": {"type": "array", "items": {"$ref": "#/components/schemas/ModelInfo"}}}},
+"RecentRequests": {"type": "object", "required": ["requests"], "properties": {
+  "requests": {"type": "array", "items": {"type": "object", "required": ["timestamp", "request_id", "method", "route", "status", "total_ms"], "properties": {
+    "timestamp": {"type": "string"}, "request_id": {"type": "string"}, "method": {"type": "string"}, "route": {"type": "string"},
+    "status": {"type": "integer"}, "total_ms": {"type": "number"}}}}}},
 "SimpleToken": {"type": "object", "required": ["id", "text", "start", "stop"], "properties": {
   "id": {"type": "integer", "minimum": 0}, "text": {"type": "string"},
   "start": {"type": "integer", "minimum": 0}, "stop": {"type": "integer", "minimum": 0}}},

@@ -133,7 +133,7 @@ LogLevel level_of(const RequestRecord& record) {
   return record.is_generation ? LogLevel::kInfo : LogLevel::kDebug;
 }
 
-std::string request_json(const RequestRecord& record, TimePoint now) {
+static OrderedJson plain_request_json(const RequestRecord& record, TimePoint now) {
   OrderedJson out = json_head(level_of(record), message_of(record), now);
   out["request_id"] = printable(record.request_id);
   out["method"] = printable(record.method, 16);
@@ -142,7 +142,7 @@ std::string request_json(const RequestRecord& record, TimePoint now) {
   put_if(out, "error_type", record.error_type);
   out["total_ms"] = to_ms(record.total_s);
   put_if(out, "trace_id", record.trace.sampled ? record.trace.trace_id : "");
-  if (!record.is_generation) return dump(out);
+  if (!record.is_generation) return out;
 
   put_if(out, "model", printable(record.model));
   out["stream"] = record.stream;
@@ -155,13 +155,43 @@ std::string request_json(const RequestRecord& record, TimePoint now) {
   out["best_of"] = record.best_of;
   out["n"] = record.n;
   if (record.time_to_first_token_s) out["ttft_ms"] = to_ms(*record.time_to_first_token_s);
+  return out;
+}
+
+std::string request_json(const RequestRecord& record, TimePoint now) {
+  OrderedJson out = plain_request_json(record, now);
+  if (!record.is_generation) return dump(out);
   OrderedJson span = span_json(record);
   out["spans"] = OrderedJson::array({span});
   out["span"] = std::move(span);
   return dump(out);
 }
 
+void RequestLog::remember(const RequestRecord& record) {
+  if (!record.is_generation && record.status < 400) return;
+  Ended ended(std::chrono::system_clock::now(), record);
+  const std::lock_guard lock(recent_mutex_);
+  recent_.push_back(std::move(ended));
+  if (recent_.size() > kMaxRecentRequests) recent_.pop_front();
+}
+
+OrderedJson RequestLog::recent() const {
+  std::deque<Ended> ended;
+  {
+    const std::lock_guard lock(recent_mutex_);
+    ended = recent_;
+  }
+  OrderedJson out = OrderedJson::array();
+  for (auto it = ended.rbegin(); it != ended.rend(); ++it) {
+    OrderedJson json = plain_request_json(it->second, it->first);
+    json.erase("target");
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
 void RequestLog::write(const RequestRecord& record) {
+  remember(record);
   const LogLevel level = level_of(record);
   if (options_.json) {
     if (level < options_.level) return;

@@ -8,15 +8,22 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <initializer_list>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "cmd/http/request_record.h"
+#include "ipc/protocol.h"
 
 namespace tgi::http {
+
+// How many requests RequestLog::recent() knows.
+inline constexpr size_t kMaxRecentRequests = 200;
 
 struct RequestLogOptions {
   bool json = false;
@@ -33,11 +40,20 @@ class RequestLog {
 
   void event(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
+  // The last requests to generate, and others that went wrong, whatever the level of the log: what
+  // request_json says of each, without TGI's repetitions. The newest first.
+  ipc::OrderedJson recent() const;
+
  private:
+  using Ended = std::pair<std::chrono::system_clock::time_point, RequestRecord>;
+
+  void remember(const RequestRecord& record);
   void write_line(std::string line);
 
   const RequestLogOptions options_;
   std::mutex mutex_;  // keeps lines whole
+  mutable std::mutex recent_mutex_;
+  std::deque<Ended> recent_;  // guarded by recent_mutex_; the newest last
 };
 
 LogLevel level_of(const RequestRecord& record);

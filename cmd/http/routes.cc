@@ -4,11 +4,11 @@
 #include <string>
 
 #include "base/error.h"
-#include "cmd/http/docs_page.h"
 #include "cmd/http/info_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/ui_page.h"
 #include "cmd/http/vectors_api.h"
 
 namespace tgi::http {
@@ -101,16 +101,12 @@ Response handle_openapi(std::shared_ptr<Scope> /*scope*/, const Request& /*reque
   return json_response(200, openapi_document());
 }
 
-Response handle_docs(std::shared_ptr<Scope> /*scope*/, const Request& /*request*/) {
-  return {
-      .status = 200, .content_type = "text/html; charset=utf-8", .body = std::string(kDocsPage)};
-}
-
 constexpr std::array kRoutes = {
     Route{"POST", "/", true, false, handle_root,
           "Generate, streamed when `stream` is true; the older form of /generate",
           "CompatGenerateRequest", "CompatGenerateResponse"},
-    Route{"GET", "/", false, false, health, "Whether the model answers", "", ""},
+    Route{"GET", "/", false, false, page_or_health,
+          "Whether the model answers; for who accepts text/html, the page", "", ""},
     Route{"POST", "/generate", true, false, handle_generate, "Generate", "GenerateRequest",
           "GenerateResponse"},
     Route{"POST", "/generate_stream", true, false, handle_generate_stream,
@@ -155,7 +151,13 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/unload_lora_adapter", true, true, handle_unload_lora,
           "As vLLM: unload a LoRA adapter, where the server allows it", "UnloadLoraAdapterRequest",
           ""},
-    Route{"GET", "/docs", false, false, handle_docs, "A page about these routes", "", ""},
+    Route{"GET", "/ui", false, false, ui_page, "The page: chat, and what the server does", "", ""},
+    Route{"GET", "/ui/", false, false, ui_moved, "Moved to /ui", "", ""},
+    Route{"GET", "/ui/files/*", false, false, ui_file, "Scripts and styles of the pages", "", ""},
+    Route{"GET", "/ui/requests", true, false, recent_requests,
+          "The last requests of the request log, without prompts and answers", "",
+          "RecentRequests"},
+    Route{"GET", "/docs", false, false, docs_page, "A page to try these routes", "", ""},
     Route{"GET", "/api-doc/openapi.json", false, false, handle_openapi, "This document", "", ""},
 };
 
