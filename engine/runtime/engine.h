@@ -195,8 +195,10 @@ class Engine {
   bool submit_step();
   void sample_when_known();
   bool masks_are_known(const ScheduledStep& scheduled) const;
-  void fill_masks(const ScheduledStep& scheduled);
-  void fill_mask(LiveSequence& sequence, std::span<uint32_t> mask);
+  void fill_masks(ScheduledStep& scheduled);
+  int32_t fill_mask_rows(LiveSequence& sequence, std::span<uint32_t> masks);
+  bool fill_mask(LiveSequence& sequence, int32_t num_ahead, std::span<uint32_t> mask);
+  static bool guide_allows(TokenGuide& guide, int32_t draft_id);
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
   void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);

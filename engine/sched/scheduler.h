@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -48,9 +49,15 @@ struct ScheduledStep {
     int32_t num_scores = 0;          // prompt log-probabilities that come back for it
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
+    int32_t num_drafts = 0;       // the last of its tokens; each has a sampled token of its own
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
-    bool appended = false;    // set when it retires: the sampled token is now the sequence's last
-    bool not_finite = false;  // ... or the logits were no distribution, and there is no token
+    // Sampled tokens that may be taken: of masked rows, those whose mask there is.
+    int32_t max_appended = std::numeric_limits<int32_t>::max();
+    // Set when it retires: so many sampled tokens are now the sequence's last, ...
+    int32_t num_appended = 0;
+    bool not_finite = false;  // ... and then the logits were no distribution: there is no token
+
+    int32_t num_sampled() const { return samples ? 1 + num_drafts : 0; }
 
     // The sequence still wants what this part computes.
     bool is_current() const {
@@ -81,8 +88,9 @@ class Scheduler {
   [[nodiscard]] bool next_batch(Batch& batch, ScheduledStep& scheduled);
 
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
-  // order of the parts that sample. Appends them to sequences that were not removed meanwhile; the
-  // caller then decides who is finished, and removes those whose logits were not finite.
+  // order of the parts that sample. Appends them to sequences that were not removed meanwhile, of
+  // a part with drafts up to the first that was not drawn as it was guessed; the caller then
+  // decides who is finished, and removes those whose logits were not finite.
   void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
 
   // How long a step took, for target_step_ms.
@@ -109,6 +117,7 @@ class Scheduler {
                           bool is_last,
                           ScheduledStep::Part& part,
                           Batch& batch);
+  static void append_drawn(ScheduledStep::Part& part, std::span<const SampledToken> drawn);
   bool may_share(const Sequence& sequence) const;
   int32_t num_matchable_tokens(const Sequence& sequence) const;
   bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;

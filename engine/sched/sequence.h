@@ -28,6 +28,9 @@ struct Sequence {
   int32_t num_scheduled_tokens = 0;
   int32_t num_pending_tokens = 0;
   int32_t num_cached_tokens = 0;  // of the prompt, at the first admission
+  // Guesses of what follows token_ids, in the step that is in flight. They are of the scheduled
+  // tokens, and until they are verified the sequence gets no other step.
+  std::vector<int32_t> draft_ids;
   // Prompt tokens whose log-probability is known or in flight; the first has none.
   int32_t num_scored_tokens = 1;
   int32_t num_preemptions = 0;

@@ -105,7 +105,7 @@ struct Fixture {
     in_flight_tokens.pop_front();
     for (const auto& part : scheduled.parts) {
       Sequence& sequence = *part.sequence;
-      if (part.appended && has_ended(sequence, sequence.num_generated_tokens())) {
+      if (part.num_appended > 0 && has_ended(sequence, sequence.num_generated_tokens())) {
         scheduler.remove(sequence);
       }
     }
