@@ -19,8 +19,8 @@ std::span<const int32_t> tokens_of(const Sequence& sequence) {
 
 }  // namespace
 
-Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache)
-    : options_(options), kv_cache_(kv_cache) {
+Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache, Speculator* speculator)
+    : options_(options), kv_cache_(kv_cache), speculator_(speculator) {
   for (int32_t slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   running_.reserve(free_slots_.size());
 }
@@ -145,16 +145,38 @@ bool Scheduler::grow_or_preempt(Sequence& sequence, int32_t& num_promised) {
 
 void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
   int32_t num_promised = 0;
+  decoding_.clear();
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.paused || sequence.num_unscheduled_tokens() != 1) continue;
-    if (batch.num_tokens() >= options_.max_batch_tokens) return;
+    if (std::ssize(decoding_) >= options_.max_batch_tokens) break;
     // Its last token may already be in flight: then it ends by length before the next one matters.
     if (sequence.num_pending_tokens > 0 &&
         sequence.num_generated_tokens() + sequence.num_pending_tokens >=
             sequence.request->max_new_tokens)
       continue;
-    if (grow_or_preempt(sequence, num_promised)) emit(sequence, 1, batch, scheduled);
+    if (sequence.num_pending_tokens > 0 && speculator_ != nullptr &&
+        speculator_->waits_for_token(sequence))
+      continue;
+    if (grow_or_preempt(sequence, num_promised)) decoding_.push_back(&sequence);
+  }
+  if (speculator_ != nullptr) take_drafts();
+  for (Sequence* const sequence : decoding_) {
+    emit(*sequence, 1 + static_cast<int32_t>(sequence->draft_ids.size()), batch, scheduled);
+  }
+}
+
+// Of the rows that decoding leaves, prompts keep at least half. Nobody is preempted for a draft.
+void Scheduler::take_drafts() {
+  const auto num_rows = static_cast<int32_t>(decoding_.size());
+  speculator_->draft(decoding_, (options_.max_batch_tokens - num_rows) / 2);
+  for (Sequence* const sequence : decoding_) {
+    std::vector<int32_t>& drafts = sequence->draft_ids;
+    while (!drafts.empty() &&
+           !kv_cache_.grow(sequence->lease, sequence->num_scheduled_tokens + 1 +
+                                                static_cast<int32_t>(drafts.size()))) {
+      drafts.pop_back();
+    }
   }
 }
 
@@ -422,6 +444,9 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
     // turn comes.
     if (!part.is_current()) continue;
     append_drawn(part, tokens);
+    if (part.num_drafts > 0 && speculator_ != nullptr) {
+      speculator_->verified(sequence, part.num_drafts, std::max(part.num_appended - 1, 0));
+    }
     // What a step computed whose logits are not finite is not handed on to others.
     if (part.not_finite && part.num_appended == 0) continue;
     if (may_share(sequence)) {
@@ -456,6 +481,9 @@ void Scheduler::append_drawn(ScheduledStep::Part& part, std::span<const SampledT
 }
 
 void Scheduler::observe_step_time(const ScheduledStep& scheduled, double elapsed_ms) {
+  if (speculator_ != nullptr && scheduled.num_prefill_tokens == 0) {
+    speculator_->observe_step(scheduled.num_decode_tokens, elapsed_ms);
+  }
   if (scheduled.num_prefill_tokens < options_.min_chunk_tokens) return;
   const double measured = elapsed_ms / (scheduled.num_prefill_tokens + scheduled.num_decode_tokens);
   ms_per_prefill_token_ =

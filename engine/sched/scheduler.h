@@ -2,7 +2,8 @@
 // tensors, no clock of its own, no model. Belongs to the engine thread.
 //
 // Per step, in this order:
-//   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
+//   1. every running sequence that decodes gets one row, and more where drafts are worth it (while
+//      these are in flight it gets no other); out of blocks, the youngest is preempted
 //      (what it computed stays findable in the prefix cache) and waits at the front; where a step
 //      in flight still holds what that freed, the one that wants it sits this step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
@@ -19,6 +20,7 @@
 
 #include "engine/sched/kv_cache.h"
 #include "engine/sched/sequence.h"
+#include "engine/sched/speculator.h"
 #include "engine/tensor/batch.h"
 
 namespace tgi {
@@ -71,7 +73,8 @@ struct ScheduledStep {
 
 class Scheduler {
  public:
-  Scheduler(const SchedulerOptions& options, KvCache& kv_cache);
+  // `speculator`: (optional) must outlive it.
+  Scheduler(const SchedulerOptions& options, KvCache& kv_cache, Speculator* speculator = nullptr);
 
   // The sequence waits at the end of the queue. Not owned; must stay where it is until removed and
   // out of flight.
@@ -102,6 +105,7 @@ class Scheduler {
 
  private:
   void schedule_decodes(Batch& batch, ScheduledStep& scheduled);
+  void take_drafts();
   void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   bool preempt_paused();
@@ -127,8 +131,10 @@ class Scheduler {
 
   const SchedulerOptions options_;
   KvCache& kv_cache_;
-  std::deque<Sequence*> waiting_;   // first in front
-  std::vector<Sequence*> running_;  // oldest admission first
+  Speculator* const speculator_;
+  std::vector<Sequence*> decoding_;  // of the step that is made
+  std::deque<Sequence*> waiting_;    // first in front
+  std::vector<Sequence*> running_;   // oldest admission first
   std::vector<int32_t> free_slots_;
   uint64_t last_step_ = 0;
   int64_t num_preemptions_ = 0;
