@@ -38,6 +38,10 @@ struct EngineOptions {
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
   int32_t vocab_size = 0;  // of the logits
+  // (optional) Makes what drafts for requests that want it. REQUIRES: no layer carries a state,
+  // which can't go back.
+  std::function<std::unique_ptr<Drafter>()> make_drafter;
+  bool drafts_at_any_price = false;  // as many as a request wants, whatever they gain
   std::vector<int32_t> eos_token_ids;
   AdapterPoolOptions adapters;
   // Called once, on the engine thread, when a step failed beyond repair and everybody was answered.
@@ -204,7 +208,10 @@ class Engine {
   void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   bool guide_accepts(LiveSequence& sequence, int32_t token_id);
-  void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
+  void take_token(LiveSequence& sequence,
+                  const SampledToken& sampled,
+                  bool is_skipped,
+                  Clock::time_point now);
   void finish_request(LiveRequest& live);
   void mark_failed(LiveRequest& live, const Error& error);
   void mark_not_finite(const Sequence& sequence, int32_t num_tokens);
@@ -224,6 +231,7 @@ class Engine {
   const std::unique_ptr<WorkerGroup> workers_;
   const Tokenizer& tokenizer_;
   KvCache kv_cache_;
+  std::unique_ptr<Speculator> speculator_;  // (optional)
   Scheduler scheduler_;
   AdapterPool adapters_;
   std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten

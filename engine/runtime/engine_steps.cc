@@ -174,9 +174,9 @@ void Engine::take_tokens(const ScheduledStep& scheduled,
     next_sampled += sampled.size();
     if (part.num_appended == 0) continue;
     auto& sequence = *static_cast<LiveSequence*>(part.sequence);
-    for (const SampledToken& token : sampled.first(static_cast<size_t>(part.num_appended))) {
+    for (int32_t i = 0; i < part.num_appended; ++i) {
       if (sequence.ended || sequence.live->failure != nullptr) break;
-      take_token(sequence, token, now);
+      take_token(sequence, sampled[static_cast<size_t>(i)], i > 0, now);
     }
     if (part.not_finite && !sequence.ended) mark_not_finite(sequence, sequence.num_tokens());
   }
@@ -271,13 +271,15 @@ bool Engine::guide_accepts(LiveSequence& sequence, int32_t token_id) {
 
 void Engine::take_token(LiveSequence& sequence,
                         const SampledToken& sampled,
+                        bool is_skipped,
                         Clock::time_point now) {
   LiveRequest& live = *sequence.live;
   if (!guide_accepts(sequence, sampled.token.id)) return;
   if (live.request->max_new_tokens > 0) ++counters_.num_generated_tokens;
   if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
   live.last_token_at = now;
-  ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);
+  if (is_skipped) ++counters_.num_skipped_tokens;
+  ipc::TokenEvent event = sequence.take(sampled, is_skipped, options_.eos_token_ids);
   if (live.request->stream) {
     if (!sequence.echoed) event.text.insert(0, live.request->echo_text);
     sequence.echoed = true;
