@@ -5,7 +5,7 @@
 namespace tgi {
 namespace {
 
-constexpr double kKept = 0.98;       // of what was known, with each step
+constexpr double kKept = 0.97;       // of what was known, with each step
 constexpr double kDoubt = 1.0;       // rows^2: from less variation than that little is learnt
 constexpr double kFirstShare = 0.1;  // a device that waits for its memory
 constexpr double kForgetting = 0.999;
