@@ -2,9 +2,9 @@
 // backend. Public methods may be called from any thread; they put a command into the engine's
 // mailbox and return.
 //
-// A reader that falls behind pauses its own request: at most kMaxUnacknowledged token events are
-// out before the engine waits for acknowledge(), and after slow_reader_timeout the request is
-// cancelled. Others never notice.
+// A reader that falls behind pauses its own request: with kMaxUnacknowledged token events out (and
+// what their last step gave) the engine waits for acknowledge(), and after slow_reader_timeout the
+// request is cancelled. Others never notice.
 #pragma once
 
 #include <atomic>
