@@ -112,7 +112,7 @@ TEST_CASE("a sequence whose drafts are out gets no other step until they are ver
 }
 
 TEST_CASE("nothing that was not drawn becomes findable") {
-  Speculator speculator(std::make_unique<WildDrafter>(), {});
+  Speculator speculator(std::make_unique<WildDrafter>(), {.at_any_price = true});
   Fixture fixture(200, {.max_running = 1, .max_batch_tokens = 64}, {}, &speculator);
   fixture.max_drafts = 8;
   Sequence& sequence = fixture.add({1, 2, 3}, 60);
