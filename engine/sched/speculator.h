@@ -16,7 +16,7 @@
 namespace tgi {
 
 struct SpeculatorOptions {
-  std::vector<int32_t> eos_token_ids;
+  std::vector<int32_t> eos_token_ids{};
   bool at_any_price = false;  // as many as a sequence wants, whatever they gain
 };
 
