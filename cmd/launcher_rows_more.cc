@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kNoGraphs =
     "CUDA graphs are captured for each batch size when it is first met";
-constexpr std::string_view kNoSpeculation = "speculative decoding is not available yet";
 constexpr std::string_view kNoPredibase = "models and adapters of Predibase are not supported";
 constexpr std::string_view kFixedCors =
     "methods and headers of cross-origin requests are what the routes need, Authorization among "
@@ -46,8 +45,12 @@ constexpr auto kLorax = std::to_array<LauncherRow>({
     refused("compile-max-batch-size", "N", kNoGraphs, kLeaveOut),
     refused("compile-max-rank", "N", kNoGraphs, kLeaveOut),
     refused("compile-batch-size", "N", kNoGraphs, kLeaveOut),
-    fixed("speculative-tokens", "N", "0", kNoSpeculation, kLeaveOut),
-    refused("speculation-max-batch-size", "N", kNoSpeculation, kLeaveOut),
+    sets("speculative-tokens", "N", "as --speculate (tgid --speculate)", pass<"speculate">),
+    fixed("speculation-max-batch-size",
+          "N",
+          "32",
+          "whether drafts pay follows from what a row costs in the batch as it is",
+          kLeaveOut),
     as_list(sets("preloaded-adapter-ids",
                  "LIST",
                  "adapters that are loaded at the start and stay on the device, as --lora-adapters "

@@ -57,11 +57,11 @@ constexpr auto kLauncher = std::to_array<LauncherRow>({
          "int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI's and "
          "LoRAX's other kinds are refused, each with what to use (tgid --quantize)",
          set_quantize),
-    fixed("speculate",
-          "N",
-          "0",
-          "speculative decoding is not available yet; it makes answers faster, not different",
-          kLeaveOut),
+    sets("speculate",
+         "N",
+         "tokens that are drafted at most for a step, from what followed the same text before: "
+         "answers stay as they are; default 0 (tgid --speculate)",
+         pass<"speculate">),
     sets("dtype",
          "TYPE",
          "of the weights in memory: float16, bfloat16, float32, auto; default auto, as the "

@@ -96,6 +96,12 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   if (model.kv_groups.num_windowed > 0) {
     rows.push_back({"KV groups", kv_groups(model.kv_groups)});
   }
+  if (!model.speculation_off.empty()) {
+    rows.push_back({"speculation", fmt::format("off: {}", model.speculation_off)});
+  } else if (model.speculate > 0) {
+    rows.push_back(
+        {"speculation", fmt::format("up to {} tokens are drafted for a step", model.speculate)});
+  }
   for (const ipc::LeftOutKernels& one : model.left_out) {
     rows.push_back({"left out", fmt::format("{}, it does not work on this machine: {}: {}", one.isa,
                                             one.kernel, one.reason)});
@@ -107,6 +113,14 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   return rows;
 }
 
+std::string drafts(const ipc::Counters& counters) {
+  if (counters.num_drafted_tokens == 0) return "none";
+  const double share = 100.0 * static_cast<double>(counters.num_skipped_tokens) /
+                       static_cast<double>(counters.num_drafted_tokens);
+  return fmt::format("{} tokens drafted, {} of them drawn ({:.0f} %)", counters.num_drafted_tokens,
+                     counters.num_skipped_tokens, share);
+}
+
 std::vector<Row> counter_rows(const ipc::Counters& counters) {
   return {
       {"requests so far", fmt::format("{} ({} failed, {} cancelled)", counters.num_requests,
@@ -114,6 +128,7 @@ std::vector<Row> counter_rows(const ipc::Counters& counters) {
       {"tokens so far", fmt::format("{} of prompts ({} from the prefix cache), {} generated",
                                     counters.num_prompt_tokens, counters.num_cached_tokens,
                                     counters.num_generated_tokens)},
+      {"drafts so far", drafts(counters)},
       {"steps so far",
        fmt::format("{} ({} preemptions)", counters.num_steps, counters.num_preemptions)},
   };

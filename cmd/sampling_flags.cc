@@ -66,6 +66,9 @@ constexpr std::array kSamplingFlags = {
                  false},
     SamplingFlag{"no-prefix-cache", "use_prefix_cache", Kind::kSwitchOff,
                  "compute the whole prompt, even what the prefix cache has"},
+    SamplingFlag{"speculate", "speculate", Kind::kInteger,
+                 "draft at most this many tokens for a step: the answer is the same; 0: none; "
+                 "default: as the model was loaded, which is the most"},
 };
 
 [[noreturn]] void fail_value(const SamplingFlag& flag,

@@ -82,6 +82,7 @@ _tgi() {
         '--watermark[watermark the answer]' \
         '--prompt-logprobs[report the tokens of the prompt with their log probabilities; does not use the prefix cache]' \
         '--no-prefix-cache[compute the whole prompt, even what the prefix cache has]' \
+        '--speculate[draft at most this many tokens for a step\: the answer is the same; 0\: none; default\: as the model was loaded, which is the most]:N: ' \
         '--schema[the answer is JSON that satisfies the JSON schema in this file; - reads it from standard input]:FILE:_files' \
         '--regex[the whole answer matches this regular expression]:PATTERN: ' \
         '--grammar[the answer is a text of the grammar in this file, written in GBNF or Lark; - reads it from standard input]:FILE:_files' \
@@ -125,6 +126,7 @@ _tgi() {
         '--ignore-eos[go on after the model'\''s end token, up to --max-new-tokens]' \
         '--watermark[watermark the answer]' \
         '--no-prefix-cache[compute the whole prompt, even what the prefix cache has]' \
+        '--speculate[draft at most this many tokens for a step\: the answer is the same; 0\: none; default\: as the model was loaded, which is the most]:N: ' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \
@@ -199,6 +201,7 @@ _tgi() {
         '--sharded[true wants --num-shard of 2 or more beside it\: GPUs are not counted here. false changes nothing]:BOOL: ' \
         '--num-shard[ranks that share the model\: one GPU each, or threads of the processor, where it is no faster; default 1, where TGI takes all GPUs (tgid --num-shard)]:N: ' \
         '--quantize[int8 or int4\: round the weights to that while loading; none; the name of a format, as gptq or fp8\: the checkpoint must be so. Of an unquantised one eetq and bitsandbytes are int8, bitsandbytes-nf4 and bitsandbytes-fp4 are int4, which the daemon logs. TGI'\''s and LoRAX'\''s other kinds are refused, each with what to use (tgid --quantize)]:KIND: ' \
+        '--speculate[tokens that are drafted at most for a step, from what followed the same text before\: answers stay as they are; default 0 (tgid --speculate)]:N: ' \
         '--dtype[of the weights in memory\: float16, bfloat16, float32, auto; default auto, as the checkpoint says (tgid --dtype)]:TYPE: ' \
         '--kv-cache-dtype[of the KV cache\: float16, bfloat16, float32, auto; default auto, as the weights; fp8_e4m3fn on a GPU, fp8_e5m2 is refused (tgid --kv-cache-dtype)]:TYPE: ' \
         '--max-concurrent-requests[requests at once; one more gets 429 at once; default 128]:N: ' \
@@ -232,6 +235,7 @@ _tgi() {
         '--graceful-termination-timeout[seconds that running requests get to finish at the end; default 90]:N: ' \
         '--adapter-id[the LoRA adapter of requests that name none\: a folder or ORG/NAME\[@REVISION\]]:ADAPTER:_tgi_adapters' \
         '--default-adapter-source[where an adapter is whose request does not say\: hub, local (a path on this machine) or s3; default hub]:KIND: ' \
+        '--speculative-tokens[as --speculate (tgid --speculate)]:N: ' \
         '*--preloaded-adapter-ids[adapters that are loaded at the start and stay on the device, as --lora-adapters writes them]:LIST: ' \
         '--merge-adapter-weights[merge the adapter of --adapter-id into the weights while they are loaded (tgid --merge-adapter)]' \
         '--max-active-adapters[adapters in use at once; default 1024 (tgid --max-active-adapters)]:N: ' \
@@ -299,6 +303,7 @@ _tgi() {
         '--max-total-tokens[of one request, prompt and output together; auto\: what the model and the KV cache allow]:N: ' \
         '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
         '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
+        '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
@@ -441,6 +446,7 @@ _tgi() {
         '--do-sample[draw tokens at random; default\: take the likeliest one each time]' \
         '--top-n-tokens[report this many of the likeliest tokens at each place]:N: ' \
         '--watermark[watermark the answer]' \
+        '--speculate[draft at most this many tokens for a step\: the answer is the same; 0\: none; default\: as the model was loaded, which is the most]:N: ' \
         '-s[tokens of each prompt; default 512]:N: ' \
         '--sequence-length[tokens of each prompt; default 512]:N: ' \
         '--prompt-length[tokens of each prompt; default 512]:N: ' \

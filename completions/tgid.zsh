@@ -33,6 +33,7 @@ _tgid() {
     '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
     '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
     '--target-step-ms[while others decode, prompts are cut so small that a step stays below this many milliseconds; 0\: never]:MS: ' \
+    '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
     '--max-waiting[requests in the queue; more are refused at once]:N: ' \
     '--max-best-of[sequences of one request]:N: ' \
     '--max-stop-sequences[of one request]:N: ' \

@@ -309,10 +309,17 @@ void CudaDevice::sample(const SampleArgs& args) {
                                   .num_rows = static_cast<int32_t>(count),
                                   .logits = logits_,
                                   .stride = stride,
+                                  .token_ids = token_ids_,
                                   .masks = masks_,
                                   .workspace = sample_workspace_,
                                   .out = sampled_ + begin});
   }
+  if (!shape_.has_drafts) return;
+  launch_record_verified(stream_.get(), {.slots = slots_,
+                                         .rows = step_.logit_rows,
+                                         .num_rows = static_cast<int32_t>(args.hidden.rows),
+                                         .token_ids = token_ids_,
+                                         .out = sampled_});
 }
 
 }  // namespace tgi::cuda

@@ -23,6 +23,11 @@ bool is_pure_decode(const Batch& batch) {
          static_cast<int32_t>(batch.sample_rows.size()) == batch.num_tokens();
 }
 
+bool has_drafts(const Batch& batch) {
+  return std::ranges::any_of(batch.sample_rows,
+                             [](const SampleRow& row) { return row.num_drafts > 0; });
+}
+
 }  // namespace
 
 int32_t CudaDevice::max_graph_rows() const {
@@ -137,7 +142,8 @@ Ticket CudaDevice::submit(const Batch& batch, Forward& forward) {
           ? StepShape{.num_tokens = bucket, .num_logit_rows = bucket, .num_sequences = bucket}
           : StepShape{.num_tokens = batch.num_tokens(),
                       .num_logit_rows = flight.num_sampled + flight.num_scores,
-                      .num_sequences = batch.num_sequences()};
+                      .num_sequences = batch.num_sequences(),
+                      .has_drafts = has_drafts(batch)};
   const size_t size_bytes = fill_step(batch, shape, plan_options_, capacity_, plan_, flight.arrays);
   check(cudaMemcpyAsync(step_.tokens, flight.staging.data(), size_bytes, cudaMemcpyHostToDevice,
                         stream_.get()),

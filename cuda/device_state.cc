@@ -46,7 +46,8 @@ StateSizes state_sizes(const SlotLayout& layout,
   set(StatePart::kLogits, logit_rows * ((vocab + 7) / 8 * 8), sizeof(float));
   set(StatePart::kSampleWorkspace,
       sample_workspace_bytes(static_cast<int32_t>(logit_rows), layout.vocab_size), 1);
-  set(StatePart::kMasks, slots * ((vocab + 31) / 32), sizeof(uint32_t));
+  const int64_t mask_rows = std::min(slots * (1 + int64_t{layout.max_drafts}), tokens);
+  set(StatePart::kMasks, mask_rows * ((vocab + 31) / 32), sizeof(uint32_t));
   set(StatePart::kSampled, tokens, sizeof(SampledRow));
   const int64_t with_adapters = layout.max_adapters > 0 ? 1 : 0;
   set(StatePart::kSlotAdapters, with_adapters * (slots + 1), sizeof(int32_t));

@@ -12,6 +12,7 @@ set(tgi_cuda_kernels
   kernels/experts_route.cu kernels/head_matmul.cu kernels/latent_attention.cu kernels/latent_store.cu
   kernels/low_rank.cu kernels/matmul_stream.cu kernels/random_weights.cu
   kernels/rows.cu kernels/sample.cu kernels/sample_bins.cu kernels/sample_filter.cu kernels/sample_scan.cu
+  kernels/sample_verify.cu
   kernels/slot_start.cu kernels/state_conv.cu kernels/state_delta.cu kernels/state_gate.cu kernels/state_scan.cu
   kernels/step_begin.cu kernels/store_kv.cu)
 # Where NVIDIA's libraries come from; the emulation has stand-ins for them.

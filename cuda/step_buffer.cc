@@ -110,8 +110,14 @@ size_t fill_step(const Batch& batch,
   }
 
   LogitRow* row = host.logit_rows;
-  batch.visit_sample_rows([&row](const SampleRow& sample, int32_t mask) {
-    *row++ = {.row = sample.row, .slot = sample.slot, .position = sample.position, .mask = mask};
+  batch.visit_sample_rows([&](const SampleRow& sample, int32_t mask) {
+    if (sample.num_drafts == 1) row[-1].is_verified = true;
+    *row++ = {.row = sample.row,
+              .slot = sample.slot,
+              .position = sample.position,
+              .mask = mask,
+              .num_drafts = sample.num_drafts,
+              .is_verified = sample.num_drafts > 0};
   });
   for (const ScoreRow& score : batch.score_rows) {
     *row++ = {.row = score.row,

@@ -61,6 +61,7 @@ struct StepShape {
   int32_t num_tokens = 0;
   int32_t num_logit_rows = 0;
   int32_t num_sequences = 0;
+  bool has_drafts = false;  // among the tokens: some rows are verified
   bool operator==(const StepShape&) const = default;
 };
 

@@ -112,6 +112,10 @@ std::vector<MetricFamily> collect_metrics(ServedModel* model) {
   add("tgi_prefix_cache_hit_tokens", "counter", "prompt tokens taken from the prefix cache",
       counters.num_cached_tokens);
   add("tgi_generated_tokens", "counter", "tokens sampled", counters.num_generated_tokens);
+  add("tgi_drafted_tokens", "counter", "tokens that were drafted and verified",
+      counters.num_drafted_tokens);
+  add("tgi_skipped_tokens", "counter", "generated tokens that were drafted: no step of their own",
+      counters.num_skipped_tokens);
   add("tgi_preemptions", "counter", "sequences put back for want of KV blocks",
       counters.num_preemptions);
   add("tgi_engine_steps", "counter", "steps of the engine", counters.num_steps);

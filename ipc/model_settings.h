@@ -33,6 +33,7 @@ struct ModelSettings {
   std::optional<int32_t> max_running;
   std::optional<int32_t> max_batch_tokens;
   double target_step_ms = 200;  // 0: off
+  int32_t speculate = 0;        // 0: off
   int32_t max_waiting = 8192;
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
@@ -170,6 +171,16 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .help = "while others decode, prompts are cut so small that a step stays below this many "
                  "milliseconds; 0: never",
          .high = 1e9}),
+    setting<&ModelSettings::speculate>(
+        {.name = "speculate",
+         .help =
+             "tokens that are drafted at most for a step of a sequence, from what followed the "
+             "same text before in its prompt or answer; the step verifies them, so that answers "
+             "stay as they are and come faster where they repeat something. How many are tried "
+             "follows from how many were right and what they cost; 0: none",
+         .scope = SettingScope::kLoad,
+         .high = 64,
+         .in_status = true}),
     setting<&ModelSettings::max_waiting>({.name = "max-waiting",
                                           .help = "requests in the queue; more are refused at once",
                                           .low = 1}),

@@ -121,6 +121,9 @@ struct GenerateParams {
   // The done event lists the prompt's tokens; not from the prefix cache.
   bool prompt_logprobs = false;
   bool use_prefix_cache = true;
+  // Tokens to be drafted at most for a step; absent: as the model was loaded (--speculate), which
+  // is the most there may be; 0: none. The answer is the same.
+  std::optional<int64_t> speculate;
 };
 
 // Adapters that together make the one by which the model answers (engine/lora/merge_adapters.h).
@@ -171,6 +174,7 @@ struct TokenInfo {
   // Natural log under the raw distribution; absent: none (first prompt token).
   std::optional<double> logprob;
   bool special = false;
+  bool skipped = false;          // it was drafted: no step of the model was spent on it alone
   std::vector<uint8_t> bytes{};  // where they are not valid UTF-8, so that the text can't tell them
 };
 
@@ -218,6 +222,7 @@ struct SequenceResult {
   std::string stop_sequence;  // the one that matched, else ""
   int64_t num_generated_tokens = 0;
   int64_t num_reasoning_tokens = 0;  // of them
+  int64_t num_skipped_tokens = 0;    // of them: TokenInfo.skipped
   double mean_logprob = 0;
   std::vector<TokenInfo> tokens;                   // with details
   std::vector<std::vector<TokenInfo>> top_tokens;  // with top_n_tokens; one list per token
@@ -345,6 +350,9 @@ struct ModelStatus {
   int64_t max_total_tokens = 0;
   int64_t max_running = 0;       // sequences in a step
   int64_t max_batch_tokens = 0;  // token rows in a step
+  int64_t speculate = 0;         // tokens that are drafted at most for a step of a sequence
+  std::string
+      speculation_off{};  // why none are, though it was asked for; "": they are, or it was not
   int64_t max_best_of = 0;
   int64_t max_stop_sequences = 0;
   int64_t max_top_n_tokens = 0;
@@ -373,6 +381,8 @@ struct Counters {  // since the daemon started
   int64_t num_prompt_tokens = 0;
   int64_t num_cached_tokens = 0;
   int64_t num_generated_tokens = 0;
+  int64_t num_drafted_tokens = 0;  // that steps verified
+  int64_t num_skipped_tokens = 0;  // of them: drawn as they were drafted
   int64_t num_preemptions = 0;
   int64_t num_steps = 0;
 };

@@ -67,6 +67,7 @@ std::span<const Field<TokenInfo>> fields<TokenInfo>() {
       field<&TokenInfo::text>("text", kRequired),
       field<&TokenInfo::logprob>("logprob"),
       field<&TokenInfo::special>("special"),
+      field<&TokenInfo::skipped>("skipped", kLeaveOutEmpty),
       field<&TokenInfo::bytes>("bytes", kLeaveOutEmpty),
   };
   return kFields;
@@ -187,6 +188,7 @@ std::span<const Field<SequenceResult>> fields<SequenceResult>() {
       field<&S::stop_sequence>("stop_sequence", kLeaveOutEmpty),
       field<&S::num_generated_tokens>("num_generated_tokens"),
       field<&S::num_reasoning_tokens>("num_reasoning_tokens"),
+      field<&S::num_skipped_tokens>("num_skipped_tokens"),
       field<&S::mean_logprob>("mean_logprob"),
       field<&S::tokens>("tokens", kLeaveOutEmpty),
       field<&S::top_tokens>("top_tokens", kLeaveOutEmpty),
@@ -267,6 +269,8 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::max_total_tokens>("max_total_tokens"),
       field<&M::max_running>("max_running"),
       field<&M::max_batch_tokens>("max_batch_tokens"),
+      field<&M::speculate>("speculate"),
+      field<&M::speculation_off>("speculation_off", kLeaveOutEmpty),
       field<&M::max_best_of>("max_best_of"),
       field<&M::max_stop_sequences>("max_stop_sequences"),
       field<&M::max_top_n_tokens>("max_top_n_tokens"),
@@ -300,6 +304,8 @@ std::span<const Field<Counters>> fields<Counters>() {
       field<&C::num_prompt_tokens>("num_prompt_tokens"),
       field<&C::num_cached_tokens>("num_cached_tokens"),
       field<&C::num_generated_tokens>("num_generated_tokens"),
+      field<&C::num_drafted_tokens>("num_drafted_tokens"),
+      field<&C::num_skipped_tokens>("num_skipped_tokens"),
       field<&C::num_preemptions>("num_preemptions"),
       field<&C::num_steps>("num_steps"),
   };

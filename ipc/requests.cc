@@ -236,6 +236,7 @@ std::span<const Field<GenerateParams>> fields<GenerateParams>() {
       field<&P::details>("details"),
       field<&P::prompt_logprobs>("prompt_logprobs"),
       field<&P::use_prefix_cache>("use_prefix_cache"),
+      field<&P::speculate>("speculate", {.low = 0}),
   };
   return kFields;
 }

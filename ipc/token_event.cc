@@ -38,6 +38,7 @@ void write_token(const TokenInfo& token, JsonText& out) {
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   if (token.logprob) out.raw(",\"logprob\":").number(*token.logprob);
   out.raw(",\"special\":").boolean(token.special);
+  if (token.skipped) out.raw(",\"skipped\":true");
   if (!token.bytes.empty()) out.raw(fmt::format(",\"bytes\":[{}]", fmt::join(token.bytes, ",")));
   out.raw("}");
 }
@@ -54,8 +55,9 @@ class TokenEventReader {
 
   bool null() { return false; }
   bool boolean(bool value) {
-    if (token_ == nullptr || key_ != "special") return false;
-    token_->special = value;
+    if (token_ == nullptr) return false;
+    if (key_ != "special" && key_ != "skipped") return false;
+    (key_ == "special" ? token_->special : token_->skipped) = value;
     return true;
   }
   bool number_integer(Json::number_integer_t value) {

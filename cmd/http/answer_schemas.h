@@ -12,17 +12,17 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "logprob": {"type": "number", "nullable": true}}},
 "Token": {"type": "object", "required": ["id", "text", "logprob", "special"], "properties": {
   "id": {"type": "integer", "minimum": 0}, "text": {"type": "string"},
-  "logprob": {"type": "number", "nullable": true}, "special": {"type": "boolean"}}},
+  "logprob": {"type": "number", "nullable": true}, "special": {"type": "boolean"}, "skipped": {"type": "boolean"}}},
 "BestOfSequence": {"type": "object",
   "required": ["generated_text", "finish_reason", "generated_tokens", "prefill", "tokens"], "properties": {
   "generated_text": {"type": "string"}, "finish_reason": {"$ref": "#/components/schemas/FinishReason"},
-  "generated_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
+  "generated_tokens": {"type": "integer"}, "skipped_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
   "prefill": {"type": "array", "items": {"$ref": "#/components/schemas/PrefillToken"}},
   "tokens": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}},
   "top_tokens": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}}}}},
 "Details": {"type": "object", "required": ["finish_reason", "generated_tokens", "prefill", "tokens"], "properties": {
   "finish_reason": {"$ref": "#/components/schemas/FinishReason"},
-  "prompt_tokens": {"type": "integer"}, "generated_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
+  "prompt_tokens": {"type": "integer"}, "generated_tokens": {"type": "integer"}, "skipped_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true},
   "prefill": {"type": "array", "items": {"$ref": "#/components/schemas/PrefillToken"}},
   "tokens": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}},
   "top_tokens": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}}},
@@ -32,7 +32,7 @@ inline constexpr std::string_view kAnswerSchemas = R"json({
   "details": {"allOf": [{"$ref": "#/components/schemas/Details"}], "nullable": true}}},
 "StreamDetails": {"type": "object", "required": ["finish_reason", "generated_tokens", "input_length"], "properties": {
   "finish_reason": {"$ref": "#/components/schemas/FinishReason"}, "prompt_tokens": {"type": "integer"}, "generated_tokens": {"type": "integer"},
-  "input_length": {"type": "integer"}, "seed": {"type": "integer", "nullable": true}}},
+  "input_length": {"type": "integer"}, "skipped_tokens": {"type": "integer"}, "seed": {"type": "integer", "nullable": true}}},
 "StreamResponse": {"type": "object", "required": ["index", "token"], "properties": {
   "index": {"type": "integer"}, "token": {"$ref": "#/components/schemas/Token"},
   "top_tokens": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}},

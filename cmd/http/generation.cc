@@ -146,8 +146,11 @@ void Generation::note(const ipc::Reply& reply) {
   record.inference_s = seconds(times.total_ms - times.queue_ms);
   add(record.num_cached_tokens, done.num_cached_tokens);
   add(record.num_generated_tokens, done.best.num_generated_tokens);
-  for (const auto& other : done.others)
+  add(record.num_skipped_tokens, done.best.num_skipped_tokens);
+  for (const auto& other : done.others) {
     add(record.num_generated_tokens, other.num_generated_tokens);
+    add(record.num_skipped_tokens, other.num_skipped_tokens);
+  }
   record.seed = done.seed;
 }
 

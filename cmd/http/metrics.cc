@@ -143,6 +143,7 @@ struct Metrics::Families {
                                          "Seconds, arrival at the socket until the first token");
   NamedHistogram token_gap = durations("tgi_request_inter_token_latency",
                                        "Seconds between two tokens written to a stream");
+  std::atomic<uint64_t> num_skipped{0};  // tokens of streams that were drafted
   NamedHistogram input_length;
   NamedHistogram max_new_tokens;
   NamedHistogram generated_tokens;
@@ -192,6 +193,9 @@ void Metrics::observe(const RequestRecord& record) {
   if (!record.cancelled_phase.empty()) {
     to.cancelled.Add({{"phase", record.cancelled_phase}}).Increment();
   }
+  if (record.stream) {
+    to.num_skipped += static_cast<uint64_t>(record.num_skipped_tokens.value_or(0));
+  }
   const Failure failure = failure_of(record);
   if (failure != Failure::kNone) {
     to.failure.Add({{"err", std::string(failure_name(failure))}}).Increment();
@@ -215,12 +219,13 @@ void Metrics::observe(const RequestRecord& record) {
 namespace {
 
 // TGI's tgi_request_skipped_tokens, which it observes once per step and sequence: tokens that
-// speculation gained. There is no speculation, so each is 0.
-MetricFamily skipped_tokens(uint64_t num_tokens) {
+// speculation gained.
+MetricFamily skipped_tokens(uint64_t num_tokens, uint64_t num_skipped) {
   ClientMetric skipped;
-  skipped.summary.sample_count = num_tokens;
+  skipped.summary.sample_count = num_tokens - std::min(num_skipped, num_tokens);
+  skipped.summary.sample_sum = static_cast<double>(num_skipped);
   return {.name = "tgi_request_skipped_tokens",
-          .help = "Tokens gained by speculation per streamed token: there is none",
+          .help = "Tokens gained by speculation per step of a sequence",
           .type = MetricType::Summary,
           .metric = {skipped}};
 }
@@ -269,7 +274,7 @@ std::string Metrics::scrape(const std::optional<EngineReport>& engine) const {
     }
     families.push_back(std::move(family));
   }
-  families.push_back(skipped_tokens(num_tokens));
+  families.push_back(skipped_tokens(num_tokens, families_->num_skipped));
   for (MetricFamily& family : process_metrics()) families.push_back(std::move(family));
   if (options_.trace_counts) add_trace_families(options_.trace_counts(), families);
   families.push_back(single("tgi_build_info", "Always 1; the version is a label", MetricType::Gauge,

@@ -25,10 +25,12 @@ OrderedJson prefill_json(const std::vector<ipc::TokenInfo>& tokens) {
 }
 
 OrderedJson token_json(const ipc::TokenInfo& token) {
-  return {{"id", token.id},
-          {"text", token.text},
-          {"logprob", logprob_json(token.logprob)},
-          {"special", token.special}};
+  OrderedJson out = {{"id", token.id},
+                     {"text", token.text},
+                     {"logprob", logprob_json(token.logprob)},
+                     {"special", token.special}};
+  if (token.skipped) out["skipped"] = true;  // LoRAX's
+  return out;
 }
 
 OrderedJson tokens_json(const std::vector<ipc::TokenInfo>& tokens) {
@@ -43,6 +45,8 @@ void add_sequence(const ipc::SequenceResult& sequence,
                   OrderedJson& out) {
   out["finish_reason"] = ipc::finish_reason_name(sequence.finish_reason);
   out["generated_tokens"] = sequence.num_generated_tokens;
+  // LoRAX's.
+  if (sequence.num_skipped_tokens > 0) out["skipped_tokens"] = sequence.num_skipped_tokens;
   out["seed"] = sequence.draw_seed ? OrderedJson(*sequence.draw_seed) : OrderedJson();
   out["prefill"] = prefill_json(done.prompt_tokens);
   out["tokens"] = tokens_json(sequence.tokens);
@@ -74,7 +78,8 @@ void note_finish(Scope& scope, const ipc::DoneEvent& done) {
 void write_token(const ipc::TokenInfo& token, JsonText& out) {
   out.raw("{\"id\":").number(token.id).raw(",\"text\":").string(token.text);
   out.raw(",\"logprob\":").number(token.logprob);
-  out.raw(",\"special\":").boolean(token.special).raw("}");
+  out.raw(",\"special\":").boolean(token.special);
+  out.raw(token.skipped ? ",\"skipped\":true}" : "}");
 }
 
 // One event per token, so it is written straight into the line.
@@ -93,11 +98,13 @@ std::string token_event_text(int64_t index, ipc::TokenEvent& event, const ipc::D
     out.raw(",\"generated_text\":null,\"details\":null}");
     return line;
   }
-  const OrderedJson details = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
-                               {"generated_tokens", done->best.num_generated_tokens},
-                               {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
-                               {"input_length", done->num_prompt_tokens},
-                               {"prompt_tokens", done->num_prompt_tokens}};
+  OrderedJson details = {{"finish_reason", ipc::finish_reason_name(done->best.finish_reason)},
+                         {"generated_tokens", done->best.num_generated_tokens},
+                         {"seed", done->seed ? OrderedJson(*done->seed) : OrderedJson()},
+                         {"input_length", done->num_prompt_tokens},
+                         {"prompt_tokens", done->num_prompt_tokens}};
+  const int64_t num_skipped = done->best.num_skipped_tokens;
+  if (num_skipped > 0) details["skipped_tokens"] = num_skipped;  // LoRAX's
   out.raw(",\"generated_text\":").string(done->best.text);
   out.raw(",\"details\":").raw(dump_json(details)).raw("}");
   return line;

@@ -115,6 +115,9 @@ std::span<const BodyField<GenerateParameters>> body_fields<GenerateParameters>()
       body_field<&P::merged_adapters>("merged_adapters",
                                       {"as LoRAX: several adapters as one; not with `adapter_id`"}),
       body_field<&P::ignore_eos_token>("ignore_eos_token", {"go on after the end of the text"}),
+      body_field<&P::speculate>("speculate",
+                                {"tokens to be drafted at most for a step, up to the server's "
+                                 "--speculate, which is the default; the answer is the same"}),
   };
   return kFields;
 }
@@ -242,6 +245,7 @@ ipc::GenerateRequest to_daemon(const GenerateParameters& p,
   if (p.truncate) to.truncate = static_cast<int64_t>(*p.truncate);
   to.watermark = p.watermark;
   to.ignore_eos = p.ignore_eos_token;
+  if (p.speculate) to.speculate = *p.speculate;
   to.guide = guide_of(p, options.supports_grammars);
   // In a stream only the whole text at its end has the prompt in front, which is put there later.
   to.return_full_text = !stream && p.return_full_text.value_or(false);

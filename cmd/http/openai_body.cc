@@ -21,7 +21,7 @@ constexpr Range penalty(std::string_view rule) {
 }
 
 template <typename B>
-constexpr std::array<BodyField<B>, 26> shared_rows() {
+constexpr std::array<BodyField<B>, 27> shared_rows() {
   using P = OpenAiParameters;
   return {{
       inherited_field<B, &P::model>(
@@ -90,6 +90,9 @@ constexpr std::array<BodyField<B>, 26> shared_rows() {
           {"as vLLM: an object with one of json, json_object, regex, choice and grammar"}),
       inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
       inherited_field<B, &P::ignore_eos>("ignore_eos", {"go on after the end of the text"}),
+      inherited_field<B, &P::speculate>(
+          "speculate", {"tokens to be drafted at most for a step, up to the server's --speculate, "
+                        "which is the default; the answer is the same"}),
   }};
 }
 
@@ -174,6 +177,7 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
   to.stop = read_stop(p.stop);
   to.include_stop_text = false;
   to.ignore_eos = p.ignore_eos;
+  if (p.speculate) to.speculate = *p.speculate;
   to.guide = guide_of(p, options.supports_grammars);
   to.max_input_tokens = options.max_input_tokens;
   to.max_total_tokens = options.max_total_tokens;

@@ -42,6 +42,7 @@ struct OpenAiParameters : GuideFields {
   std::optional<OrderedJson> stream_options;
   bool stream = false;
   bool ignore_eos = false;
+  std::optional<uint32_t> speculate;
 };
 
 struct ChatBody : OpenAiParameters, ToolFields, ReasoningFields {

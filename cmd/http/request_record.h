@@ -76,6 +76,7 @@ struct RequestRecord {
   std::optional<int64_t> num_prompt_tokens;
   std::optional<int64_t> num_cached_tokens;     // of the prompt
   std::optional<int64_t> num_generated_tokens;  // of all choices together
+  std::optional<int64_t> num_skipped_tokens;    // of them: drafted
   std::optional<int64_t> max_new_tokens;        // as asked, or all that fits
   int64_t best_of = 1;
   int64_t n = 1;

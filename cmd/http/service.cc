@@ -135,6 +135,9 @@ std::vector<Header> timing_headers(const Scope& scope, int64_t num_prompt_charac
       {"x-prompt-tokens", std::to_string(record.num_prompt_tokens.value_or(0))},
       {"x-generated-tokens", std::to_string(num_generated)}};
   // LoRAX's.
+  if (record.num_skipped_tokens.value_or(0) > 0) {
+    out.push_back({"x-skipped-tokens", std::to_string(*record.num_skipped_tokens)});
+  }
   if (!record.adapter.empty()) {
     out.push_back({"x-adapter-id", printable(record.adapter)});
     out.push_back({"x-model-id", printable(scope.options().model_id)});

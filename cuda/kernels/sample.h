@@ -32,6 +32,7 @@ struct SampleLaunch {
   int32_t num_rows = 0;            // of this call
   const float* logits = nullptr;   // (num_rows, stride): scale and softcap are applied already
   int64_t stride = 0;
+  const int32_t* token_ids = nullptr;  // of the step's token rows: the drafts are among them
   const uint32_t* masks = nullptr;  // (number of masks, (vocab + 31) / 32): bits of allowed tokens
   void* workspace = nullptr;        // sample_workspace_bytes, of any content
   SampledRow* out = nullptr;        // (num_rows)
@@ -41,7 +42,12 @@ struct SampleLaunch {
 int64_t sample_workspace_bytes(int32_t max_rows, int32_t vocab_size);
 
 // Draws or scores each row, writes `out`, and records what was drawn in the slot tables
-// (last_tokens, token_counts). Padding rows (slot num_slots) are not written to.
+// (last_tokens, token_counts), but not of rows that are verified. Padding rows (slot num_slots) are
+// not written to.
 void launch_sample(cudaStream_t stream, const SampleLaunch& launch);
+
+// After all rows of a step are drawn: records those that are verified and count (SampleRow in
+// engine/tensor/batch.h). Of the launch `slots`, `rows`, `num_rows`, `token_ids` and `out`.
+void launch_record_verified(cudaStream_t stream, const SampleLaunch& launch);
 
 }  // namespace tgi::cuda

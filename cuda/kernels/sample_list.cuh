@@ -66,15 +66,10 @@ __device__ __forceinline__ void record_draw(const SampleTask& task,
                                             const RowState& state,
                                             unsigned index,
                                             int32_t id) {
-  const SlotTables& slots = task.launch.slots;
   SampledRow& out = task.launch.out[index];
   out.id = id;
   out.logprob = raw_logprob(state, task.launch.logits[index * task.launch.stride + id]);
-  slots.last_tokens[plan.row.slot] = id;
-  if (!plan.sampling.has_penalties) return;
-  uint16_t& seen = slots.token_counts[static_cast<int64_t>(plan.row.slot) * slots.vocab_size + id];
-  const uint32_t count = seen & kOutputCountMask;
-  seen = static_cast<uint16_t>(kSeenToken | min(count + 1U, uint32_t{kOutputCountMask}));
+  if (!plan.row.is_verified) record_token(task.launch.slots, plan.row.slot, id);
 }
 
 }  // namespace tgi::cuda

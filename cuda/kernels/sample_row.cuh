@@ -28,6 +28,8 @@ struct LogitSource {
   const float* logits;      // (vocab_size)
   const uint32_t* allowed;  // (optional)
   const uint16_t* counts;   // (optional) (vocab_size)
+  const int32_t* drafts;    // (num_drafts) of the output, but not among `counts`
+  int32_t num_drafts;
   const TokenBiasEntry* bias;
   int32_t num_bias;
   int32_t vocab_size;
@@ -65,6 +67,11 @@ __device__ __forceinline__ LogitSource source_of(const SampleTask& task,
   }
   if (sampling.has_penalties) out.counts = launch.slots.token_counts + slot * out.vocab_size;
   if (sampling.watermark) out.previous_id = launch.slots.last_tokens[slot];
+  if (plan.row.num_drafts > 0) {
+    out.num_drafts = plan.row.num_drafts;
+    out.drafts = launch.token_ids + plan.row.row + 1 - out.num_drafts;
+    if (sampling.watermark) out.previous_id = out.drafts[out.num_drafts - 1];
+  }
   out.bias = launch.slots.bias + slot * launch.slots.max_bias;
   out.num_bias = sampling.num_bias;
   out.is_sampled = sampling.do_sample;
@@ -106,6 +113,14 @@ __device__ __forceinline__ float penalise(const LogitSource& source, float x, ui
   return __fsub_rn(x, source.presence_penalty);
 }
 
+__device__ __forceinline__ uint32_t count_of(const LogitSource& source, int32_t id) {
+  uint16_t count = source.counts[id];
+  for (int32_t i = 0; i < source.num_drafts; ++i) {
+    if (source.drafts[i] == id) count = counted_in_output(count);
+  }
+  return count;
+}
+
 // x / temperature, rounded as IEEE 754 says. The quotient by the inverse is set right twice; what
 // may leave the range of that is divided.
 __device__ __forceinline__ float divide_by_temperature(const LogitSource& source, float x) {
@@ -134,7 +149,7 @@ __device__ __forceinline__ void transform(const LogitSource& source,
 #pragma unroll
     for (int i = 0; i < kIdsPerThread; ++i) {
       const int32_t id = id_at(first, i);
-      if (id < source.vocab_size) x[i] = penalise(source, x[i], source.counts[id]);
+      if (id < source.vocab_size) x[i] = penalise(source, x[i], count_of(source, id));
     }
   }
   for (int32_t entry = 0; entry < source.num_bias; ++entry) {

@@ -90,6 +90,20 @@ struct RowPlan {
   int32_t num_tops;
 };
 
+// What is known of an id when it has come once more in the output.
+__device__ __forceinline__ uint16_t counted_in_output(uint16_t count) {
+  const uint32_t in_output = count & kOutputCountMask;
+  return static_cast<uint16_t>(kSeenToken | min(in_output + 1U, uint32_t{kOutputCountMask}));
+}
+
+// The slot's sequence has one more token. One thread calls this.
+__device__ __forceinline__ void record_token(const SlotTables& slots, int32_t slot, int32_t id) {
+  slots.last_tokens[slot] = id;
+  if (!slots.sampling[slot].has_penalties) return;
+  uint16_t& seen = slots.token_counts[static_cast<int64_t>(slot) * slots.vocab_size + id];
+  seen = counted_in_output(seen);
+}
+
 __device__ __forceinline__ FirstFilter first_filter(const SlotSampling& sampling,
                                                     int32_t vocab_size) {
   if (!sampling.do_sample) return FirstFilter::kNone;

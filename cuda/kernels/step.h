@@ -67,12 +67,14 @@ struct TokenRow {
 
 // A row of logits that is wanted. Padding: row 0, slot num_slots.
 struct LogitRow {
-  int32_t row = 0;        // of the step's tokens
-  int32_t slot = -1;      // draws the slot's next token; -1: scores target_id
-  int32_t position = 0;   // of the token to be drawn
-  int32_t target_id = 0;  // to be scored
-  int32_t num_top = 0;    // alternatives to list of a row that scores
-  int32_t mask = -1;      // of the step's masks, of a row that draws; -1: any token may be drawn
+  int32_t row = 0;           // of the step's tokens
+  int32_t slot = -1;         // draws the slot's next token; -1: scores target_id
+  int32_t position = 0;      // of the token to be drawn
+  int32_t target_id = 0;     // to be scored
+  int32_t num_top = 0;       // alternatives to list of a row that scores
+  int32_t mask = -1;         // of the step's masks, of a row that draws; -1: any token may be drawn
+  int32_t num_drafts = 0;    // of SampleRow
+  bool is_verified = false;  // there are drafts before or behind it: what is drawn may not count
 };
 
 // The step's tokens of one sequence: rows [first_row, first_row + num_rows), the last of a context

@@ -164,6 +164,8 @@ void CpuDevice::sample(Ticket ticket, const TokenMasks& masks) {
   const FlushDenormals flush;
   rows_.sample(masks, slot_layout_->vocab_size);
   if (rows_.num_output_rows() > 0) forward_->sample(rows_.num_output_rows());
+  rows_.visit_accepted(result_.sampled,
+                       [this](int32_t slot, int32_t id) { slots_->record(slot, id); });
 }
 
 const StepResult& CpuDevice::wait(Ticket ticket) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -294,17 +295,19 @@ void CpuDevice::pick_rows(const SampleArgs& args, int64_t begin, int64_t count) 
           scratch_[static_cast<size_t>(thread)].sampler, result_.score_tops[score]);
       return;
     }
-    const SampleRow& sample = rows_.sample_rows[static_cast<size_t>(index)];
-    SampledToken& out = result_.sampled[static_cast<size_t>(index)];
+    const auto at = static_cast<size_t>(index);
+    const SampleRow& sample = rows_.sample_rows[at];
+    const std::span<const int32_t> drafts = rows_.drafts(at);
     sample_row({.logits = row,
                 .vocab_size = static_cast<int32_t>(vocab_size),
                 .params = &slots_->sampling(sample.slot),
                 .history = slots_->history(sample.slot),
-                .previous_id = slots_->last_token(sample.slot),
+                .drafts = drafts,
+                .previous_id = drafts.empty() ? slots_->last_token(sample.slot) : drafts.back(),
                 .position = sample.position,
-                .allowed = rows_.allowed(static_cast<size_t>(index))},
-               kernels_.sampler_math, scratch_[static_cast<size_t>(thread)].sampler, out);
-    slots_->record(sample.slot, out.token.id);
+                .allowed = rows_.allowed(at)},
+               kernels_.sampler_math, scratch_[static_cast<size_t>(thread)].sampler,
+               result_.sampled[at]);
   });
 }
 

@@ -147,6 +147,8 @@ void ReferenceDevice::sample(Ticket ticket, const TokenMasks& masks) {
   TGI_CHECK(ticket == step_);
   rows_.sample(masks, vocab_size_);
   if (rows_.num_output_rows() > 0) forward_->sample(rows_.num_output_rows());
+  rows_.visit_accepted(result_.sampled,
+                       [this](int32_t slot, int32_t id) { slots_->record(slot, id); });
 }
 
 const StepResult& ReferenceDevice::wait(Ticket ticket) {
@@ -280,15 +282,16 @@ void ReferenceDevice::sample(const SampleArgs& args) {
   for (size_t i = 0; i < num_samples; ++i) {
     fill_logits(i);
     const SampleRow& row = rows_.sample_rows[i];
+    const std::span<const int32_t> drafts = rows_.drafts(i);
     sample_row({.logits = logits.data(),
                 .vocab_size = vocab_size,
                 .params = &slots_->sampling(row.slot),
                 .history = slots_->history(row.slot),
-                .previous_id = slots_->last_token(row.slot),
+                .drafts = drafts,
+                .previous_id = drafts.empty() ? slots_->last_token(row.slot) : drafts.back(),
                 .position = row.position,
                 .allowed = rows_.allowed(i)},
                math, scratch, result_.sampled[i]);
-    slots_->record(row.slot, result_.sampled[i].token.id);
   }
   for (size_t i = 0; i < rows_.score_rows.size(); ++i) {
     fill_logits(num_samples + i);

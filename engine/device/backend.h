@@ -124,6 +124,7 @@ struct SlotLayout {
   StateLayout state{};            // of the layers that carry one
   int32_t latent_dim = 0;         // of the KvLayout
   int32_t max_adapters = 0;       // that rows of one step may have; 0: none
+  int32_t max_drafts = 0;         // of a slot in a step
 };
 
 // Of all that an adapter adds to one linear together.
@@ -539,7 +540,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 18;
+inline constexpr int kBackendAbi = 19;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

@@ -18,11 +18,11 @@ class BudgetedGuide final : public TokenGuide {
       : inner_(std::move(inner)),
         vocabulary_(std::move(vocabulary)),
         budget_(budget),
-        is_reasoning_(budget.has_begun) {}
+        state_{.is_reasoning = budget.has_begun} {}
 
   bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
     if (!inner_->fill_mask(mask, max_tokens)) return false;
-    if (!is_reasoning_ || num_tokens_ < budget_.max_tokens) return true;
+    if (!state_.is_reasoning || state_.num_tokens < budget_.max_tokens) return true;
     const std::optional<int32_t> next = next_of_end();
     if (!next) return true;
     const auto word = static_cast<size_t>(*next) / 32;
@@ -36,32 +36,51 @@ class BudgetedGuide final : public TokenGuide {
 
   void accept(int32_t token_id) override {
     inner_->accept(token_id);
-    if (is_reasoning_) ++num_tokens_;
     note(token_id);
+  }
+
+  bool try_accept(int32_t token_id) override {
+    if (!before_tries_) before_tries_ = state_;
+    if (!inner_->try_accept(token_id)) return false;
+    note(token_id);
+    return true;
+  }
+
+  void rollback() override {
+    inner_->rollback();
+    if (before_tries_) state_ = *std::exchange(before_tries_, std::nullopt);
   }
 
   bool is_over() override { return inner_->is_over(); }
 
  private:
+  struct State {
+    bool is_reasoning = false;
+    int64_t num_tokens = 0;  // of reasoning
+    std::string tail{};
+  };
+
   // The end of what was written is enough to know its marks by.
   void note(int32_t token_id) {
+    auto& [is_reasoning, num_tokens, tail] = state_;
+    if (is_reasoning) ++num_tokens;
     const std::string_view bytes = vocabulary_->bytes(token_id);
-    tail_ += bytes.empty() ? marked_token(vocabulary_->special_name(token_id)) : bytes;
-    const std::string& mark = is_reasoning_ ? budget_.end : budget_.begin;
+    tail += bytes.empty() ? marked_token(vocabulary_->special_name(token_id)) : bytes;
+    const std::string& mark = is_reasoning ? budget_.end : budget_.begin;
     if (mark.empty()) return;
-    if (const size_t at = tail_.find(mark); at != std::string::npos) {
-      tail_.erase(0, at + mark.size());
-      is_reasoning_ = !is_reasoning_;
+    if (const size_t at = tail.find(mark); at != std::string::npos) {
+      tail.erase(0, at + mark.size());
+      is_reasoning = !is_reasoning;
       return;
     }
     const size_t longest = std::max(budget_.begin.size(), budget_.end.size());
-    if (tail_.size() > longest) tail_.erase(0, tail_.size() - longest);
+    if (tail.size() > longest) tail.erase(0, tail.size() - longest);
   }
 
   // The token with which the mark goes on from what is there of it.
   std::optional<int32_t> next_of_end() const {
     const std::string_view rest =
-        std::string_view(budget_.end).substr(length_of_begun(tail_, budget_.end));
+        std::string_view(budget_.end).substr(length_of_begun(state_.tail, budget_.end));
     if (rest.front() == kTokenBorder) {
       return vocabulary_->special_id(rest.substr(1, rest.find(kTokenBorder, 1) - 1));
     }
@@ -72,9 +91,8 @@ class BudgetedGuide final : public TokenGuide {
   const std::unique_ptr<TokenGuide> inner_;
   const std::shared_ptr<const guide::Vocabulary> vocabulary_;
   const ReasoningBudget& budget_;
-  bool is_reasoning_;
-  int64_t num_tokens_ = 0;  // of reasoning
-  std::string tail_;
+  State state_;
+  std::optional<State> before_tries_;
 };
 
 class BudgetedGuidance final : public Guidance {

@@ -29,6 +29,14 @@ class MatcherGuide final : public TokenGuide {
                             token_id, matcher_.num_tokens()));
   }
 
+  bool try_accept(int32_t token_id) override {
+    if (!matcher_.accept(token_id)) return false;
+    ++num_tried_;
+    return true;
+  }
+
+  void rollback() override { matcher_.rollback(std::exchange(num_tried_, 0)); }
+
   bool is_over() override {
     try {
       return matcher_.must_end();
@@ -39,6 +47,7 @@ class MatcherGuide final : public TokenGuide {
 
  private:
   Matcher matcher_;
+  int32_t num_tried_ = 0;
 };
 
 }  // namespace

@@ -112,6 +112,7 @@ void Matcher::rollback(int32_t num_tokens) {
   const size_t left = impl_->tokens.size() - static_cast<size_t>(num_tokens);
   impl_->tokens.resize(left);
   if (impl_->configs.size() > left + 1) impl_->configs.resize(left + 1);
+  impl_->failure.clear();
 }
 
 int32_t Matcher::num_tokens() const {

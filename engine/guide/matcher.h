@@ -19,8 +19,8 @@ namespace tgi::guide {
 
 //
 // Where a grammar becomes too large to be followed (its expressions, the ways to read the text, the
-// steps that one of them takes), all of these throw kInvalidArgument, then and ever after, and only
-// for this matcher.
+// steps that one of them takes), all of these throw kInvalidArgument, then and until a rollback,
+// and only for this matcher.
 class Matcher {
  public:
   Matcher(std::shared_ptr<const CompiledGrammar> grammar,
@@ -40,8 +40,9 @@ class Matcher {
   // False, and nothing changes, when the grammar does not allow the token here.
   [[nodiscard]] bool accept(int32_t token_id);
 
-  void rollback(int32_t num_tokens);  // REQUIRES: at most num_tokens()
-  int32_t num_tokens() const;         // accepted and not taken back
+  // What was too large since then is forgotten. REQUIRES: at most num_tokens().
+  void rollback(int32_t num_tokens);
+  int32_t num_tokens() const;  // accepted and not taken back
 
   bool can_end() const;  // what was accepted is a whole text of the grammar
   bool must_end();       // ... and nothing can follow

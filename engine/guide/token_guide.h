@@ -20,6 +20,12 @@ class TokenGuide {
   // REQUIRES: it was in the mask that was filled last.
   virtual void accept(int32_t token_id) = 0;
 
+  // Looks ahead: as accept where the token is allowed; else false, and nothing changes. After an
+  // exception, or when enough is seen, rollback() goes back.
+  [[nodiscard]] virtual bool try_accept(int32_t token_id) = 0;
+  // To where the last accept() led, or to the start.
+  virtual void rollback() = 0;
+
   // What was accepted is a whole answer and nothing but an end token can follow: it ends here, and
   // no step is spent on that token.
   virtual bool is_over() = 0;

@@ -17,6 +17,7 @@ struct StateSize {
   int32_t max_blocks_per_slot = 0;  // bounds the context of a sequence
   int32_t max_batch_tokens = 0;     // token rows in a step
   int32_t max_adapters = 0;         // on the device at once
+  int32_t max_drafts = 0;           // of a slot in a step
 };
 
 // What attention sees of the cache. Of latents there is one row, whole on every rank.
@@ -66,7 +67,8 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .has_alibi = !config.alibi_slopes.empty(),
           .state = recurrent_layout(config),
           .latent_dim = config.latent.rank,
-          .max_adapters = size.max_adapters};
+          .max_adapters = size.max_adapters,
+          .max_drafts = size.max_drafts};
 }
 
 inline void allocate_state(Device& device,

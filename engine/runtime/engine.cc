@@ -21,6 +21,13 @@ void tell(ResponseSink& sink, const Error& error) {
   }
 }
 
+std::unique_ptr<Speculator> make_speculator(const EngineOptions& options) {
+  if (!options.make_drafter) return nullptr;
+  return std::make_unique<Speculator>(
+      options.make_drafter(), SpeculatorOptions{.eos_token_ids = options.eos_token_ids,
+                                                .at_any_price = options.drafts_at_any_price});
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options,
@@ -30,7 +37,8 @@ Engine::Engine(const EngineOptions& options,
       workers_(std::move(workers)),
       tokenizer_(tokenizer),
       kv_cache_(options.num_blocks, options.block_size, options.kv_groups),
-      scheduler_(options.scheduler, kv_cache_),
+      speculator_(make_speculator(options)),
+      scheduler_(options.scheduler, kv_cache_, speculator_.get()),
       adapters_(options.adapters),
       mailbox_(kMailboxCapacity) {
   publish_stats();
@@ -283,6 +291,9 @@ void Engine::publish_stats() {
   stats_.counters = counters_;
   stats_.steps = metrics_;
   stats_.counters.num_preemptions = scheduler_.num_preemptions();
+  if (speculator_ != nullptr) {
+    stats_.counters.num_drafted_tokens = speculator_->counts().num_drafted;
+  }
 }
 
 }  // namespace tgi

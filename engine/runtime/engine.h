@@ -2,9 +2,9 @@
 // backend. Public methods may be called from any thread; they put a command into the engine's
 // mailbox and return.
 //
-// A reader that falls behind pauses its own request: at most kMaxUnacknowledged token events are
-// out before the engine waits for acknowledge(), and after slow_reader_timeout the request is
-// cancelled. Others never notice.
+// A reader that falls behind pauses its own request: with kMaxUnacknowledged token events out (and
+// what their last step gave) the engine waits for acknowledge(), and after slow_reader_timeout the
+// request is cancelled. Others never notice.
 #pragma once
 
 #include <atomic>
@@ -38,6 +38,10 @@ struct EngineOptions {
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
   int32_t vocab_size = 0;  // of the logits
+  // (optional) Makes what drafts for requests that want it. REQUIRES: no layer carries a state,
+  // which can't go back.
+  std::function<std::unique_ptr<Drafter>()> make_drafter;
+  bool drafts_at_any_price = false;  // as many as a request wants, whatever they gain
   std::vector<int32_t> eos_token_ids;
   AdapterPoolOptions adapters;
   // Called once, on the engine thread, when a step failed beyond repair and everybody was answered.
@@ -195,14 +199,19 @@ class Engine {
   bool submit_step();
   void sample_when_known();
   bool masks_are_known(const ScheduledStep& scheduled) const;
-  void fill_masks(const ScheduledStep& scheduled);
-  void fill_mask(LiveSequence& sequence, std::span<uint32_t> mask);
+  void fill_masks(ScheduledStep& scheduled);
+  int32_t fill_mask_rows(LiveSequence& sequence, std::span<uint32_t> masks);
+  bool fill_mask(LiveSequence& sequence, int32_t num_ahead, std::span<uint32_t> mask);
+  static bool guide_allows(TokenGuide& guide, int32_t draft_id);
   void retire_step();
   void take_scores(const ScheduledStep& scheduled, const StepResult& result);
   void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   bool guide_accepts(LiveSequence& sequence, int32_t token_id);
-  void take_token(LiveSequence& sequence, const SampledToken& sampled, Clock::time_point now);
+  void take_token(LiveSequence& sequence,
+                  const SampledToken& sampled,
+                  bool is_skipped,
+                  Clock::time_point now);
   void finish_request(LiveRequest& live);
   void mark_failed(LiveRequest& live, const Error& error);
   void mark_not_finite(const Sequence& sequence, int32_t num_tokens);
@@ -222,6 +231,7 @@ class Engine {
   const std::unique_ptr<WorkerGroup> workers_;
   const Tokenizer& tokenizer_;
   KvCache kv_cache_;
+  std::unique_ptr<Speculator> speculator_;  // (optional)
   Scheduler scheduler_;
   AdapterPool adapters_;
   std::unordered_map<int64_t, std::shared_ptr<const HostAdapter>> hosts_;  // seen, not forgotten

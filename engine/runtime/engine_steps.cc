@@ -52,6 +52,15 @@ void Engine::sample_when_known() {
   fail_marked();
 }
 
+// Tries a draft; what is too much for the grammar there is no draft.
+bool Engine::guide_allows(TokenGuide& guide, int32_t draft_id) {
+  try {
+    return guide.try_accept(draft_id);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 bool Engine::masks_are_known(const ScheduledStep& scheduled) const {
   return std::all_of(scheduled.parts.begin(), scheduled.parts.end(), [](const auto& part) {
     const bool is_masked = part.samples && part.sequence->guide != nullptr;
@@ -59,34 +68,55 @@ bool Engine::masks_are_known(const ScheduledStep& scheduled) const {
   });
 }
 
-void Engine::fill_masks(const ScheduledStep& scheduled) {
+void Engine::fill_masks(ScheduledStep& scheduled) {
   masks_.words_per_row = (options_.vocab_size + 31) / 32;
   masks_.bits.clear();
   const auto began = Clock::now();
   const auto num_words = static_cast<size_t>(masks_.words_per_row);
-  for (const ScheduledStep::Part& part : scheduled.parts) {
+  for (ScheduledStep::Part& part : scheduled.parts) {
     if (!part.samples || part.sequence->guide == nullptr) continue;
-    masks_.bits.resize(masks_.bits.size() + num_words, ~0U);  // what nobody takes may be anything
+    const size_t size = static_cast<size_t>(part.num_sampled()) * num_words;
+    masks_.bits.resize(masks_.bits.size() + size, ~0U);  // what nobody takes may be anything
     if (!part.is_current()) continue;
-    fill_mask(*static_cast<LiveSequence*>(part.sequence), std::span(masks_.bits).last(num_words));
+    part.max_appended = fill_mask_rows(*static_cast<LiveSequence*>(part.sequence),
+                                       std::span(masks_.bits).last(size));
   }
   if (masks_.bits.empty()) return;
   metrics_.masks_s.observe(std::chrono::duration<double>(Clock::now() - began).count());
 }
 
-void Engine::fill_mask(LiveSequence& sequence, std::span<uint32_t> mask) {
+// A row behind drafts has the mask of the state that they lead to. Returns for how many rows there
+// is one.
+int32_t Engine::fill_mask_rows(LiveSequence& sequence, std::span<uint32_t> masks) {
+  const auto num_words = static_cast<size_t>(masks_.words_per_row);
+  const std::vector<int32_t>& drafts = sequence.draft_ids;
+  int32_t num_rows = 0;
+  while (fill_mask(sequence, num_rows, masks.first(num_words))) {
+    masks = masks.subspan(num_words);
+    const auto next = static_cast<size_t>(num_rows++);
+    if (next >= drafts.size() || !guide_allows(*sequence.guide, drafts[next])) break;
+  }
+  sequence.guide->rollback();
+  return num_rows;
+}
+
+// False: what follows is of no interest, as no token that is drawn leads there.
+bool Engine::fill_mask(LiveSequence& sequence, int32_t num_ahead, std::span<uint32_t> mask) {
   LiveRequest& live = *sequence.live;
-  const int64_t max_tokens =
-      std::max(live.request->max_new_tokens - sequence.num_generated_tokens(), 1);
+  const int32_t num_generated = sequence.num_generated_tokens() + num_ahead;
+  const int64_t max_tokens = std::max(live.request->max_new_tokens - num_generated, 1);
   try {
-    if (sequence.guide->fill_mask(mask, max_tokens)) return;
+    if (sequence.guide->fill_mask(mask, max_tokens)) return true;
     throw Error(Code::kUnsupported,
                 fmt::format("no token of this model continues the answer after {} of them as its "
                             "grammar wants it",
-                            sequence.num_generated_tokens()));
+                            num_generated));
   } catch (const std::exception& error) {
     std::fill(mask.begin(), mask.end(), ~0U);
-    mark_failed(live, error_of(error));
+    // Behind drafts it is not the answer's trouble yet. Once they are drawn, the next step meets
+    // it.
+    if (num_ahead == 0) mark_failed(live, error_of(error));
+    return false;
   }
 }
 
@@ -132,16 +162,23 @@ void Engine::observe_step(const InFlight& step, Clock::time_point computed) {
 void Engine::take_tokens(const ScheduledStep& scheduled,
                          const StepResult& result,
                          Clock::time_point now) {
+  // Before others of its request are told more; what was drawn before it still counts.
   for (const ScheduledStep::Part& part : scheduled.parts) {
-    if (part.not_finite) mark_not_finite(*part.sequence, part.sequence->num_tokens());
+    if (part.not_finite && part.num_appended == 0)
+      mark_not_finite(*part.sequence, part.sequence->num_tokens());
   }
   size_t next_sampled = 0;
   for (const ScheduledStep::Part& part : scheduled.parts) {
-    if (!part.samples) continue;
-    const SampledToken& sampled = result.sampled[next_sampled++];
-    if (!part.appended) continue;
+    const auto sampled =
+        std::span(result.sampled).subspan(next_sampled, static_cast<size_t>(part.num_sampled()));
+    next_sampled += sampled.size();
+    if (part.num_appended == 0) continue;
     auto& sequence = *static_cast<LiveSequence*>(part.sequence);
-    if (sequence.live->failure == nullptr) take_token(sequence, sampled, now);
+    for (int32_t i = 0; i < part.num_appended; ++i) {
+      if (sequence.ended || sequence.live->failure != nullptr) break;
+      take_token(sequence, sampled[static_cast<size_t>(i)], i > 0, now);
+    }
+    if (part.not_finite && !sequence.ended) mark_not_finite(sequence, sequence.num_tokens());
   }
 }
 
@@ -234,13 +271,15 @@ bool Engine::guide_accepts(LiveSequence& sequence, int32_t token_id) {
 
 void Engine::take_token(LiveSequence& sequence,
                         const SampledToken& sampled,
+                        bool is_skipped,
                         Clock::time_point now) {
   LiveRequest& live = *sequence.live;
   if (!guide_accepts(sequence, sampled.token.id)) return;
   if (live.request->max_new_tokens > 0) ++counters_.num_generated_tokens;
   if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
   live.last_token_at = now;
-  ipc::TokenEvent event = sequence.take(sampled, options_.eos_token_ids);
+  if (is_skipped) ++counters_.num_skipped_tokens;
+  ipc::TokenEvent event = sequence.take(sampled, is_skipped, options_.eos_token_ids);
   if (live.request->stream) {
     if (!sequence.echoed) event.text.insert(0, live.request->echo_text);
     sequence.echoed = true;

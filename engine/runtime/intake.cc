@@ -61,6 +61,17 @@ void check_enough_tokens(const Request& request) {
       enough, request.max_new_tokens);
 }
 
+int32_t resolve_drafts(const ipc::GenerateParams& params, const Limits& limits) {
+  const int64_t asked = params.speculate.value_or(limits.max_drafts);
+  if (asked < 0 || asked > limits.max_drafts) {
+    refuse(
+        "`speculate` must be >= 0 and <= {}, with which the model was loaded (--speculate). Given: "
+        "{}",
+        limits.max_drafts, asked);
+  }
+  return static_cast<int32_t>(asked);
+}
+
 }  // namespace
 
 uint64_t next_request_id() {
@@ -227,6 +238,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
 
   request->id = next_request_id();
   request->best_of = static_cast<int32_t>(params.best_of);
+  request->max_drafts = resolve_drafts(params, limits_);
   request->ignore_eos = params.ignore_eos;
   request->prompt_logprobs = params.prompt_logprobs;
   request->use_prefix_cache = params.use_prefix_cache;

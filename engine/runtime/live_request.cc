@@ -71,6 +71,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
                  : std::make_unique<dialect::AnswerReader>(owner.request->reading)),
       stream(text_tokenizer, owner.request->stop, owner.request->include_stop_text, reader.get()) {
   request = owner.request.get();
+  speculation.max_drafts = request->max_drafts;
   sampling = request->sampling;
   // Each draws by a seed of its own, so that it can be repeated alone.
   if (index > 0) sampling.seed = seed_of_sequence(sampling.seed, index);
@@ -83,6 +84,7 @@ LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, 
 }
 
 ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
+                                   bool is_skipped,
                                    const std::vector<int32_t>& eos_token_ids) {
   ipc::TokenEvent event;
   event.index = result.index;
@@ -94,6 +96,8 @@ ipc::TokenEvent LiveSequence::take(const SampledToken& sampled,
   }
   const int32_t id = sampled.token.id;
   event.token = describe(*tokenizer, sampled.token);
+  event.token.skipped = is_skipped;
+  if (is_skipped) ++result.num_skipped_tokens;
   for (const TokenScore& top : sampled.top_tokens)
     event.top_tokens.push_back(describe(*tokenizer, top));
   ++result.num_generated_tokens;

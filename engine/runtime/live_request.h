@@ -24,8 +24,11 @@ struct LiveSequence : Sequence {
   LiveSequence(LiveRequest& owner, const Tokenizer& tokenizer, uint32_t index);
 
   // What one more sampled token is worth: appends to `result` and ends the sequence when a stop
-  // condition holds. Returns the event for the reader. REQUIRES: the guide has accepted it.
-  ipc::TokenEvent take(const SampledToken& sampled, const std::vector<int32_t>& eos_token_ids);
+  // condition holds. Returns the event for the reader. `is_skipped`: it was drafted. REQUIRES: the
+  // guide has accepted it.
+  ipc::TokenEvent take(const SampledToken& sampled,
+                       bool is_skipped,
+                       const std::vector<int32_t>& eos_token_ids);
 
   // What was said of tools and turned out to be none becomes text.
   void settle_calls();

@@ -130,7 +130,8 @@ class RankLoader {
         .num_slots = out_.max_running,
         .max_blocks_per_slot = (max_total_tokens + options_.block_size - 1) / options_.block_size,
         .max_batch_tokens = out_.max_batch_tokens,
-        .max_adapters = num_adapters()};
+        .max_adapters = num_adapters(),
+        .max_drafts = options_.max_drafts};
   }
 
   void make_device(int rank) {

@@ -35,7 +35,8 @@ struct LoadRanksOptions {
   std::optional<int64_t> kv_cache_bytes;  // of all ranks
   double adapter_memory_fraction = 0;     // of what weights and workspace leave
   int32_t max_active_adapters = 0;
-  std::stop_token stop;  // ends the load with kCancelled, between two tensors
+  int32_t max_drafts = 0;  // of a sequence in a step
+  std::stop_token stop;    // ends the load with kCancelled, between two tensors
 };
 
 // Adapters that may be on such a device at once; 0 where there are to be none.

@@ -185,6 +185,21 @@ void open_merged_adapter(PreparedModel& model) {
   }
 }
 
+// In the words of `tgi ps`.
+void settle_speculation(PreparedModel& model) {
+  if (model.options.speculate == 0) return;
+  if (model.loaded.task != Task::kGenerate) {
+    model.speculation_off = "the model draws no tokens";
+  } else if (has_state(model.loaded.config)) {
+    model.speculation_off = "the model has layers that carry a state, which can't go back";
+  } else {
+    model.ranks.max_drafts = model.options.speculate;
+    return;
+  }
+  log_warn("nothing is drafted",
+           {{"speculate", model.options.speculate}, {"because", model.speculation_off}});
+}
+
 }  // namespace
 
 DeviceOptions device_options(const ModelOptions& options, DType dtype) {
@@ -235,6 +250,7 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
     open_merged_adapter(*model);
     const std::unique_ptr<Checkpoint> checkpoint = model->open_checkpoint_of()({});
     check_weights(model->loaded, *checkpoint);
+    settle_speculation(*model);
     if (model->loaded.task != Task::kGenerate) {
       model->vector_head = std::make_shared<const VectorHead>(model->loaded, *model->files,
                                                               *checkpoint, model->pooling());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/files/file_source.h"
 #include "engine/device/backend.h"
@@ -30,7 +31,8 @@ struct PreparedModel {
   Backend* backend = nullptr;
   LoadRanksOptions ranks;
   std::shared_ptr<const VectorHead> vector_head;  // (optional) of a model that gives vectors
-  double seconds = 0;                             // that this took
+  std::string speculation_off;  // why nothing is drafted although it was asked for
+  double seconds = 0;           // that this took
 
   // What the settings say of it; nothing: the model's files do.
   std::optional<PoolingMode> pooling() const;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "engine/dialect/dialect.h"
+#include "engine/draft/ngram_drafter.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
@@ -74,6 +75,8 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.max_total_tokens = plan.max_total_tokens;
   facts.max_running = ranks.max_running;
   facts.max_batch_tokens = ranks.max_batch_tokens;
+  facts.speculate = prepared->ranks.max_drafts;
+  if (facts.speculate < options.speculate) facts.speculation_off = prepared->speculation_off;
   facts.max_best_of = options.max_best_of;
   facts.max_stop_sequences = options.max_stop_sequences;
   facts.max_top_n_tokens = options.max_top_n_tokens;
@@ -97,6 +100,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                       .max_best_of = options.max_best_of,
                       .max_stop_sequences = options.max_stop_sequences,
                       .max_top_n_tokens = options.max_top_n_tokens,
+                      .max_drafts = prepared->ranks.max_drafts,
                       .max_logit_bias = ranks.max_logit_bias};
   model->max_top_tokens_ = ranks.max_top_tokens;
   const ChatTemplate* const chat_template =
@@ -137,6 +141,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.vocab_size = config.vocab_size;
   engine.eos_token_ids = config.eos_token_ids;
+  if (limits.max_drafts > 0) engine.make_drafter = [] { return std::make_unique<NgramDrafter>(); };
   engine.adapters = {.memory_bytes = plan.adapter_bytes,
                      .max_active = ranks.max_active_adapters,
                      .cycle_time = options.adapter_cycle_time};

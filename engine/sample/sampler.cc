@@ -60,14 +60,27 @@ void apply_watermark(const SamplerRow& row, std::vector<float>& logits) {
   }
 }
 
-void apply_penalties(const SamplerRow& row, std::vector<float>& logits) {
-  const SamplingParams& params = *row.params;
+void penalise(const SamplingParams& params, int32_t id, int32_t output_count, float* logits) {
+  float& x = logits[id];
+  x = x < 0.0F ? x * params.repetition_penalty : x / params.repetition_penalty;
+  if (output_count == 0) return;
+  x -= params.frequency_penalty * static_cast<float>(output_count);
+  x -= params.presence_penalty;
+}
+
+void apply_penalties(const SamplerRow& row, float* logits) {
+  const std::span<const int32_t> drafts = row.drafts;
+  const auto drafted = [&](int32_t id) {
+    return static_cast<int32_t>(std::count(drafts.begin(), drafts.end(), id));
+  };
   for (const TokenCount& seen : row.history) {
-    float& x = logits[static_cast<size_t>(seen.id)];
-    x = x < 0.0F ? x * params.repetition_penalty : x / params.repetition_penalty;
-    if (seen.output_count == 0) continue;
-    x -= params.frequency_penalty * static_cast<float>(seen.output_count);
-    x -= params.presence_penalty;
+    penalise(*row.params, seen.id, seen.output_count + drafted(seen.id), logits);
+  }
+  for (auto draft = drafts.begin(); draft != drafts.end(); ++draft) {
+    const auto is_draft = [&](const TokenCount& seen) { return seen.id == *draft; };
+    if (std::find(drafts.begin(), draft, *draft) != draft) continue;
+    if (std::ranges::any_of(row.history, is_draft)) continue;
+    penalise(*row.params, *draft, drafted(*draft), logits);
   }
 }
 
@@ -110,14 +123,14 @@ int32_t draw(const SamplerRow& row,
 
 int32_t pick(const SamplerRow& row, const SamplerMath& math, SamplerScratch& scratch) {
   const SamplingParams& params = *row.params;
-  const bool penalised = params.has_penalties() && !row.history.empty();
+  const bool penalised = params.has_penalties() && !(row.history.empty() && row.drafts.empty());
   const bool watermarked = params.watermark && row.previous_id >= 0;
   const float* logits = row.logits;
   const bool biased = !params.logit_bias.empty();
   if (penalised || watermarked || biased || row.allowed != nullptr) {
     std::copy_n(row.logits, row.vocab_size, scratch.logits.begin());
     if (watermarked) apply_watermark(row, scratch.logits);
-    if (penalised) apply_penalties(row, scratch.logits);
+    if (penalised) apply_penalties(row, scratch.logits.data());
     if (biased) apply_bias(params, scratch.logits);
     if (row.allowed != nullptr) apply_mask(row, scratch.logits);
     logits = scratch.logits.data();

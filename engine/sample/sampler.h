@@ -34,6 +34,7 @@ struct SamplerRow {
   int32_t vocab_size = 0;
   const SamplingParams* params = nullptr;
   std::span<const TokenCount> history;  // each id once, any order; empty without penalties
+  std::span<const int32_t> drafts{};    // ids of the output behind those of the history
   int32_t previous_id = -1;             // the last token of the context, for the watermark
   int32_t position = 0;                 // of the token to be drawn
   const uint32_t* allowed = nullptr;    // (optional) bit id % 32 of word id / 32; null: all

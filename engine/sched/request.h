@@ -35,6 +35,7 @@ struct Request {
   std::shared_ptr<const dialect::AnswerReading> reading;  // (optional) how they are taken apart
   int32_t max_new_tokens = 0;
   int32_t best_of = 1;
+  int32_t max_drafts = 0;  // of a sequence in a step; 0: nothing is drafted for it
   bool ignore_eos = false;
   bool prompt_logprobs = false;
   bool use_prefix_cache = true;  // neither reads nor feeds it when false

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 
@@ -18,8 +19,8 @@ std::span<const int32_t> tokens_of(const Sequence& sequence) {
 
 }  // namespace
 
-Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache)
-    : options_(options), kv_cache_(kv_cache) {
+Scheduler::Scheduler(const SchedulerOptions& options, KvCache& kv_cache, Speculator* speculator)
+    : options_(options), kv_cache_(kv_cache), speculator_(speculator) {
   for (int32_t slot = options.max_running - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   running_.reserve(free_slots_.size());
 }
@@ -70,6 +71,7 @@ void Scheduler::preempt(Sequence& sequence) {
   sequence.num_computed_tokens = 0;
   sequence.num_scheduled_tokens = 0;
   sequence.num_pending_tokens = 0;
+  sequence.draft_ids.clear();
   // Scores in flight still arrive: num_scored_tokens stays.
   ++sequence.num_preemptions;
   ++num_preemptions_;
@@ -143,16 +145,38 @@ bool Scheduler::grow_or_preempt(Sequence& sequence, int32_t& num_promised) {
 
 void Scheduler::schedule_decodes(Batch& batch, ScheduledStep& scheduled) {
   int32_t num_promised = 0;
+  decoding_.clear();
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.paused || sequence.num_unscheduled_tokens() != 1) continue;
-    if (batch.num_tokens() >= options_.max_batch_tokens) return;
+    if (std::ssize(decoding_) >= options_.max_batch_tokens) break;
     // Its last token may already be in flight: then it ends by length before the next one matters.
     if (sequence.num_pending_tokens > 0 &&
         sequence.num_generated_tokens() + sequence.num_pending_tokens >=
             sequence.request->max_new_tokens)
       continue;
-    if (grow_or_preempt(sequence, num_promised)) emit(sequence, 1, batch, scheduled);
+    if (sequence.num_pending_tokens > 0 && speculator_ != nullptr &&
+        speculator_->waits_for_token(sequence))
+      continue;
+    if (grow_or_preempt(sequence, num_promised)) decoding_.push_back(&sequence);
+  }
+  if (speculator_ != nullptr) take_drafts();
+  for (Sequence* const sequence : decoding_) {
+    emit(*sequence, 1 + static_cast<int32_t>(sequence->draft_ids.size()), batch, scheduled);
+  }
+}
+
+// Of the rows that decoding leaves, prompts keep at least half. Nobody is preempted for a draft.
+void Scheduler::take_drafts() {
+  const auto num_rows = static_cast<int32_t>(decoding_.size());
+  speculator_->draft(decoding_, (options_.max_batch_tokens - num_rows) / 2);
+  for (Sequence* const sequence : decoding_) {
+    std::vector<int32_t>& drafts = sequence->draft_ids;
+    while (!drafts.empty() &&
+           !kv_cache_.grow(sequence->lease, sequence->num_scheduled_tokens + 1 +
+                                                static_cast<int32_t>(drafts.size()))) {
+      drafts.pop_back();
+    }
   }
 }
 
@@ -289,6 +313,7 @@ void Scheduler::emit(Sequence& sequence,
                      ScheduledStep& scheduled) {
   const int32_t begin = sequence.num_scheduled_tokens;
   const int32_t end = begin + num_tokens;
+  const auto num_drafts = static_cast<int32_t>(sequence.draft_ids.size());
   const int32_t first_row = batch.num_tokens();
   // With its first tokens and not at admission: a batch that stays empty is never submitted.
   if (!sequence.slot_is_started) {
@@ -301,10 +326,14 @@ void Scheduler::emit(Sequence& sequence,
   }
   for (int32_t position = begin; position < end; ++position) {
     const bool known = position < sequence.num_tokens();
-    batch.token_ids.push_back(known ? sequence.token_ids[static_cast<size_t>(position)]
-                                    : -1 - sequence.slot);
+    if (position < end - num_drafts) {
+      batch.token_ids.push_back(known ? sequence.token_ids[static_cast<size_t>(position)]
+                                      : -1 - sequence.slot);
+    }
     batch.positions.push_back(position);
   }
+  batch.token_ids.insert(batch.token_ids.end(), sequence.draft_ids.begin(),
+                         sequence.draft_ids.end());
   const std::vector<int32_t>& types = sequence.request->token_types;
   if (!types.empty()) {
     // Rows of those before that have none are of type 0.
@@ -330,6 +359,7 @@ void Scheduler::emit(Sequence& sequence,
   ScheduledStep::Part part{.sequence = &sequence,
                            .num_tokens = num_tokens,
                            .first_token = begin,
+                           .num_drafts = num_drafts,
                            .num_preemptions = sequence.num_preemptions};
   if (sequence.request->prompt_logprobs && sequence.sampling.sequence_index == 0) {
     part.first_scored_token = std::max(begin + 1, sequence.num_scored_tokens);
@@ -345,17 +375,20 @@ void Scheduler::emit(Sequence& sequence,
     sequence.num_scored_tokens += part.num_scores;
   }
   sequence.num_scheduled_tokens = end;
-  const bool is_last = sequence.num_unscheduled_tokens() == 0;
+  const bool is_last = sequence.num_unscheduled_tokens() + num_drafts == 0;
   emit_pooled(*sequence.request, first_row, is_last, part, batch);
   if (is_last && sequence.request->pooled.empty()) {
     part.samples = true;
     ++sequence.num_pending_tokens;
-    batch.sample_rows.push_back({.row = first_row + num_tokens - 1,
-                                 .slot = sequence.slot,
-                                 .position = end,
-                                 .is_masked = sequence.guide != nullptr});
+    for (int32_t i = num_drafts; i >= 0; --i) {
+      batch.sample_rows.push_back({.row = first_row + num_tokens - 1 - i,
+                                   .slot = sequence.slot,
+                                   .position = end - i,
+                                   .is_masked = sequence.guide != nullptr,
+                                   .num_drafts = num_drafts - i});
+    }
   }
-  (part.samples && num_tokens == 1 ? scheduled.num_decode_tokens : scheduled.num_prefill_tokens) +=
+  (part.num_sampled() == num_tokens ? scheduled.num_decode_tokens : scheduled.num_prefill_tokens) +=
       num_tokens;
   ++sequence.num_steps_in_flight;
   scheduled.parts.push_back(part);
@@ -405,29 +438,52 @@ void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledTo
   for (ScheduledStep::Part& part : scheduled.parts) {
     Sequence& sequence = *part.sequence;
     --sequence.num_steps_in_flight;
-    const SampledToken* token = part.samples ? &sampled[next_sampled++] : nullptr;
+    const auto tokens = sampled.subspan(next_sampled, static_cast<size_t>(part.num_sampled()));
+    next_sampled += tokens.size();
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
     if (!part.is_current()) continue;
-    if (token != nullptr && std::isnan(token->token.logprob)) {
-      part.not_finite = true;  // and what this step computed is not handed on to others
-      continue;
+    append_drawn(part, tokens);
+    if (part.num_drafts > 0 && speculator_ != nullptr) {
+      speculator_->verified(sequence, part.num_drafts, std::max(part.num_appended - 1, 0));
     }
-    sequence.num_computed_tokens += part.num_tokens;
+    // What a step computed whose logits are not finite is not handed on to others.
+    if (part.not_finite && part.num_appended == 0) continue;
     if (may_share(sequence)) {
       kv_cache_.publish(sequence.request->adapter_id(), tokens_of(sequence),
                         sequence.num_computed_tokens, sequence.lease);
     }
     kv_cache_.leave_window(sequence.lease, sequence.num_computed_tokens);
-    if (token != nullptr) {
-      --sequence.num_pending_tokens;
-      sequence.token_ids.push_back(token->token.id);
-      part.appended = true;
-    }
   }
 }
 
+// Takes over what a part computed and what was drawn from it: up to the first token that is not the
+// draft in its place, or is none.
+void Scheduler::append_drawn(ScheduledStep::Part& part, std::span<const SampledToken> drawn) {
+  Sequence& sequence = *part.sequence;
+  if (!part.samples) {
+    sequence.num_computed_tokens += part.num_tokens;
+    return;
+  }
+  const std::vector<int32_t> drafts = std::exchange(sequence.draft_ids, {});
+  for (size_t i = 0; i < drawn.size() && part.num_appended < part.max_appended; ++i) {
+    if (i > 0 && drawn[i - 1].token.id != drafts[i - 1]) break;
+    part.not_finite = std::isnan(drawn[i].token.logprob);
+    if (part.not_finite) break;
+    sequence.token_ids.push_back(drawn[i].token.id);
+    ++part.num_appended;
+  }
+  if (part.num_appended == 0) return;
+  --sequence.num_pending_tokens;
+  // The blocks of drafts that were not drawn stay: their rows are written anew.
+  sequence.num_computed_tokens += part.num_tokens - part.num_drafts + part.num_appended - 1;
+  if (part.num_drafts > 0) sequence.num_scheduled_tokens = sequence.num_computed_tokens;
+}
+
 void Scheduler::observe_step_time(const ScheduledStep& scheduled, double elapsed_ms) {
+  if (speculator_ != nullptr && scheduled.num_prefill_tokens == 0) {
+    speculator_->observe_step(scheduled.num_decode_tokens, elapsed_ms);
+  }
   if (scheduled.num_prefill_tokens < options_.min_chunk_tokens) return;
   const double measured = elapsed_ms / (scheduled.num_prefill_tokens + scheduled.num_decode_tokens);
   ms_per_prefill_token_ =

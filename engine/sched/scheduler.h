@@ -2,7 +2,8 @@
 // tensors, no clock of its own, no model. Belongs to the engine thread.
 //
 // Per step, in this order:
-//   1. every running sequence that decodes gets one row; out of blocks, the youngest is preempted
+//   1. every running sequence that decodes gets one row, and more where drafts are worth it (while
+//      these are in flight it gets no other); out of blocks, the youngest is preempted
 //      (what it computed stays findable in the prefix cache) and waits at the front; where a step
 //      in flight still holds what that freed, the one that wants it sits this step out;
 //   2. running prefills, oldest first, get chunks from what is left of the budget;
@@ -13,11 +14,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "engine/sched/kv_cache.h"
 #include "engine/sched/sequence.h"
+#include "engine/sched/speculator.h"
 #include "engine/tensor/batch.h"
 
 namespace tgi {
@@ -48,9 +51,15 @@ struct ScheduledStep {
     int32_t num_scores = 0;          // prompt log-probabilities that come back for it
     int32_t first_scored_token = 0;  // the first is that of this prompt token
     bool samples = false;
+    int32_t num_drafts = 0;       // the last of its tokens; each has a sampled token of its own
     int32_t num_preemptions = 0;  // of the sequence when this was scheduled
-    bool appended = false;    // set when it retires: the sampled token is now the sequence's last
-    bool not_finite = false;  // ... or the logits were no distribution, and there is no token
+    // Sampled tokens that may be taken: of masked rows, those whose mask there is.
+    int32_t max_appended = std::numeric_limits<int32_t>::max();
+    // Set when it retires: so many sampled tokens are now the sequence's last, ...
+    int32_t num_appended = 0;
+    bool not_finite = false;  // ... and then the logits were no distribution: there is no token
+
+    int32_t num_sampled() const { return samples ? 1 + num_drafts : 0; }
 
     // The sequence still wants what this part computes.
     bool is_current() const {
@@ -64,7 +73,8 @@ struct ScheduledStep {
 
 class Scheduler {
  public:
-  Scheduler(const SchedulerOptions& options, KvCache& kv_cache);
+  // `speculator`: (optional) must outlive it.
+  Scheduler(const SchedulerOptions& options, KvCache& kv_cache, Speculator* speculator = nullptr);
 
   // The sequence waits at the end of the queue. Not owned; must stay where it is until removed and
   // out of flight.
@@ -81,8 +91,9 @@ class Scheduler {
   [[nodiscard]] bool next_batch(Batch& batch, ScheduledStep& scheduled);
 
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
-  // order of the parts that sample. Appends them to sequences that were not removed meanwhile; the
-  // caller then decides who is finished, and removes those whose logits were not finite.
+  // order of the parts that sample. Appends them to sequences that were not removed meanwhile, of
+  // a part with drafts up to the first that was not drawn as it was guessed; the caller then
+  // decides who is finished, and removes those whose logits were not finite.
   void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
 
   // How long a step took, for target_step_ms.
@@ -94,6 +105,7 @@ class Scheduler {
 
  private:
   void schedule_decodes(Batch& batch, ScheduledStep& scheduled);
+  void take_drafts();
   void schedule_prefills(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   void admit_waiting(Batch& batch, ScheduledStep& scheduled, int32_t budget);
   bool preempt_paused();
@@ -109,6 +121,7 @@ class Scheduler {
                           bool is_last,
                           ScheduledStep::Part& part,
                           Batch& batch);
+  static void append_drawn(ScheduledStep::Part& part, std::span<const SampledToken> drawn);
   bool may_share(const Sequence& sequence) const;
   int32_t num_matchable_tokens(const Sequence& sequence) const;
   bool twin_is_ahead(const Sequence& sequence, size_t num_older) const;
@@ -118,8 +131,10 @@ class Scheduler {
 
   const SchedulerOptions options_;
   KvCache& kv_cache_;
-  std::deque<Sequence*> waiting_;   // first in front
-  std::vector<Sequence*> running_;  // oldest admission first
+  Speculator* const speculator_;
+  std::vector<Sequence*> decoding_;  // of the step that is made
+  std::deque<Sequence*> waiting_;    // first in front
+  std::vector<Sequence*> running_;   // oldest admission first
   std::vector<int32_t> free_slots_;
   uint64_t last_step_ = 0;
   int64_t num_preemptions_ = 0;

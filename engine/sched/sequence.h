@@ -12,10 +12,25 @@
 #include <memory>
 #include <vector>
 
+#include "engine/draft/drafter.h"
 #include "engine/sched/kv_cache.h"
 #include "engine/sched/request.h"
 
 namespace tgi {
+
+// How far its drafts have been right. Those of Speculator alone, but max_drafts.
+struct Speculation {
+  int32_t max_drafts = 0;  // of a step; 0: none, ever
+  std::unique_ptr<Drafter::Memory> memory;
+  int64_t num_drafted = 0;
+  int64_t num_accepted = 0;
+  double num_tried = 0;  // drafts whose place was reached, the older the less
+  double num_right = 0;
+  int32_t steps_to_try = 1;   // until a draft is tried that is not worth its row
+  bool has_waited = false;    // for its last token, to draft what follows
+  int32_t rest = 0;           // steps in which it does not wait, after it did so for nothing
+  int32_t steps_of_rest = 0;  // left of them
+};
 
 struct Sequence {
   const Request* request = nullptr;
@@ -28,6 +43,10 @@ struct Sequence {
   int32_t num_scheduled_tokens = 0;
   int32_t num_pending_tokens = 0;
   int32_t num_cached_tokens = 0;  // of the prompt, at the first admission
+  // Guesses of what follows token_ids, in the step that is in flight. They are of the scheduled
+  // tokens, and until they are verified the sequence gets no other step.
+  std::vector<int32_t> draft_ids;
+  Speculation speculation;
   // Prompt tokens whose log-probability is known or in flight; the first has none.
   int32_t num_scored_tokens = 1;
   int32_t num_preemptions = 0;

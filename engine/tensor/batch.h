@@ -33,11 +33,17 @@ struct BlockAppend {
 };
 
 // Draw the next token of `slot` from the logits of token row `row`.
+//
+// Rows that are verified: where the last token rows of a sequence are drafts, guesses of what it
+// will draw, the row before them and each of theirs has its SampleRow, one behind the other. Each
+// is drawn as if the drafts before it were of the context. It counts, for the slot's last token and
+// its penalties, while each of those was drawn as it was guessed.
 struct SampleRow {
   int32_t row = 0;
   int32_t slot = 0;
   int32_t position = 0;    // of the token to be drawn, from 0 at the start of the prompt
   bool is_masked = false;  // only some tokens may be drawn: TokenMasks says which
+  int32_t num_drafts = 0;  // before `position`: the tokens of rows (row - num_drafts, row]
 };
 
 // Which tokens the masked rows of a step may draw, row after row in the order of its sample_rows.

@@ -186,6 +186,13 @@ def test_bench_guided():
     assert len(rows(text, "alone|beside.*")) == 2
 
 
+def test_bench_speculation():
+    table = rows(run("bench_speculation", "--quick", "--bin-dir", BIN), "code of.*|goes round.*|never repeats.*")
+    assert [row[1] for row in table] == ["1", "3"] * 3
+    for row in table:
+        assert all(is_positive(cell) for cell in row[2:5]), row
+
+
 FAKE_NCU = r"""#!/usr/bin/env python3
 import os, sys
 log = sys.argv[sys.argv.index("--log-file") + 1]

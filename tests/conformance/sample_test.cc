@@ -174,6 +174,84 @@ TEST_CASE("sampled ids, log-probabilities, alternatives and scores agree with th
   }
 }
 
+// Each slot's next tokens by steps of drafts, of which so many are as they will be drawn and the
+// others are not.
+TEST_CASE(
+    "rows that are verified draw what the same tokens draw one by one, and only those count") {
+  constexpr int32_t kDrafts = 3;
+  const std::vector<SamplingParams> params = settings();
+  const auto num_slots = static_cast<int32_t>(params.size());
+  const std::vector<int32_t> prompt = {7, 300, 7, 12, 90};
+  for (const DeviceCase& device_case : device_cases()) {
+    INFO(device_case.name);
+    const Outcome wanted = run_model(*device_case.make());
+    const auto device = device_case.make();
+    device->allocate_state({.num_layers = 1,
+                            .num_kv_heads = 1,
+                            .head_dim = 16,
+                            .block_size = 16,
+                            .num_blocks = 1,
+                            .dtype = device->info().activation_dtype},
+                           {.num_slots = num_slots,
+                            .max_blocks_per_slot = 4,
+                            .max_batch_tokens = 128,
+                            .vocab_size = kVocab,
+                            .block_size = 16});
+    const Model model(*device);
+    std::vector<std::vector<int32_t>> drawn(params.size());
+    for (int32_t step = 0; step < 5; ++step) {
+      Batch batch;
+      batch.clear();
+      for (int32_t slot = 0; slot < num_slots; ++slot) {
+        const auto& known = drawn[static_cast<size_t>(slot)];
+        const auto& coming = wanted.ids[static_cast<size_t>(slot)];
+        if (step == 0) {
+          batch.slot_starts.push_back({.slot = slot,
+                                       .sampling = params[static_cast<size_t>(slot)],
+                                       .token_ids = prompt,
+                                       .num_prompt_tokens = 4});
+        }
+        // Of one slot in three there are none: its rows go as ever.
+        const int32_t num_drafts = slot % 3 == 2 ? 0 : kDrafts;
+        const int32_t num_right = (slot + step) % (kDrafts + 1);
+        const auto first = static_cast<int32_t>(known.size()) + 4;
+        for (int32_t i = 0; i <= num_drafts; ++i) {
+          const size_t at = known.size() + static_cast<size_t>(i);
+          int32_t id = known.empty() ? prompt.back() : -1 - slot;
+          if (i > 0) id = (at <= coming.size() ? coming[at - 1] : 0) + (i > num_right ? 1 : 0);
+          batch.sample_rows.push_back({.row = batch.num_tokens(),
+                                       .slot = slot,
+                                       .position = first + i + 1,
+                                       .num_drafts = i});
+          batch.token_ids.push_back(id % kVocab);
+          batch.positions.push_back(first + i);
+        }
+        batch.slots.push_back(slot);
+        batch.cu_seqlens_q.push_back(batch.num_tokens());
+        batch.context_lens.push_back(first + num_drafts + 1);
+      }
+      const StepResult result = model.run(*device, batch);
+      bool counts = true;
+      for (size_t i = 0; i < batch.sample_rows.size(); ++i) {
+        const SampleRow& row = batch.sample_rows[i];
+        const int32_t input = batch.token_ids[static_cast<size_t>(row.row)];
+        counts = row.num_drafts == 0 || (counts && result.sampled[i - 1].token.id == input);
+        if (counts) drawn[static_cast<size_t>(row.slot)].push_back(result.sampled[i].token.id);
+      }
+    }
+    size_t num_most = 0;
+    for (size_t slot = 0; slot < params.size(); ++slot) {
+      INFO("slot " << slot);
+      num_most = std::max(num_most, drawn[slot].size());
+      const size_t count = std::min(drawn[slot].size(), wanted.ids[slot].size());
+      CHECK(std::equal(drawn[slot].begin(), drawn[slot].begin() + static_cast<ptrdiff_t>(count),
+                       wanted.ids[slot].begin()));
+      CHECK(drawn[slot].size() >= 5);
+    }
+    CHECK(num_most >= 10);
+  }
+}
+
 TEST_CASE("a bias forces and bans a token in its slot alone, and is not in what is reported") {
   for (const DeviceCase& device_case : device_cases()) {
     INFO(device_case.name);

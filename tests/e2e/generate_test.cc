@@ -48,6 +48,29 @@ TEST_CASE("a stream put together is the answer, and stdout holds nothing else") 
   CHECK(json.at("num_cached_tokens") == 0);  // five tokens are less than a block
 }
 
+TEST_CASE("with --speculate answers are what they are without, and ps tells what was drafted") {
+  const Home home;
+  const DaemonProcess daemon(home, {"--speculate", "6"});
+  CHECK(home.run({"ps"}).out.find("up to 6 tokens are drafted") != std::string::npos);
+  const auto answer = [&](const char* most) {
+    const Ran ran = home.run({"generate", "tgi is tgi is tgi is tgi is tgi is", "--max-new-tokens",
+                              "200", "--ignore-eos", "--json", "--speculate", most});
+    INFO(ran.err);
+    REQUIRE(ran.exit_status == 0);
+    return Json::parse(ran.out);
+  };
+  const Json without = answer("0");
+  const Json with = answer("6");
+  CHECK(with.at("text") == without.at("text"));
+  CHECK(without.at("num_skipped_tokens") == 0);
+  const ipc::Counters counters = daemon.status().counters;
+  CHECK(counters.num_drafted_tokens > 0);
+  CHECK(counters.num_skipped_tokens == with.at("num_skipped_tokens"));
+  const Ran refused = home.run({"generate", "a", "--speculate", "7"});
+  CHECK(refused.exit_status != 0);
+  CHECK(refused.err.find("`speculate` must be >= 0 and <= 6") != std::string::npos);
+}
+
 // Under TSan these are the kernels that it watches (engine/cpu/CMakeLists.txt).
 TEST_CASE("the plainest kernels on two threads answer as the best ones do") {
   std::vector<std::string> answers;

@@ -174,6 +174,10 @@ TEST_CASE("an_answer_that_can_be_read_in_too_many_ways_ends_alone") {
                     Catch::Contains("after 0 tokens") && Catch::Contains("more than 20000 ways"));
   CHECK_THROWS_AS(bad.must_end(), Error);
   CHECK_THROWS_AS(allowed_tokens(bad, vocabulary->size()), Error);
+  // What was only looked at is no matter of the answer.
+  bad.rollback(0);
+  REQUIRE(bad.accept('x'));
+  CHECK(allowed_tokens(bad, vocabulary->size()) == std::vector<int32_t>{'x'});
   CHECK(allowed_tokens(good, vocabulary->size()) == std::vector<int32_t>{'x'});
   REQUIRE(good.accept('x'));
   REQUIRE(good.accept('x'));

@@ -26,6 +26,22 @@ def test_which_keys_details_have(api):
     assert top.keys() - plain.keys() == {"top_tokens"}
 
 
+def test_skipped_tokens(pair):
+    """With --speculate answers stay as they are; what was drafted is marked as LoRAX marks it."""
+    speculating = pair(daemon_flags=("--speculate", "5"))
+    asked = {"inputs": "tgi is " * 6, "parameters": {"max_new_tokens": 150, "details": True, "ignore_eos_token": True}}
+    without = speculating.api.ok("/generate", {**asked, "parameters": {**asked["parameters"], "speculate": 0}})
+    assert "skipped_tokens" not in without["details"]
+    answer = speculating.api.post("/generate", asked)
+    found = answer.json()
+    assert found["generated_text"] == without["generated_text"]
+    skipped = sum(token.pop("skipped", False) for token in found["details"]["tokens"])
+    assert found["details"]["tokens"] == without["details"]["tokens"]
+    assert skipped == found["details"].get("skipped_tokens", 0) == int(answer.headers.get("x-skipped-tokens", 0))
+    refused = speculating.api.post("/generate", {"inputs": "a", "parameters": {"speculate": 6}})
+    assert refused.status_code == 422 and "speculate" in refused.json()["error"]
+
+
 def test_prefill_lists_the_prompt(api):
     details = api.generate(PROMPT, max_new_tokens=2, decoder_input_details=True)["details"]
     ids = [t["id"] for t in api.ok("/tokenize", {"inputs": PROMPT})]

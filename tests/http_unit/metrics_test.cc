@@ -125,6 +125,20 @@ TEST_CASE("metrics: a request that went well is counted once, with its durations
                  "status=\"200\"}") == 1);
 }
 
+TEST_CASE("metrics: tokens that were skipped took no step of their own") {
+  Metrics metrics = make_metrics();
+  metrics.request_started();
+  metrics.first_token(0.02);
+  for (int i = 0; i < 23; ++i) metrics.token_gap(0.004);
+  RequestRecord record = sample_record();
+  record.stream = true;
+  record.num_skipped_tokens = 14;
+  metrics.observe(record);
+  const Scrape scrape = scrape_of(metrics);
+  CHECK(value_of(scrape, "tgi_request_skipped_tokens_count") == 10);
+  CHECK(value_of(scrape, "tgi_request_skipped_tokens_sum") == 14);
+}
+
 TEST_CASE("metrics: LoRAX's names are there once there are adapters, with the same numbers") {
   bool has_adapters = false;
   Metrics metrics(

@@ -40,6 +40,7 @@ struct FixtureOptions {
   int64_t adapter_bytes = int64_t{1} << 30;
   std::string base{};  // the model's folder, for adapters that bring copies of its head
   bool lorax_merging = false;
+  int32_t max_drafts = 0;
 };
 
 struct LoadedFixture {
@@ -74,7 +75,8 @@ inline std::unique_ptr<Worker> load_rank(const FileSource& files,
                   .num_slots = options.max_running,
                   .max_blocks_per_slot = options.num_blocks,
                   .max_batch_tokens = options.max_batch_tokens,
-                  .max_adapters = options.max_active_adapters});
+                  .max_adapters = options.max_active_adapters,
+                  .max_drafts = options.max_drafts});
   return std::make_unique<Worker>(config, std::move(device), std::move(weights),
                                   std::move(communicator), kv_plan, options.max_batch_tokens);
 }

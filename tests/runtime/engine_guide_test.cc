@@ -32,7 +32,7 @@ class BrokenGuide final : public TokenGuide {
   bool fill_mask(std::span<uint32_t> mask, int64_t max_tokens) override {
     lowest_max_tokens = std::min(lowest_max_tokens, max_tokens);
     std::fill(mask.begin(), mask.end(), ~0U);
-    if (num_accepted_ < 3 || fault_ == Fault::kThrowsInAccept) return true;
+    if (num_accepted_ + num_tried_ < 3 || fault_ == Fault::kThrowsInAccept) return true;
     if (fault_ == Fault::kThrowsInMask) throw Error(Code::kOutOfMemory, "grown too large");
     return false;
   }
@@ -41,6 +41,13 @@ class BrokenGuide final : public TokenGuide {
       throw Error(Code::kOutOfMemory, "grown too large");
     ++num_accepted_;
   }
+  bool try_accept(int32_t /*token_id*/) override {
+    if (fault_ == Fault::kThrowsInAccept && num_accepted_ + num_tried_ == 3)
+      throw Error(Code::kOutOfMemory, "grown too large");
+    ++num_tried_;
+    return true;
+  }
+  void rollback() override { num_tried_ = 0; }
   bool is_over() override { return false; }
 
   static inline int64_t lowest_max_tokens = 1000;
@@ -48,6 +55,7 @@ class BrokenGuide final : public TokenGuide {
  private:
   const Fault fault_;
   int num_accepted_ = 0;
+  int num_tried_ = 0;
 };
 
 // Over after so many tokens, whatever they are.
@@ -59,10 +67,17 @@ class ShortGuide final : public TokenGuide {
     return left_ > 0;
   }
   void accept(int32_t /*token_id*/) override { --left_; }
+  bool try_accept(int32_t /*token_id*/) override {
+    --left_;
+    ++num_tried_;
+    return true;
+  }
+  void rollback() override { left_ += std::exchange(num_tried_, 0); }
   bool is_over() override { return left_ == 0; }
 
  private:
   int left_;
+  int num_tried_ = 0;
 };
 
 class ShortGuidance final : public Guidance {

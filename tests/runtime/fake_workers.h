@@ -23,14 +23,24 @@ namespace tgi {
 // The engine logs a line a request; thousands of them hide what a test says.
 inline const bool kQuiet = (set_log_level(LogLevel::kOff), true);
 
-inline int32_t fake_next_token(std::span<const int32_t> context, int32_t vocab, uint64_t seed = 0) {
+inline int32_t fake_next_token(std::span<const int32_t> context,
+                               int32_t vocab,
+                               uint64_t seed = 0,
+                               int32_t memory = 0) {
   uint32_t hash = 2166136261U ^ static_cast<uint32_t>(seed) ^ static_cast<uint32_t>(seed >> 32);
+  if (memory > 0) {
+    hash ^= static_cast<uint32_t>(context.size() / 19);
+    context = context.last(std::min(context.size(), static_cast<size_t>(memory)));
+  }
   for (const int32_t token : context) hash = (hash ^ static_cast<uint32_t>(token)) * 16777619U;
   return static_cast<int32_t>((hash >> 8) % static_cast<uint32_t>(vocab));
 }
 
 struct FakeOptions {
   int depth = 1;
+  // 0: a token follows from all before it; else from so many, so that texts repeat themselves, but
+  // another way from time to time.
+  int32_t memory = 0;
   std::chrono::microseconds step_time{0};
   std::chrono::microseconds token_time{0};  // more for each row
   int64_t fail_at_step = -1;
@@ -62,6 +72,7 @@ class FakeWorkers final : public WorkerGroup {
     }
     for (const int32_t slot : batch.slots) (void)tag_of(slot);
     sample_rows_ = batch.sample_rows;
+    inputs_ = batch.token_ids;
     StepResult result;
     for (const ScoreRow& row : batch.score_rows) {
       const bool is_poisoned = batch.token_ids[static_cast<size_t>(row.row)] == options_.poison;
@@ -86,20 +97,34 @@ class FakeWorkers final : public WorkerGroup {
     TGI_CHECK(static_cast<int64_t>(ticket) == num_steps_ && num_sampled_ + 1 == num_steps_);
     ++num_sampled_;
     const uint32_t* mask = masks.bits.data();
+    std::vector<int32_t> context;
+    bool counts = true;
     for (const SampleRow& row : sample_rows_) {
       auto& known = slots_[row.slot];
-      known.resize(static_cast<size_t>(row.position));
+      if (row.num_drafts == 0) {
+        known.resize(static_cast<size_t>(row.position));
+        context = known;
+        counts = true;
+      } else {
+        const int32_t input = inputs_[static_cast<size_t>(row.row)];
+        counts = counts && results_.back().sampled.back().token.id == input;
+        context.push_back(input);
+      }
+      TGI_CHECK(static_cast<int32_t>(context.size()) == row.position);
       const bool is_poisoned =
-          std::find(known.begin(), known.end(), options_.poison) != known.end();
-      int32_t id = is_poisoned ? 0
-                               : 'a' + fake_next_token(known, options_.vocab,
-                                                       seeds_[row.slot] ^ tag_of(row.slot));
+          std::find(context.begin(), context.end(), options_.poison) != context.end();
+      const uint64_t seed = seeds_[row.slot] ^ tag_of(row.slot);
+      int32_t id =
+          is_poisoned ? 0 : 'a' + fake_next_token(context, options_.vocab, seed, options_.memory);
       if (row.is_masked) {
         const int32_t num_ids = masks.words_per_row * 32;
         while (((mask[id / 32] >> (id % 32)) & 1U) == 0) id = (id + 1) % num_ids;
         mask += masks.words_per_row;
       }
-      known.push_back(id);
+      if (counts) {
+        known = context;
+        known.push_back(id);
+      }
       const float logprob = is_poisoned ? std::numeric_limits<float>::quiet_NaN() : -0.5F;
       results_.back().sampled.push_back(
           {.token = {.id = id, .logprob = logprob}, .top_tokens = {}});
@@ -165,6 +190,7 @@ class FakeWorkers final : public WorkerGroup {
   int64_t num_steps_ = 0;
   int64_t num_sampled_ = 0;
   std::vector<SampleRow> sample_rows_;  // of the step submitted last
+  std::vector<int32_t> inputs_;         // ... its token ids
   std::map<int32_t, std::vector<int32_t>> slots_;
   std::map<int32_t, uint64_t> seeds_;
   std::deque<StepResult> results_;

@@ -30,12 +30,23 @@ class ParityGuide final : public TokenGuide {
     return any;
   }
   void accept(int32_t token_id) override { taken_.push_back(token_id); }
+  bool try_accept(int32_t token_id) override {
+    if (!allows(taken_, token_id) || token_id < first_ || token_id > last_) return false;
+    taken_.push_back(token_id);
+    ++num_tried_;
+    return true;
+  }
+  void rollback() override {
+    taken_.resize(taken_.size() - num_tried_);
+    num_tried_ = 0;
+  }
   bool is_over() override { return false; }
 
  private:
   const int32_t first_;
   const int32_t last_;
   std::vector<int32_t> taken_;
+  size_t num_tried_ = 0;
 };
 
 class ParityGuidance final : public Guidance {
