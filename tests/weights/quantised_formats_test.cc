@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "engine/tensor/float8.h"
 #include "engine/weights/weight_encoder.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
@@ -230,6 +231,24 @@ TEST_CASE("fp8 is read back as the values that were written, in whole and in par
   for (int64_t row = 0; row < 9; ++row) {
     for (int64_t col = 0; col < 50; ++col) {
       same = same && some[row * 50 + col] == values[(row + 7) * kCols + col + 100];
+    }
+  }
+  CHECK(same);
+
+  // For a device that keeps them: codes and scales of the same values.
+  const JsonReader config(checkpoint.config, "");
+  const StoredForm form = find_weight_format(config).form_of(checkpoint.config, matrix());
+  const MatrixStorage storage = storage_of(form, {64, 100}, DType::kBF16, true);
+  CHECK(storage.quantization == Quantization::kF8E4M3);
+  CHECK(storage.group_size == 128);
+  const HostWeight kept = load(checkpoint, {7, 9}, {64, 100}, storage);
+  REQUIRE(kept.format == "grouped");
+  REQUIRE(kept.grouped.num_groups == 1);
+  for (int64_t row = 0; row < 9; ++row) {
+    for (int64_t col = 0; col < 100; ++col) {
+      const auto code = static_cast<uint8_t>(kept.grouped.codes[row * 100 + col]);
+      same = same &&
+             e4m3_to_f32(code) * kept.grouped.scales[row] == values[(row + 7) * kCols + col + 64];
     }
   }
   CHECK(same);
