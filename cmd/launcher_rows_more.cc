@@ -203,7 +203,7 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
             "X",
             "memory is planned by arithmetic, not tried out",
             "bound the KV cache with --kv-cache-memory SIZE"),
-    unread("USE_CUTLASS_W8A8", "the CUDA backend has no quantised weights yet"),
+    unread("USE_CUTLASS_W8A8", "activations are not rounded to integers on a GPU"),
     unread("SAFETENSORS_FAST_GPU", "weights are always copied straight from the mapped files"),
     unread("CUDA_VISIBLE_DEVICES",
            "the driver reads it in the daemon: it holds when it is set where tgid is started"),

@@ -13,6 +13,7 @@
 #include "cuda/device_state.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
+#include "cuda/kernels/packed.h"
 #include "cuda/launch.h"
 #include "cuda/state_layers.h"
 
@@ -120,6 +121,7 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
            .memory_bytes = std::max<int64_t>(share - kReserveBytes, 0),
            .activation_dtype = options.dtype,
            .makes_random_matrices = true,
+           .keeps = {.stored_integers = true, .stored_f8 = true},
            .num_steps_in_flight = 2,
            .max_running = 256,
            .max_batch_tokens = 2048,
@@ -131,6 +133,7 @@ CudaDevice::CudaDevice(int index, const DeviceOptions& options)
   plan_options_.deterministic = options.deterministic;
   prepare_attention_kernels();
   prepare_expert_kernels();
+  prepare_packed_kernels();
   prepare_latent_attention();
   prepare_head_matmul();
 }
@@ -184,7 +187,8 @@ std::unique_ptr<Matrix> CudaDevice::make_matrix(std::span<const HostWeight> piec
                                   .bias = nullptr,
                                   .out = {}},
                        .cols = matrix->cols,
-                       .dtype = matrix->dtype});
+                       .dtype = matrix->dtype,
+                       .is_packed = matrix->packed.has_value()});
   return matrix;
 }
 

@@ -130,12 +130,13 @@ class CudaDevice final : public Device {
     int32_t num_scores = 0;
   };
 
-  // A matrix whose shape is to be measured.
+  // A matrix, whose shape is to be measured where it is dense.
   struct KnownMatrix {
     std::weak_ptr<const void> alive;
     MatmulLaunch launch;  // without x and out
     int64_t cols = 0;
     DType dtype = DType::kBF16;
+    bool is_packed = false;
   };
 
   void measure_matmuls(int64_t max_rows);
@@ -160,7 +161,9 @@ class CudaDevice final : public Device {
   void attend(const AttentionArgs& args);
   void attend_latents(const AttentionArgs& args);
   LowRankLaunch low_rank_launch(const LowRankArgs& args) const;
-  void multiply(const MatmulLaunch& launch);
+  void multiply(const Tensor& x, const CudaMatrix& w, const Tensor* bias, const Tensor& out);
+  void multiply_dense(const MatmulLaunch& launch);
+  void embed_packed(const EmbedArgs& args);
   void multiply_otherwise(const MatmulLaunch& launch, const MatmulShape& exact);
   // False: cuBLASLt does not take this algorithm for this shape; nothing was launched.
   [[nodiscard]] bool multiply_as(const MatmulLaunch& launch,

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "cuda/kernels/random_weights.h"
 #include "cuda/launch.h"
+#include "cuda/packed_matrix.h"
+#include "engine/tensor/float8.h"
 #include "engine/tensor/half.h"
 #include "engine/tensor/weight_element.h"
 
@@ -34,15 +38,6 @@ void require_supported(std::string_view format,
                             "\"{}\"",
                             name, format, storage.format()));
   }
-  // A checkpoint's own integers are held as what they stand for.
-  if (storage.quantization != Quantization::kNone && !storage.stored) {
-    throw Error(
-        Code::kUnsupported,
-        fmt::format(
-            "{}: the cuda backend has no kernel for {} weights yet; load without --quantize, "
-            "or with --backend cpu",
-            name, quantization_name(storage.quantization)));
-  }
   if (storage.dtype != DType::kBF16 && storage.dtype != DType::kF16) {
     throw Error(
         Code::kUnsupported,
@@ -57,17 +52,22 @@ void write_row(const WeightPart& part, int64_t row, DType dtype, int64_t stride,
   std::memset(out + part.cols * 2, 0, static_cast<size_t>(stride - part.cols) * 2);
 }
 
-// A row of a piece that is stored as integers in groups.
-void write_grouped_row(
-    const HostWeight& piece, int64_t row, DType dtype, int64_t stride, std::byte* out) {
+// A row of a piece that is stored as integers in groups, or as 8-bit floats.
+void write_grouped_row(const HostWeight& piece,
+                       int64_t row,
+                       const MatrixStorage& storage,
+                       int64_t stride,
+                       std::byte* out) {
   const GroupedPart& part = piece.grouped;
+  const bool is_f8 = storage.quantization == Quantization::kF8E4M3;
   for (int64_t col = 0; col < piece.cols; ++col) {
     const int64_t group = row * part.num_groups + col / part.group_size;
     const int zero = part.zeros == nullptr ? 0 : part.zeros[group];
-    float value =
-        part.scales[group] * static_cast<float>(part.codes[row * piece.cols + col] - zero);
+    const int8_t code = part.codes[row * piece.cols + col];
+    float value = part.scales[group] * (is_f8 ? e4m3_to_f32(static_cast<uint8_t>(code))
+                                              : static_cast<float>(code - zero));
     if (part.minima != nullptr) value += part.minima[group];
-    const uint16_t bits = dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+    const uint16_t bits = storage.dtype == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
     std::memcpy(out + col * 2, &bits, sizeof bits);
   }
   std::memset(out + piece.cols * 2, 0, static_cast<size_t>(stride - piece.cols) * 2);
@@ -114,10 +114,56 @@ struct MatrixLoader::State {
     return out;
   }
 
+  // Copies `count` items of `item_bytes` to `to`, each written by fill(index, out), which may be
+  // called from several threads at once.
+  void upload(int64_t count,
+              size_t item_bytes,
+              std::byte* to,
+              std::string_view name,
+              const std::function<void(int64_t index, std::byte* out)>& fill);
+
   cudaStream_t stream;
   std::array<Staging, 2> staging;
   size_t next = 0;
 };
+
+void MatrixLoader::State::upload(int64_t count,
+                                 size_t item_bytes,
+                                 std::byte* to,
+                                 std::string_view name,
+                                 const std::function<void(int64_t index, std::byte* out)>& fill) {
+  if (item_bytes > kStagingBytes) {
+    throw Error(Code::kUnsupported, fmt::format("{}: rows of {} bytes, the cuda backend loads up "
+                                                "to {}",
+                                                name, item_bytes, kStagingBytes));
+  }
+  const auto at_once = static_cast<int64_t>(std::max<size_t>(kStagingBytes / item_bytes, 1));
+  for (int64_t begin = 0; begin < count; begin += at_once) {
+    const int64_t part = std::min(at_once, count - begin);
+    Staging& buffer = next_staging();
+    auto* const host = static_cast<std::byte*>(buffer.memory.data());
+    const size_t size_bytes = static_cast<size_t>(part) * item_bytes;
+    const auto fill_items = [&](int64_t first, int64_t end) {
+      for (int64_t i = first; i < end; ++i) {
+        fill(begin + i, host + static_cast<size_t>(i) * item_bytes);
+      }
+    };
+    const auto num_threads = static_cast<int64_t>(std::clamp<size_t>(
+        size_bytes / kBytesPerThread, 1,
+        std::min(kMaxThreads, std::max(1U, std::thread::hardware_concurrency()))));
+    {
+      std::vector<std::jthread> threads;
+      for (int64_t t = 1; t < num_threads; ++t) {
+        threads.emplace_back(fill_items, part * t / num_threads, part * (t + 1) / num_threads);
+      }
+      fill_items(0, part / num_threads);
+    }
+    check(cudaMemcpyAsync(to, host, size_bytes, cudaMemcpyHostToDevice, stream), "copying weights");
+    buffer.copied.record(stream);
+    buffer.in_use = true;
+    to += size_bytes;
+  }
+}
 
 MatrixLoader::MatrixLoader(cudaStream_t stream) : state_(std::make_unique<State>(stream)) {}
 
@@ -141,55 +187,41 @@ std::unique_ptr<CudaMatrix> MatrixLoader::load(std::span<const HostWeight> piece
   }
   matrix->dtype = storage.dtype;
   matrix->stride = padded(matrix->cols);
+  matrix->packed = packed_shape(storage, matrix->rows, matrix->cols);
   matrix->size_bytes = cuda_matrix_bytes(storage.format(), storage, matrix->rows, matrix->cols);
-  matrix->memory = allocate_device(static_cast<size_t>(matrix->size_bytes), pieces[0].name);
-
-  const auto row_bytes = static_cast<size_t>(matrix->stride) * 2;
-  const auto rows_at_once = static_cast<int64_t>(std::max<size_t>(kStagingBytes / row_bytes, 1));
-  if (row_bytes > kStagingBytes) {
-    throw Error(Code::kUnsupported,
-                fmt::format("{}: rows of {} bytes, the cuda backend loads up to {}", pieces[0].name,
-                            row_bytes, kStagingBytes));
+  if (matrix->packed) {
+    for (const HostWeight& piece : pieces) {
+      storage.stored ? check_packed_piece(piece, storage) : (void)dense_part(piece);
+    }
   }
+  matrix->memory = allocate_device(static_cast<size_t>(matrix->size_bytes), pieces[0].name);
   auto* to = static_cast<std::byte*>(matrix->memory.data());
+  if (matrix->packed) {
+    const PackedShape& shape = *matrix->packed;
+    const std::vector<PackedRow> rows = packed_rows(pieces);
+    state_->upload(shape.num_panels(), static_cast<size_t>(shape.panel_bytes()), to, pieces[0].name,
+                   [&](int64_t panel, std::byte* out) {
+                     const auto first = static_cast<size_t>(panel * kPanelOutputs);
+                     const size_t count = std::min<size_t>(kPanelOutputs, rows.size() - first);
+                     pack_panel(std::span(rows).subspan(first, count), shape, out);
+                   });
+    return matrix;
+  }
+  const auto row_bytes = static_cast<size_t>(matrix->stride) * 2;
   for (const HostWeight& piece : pieces) {
     const WeightPart* const part = storage.stored ? nullptr : &dense_part(piece);
     if (part != nullptr && part->random) {
       launch_random_weights(state_->stream, *part, matrix->dtype, matrix->stride, to);
-      to += static_cast<size_t>(piece.rows) * row_bytes;
-      continue;
-    }
-    for (int64_t begin = 0; begin < piece.rows; begin += rows_at_once) {
-      const int64_t count = std::min(rows_at_once, piece.rows - begin);
-      State::Staging& staging = state_->next_staging();
-      auto* const host = static_cast<std::byte*>(staging.memory.data());
-      const size_t size_bytes = static_cast<size_t>(count) * row_bytes;
-      const auto fill = [&](int64_t first, int64_t end) {
-        for (int64_t row = first; row < end; ++row) {
-          std::byte* const out = host + static_cast<size_t>(row) * row_bytes;
-          if (part == nullptr) {
-            write_grouped_row(piece, begin + row, matrix->dtype, matrix->stride, out);
-          } else {
-            write_row(*part, begin + row, matrix->dtype, matrix->stride, out);
-          }
+    } else {
+      state_->upload(piece.rows, row_bytes, to, pieces[0].name, [&](int64_t row, std::byte* out) {
+        if (part == nullptr) {
+          write_grouped_row(piece, row, storage, matrix->stride, out);
+        } else {
+          write_row(*part, row, matrix->dtype, matrix->stride, out);
         }
-      };
-      const auto num_threads = static_cast<int64_t>(std::clamp<size_t>(
-          size_bytes / kBytesPerThread, 1,
-          std::min(kMaxThreads, std::max(1U, std::thread::hardware_concurrency()))));
-      {
-        std::vector<std::jthread> threads;
-        for (int64_t t = 1; t < num_threads; ++t) {
-          threads.emplace_back(fill, count * t / num_threads, count * (t + 1) / num_threads);
-        }
-        fill(0, count / num_threads);
-      }
-      check(cudaMemcpyAsync(to, host, size_bytes, cudaMemcpyHostToDevice, state_->stream),
-            "copying weights");
-      staging.copied.record(state_->stream);
-      staging.in_use = true;
-      to += size_bytes;
+      });
     }
+    to += static_cast<size_t>(piece.rows) * row_bytes;
   }
   return matrix;
 }
@@ -199,6 +231,15 @@ int64_t cuda_matrix_bytes(std::string_view format,
                           int64_t rows,
                           int64_t cols) {
   require_supported(format, storage, "weights");
+  if (const auto packed = packed_shape(storage, rows, cols)) return packed->size_bytes();
+  if (storage.quantization != Quantization::kNone && !storage.stored) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{} in groups of {}, rows of {} columns: the cuda backend rounds to "
+                            "groups of 32 to {} and rows of up to {}; load without --quantize, or "
+                            "with --backend cpu",
+                            quantization_name(storage.quantization), storage.group_size, cols,
+                            kMaxPackedGroup, kMaxPackedCols));
+  }
   return rows * padded(cols) * 2;
 }
 

@@ -1,5 +1,5 @@
-// A dense matrix on the GPU: row-major (rows, stride), the stride a multiple of 8 elements with
-// zeros past the end.
+// A matrix on the GPU: dense, row-major (rows, stride), the stride a multiple of 8 elements with
+// zeros past the end; or packed integers in groups, as cuda/kernels/packed.h says.
 //
 // Comes from the checkpoint's mapped bytes through two pinned buffers that are filled by several
 // threads and copied in turn, so that the bus and the page cache are both kept busy.
@@ -8,10 +8,12 @@
 #include <cuda_runtime.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "cuda/device_memory.h"
+#include "cuda/kernels/packed.h"
 #include "engine/tensor/tensor.h"
 #include "engine/tensor/weight.h"
 
@@ -19,8 +21,9 @@ namespace tgi::cuda {
 
 class CudaMatrix final : public Matrix {
  public:
-  DType dtype = DType::kBF16;
-  int64_t stride = 0;
+  DType dtype = DType::kBF16;         // dense
+  int64_t stride = 0;                 // dense
+  std::optional<PackedShape> packed;  // else dense
   Buffer memory;
   std::shared_ptr<const void> alive;  // for those that keep a list of matrices
 };

@@ -12,6 +12,7 @@
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/experts.h"
 #include "cuda/kernels/latent.h"
+#include "cuda/kernels/packed.h"
 #include "cuda/kernels/rows.h"
 #include "cuda/launch.h"
 
@@ -20,18 +21,6 @@ namespace {
 
 const CudaMatrix& matrix(const Matrix& w) {
   return static_cast<const CudaMatrix&>(w);
-}
-
-MatmulLaunch matmul_launch(const Tensor& x,
-                           const CudaMatrix& w,
-                           const Tensor* bias,
-                           const Tensor& out) {
-  return {.x = x,
-          .w = w.memory.data(),
-          .w_stride = w.stride,
-          .outputs = w.rows,
-          .bias = bias == nullptr ? nullptr : bias->as<const float>(),
-          .out = out};
 }
 
 }  // namespace
@@ -47,7 +36,29 @@ bool CudaDevice::multiply_as(const MatmulLaunch& launch,
   return true;
 }
 
-void CudaDevice::multiply(const MatmulLaunch& launch) {
+void CudaDevice::multiply(const Tensor& x,
+                          const CudaMatrix& w,
+                          const Tensor* bias,
+                          const Tensor& out) {
+  const float* const bias_data = bias == nullptr ? nullptr : bias->as<const float>();
+  if (w.packed) {
+    launch_packed_matmul(stream_.get(), {.shape = *w.packed,
+                                         .w = w.memory.data(),
+                                         .bias = bias_data,
+                                         .x = x,
+                                         .out = out,
+                                         .one_kernel = plan_options_.deterministic});
+    return;
+  }
+  multiply_dense({.x = x,
+                  .w = w.memory.data(),
+                  .w_stride = w.stride,
+                  .outputs = w.rows,
+                  .bias = bias_data,
+                  .out = out});
+}
+
+void CudaDevice::multiply_dense(const MatmulLaunch& launch) {
   if (launch.x.rows == 0) return;
   if (!is_aligned(launch)) return launch_matmul_plain(stream_.get(), launch);
   if (plan_options_.deterministic) return launch_matmul_stream(stream_.get(), launch);
@@ -83,7 +94,35 @@ void CudaDevice::multiply_otherwise(const MatmulLaunch& launch, const MatmulShap
   launch_matmul_stream(stream_.get(), launch);
 }
 
+// What is dense of the two is added by the other kernel.
+void CudaDevice::embed_packed(const EmbedArgs& args) {
+  EmbedArgs rest = args;
+  const auto add = [&](const CudaMatrix& w, const int32_t* token_ids, float multiplier, bool adds) {
+    launch_packed_embed(stream_.get(), {.shape = *w.packed,
+                                        .table = w.memory.data(),
+                                        .token_ids = token_ids,
+                                        .rows = step_.tokens,
+                                        .multiplier = multiplier,
+                                        .adds = adds,
+                                        .out = args.out});
+  };
+  const CudaMatrix* table = args.table == nullptr ? nullptr : &matrix(*args.table);
+  if (table != nullptr && table->packed) {
+    add(*table, token_ids_, args.multiplier, false);
+    rest.table = table = nullptr;
+    rest.multiplier = 1.0F;
+  }
+  const CudaMatrix* positions =
+      args.position_table == nullptr ? nullptr : &matrix(*args.position_table);
+  const bool has_packed_positions = positions != nullptr && positions->packed;
+  if (has_packed_positions) rest.position_table = nullptr;
+  if (rest.table != nullptr || rest.position_table != nullptr) embed(rest);
+  if (has_packed_positions) add(*positions, nullptr, 1.0F, true);
+}
+
 void CudaDevice::embed(const EmbedArgs& args) {
+  const auto is_packed = [](const Matrix* w) { return w != nullptr && matrix(*w).packed; };
+  if (is_packed(args.table) || is_packed(args.position_table)) return embed_packed(args);
   const CudaMatrix* table = args.table == nullptr ? nullptr : &matrix(*args.table);
   EmbedLaunch launch = {.table = table == nullptr ? nullptr : table->memory.data(),
                         .stride = table == nullptr ? 0 : table->stride,
@@ -105,7 +144,7 @@ void CudaDevice::norm(const NormArgs& args) {
 }
 
 void CudaDevice::matmul(const MatmulArgs& args) {
-  multiply(matmul_launch(args.x, matrix(*args.w), args.bias, args.out));
+  multiply(args.x, matrix(*args.w), args.bias, args.out);
 }
 
 int64_t CudaDevice::adapter_bytes(std::span<const LowRankPart> parts, DType dtype) const {
@@ -222,6 +261,7 @@ void CudaDevice::rotate_and_store_latent(const LatentArgs& args) {
 
 void CudaDevice::head_matmul(const HeadMatmulArgs& args) {
   const CudaMatrix& first = matrix(*args.heads.front());
+  TGI_CHECK(!first.packed);  // never quantised: StoragePlan::of_heads
   HeadMatmulLaunch launch;
   launch.num_heads = static_cast<int32_t>(args.heads.size());
   TGI_CHECK(args.heads.size() <= launch.heads.size());
@@ -266,14 +306,15 @@ void CudaDevice::route(const RouteArgs& args) {
 void CudaDevice::expert_matmul(const ExpertMatmulArgs& args) {
   TGI_CHECK(static_cast<int32_t>(args.experts.size()) == routes_.num_experts);
   const CudaMatrix& first = matrix(*args.experts.front().w);
-  launch_expert_matmul(stream_.get(),
-                       {.experts = expert_tables_.table_of(stream_.get(), args.experts),
-                        .w_stride = first.stride,
-                        .outputs = first.rows,
-                        .x_is_routed = args.x_is_routed,
-                        .x = args.x,
-                        .out = args.out},
-                       routes_);
+  const ExpertMatmulLaunch launch = {
+      .experts = expert_tables_.table_of(stream_.get(), args.experts),
+      .w_stride = first.stride,
+      .outputs = first.rows,
+      .x_is_routed = args.x_is_routed,
+      .x = args.x,
+      .out = args.out};
+  if (first.packed) return launch_packed_experts(stream_.get(), *first.packed, launch, routes_);
+  launch_expert_matmul(stream_.get(), launch, routes_);
 }
 
 void CudaDevice::weigh_experts(const WeighArgs& args) {
@@ -294,7 +335,7 @@ void CudaDevice::sample(const SampleArgs& args) {
                   static_cast<size_t>(begin * args.hidden.stride) * dtype_size(args.hidden.dtype);
     const Tensor logits = {
         .data = logits_, .dtype = DType::kF32, .rows = count, .cols = head.rows, .stride = stride};
-    multiply(matmul_launch(hidden, head, nullptr, logits));
+    multiply(hidden, head, nullptr, logits);
     if (args.site >= 0) {
       LowRankLaunch launch = low_rank_launch({.site = args.site, .x = hidden, .out = logits});
       launch.logit_rows = step_.logit_rows + begin;

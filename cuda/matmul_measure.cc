@@ -25,6 +25,7 @@ void CudaDevice::measure_matmuls(int64_t max_rows) {
   std::map<std::pair<int64_t, int64_t>, std::vector<const KnownMatrix*>> by_shape;
   int64_t widest = 0;
   for (const KnownMatrix& known : matrices_) {
+    if (known.is_packed) continue;  // has kernels of its own
     by_shape[{known.launch.outputs, known.cols}].push_back(&known);
     widest = std::max(widest, known.cols);
   }

@@ -65,8 +65,6 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   if (tile.num_rows == 0) return;
   const ExpertPointers expert = product.experts[tile.expert];
   const BlockProduct<T> block = {
-      .w = static_cast<const T*>(expert.w),
-      .w_stride = product.w_stride,
       .outputs = product.outputs,
       .first_output = static_cast<int32_t>(blockIdx.x / product.num_tiles) * kBlockOutputs,
       .cols = product.cols,
@@ -74,7 +72,9 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
       .num_rows = tile.num_rows,
       .out = out + tile.first_row * product.out_stride,
       .out_stride = product.out_stride};
-  MatmulBlock<T, kRows>(block, [&](int32_t row) {
+  const DenseWeights<T> weights(static_cast<const T*>(expert.w), product.w_stride,
+                                block.first_output, product.outputs, product.cols);
+  MatmulBlock<T, kRows>(block, weights, [&](int32_t row) {
     return row_of_x(product, x, tile.first_row + row);
   }).run();
 }

@@ -64,8 +64,6 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   launch_next_kernel();
   const auto first_row = static_cast<int32_t>(blockIdx.y) * kBlockRows;
   const BlockProduct<T> block = {
-      .w = product.w<T>(),
-      .w_stride = product.launch.w_stride,
       .outputs = static_cast<int32_t>(product.launch.outputs),
       .first_output = static_cast<int32_t>(blockIdx.x) * kBlockOutputs,
       .cols = static_cast<int32_t>(product.launch.cols),
@@ -73,7 +71,9 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
       .num_rows = min(static_cast<int32_t>(product.launch.x.rows) - first_row, kBlockRows),
       .out = product.out<T>(first_row),
       .out_stride = product.launch.out.stride};
-  MatmulBlock<T, kBlockRows>(block, [&](int32_t row) {
+  const DenseWeights<T> weights(product.w<T>(), product.launch.w_stride, block.first_output,
+                                block.outputs, block.cols);
+  MatmulBlock<T, kBlockRows>(block, weights, [&](int32_t row) {
     return product.x<T>(first_row + row);
   }).run();
 }

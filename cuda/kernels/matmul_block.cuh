@@ -3,6 +3,9 @@
 // the 8 warps multiplies half of the rows with a quarter of the outputs, so that a fragment that is
 // read from shared memory serves several mma.
 //
+// How w gets into shared memory is up to its Weights: DenseWeights copies, others unpack
+// (packed_block.cuh).
+//
 // k is gone through in order: a row's bits depend on neither kRows nor the other rows.
 #pragma once
 
@@ -23,8 +26,6 @@ constexpr int block_shared_bytes(int rows) {
 
 template <typename T>
 struct BlockProduct {
-  const T* w;
-  int64_t w_stride;
   int32_t outputs;
   int32_t first_output;
   int32_t cols;       // a multiple of 8
@@ -34,13 +35,56 @@ struct BlockProduct {
   int64_t out_stride;
 };
 
-template <typename T, int kRows>
+inline constexpr int kBlockChunks = kBlockRowBytes / 16;
+inline constexpr int kBlockRowsAtOnce = kBlockThreads / kBlockChunks;  // that all threads copy
+
+// A row-major matrix of T. Weights have two functions, called by all threads: fetch(k) begins to
+// read columns k to k + 63 of the block's outputs where that needs registers, put(k, to) brings
+// them to shared memory, as rows that SharedRows places, by cp.async or by stores. Columns past the
+// end become zeros.
+template <typename T>
+class DenseWeights {
+  static constexpr int kCopies = kBlockOutputs / kBlockRowsAtOnce;
+
+ public:
+  __device__ __forceinline__
+  DenseWeights(const T* w, int64_t stride, int32_t first_output, int32_t outputs, int32_t cols)
+      : cols_(cols) {
+    const auto row = static_cast<int32_t>(threadIdx.x) / kBlockChunks;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int32_t output = min(first_output + row + i * kBlockRowsAtOnce, outputs - 1);
+      rows_[i] = w + own_column() + output * stride;
+    }
+  }
+
+  __device__ __forceinline__ void fetch(int32_t /*k*/) {}
+
+  __device__ __forceinline__ void put(int32_t k, std::byte* to) const {
+    const bool is_inside = k + own_column() < cols_;
+    to += SharedRows<kBlockRowBytes>::offset(static_cast<int>(threadIdx.x) / kBlockChunks,
+                                             static_cast<int>(threadIdx.x) % kBlockChunks);
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      cp_async_16(to + i * kBlockRowsAtOnce * kBlockRowBytes, rows_[i] + k, is_inside);
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int own_column() {
+    return static_cast<int>(threadIdx.x) % kBlockChunks * 8;
+  }
+
+  const int32_t cols_;
+  const T* rows_[kCopies];
+};
+
+template <typename T, int kRows, typename Weights = DenseWeights<T>>
 class MatmulBlock {
   using Rows = SharedRows<kBlockRowBytes>;
-  static constexpr int kChunks = kBlockRowBytes / 16;
-  static constexpr int kRowsAtOnce = kBlockThreads / kChunks;  // that all threads copy
+  static constexpr int kChunks = kBlockChunks;
+  static constexpr int kRowsAtOnce = kBlockRowsAtOnce;
   static constexpr int kCopiesOfX = kRows / kRowsAtOnce;
-  static constexpr int kCopiesOfW = kBlockOutputs / kRowsAtOnce;
   static constexpr int kStageBytes = (kRows + kBlockOutputs) * kBlockRowBytes;
   static constexpr int kWarpRows = kRows / 2;
   static constexpr int kWarpOutputs = kBlockOutputs / 4;
@@ -50,23 +94,20 @@ class MatmulBlock {
  public:
   // row_of_x(i) is where row i of x is.
   template <typename RowOfX>
-  __device__ __forceinline__ MatmulBlock(const BlockProduct<T>& product, RowOfX row_of_x)
-      : product_(product), thread_(static_cast<int>(threadIdx.x)) {
+  __device__ __forceinline__ MatmulBlock(const BlockProduct<T>& product,
+                                         const Weights& weights,
+                                         RowOfX row_of_x)
+      : product_(product), thread_(static_cast<int>(threadIdx.x)), weights_(weights) {
     const int row = thread_ / kChunks;
 #pragma unroll
     for (int i = 0; i < kCopiesOfX; ++i) {
       x_[i] = row_of_x(min(row + i * kRowsAtOnce, product.num_rows - 1)) + own_column();
     }
-    const int32_t last = product.outputs - 1 - product.first_output;
-#pragma unroll
-    for (int i = 0; i < kCopiesOfW; ++i) {
-      w_[i] = product.w + own_column() +
-              (product.first_output + min(row + i * kRowsAtOnce, last)) * product.w_stride;
-    }
   }
 
   __device__ __forceinline__ void run() {
     const int num_stages = (product_.cols + kBlockDepth - 1) / kBlockDepth;
+    weights_.fetch(0);
 #pragma unroll
     for (int stage = 0; stage < kBlockStages - 1; ++stage) load(stage, stage);
     int place = 0;
@@ -92,20 +133,18 @@ class MatmulBlock {
   }
 
   // Past the end of k there are zeros, on both sides: what lies there may be NaN.
-  __device__ __forceinline__ void load(int stage, int place) const {
+  __device__ __forceinline__ void load(int stage, int place) {
     const int32_t k = stage * kBlockDepth;
     const bool is_inside = k + own_column() < product_.cols;
-    std::byte* const shared =
-        dynamic_shared() + place * kStageBytes + Rows::offset(thread_ / kChunks, thread_ % kChunks);
+    std::byte* const of_x = dynamic_shared() + place * kStageBytes;
+    std::byte* const own_of_x = of_x + Rows::offset(thread_ / kChunks, thread_ % kChunks);
 #pragma unroll
     for (int i = 0; i < kCopiesOfX; ++i) {
-      cp_async_16(shared + i * kRowsAtOnce * kBlockRowBytes, x_[i] + k, is_inside);
+      cp_async_16(own_of_x + i * kRowsAtOnce * kBlockRowBytes, x_[i] + k, is_inside);
     }
-#pragma unroll
-    for (int i = 0; i < kCopiesOfW; ++i) {
-      cp_async_16(shared + (kRows + i * kRowsAtOnce) * kBlockRowBytes, w_[i] + k, is_inside);
-    }
+    weights_.put(k, of_x + kRows * kBlockRowBytes);
     cp_async_commit();
+    weights_.fetch(k + kBlockDepth);
   }
 
   __device__ __forceinline__ void multiply(int place) {
@@ -163,8 +202,8 @@ class MatmulBlock {
 
   const BlockProduct<T> product_;
   const int thread_;
+  Weights weights_;
   const T* x_[kCopiesOfX];
-  const T* w_[kCopiesOfW];
   float sums_[kRowTiles][kOutputTiles][4] = {};
 };
 

@@ -51,13 +51,47 @@ struct StreamProduct {
   int64_t out_stride;
 };
 
+// What each warp has of its columns, with the bias and in the order of the warps; write(row,
+// output, sum) for what there is of both.
+template <int kTiles, typename Write>
+__device__ __forceinline__ void add_up_warps(const float (&sums)[kTiles][4],
+                                             int32_t first_output,
+                                             int32_t outputs,
+                                             const float* bias,
+                                             int32_t num_rows,
+                                             Write write) {
+  __shared__ float partial[kStreamWarps][kTiles * kStreamTileRows][kStreamRowsOfW + 1];
+  const int group = static_cast<int>(threadIdx.x % 32 / 4);
+  const int quad = static_cast<int>(threadIdx.x % 4);
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      partial[threadIdx.x / 32][tile * kStreamTileRows + 2 * quad + i % 2][group + 8 * (i / 2)] =
+          sums[tile][i];
+    }
+  }
+  __syncthreads();
+  for (auto i = static_cast<int32_t>(threadIdx.x); i < kTiles * kStreamTileRows * kStreamRowsOfW;
+       i += 32 * kStreamWarps) {
+    const int32_t row = i / kStreamRowsOfW;
+    const int32_t output = first_output + i % kStreamRowsOfW;
+    if (row >= num_rows || output >= outputs) continue;
+    float sum = bias == nullptr ? 0.0F : bias[output];
+#pragma unroll
+    for (int each = 0; each < kStreamWarps; ++each) {
+      sum += partial[each][row][i % kStreamRowsOfW];
+    }
+    write(row, output, sum);
+  }
+}
+
 // row_of_x(i) is where row i of x is. begin() is called when the first weights are on their way,
 // and before x is read.
 template <int kTiles, typename T, typename Out, typename RowOfX, typename Begin>
 __device__ __forceinline__ void multiply_streamed(const StreamProduct<T, Out>& product,
                                                   RowOfX row_of_x,
                                                   Begin begin) {
-  __shared__ float partial[kStreamWarps][kTiles * kStreamTileRows][kStreamRowsOfW + 1];
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int warp = static_cast<int>(threadIdx.x / 32);
   const int group = lane / 4;
@@ -101,26 +135,10 @@ __device__ __forceinline__ void multiply_streamed(const StreamProduct<T, Out>& p
     }
   }
 
-#pragma unroll
-  for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      partial[warp][tile * kStreamTileRows + 2 * quad + i % 2][group + 8 * (i / 2)] = sums[tile][i];
-    }
-  }
-  __syncthreads();
-  for (auto i = static_cast<int32_t>(threadIdx.x); i < kTiles * kStreamTileRows * kStreamRowsOfW;
-       i += 32 * kStreamWarps) {
-    const int32_t row = i / kStreamRowsOfW;
-    const int32_t output = product.first_output + i % kStreamRowsOfW;
-    if (row >= product.num_rows || output >= product.outputs) continue;
-    float sum = product.bias == nullptr ? 0.0F : product.bias[output];
-#pragma unroll
-    for (int each = 0; each < kStreamWarps; ++each) {
-      sum += partial[each][row][i % kStreamRowsOfW];
-    }
-    product.out[row * product.out_stride + output] = from_float<Out>(sum);
-  }
+  add_up_warps<kTiles>(sums, product.first_output, product.outputs, product.bias, product.num_rows,
+                       [&](int32_t row, int32_t output, float sum) {
+                         product.out[row * product.out_stride + output] = from_float<Out>(sum);
+                       });
 }
 
 }  // namespace tgi::cuda

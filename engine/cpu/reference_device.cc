@@ -64,6 +64,7 @@ ReferenceDevice::ReferenceDevice(int world_size) {
            .num_threads = 1,
            .memory_bytes = available_memory_bytes() / world_size,
            .activation_dtype = DType::kF32,
+           .keeps = {.integer_heads = true},
            .takes_adapters = true,
            .takes_all_parts = true,
            .takes_encoders = true};

@@ -39,6 +39,14 @@ struct LeftOutKernels {
   std::string reason;  // what it did: "illegal instruction (SIGILL)"
 };
 
+// What else than numbers of its dtype a device holds matrices as: has kernels for. What it has none
+// for reaches it as numbers (engine/model/storage_plan.h).
+struct MatrixForms {
+  bool stored_integers = false;  // of quantised checkpoints
+  bool stored_f8 = false;        // their 8-bit floats, as Quantization::kF8E4M3
+  bool integer_heads = false;    // of head_matmul, where weights are rounded while loading
+};
+
 struct DeviceInfo {
   std::string backend;       // "cpu"
   std::string isa;           // "avx512bf16", "avx2", ...; of a GPU "sm_90"
@@ -47,8 +55,8 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;  // that the plan of this rank may use in all
   DType activation_dtype = DType::kF32;
   bool makes_random_matrices = false;  // takes WeightPart.random
-  bool keeps_stored_integers = false;  // of quantised checkpoints: has kernels for them
-  int num_steps_in_flight = 1;         // that may be submitted before the first is waited for
+  MatrixForms keeps{};
+  int num_steps_in_flight = 1;  // that may be submitted before the first is waited for
   // Of a step, when nobody says: enough to keep the device busy.
   int32_t max_running = 64;                                      // sequences
   int32_t max_batch_tokens = 512;                                // token rows

@@ -349,7 +349,7 @@ class WeightLoader::Loader {
   Device& device_;
   const LoadWeightsOptions& options_;
   const RankView view_;
-  const StoragePlan storage_{model_, options_, view_.table()};
+  const StoragePlan storage_{model_, options_, device_.info().keeps, view_.table()};
   const TensorSources sources_;
   int64_t size_bytes_ = 0;
   int64_t streamed_bytes_ = 0;

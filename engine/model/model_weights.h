@@ -117,13 +117,16 @@ int32_t effective_group_size(const LoadWeightsOptions& options);
 // Throws what the plan would throw about the quantization, without a device: kInvalidArgument.
 void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& options);
 
-// How the layers' matrices of a quantised checkpoint are held by a device that has kernels for its
-// integers: "int4", "bf16", or several, "int4, bf16". Nothing for a plain checkpoint.
+// How the layers' matrices of a quantised checkpoint are held by a device that has kernels for
+// integers, and for what else `keeps` says: "int4", "bf16", or several, "int4, bf16". Nothing for a
+// plain checkpoint.
 struct HeldWeights {
   std::string types{};
   int32_t group_size = 0;  // columns that share a scale; 0: decoded
 };
-HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& options);
+HeldWeights held_weights(const LoadedConfig& model,
+                         const LoadWeightsOptions& options,
+                         const MatrixForms& keeps = {});
 
 // What load_weights will put on the device, in bytes, from the config alone. Throws
 // kInvalidArgument when the group size does not divide a matrix's columns, or the checkpoint is

@@ -12,9 +12,11 @@ namespace tgi {
 
 StoragePlan::StoragePlan(const LoadedConfig& model,
                          const LoadWeightsOptions& options,
+                         const MatrixForms& keeps,
                          const TensorTable& table)
     : model_(model),
       options_(options),
+      keeps_(keeps),
       is_head_apart_(table.find(Role::kLmHead) != nullptr || model.config.gives_vectors) {}
 
 MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
@@ -27,14 +29,16 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
                             (role == Role::kTokenEmbedding && is_head_apart_);
   const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate;
   if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {
-    const MatrixStorage first = storage_of(form(entry), cols, options_.dtype);
-    const bool all_alike = std::ranges::all_of(entries, [&](const TensorEntry* other) {
-      return storage_of(form(*other), cols, options_.dtype) == first;
-    });
+    const auto storage = [&](const StoredForm& stored) {
+      return storage_of(stored, cols, options_.dtype, keeps_.stored_f8);
+    };
+    const MatrixStorage first = storage(form(entry));
+    const bool all_alike = std::ranges::all_of(
+        entries, [&](const TensorEntry* other) { return storage(form(*other)) == first; });
     if (all_alike) return first;
     std::vector<StoredForm> forms;
     for (const TensorEntry* each : entries) forms.push_back(form(*each));
-    return storage_of(common_form(forms), cols, options_.dtype);
+    return storage(common_form(forms));
   }
   const bool is_head = role == Role::kTokenEmbedding || role == Role::kLmHead;
   const Quantization kind = is_head ? Quantization::kInt8 : options_.quantization;
@@ -53,7 +57,9 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
 }
 
 MatrixStorage StoragePlan::of_heads() const {
-  if (options_.quantization == Quantization::kNone) return MatrixStorage(options_.dtype);
+  if (options_.quantization == Quantization::kNone || !keeps_.integer_heads) {
+    return MatrixStorage(options_.dtype);
+  }
   return {Quantization::kInt8, effective_group_size({.quantization = Quantization::kInt8})};
 }
 

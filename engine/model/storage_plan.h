@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "engine/device/backend.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/tensor_table.h"
 
@@ -13,8 +14,10 @@ namespace tgi {
 // References what it is made of.
 class StoragePlan {
  public:
+  // `keeps`: of the device.
   StoragePlan(const LoadedConfig& model,
               const LoadWeightsOptions& options,
+              const MatrixForms& keeps,
               const TensorTable& table);
 
   // How a matrix that is stacked from these parts is held; `cols` are this rank's. Parts that the
@@ -26,7 +29,7 @@ class StoragePlan {
   // How the matrices of heads are held that latent attention multiplies q and its results with: by
   // head and one of them transposed, so that a checkpoint's own integers are decoded. Every score
   // goes through them: when the layers are quantised they are int8 at least, in groups of the
-  // default size.
+  // default size, or plain where the device has no kernels for such heads.
   MatrixStorage of_heads() const;
 
   bool is_quantised(const TensorEntry& entry) const;
@@ -38,6 +41,7 @@ class StoragePlan {
 
   const LoadedConfig& model_;
   const LoadWeightsOptions& options_;
+  const MatrixForms keeps_;
   const bool is_head_apart_;
 };
 

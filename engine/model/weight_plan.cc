@@ -88,7 +88,7 @@ class Planner {
   const Device& device_;
   const LoadWeightsOptions& options_;
   const RankView view_;
-  const StoragePlan storage_{model_, options_, view_.table()};
+  const StoragePlan storage_{model_, options_, device_.info().keeps, view_.table()};
   int64_t size_bytes_ = 0;
 };
 
@@ -119,7 +119,7 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
                     group_size));
   }
   const RankView view(model, options);
-  const StoragePlan storage(model, options, view.table());
+  const StoragePlan storage(model, options, {}, view.table());
   const auto check = [&](Role role, int32_t layer) {
     const TensorEntry* entry = view.table().find(role, layer);
     if (entry == nullptr) return;
@@ -134,10 +134,12 @@ void check_quantization(const LoadedConfig& model, const LoadWeightsOptions& opt
   }
 }
 
-HeldWeights held_weights(const LoadedConfig& model, const LoadWeightsOptions& options) {
+HeldWeights held_weights(const LoadedConfig& model,
+                         const LoadWeightsOptions& options,
+                         const MatrixForms& keeps) {
   HeldWeights out;
   const RankView view(model, options);
-  const StoragePlan storage(model, options, view.table());
+  const StoragePlan storage(model, options, keeps, view.table());
   std::vector<std::string_view> types;
   bool any_quantised = false;
   const auto look_at = [&](std::span<const LinearPart> parts, int32_t layer) {

@@ -264,7 +264,7 @@ class RankLoader {
     out_.isa = devices_.front()->info().isa;
     out_.device = devices_.front()->info().description;
     out_.left_out = devices_.front()->info().left_out;
-    out_.keeps_stored_integers = devices_.front()->info().keeps_stored_integers;
+    out_.keeps = devices_.front()->info().keeps;
     out_.max_logit_bias = devices_.front()->info().max_logit_bias;
     out_.max_top_tokens = devices_.front()->info().max_top_tokens;
     out_.num_params = weights_.front().num_params;

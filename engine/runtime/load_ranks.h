@@ -53,7 +53,7 @@ struct LoadedRanks {
   std::string isa;
   std::string device;  // of rank 0, for people
   std::vector<LeftOutKernels> left_out;
-  bool keeps_stored_integers = false;
+  MatrixForms keeps{};     // of a device
   int64_t num_params = 0;  // of the model
   int32_t max_logit_bias = 0;
   int32_t max_top_tokens = 0;

@@ -155,11 +155,9 @@ void settle_storage(PreparedModel& model) {
   ranks.weights = load_weights_options(options, model.loaded, dtype);
   check_quantization(model.loaded, ranks.weights);
   ranks.kv_dtype = dtype_of(options.kv_cache_dtype, dtype);
-  const bool is_rounded = ranks.weights.quantization != Quantization::kNone;
-  model.backend->check_storage(
-      is_rounded ? MatrixStorage(ranks.weights.quantization, effective_group_size(ranks.weights))
-                 : MatrixStorage(dtype),
-      ranks.kv_dtype);
+  MatrixStorage storage(ranks.weights.quantization, effective_group_size(ranks.weights));
+  storage.dtype = dtype;
+  model.backend->check_storage(storage, ranks.kv_dtype);
   ranks.device = device_options(options, dtype);
 }
 

@@ -53,11 +53,11 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.dtype = dtype_name(how.dtype);
   facts.quantize = quantization_name(how.quantization);
   facts.quantize_group_size = effective_group_size(how);
-  const HeldWeights held = held_weights(loaded, how);
+  const HeldWeights held = held_weights(loaded, how, ranks.keeps);
   if (!held.types.empty()) {
     facts.quantize = loaded.weight_format->name;
-    facts.quantize_held = ranks.keeps_stored_integers ? held.types : facts.dtype;
-    facts.quantize_group_size = ranks.keeps_stored_integers ? held.group_size : 0;
+    facts.quantize_held = ranks.keeps.stored_integers ? held.types : facts.dtype;
+    facts.quantize_group_size = ranks.keeps.stored_integers ? held.group_size : 0;
   }
   facts.kv_cache_dtype = dtype_name(prepared->ranks.kv_dtype);
   facts.backend = ranks.backend;

@@ -44,11 +44,11 @@ struct ScaleFactors {
   const int8_t* group_minima = nullptr;  // (optional) as group_scales
 };
 
-// Integers of 4 or 8 bits, or the codes of mxfp4, in groups of columns. Does not own.
+// Integers of 4 or 8 bits, or the codes of mxfp4 or e4m3, in groups of columns. Does not own.
 //   w[r][c] = scales[r][g] * (codes[r][c] - zeros[r][g]) + minima[r][g],   g = c / group_size
 // With minima there are no zeros, and codes of 4 bits are 0 to 15.
 struct GroupedPart {
-  const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7
+  const int8_t* codes = nullptr;  // (rows, cols); of int4 -8 to 7; of e4m3 its bits, finite
   const float* scales = nullptr;  // (rows, num_groups), finite; of mxfp4 powers of two
   const int8_t* zeros = nullptr;  // (optional) as scales, in the range of codes; null: all 0
   const float* minima = nullptr;  // (optional) as scales
@@ -74,11 +74,12 @@ struct HostWeight {
 //
 // The first three can be asked for, the others only come out of checkpoints. kMxfp4: 4 bits of e2m1
 // in groups of 32, whose scales are powers of two of one byte; its codes are twice the values: -12,
-// -8, -6, -4 to 4, 6, 8, 12. kIq4: 4 bits that stand for one of kIq4Codes.
-enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4 };
+// -8, -6, -4 to 4, 6, 8, 12. kIq4: 4 bits that stand for one of kIq4Codes. kF8E4M3: 8-bit floats;
+// what is multiplied with is the value of the code.
+enum class Quantization : uint8_t { kNone, kInt8, kInt4, kMxfp4, kInt6, kInt5, kIq4, kF8E4M3 };
 
 inline constexpr std::string_view kQuantizationNames[] = {"none", "int8", "int4", "mxfp4",
-                                                          "int6", "int5", "iq4"};
+                                                          "int6", "int5", "iq4",  "f8e4m3"};
 
 inline constexpr int32_t kMxfp4GroupSize = 32;
 inline constexpr int8_t kMxfp4Codes[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -66,6 +66,7 @@ struct StoredForm {
   bool minima = false;
   bool is_mxfp4 = false;  // the 4 bits are those of Quantization::kMxfp4
   bool is_iq4 = false;    // integers of 8 bits are some of kIq4Codes
+  bool is_f8 = false;     // the 8 bits are floats, e4m3: for devices that keep those
   ScaleForm scales = ScaleForm::kF32;
 };
 
@@ -134,7 +135,8 @@ StoredForm common_form(std::span<const StoredForm> forms);
 
 // How a device holds columns `cols` of a matrix of this form: integers in groups of a size that
 // devices have kernels for and that divides the stored groups and their offset, or `dtype`.
-MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype);
+// `keeps_f8`: the device has kernels for 8-bit floats too.
+MatrixStorage storage_of(const StoredForm& form, Range cols, DType dtype, bool keeps_f8 = false);
 
 // The format of that name: a specialisation in its own file, for "dense" and for each name of
 // kWeightFormatNames. A name that no file has a format for does not link.

@@ -30,12 +30,15 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
            .bit_group = deterministic ? name : "",
            .holds_matrix =
                [dtype](const MatrixStorage& storage) {
-                 return storage.quantization == Quantization::kNone && storage.dtype == dtype;
+                 if (storage.quantization == Quantization::kNone) return storage.dtype == dtype;
+                 // The reference rounds x where it rounds weights: beside bf16 that is little.
+                 return storage.stored || dtype == DType::kBF16;
                },
            .holds_cache = [dtype](DType cache,
                                   int32_t head_dim) { return cache == dtype && head_dim <= 256; },
            .holds_latents = [dtype](DType cache) { return cache == dtype; },
-           .takes_encoders = false});
+           .takes_encoders = false,
+           .is_slow = true});
     }
   }
 }

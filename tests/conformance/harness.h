@@ -179,12 +179,14 @@ struct GroupedWeight {
       Random& random, int64_t rows, int64_t cols, const MatrixStorage& storage, bool exact) {
     const int64_t num_groups = (cols + storage.group_size - 1) / storage.group_size;
     const bool is_iq4 = storage.quantization == Quantization::kIq4;
+    const bool is_f8 = storage.quantization == Quantization::kF8E4M3;
     const int32_t top = is_iq4 ? 127 : (1 << (integer_bits(storage.quantization) - 1)) - 1;
     const bool is_mxfp4 = storage.quantization == Quantization::kMxfp4;
     const bool has_sign = !storage.minima || top == 127;
     for (int64_t i = 0; i < rows * cols; ++i) {
       codes.push_back(is_mxfp4   ? kMxfp4Codes[random.integer(0, 15)]
                       : is_iq4   ? kIq4Codes[random.integer(0, 15)]
+                      : is_f8    ? finite_e4m3(random)
                       : has_sign ? static_cast<int8_t>(random.integer(-top - 1, top))
                                  : static_cast<int8_t>(random.integer(0, 2 * top + 1)));
     }
@@ -192,7 +194,7 @@ struct GroupedWeight {
       const float part =
           exact ? 1.0F : 1.0F + static_cast<float>(random.integer(0, 1 << 20)) * 0x1p-21F;
       scales.push_back(is_mxfp4 ? std::ldexp(1.0F, random.integer(-8, -4))
-                                : part / static_cast<float>(top + 1) / 4.0F);
+                                : part / static_cast<float>(top + 1) / (is_f8 ? 16.0F : 4.0F));
       zeros.push_back(static_cast<int8_t>(random.integer(-top - 1, top)));
       minima.push_back(-part / 8.0F);
     }
@@ -217,6 +219,11 @@ struct GroupedWeight {
   GroupedWeight& operator=(const GroupedWeight&) = delete;
 
  private:
+  // 0x7f and 0xff are not numbers.
+  static int8_t finite_e4m3(Random& random) {
+    return static_cast<int8_t>(random.integer(0, 126) - 128 * random.integer(0, 1));
+  }
+
   template <typename T>
   static const T* data_or_null(const std::vector<T>& values) {
     return values.empty() ? nullptr : values.data();

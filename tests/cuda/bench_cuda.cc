@@ -8,6 +8,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -15,6 +17,7 @@
 #include "cuda/launch.h"
 #include "engine/device/backend.h"
 #include "engine/runtime/backend_loader.h"
+#include "engine/tensor/random_weights.h"
 
 namespace tgi {
 namespace {
@@ -191,44 +194,103 @@ void bench_attention(
          fmt::format("{:.0f} TFLOP/s", rate / 1e12), rate / 790e12});
 }
 
-void bench_matmul(Backend& backend, double bandwidth, int64_t rows, int64_t outputs, int64_t cols) {
-  Bench bench(backend, 1, 64, static_cast<int32_t>(rows));
+// Makes the i-th of several alike: they are taken in turn, so that none stays in the L2 cache.
+using MakeMatrix = std::function<std::unique_ptr<Matrix>(Device& device, uint32_t i)>;
+
+void bench_matmul(Backend& backend,
+                  double bandwidth,
+                  std::span<const int64_t> rows_of_x,
+                  const std::string& name,
+                  const MakeMatrix& make) {
+  const int64_t most = *std::ranges::max_element(rows_of_x);
+  Bench bench(backend, 1, 64, static_cast<int32_t>(most));
   std::vector<std::unique_ptr<Matrix>> matrices;
-  // Several, taken in turn, so that none stays in the L2 cache.
-  for (int i = 0; i < 4; ++i) {
-    HostWeight weight = {
-        .name = "w", .format = "dense", .rows = outputs, .cols = cols, .parts = {}};
-    weight.parts.push_back({.role = "weight",
-                            .dtype = DType::kBF16,
-                            .rows = outputs,
-                            .cols = cols,
-                            .row_stride = cols});
-    weight.parts[0].random =
-        RandomPart{.key = {.first = static_cast<uint32_t>(i) + 1U, .second = 77}};
-    matrices.push_back(bench.device->make_matrix(std::span(&weight, 1), DType::kBF16));
-  }
-  const Tensor x = bench.tensor(rows, cols);
+  for (uint32_t i = 0; i < 4; ++i) matrices.push_back(make(*bench.device, i));
+  const int64_t outputs = matrices[0]->rows;
+  const int64_t cols = matrices[0]->cols;
+  const Tensor x = bench.tensor(most, cols);
   const Buffer out_memory =
-      bench.device->allocate(static_cast<size_t>(rows * outputs) * 2, "bench");
+      bench.device->allocate(static_cast<size_t>(most * outputs) * 2, "bench");
   const Tensor out = {.data = out_memory.data(),
                       .dtype = DType::kBF16,
-                      .rows = rows,
+                      .rows = most,
                       .cols = outputs,
                       .stride = outputs};
   Once nothing([] {});
   (void)run_step(*bench.device, make_batch(1, 1, 16, true), nothing);
-  size_t turn = 0;
-  const double ms = device_ms(*bench.device, make_batch(1, 1, 16, false), 100, [&] {
-    bench.device->matmul(
-        {.x = x, .w = matrices[turn++ % matrices.size()].get(), .bias = nullptr, .out = out});
-  });
-  const double bytes = 2.0 * static_cast<double>(outputs * cols);
-  const double flops = 2.0 * static_cast<double>(rows * outputs * cols);
-  const std::string what = fmt::format("matmul {} x ({}, {})", rows, outputs, cols);
-  if (rows <= 64) {
-    print({what, ms, fmt::format("{:.2f} TB/s", bytes / ms / 1e9), bytes / ms * 1e3 / bandwidth});
-  } else {
-    print({what, ms, fmt::format("{:.0f} TFLOP/s", flops / ms / 1e9), flops / ms * 1e3 / 790e12});
+  for (const int64_t rows : rows_of_x) {
+    size_t turn = 0;
+    const double ms = device_ms(*bench.device, make_batch(1, 1, 16, false), 100, [&] {
+      bench.device->matmul({.x = x.first_rows(rows),
+                            .w = matrices[turn++ % matrices.size()].get(),
+                            .bias = nullptr,
+                            .out = out.first_rows(rows)});
+    });
+    const auto bytes = static_cast<double>(matrices[0]->size_bytes);
+    const double flops = 2.0 * static_cast<double>(rows * outputs * cols);
+    const std::string what = fmt::format("{} {} x ({}, {})", name, rows, outputs, cols);
+    if (rows <= 64) {
+      print({what, ms, fmt::format("{:.2f} TB/s", bytes / ms / 1e9), bytes / ms * 1e3 / bandwidth});
+    } else {
+      print({what, ms, fmt::format("{:.0f} TFLOP/s", flops / ms / 1e9), flops / ms * 1e3 / 790e12});
+    }
+  }
+}
+
+struct WeightShape {
+  int64_t outputs;
+  int64_t cols;
+};
+constexpr WeightShape kMatmuls[] = {{6144, kHidden}, {28672, kHidden}, {kHidden, 14336}};
+
+void bench_dense(Backend& backend, double bandwidth) {
+  constexpr int64_t kRowsOfX[] = {1, 4, 8, 16, 32, 64, 256, 2048};
+  for (const auto [outputs, cols] : kMatmuls) {
+    bench_matmul(backend, bandwidth, kRowsOfX, "matmul", [&](Device& device, uint32_t i) {
+      HostWeight weight = {
+          .name = "w", .format = "dense", .rows = outputs, .cols = cols, .parts = {}};
+      weight.parts.push_back({.role = "weight",
+                              .dtype = DType::kBF16,
+                              .rows = outputs,
+                              .cols = cols,
+                              .row_stride = cols});
+      weight.parts[0].random = RandomPart{.key = {.first = i + 1U, .second = 77}};
+      return device.make_matrix(std::span(&weight, 1), DType::kBF16);
+    });
+  }
+}
+
+// Weights that are held as they are stored; the rate is that of the bytes they take.
+void bench_stored(Backend& backend, double bandwidth, MatrixStorage storage, bool has_minima) {
+  constexpr int64_t kRowsOfX[] = {1, 8, 16, 32, 64, 256, 2048};
+  storage.stored = true;
+  storage.minima = has_minima;
+  const std::string name =
+      fmt::format("{} in groups of {}{}", quantization_name(storage.quantization),
+                  storage.group_size, has_minima ? " with minima" : "");
+  for (const auto [outputs, cols] : kMatmuls) {
+    std::vector<int8_t> codes(static_cast<size_t>(outputs * cols));
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const uint32_t bits = hash_counter({.first = 5, .second = 9}, static_cast<uint32_t>(i)) & 15;
+      codes[i] = storage.quantization == Quantization::kMxfp4
+                     ? kMxfp4Codes[bits]
+                     : static_cast<int8_t>(has_minima ? bits : bits - 8);
+    }
+    const int64_t num_groups = cols / storage.group_size;
+    const std::vector<float> scales(static_cast<size_t>(outputs * num_groups), 0x1p-8F);
+    const HostWeight weight = {.name = "w",
+                               .format = "grouped",
+                               .rows = outputs,
+                               .cols = cols,
+                               .parts = {},
+                               .grouped = {.codes = codes.data(),
+                                           .scales = scales.data(),
+                                           .minima = has_minima ? scales.data() : nullptr,
+                                           .group_size = storage.group_size,
+                                           .num_groups = num_groups}};
+    bench_matmul(backend, bandwidth, kRowsOfX, name, [&](Device& device, uint32_t /*i*/) {
+      return device.make_matrix(std::span(&weight, 1), storage);
+    });
   }
 }
 
@@ -240,11 +302,12 @@ int run() {
       "copy: {:.2f} TB/s read and written; arithmetic is compared with 790 TFLOP/s (bf16)\n\n",
       bandwidth / 1e12);
   fmt::print("| op | ms | rate | of the ceiling |\n|---|---:|---:|---:|\n");
-  for (const int64_t rows : {1, 4, 8, 16, 32, 64, 256, 2048}) {
-    bench_matmul(backend, bandwidth, rows, 6144, kHidden);
-    bench_matmul(backend, bandwidth, rows, 28672, kHidden);
-    bench_matmul(backend, bandwidth, rows, kHidden, 14336);
-  }
+  bench_dense(backend, bandwidth);
+  bench_stored(backend, bandwidth, {Quantization::kInt4, 128}, false);
+  bench_stored(backend, bandwidth, {Quantization::kInt4, 32}, true);
+  bench_stored(backend, bandwidth, {Quantization::kMxfp4, kMxfp4GroupSize}, false);
+  bench_stored(backend, bandwidth, {Quantization::kInt8, 128}, false);
+  bench_stored(backend, bandwidth, {Quantization::kF8E4M3, 128}, false);
   bench_attention(backend, bandwidth, 1, 1, 1024);
   bench_attention(backend, bandwidth, 1, 1, 65536);
   bench_attention(backend, bandwidth, 64, 1, 1024);

@@ -181,18 +181,28 @@ TEST_CASE("captured steps give what steps by themselves give, up to the order of
   CHECK(num_same >= kRequests / 2);
 }
 
+static void check_captured(const std::string& folder) {
+  INFO(folder);
+  const auto one_by_one = answers({.deterministic = true, .folder = folder, .max_id = 60}, false);
+  CHECK(answers({.deterministic = true, .folder = folder, .max_id = 60}, true) == one_by_one);
+  const auto captured = answers({.folder = folder, .max_id = 60}, true);
+  int num_same = 0;
+  for (size_t i = 0; i < captured.size(); ++i) num_same += captured[i] == one_by_one[i] ? 1 : 0;
+  CHECK(num_same >= kRequests - 2);
+}
+
 // Seven requests are padded to eight rows; each chooses other experts at every replay.
 TEST_CASE("captured steps send rows to their experts as steps by themselves do",
           TGI_NOT_UNDER_SANITIZERS) {
   for (const char* model : {"mixtral", "qwen2-moe", "glm4-moe"}) {
-    INFO(model);
-    const std::string folder = golden_models("families") + "/" + model;
-    const auto one_by_one = answers({.deterministic = true, .folder = folder, .max_id = 60}, false);
-    CHECK(answers({.deterministic = true, .folder = folder, .max_id = 60}, true) == one_by_one);
-    const auto captured = answers({.folder = folder, .max_id = 60}, true);
-    int num_same = 0;
-    for (size_t i = 0; i < captured.size(); ++i) num_same += captured[i] == one_by_one[i] ? 1 : 0;
-    CHECK(num_same >= kRequests - 2);
+    check_captured(golden_models("families") + "/" + model);
+  }
+}
+
+TEST_CASE("captured steps multiply with packed weights as steps by themselves do",
+          TGI_NOT_UNDER_SANITIZERS) {
+  for (const char* model : {"awq", "ct-fp8", "gpt-oss-mxfp4"}) {
+    check_captured(golden_models("quantised") + "/" + model);
   }
 }
 

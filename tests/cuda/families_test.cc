@@ -1,6 +1,7 @@
-// Every tiny checkpoint of tests/golden/models and tests/golden/families computed on an emulated
-// GPU in 16 bits: the log-probabilities of transformers' greedy tokens, prompt in one chunk and
-// answer token by token (captured steps), against the CPU in f32.
+// Every tiny checkpoint of tests/golden/models, tests/golden/families and tests/golden/quantised
+// computed on an emulated GPU in 16 bits: the log-probabilities of transformers' greedy tokens,
+// prompt in one chunk and answer token by token (captured steps), against the CPU in f32, or the
+// exact values of what is quantised.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -42,14 +43,17 @@ std::vector<std::filesystem::path> model_folders(const char* kind) {
   return out;
 }
 
-std::unique_ptr<Worker> load_worker(Backend& backend,
-                                    const LoadedConfig& model,
-                                    const Checkpoint& checkpoint,
-                                    DType dtype) {
+std::unique_ptr<Device> make_device(Backend& backend, DType dtype) {
   DeviceOptions options;
   options.dtype = dtype;
   options.num_threads = 1;
-  auto device = backend.make_device(options);
+  return backend.make_device(options);
+}
+
+std::unique_ptr<Worker> load_worker(std::unique_ptr<Device> device,
+                                    const LoadedConfig& model,
+                                    const Checkpoint& checkpoint,
+                                    DType dtype) {
   ModelWeights weights = load_weights(model, checkpoint, *device, {.dtype = dtype});
   const ModelConfig& config = model.config;
   allocate_state(*device, config, one_kv_group(config),
@@ -110,12 +114,17 @@ void check_folder(const std::filesystem::path& folder, std::span<const DType> dt
   ids.resize(num_prompt);
   ids.insert(ids.end(), greedy_ids.begin(),
              greedy_ids.begin() + std::min<long>(10, static_cast<long>(greedy_ids.size())));
+  const auto score_on = [&](std::unique_ptr<Device> device, DType dtype) {
+    return score(*load_worker(std::move(device), model, *checkpoint, dtype), ids, num_prompt);
+  };
+  // The processor's kernels round what they multiply integers with.
   const std::vector<float> wanted =
-      score(*load_worker(cpu_backend(), model, *checkpoint, DType::kF32), ids, num_prompt);
+      score_on(model.weight_format->is_quantised ? make_reference_device()
+                                                 : make_device(cpu_backend(), DType::kF32),
+               DType::kF32);
   for (const DType dtype : dtypes) {
     INFO(folder.filename().string() << " in " << dtype_name(dtype));
-    const std::vector<float> got =
-        score(*load_worker(cuda::emulated_backend(), model, *checkpoint, dtype), ids, num_prompt);
+    const std::vector<float> got = score_on(make_device(cuda::emulated_backend(), dtype), dtype);
     REQUIRE(got.size() == wanted.size());
     // Roundings of activations around 1, layer by layer: measured up to 0.13 (of weights that were
     // f16) and 0.023. Where two experts are nearly as good, those of bf16 may choose the other:
@@ -152,6 +161,16 @@ TEST_CASE(
   CHECK(traits.size() + families.size() >= (kUnderSanitizers ? 15 : 120));
 }
 
+TEST_CASE(
+    "tiny quantised checkpoints on the CUDA device say what their exact values say, but for 16 "
+    "bits") {
+  constexpr DType kBF16Only[] = {DType::kBF16};
+  const auto folders = model_folders("quantised");
+  for (const std::filesystem::path& folder : folders) check_folder(folder, kBF16Only);
+  if (std::getenv("TGI_GOLDEN_FAMILY") != nullptr) return;
+  CHECK(folders.size() >= (kUnderSanitizers ? 6 : 48));
+}
+
 // transformers does not have it; heads that are no power of two have slopes of two kinds.
 TEST_CASE("random weights of Baichuan 13B's kind say on the CUDA device what they say on the CPU") {
   const LoadedConfig model = load_config({{"architectures", {"BaichuanForCausalLM"}},
@@ -168,9 +187,12 @@ TEST_CASE("random weights of Baichuan 13B's kind say on the CUDA device what the
   for (int32_t i = 0; i < 60; ++i) ids.push_back(1 + (i * i + 5 * i) % 60);
   constexpr size_t kPrompt = 45;
   const std::vector<float> wanted =
-      score(*load_worker(cpu_backend(), model, *checkpoint, DType::kF32), ids, kPrompt);
+      score(*load_worker(make_device(cpu_backend(), DType::kF32), model, *checkpoint, DType::kF32),
+            ids, kPrompt);
   const std::vector<float> got =
-      score(*load_worker(cuda::emulated_backend(), model, *checkpoint, DType::kBF16), ids, kPrompt);
+      score(*load_worker(make_device(cuda::emulated_backend(), DType::kBF16), model, *checkpoint,
+                         DType::kBF16),
+            ids, kPrompt);
   REQUIRE(got.size() == ids.size() - 1);
   double worst = 0.0;
   for (size_t i = 0; i < got.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "engine/weights/checkpoint.h"
 #include "tests/catch.h"
 #include "tests/cuda/emulated_backend.h"
+#include "tests/cuda/golden_models.h"
 #include "tests/cuda/nccl_stub.h"
 #include "tests/runtime/fake_workers.h"
 
@@ -50,8 +51,13 @@ class Gpus final : public Backend {
 
 class TwoGpus {
  public:
-  explicit TwoGpus(const cuda::LinkDeadlines& deadlines = {}, int32_t num_ranks = 2)
-      : gpus_(deadlines), files_(open_demo_model()), model_(load_model_config(*files_)) {
+  // folder: of another model than the demo's.
+  explicit TwoGpus(const cuda::LinkDeadlines& deadlines = {},
+                   int32_t num_ranks = 2,
+                   const std::string& folder = {})
+      : gpus_(deadlines),
+        files_(folder.empty() ? open_demo_model() : open_folder(folder)),
+        model_(load_model_config(*files_)) {
     LoadRanksOptions options;
     options.num_ranks = num_ranks;
     options.weights.dtype = DType::kBF16;
@@ -163,6 +169,22 @@ TEST_CASE("each call of NCCL waits for the one before, and captured steps go bef
   CHECK(after.num_misused == before.num_misused);
   CHECK(after.num_hung == before.num_hung);
   CHECK(after.num_alive == before.num_alive);
+}
+
+TEST_CASE("two GPUs share packed weights in whole groups and say what one says") {
+  const Machine machine;
+  for (const char* model : {"ct-int4", "awq", "ct-fp8"}) {
+    INFO(model);
+    const std::string folder = golden_models("quantised") + "/" + model;
+    std::vector<Answer> told_alone(2), told(2);
+    std::vector<int32_t> alone;
+    {
+      TwoGpus one({}, 1, folder);
+      alone = first_tokens(one, told_alone);
+    }
+    TwoGpus served({}, 2, folder);
+    CHECK(first_tokens(served, told) == alone);
+  }
 }
 
 TEST_CASE("whoever waits for one rank waits for nothing else, however far ahead another one is") {

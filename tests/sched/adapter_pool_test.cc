@@ -9,7 +9,7 @@
 
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::adapter_pool_test {
 namespace {
 
 using Kind = AdapterPool::Kind;
@@ -280,4 +280,4 @@ TEST_CASE("the books of the pool stay exact through anything") {
 }
 
 }  // namespace
-}  // namespace tgi
+}  // namespace tgi::adapter_pool_test

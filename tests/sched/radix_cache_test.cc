@@ -5,7 +5,7 @@
 
 #include "tests/catch.h"
 
-namespace tgi {
+namespace tgi::radix_cache_test {
 namespace {
 
 constexpr int32_t kBlock = 4;
@@ -223,4 +223,4 @@ TEST_CASE("radix cache agrees with a plain map of prefixes over a random walk") 
   CHECK(fixture.allocator.num_free() == 32);
 }
 
-}  // namespace tgi
+}  // namespace tgi::radix_cache_test

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "engine/tensor/float8.h"
 #include "engine/weights/weight_encoder.h"
 #include "engine/weights/weight_format.h"
 #include "tests/catch.h"
@@ -204,6 +205,29 @@ TEST_CASE("devices take over groups that kernels have, others are decoded") {
   CHECK(held({.bits = 4, .group_size = 32}, {48, 48}) == 0);
 }
 
+// For a device that keeps 8-bit floats: codes and scales of the same values.
+static void check_kept_f8(const Stored& checkpoint, Range cols, int32_t group_size) {
+  const JsonReader config(checkpoint.config, "");
+  const StoredForm form = find_weight_format(config).form_of(checkpoint.config, matrix());
+  const MatrixStorage storage = storage_of(form, cols, DType::kBF16, true);
+  CHECK(storage.quantization == Quantization::kF8E4M3);
+  CHECK(storage.group_size == group_size);
+  const HostWeight kept = load(checkpoint, {7, 20}, cols, storage);
+  const HostWeight decoded = load(checkpoint, {7, 20}, cols, MatrixStorage(DType::kF32));
+  REQUIRE(kept.format == "grouped");
+  const GroupedPart& part = kept.grouped;
+  const auto* values = reinterpret_cast<const float*>(decoded.parts.at(0).data);
+  bool same = true;
+  for (int64_t row = 0; row < 20; ++row) {
+    for (int64_t col = 0; col < cols.count; ++col) {
+      const float value = e4m3_to_f32(static_cast<uint8_t>(part.codes[row * cols.count + col]));
+      const float scale = part.scales[row * part.num_groups + col / part.group_size];
+      same = same && value * scale == values[row * cols.count + col];
+    }
+  }
+  CHECK(same);
+}
+
 TEST_CASE("fp8 is read back as the values that were written, in whole and in parts") {
   std::mt19937 random(9);
   std::vector<float> w(static_cast<size_t>(kRows * kCols));
@@ -233,6 +257,17 @@ TEST_CASE("fp8 is read back as the values that were written, in whole and in par
     }
   }
   CHECK(same);
+
+  check_kept_f8(checkpoint, {64, 100}, 128);
+  // DeepSeek's blocks, of which a rank's columns may begin within one.
+  Stored blocks;
+  blocks.config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {16, 64}}};
+  blocks.arrays.emplace("weight", checkpoint.arrays.at("weight"));
+  EncodedArray scales{"weight_scale_inv", "F32", {3, 3}, std::vector<std::byte>(36)};
+  for (size_t i = 0; i < 9; ++i) put(scales, i, 0.25F + static_cast<float>(i));
+  blocks.arrays.emplace("weight_scale_inv", std::move(scales));
+  check_kept_f8(blocks, {0, kCols}, 64);
+  check_kept_f8(blocks, {96, 96}, 32);
 
   put<uint8_t>(checkpoint.arrays.at("weight"), static_cast<size_t>(kCols + 5), 0x7F);
   CHECK_THAT(refusal(checkpoint, Code::kInvalidArgument), Catch::Contains("element (1, 5)"));

@@ -43,21 +43,6 @@ bool claims(const JsonReader& config) {
   return true;
 }
 
-StoredForm form_of(const Json& config, const MatrixSpec& spec) {
-  const CompressedConfig read = read_config(config);
-  const CompressedScheme* scheme = read.scheme_of(spec);
-  if (scheme == nullptr) return {};
-  const std::string what =
-      fmt::format("compressed-tensors {} with {} bits", scheme->format, scheme->bits);
-  if (scheme->layout == Layout::kNvfp4) return nvfp4_form(what);
-  if (scheme->layout == Layout::kMxfp4) return mxfp4_form(what);
-  const bool decoded = scheme->layout == Layout::kFloat || scheme->scattered_groups;
-  return {.quantised_as = what,
-          .bits = decoded ? 0 : scheme->bits,
-          .group_size = scheme->group_size,
-          .zero_points = !scheme->symmetric};
-}
-
 ScaleGrid grid_of(const CompressedScheme& scheme) {
   switch (scheme.strategy) {
     case Strategy::kTensor:
@@ -70,6 +55,21 @@ ScaleGrid grid_of(const CompressedScheme& scheme) {
       return {.block_rows = scheme.block_rows, .block_cols = scheme.block_cols};
   }
   return {};
+}
+
+StoredForm form_of(const Json& config, const MatrixSpec& spec) {
+  const CompressedConfig read = read_config(config);
+  const CompressedScheme* scheme = read.scheme_of(spec);
+  if (scheme == nullptr) return {};
+  const std::string what =
+      fmt::format("compressed-tensors {} with {} bits", scheme->format, scheme->bits);
+  if (scheme->layout == Layout::kNvfp4) return nvfp4_form(what);
+  if (scheme->layout == Layout::kMxfp4) return mxfp4_form(what);
+  if (scheme->layout == Layout::kFloat) return fp8_form(what, grid_of(*scheme), spec.cols);
+  return {.quantised_as = what,
+          .bits = scheme->scattered_groups ? 0 : scheme->bits,
+          .group_size = scheme->group_size,
+          .zero_points = !scheme->symmetric};
 }
 
 int64_t words_for(int64_t count, int32_t bits) {
@@ -247,8 +247,8 @@ HostWeight slice(const Json& config,
   const CompressedScheme* scheme = read.scheme_of(spec);
   if (scheme == nullptr) return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   if (scheme->layout == Layout::kFloat) {
-    return decode_fp8(checkpoint, spec, *find_array(tensors, "weight"),
-                      *find_array(tensors, "weight_scale"), grid_of(*scheme), rows, cols);
+    return slice_fp8(checkpoint, spec, *find_array(tensors, "weight"),
+                     *find_array(tensors, "weight_scale"), grid_of(*scheme), rows, cols, storage);
   }
   if (scheme->is_fp4()) {
     return slice_groups_of_fp4(*scheme, spec, checkpoint, tensors, rows, cols, storage);

@@ -129,7 +129,7 @@ bool is_quantised(const Fp8Config& fp8, const MatrixSpec& spec) {
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const Fp8Config fp8 = read_fp8(config);
   if (!is_quantised(fp8, spec)) return {};
-  return {.quantised_as = fp8.method};
+  return fp8_form(fp8.method, fp8.grid, spec.cols);
 }
 
 std::vector<const StoredTensor*> collect(const Json& config,
@@ -158,14 +158,15 @@ HostWeight slice(const Json& config,
                  std::span<const StoredTensor* const> tensors,
                  Range rows,
                  Range cols,
-                 const MatrixStorage& /*storage*/) {
+                 const MatrixStorage& storage) {
   const Fp8Config fp8 = read_fp8(config);
   if (!is_quantised(fp8, spec)) {
     return slice_dense(checkpoint, spec, *tensors.front(), rows, cols);
   }
   const StoredTensor* scale = find_array(tensors, "weight_scale");
   if (scale == nullptr) scale = find_array(tensors, "weight_scale_inv");
-  return decode_fp8(checkpoint, spec, *find_array(tensors, "weight"), *scale, fp8.grid, rows, cols);
+  return slice_fp8(checkpoint, spec, *find_array(tensors, "weight"), *scale, fp8.grid, rows, cols,
+                   storage);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // block.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/weights/formats/stored_arrays.h"
@@ -19,14 +20,19 @@ struct ScaleGrid {
   }
 };
 
-// A block of the matrix as f32: value * scale, rounded once. Throws kInvalidArgument naming the
-// tensor and the place of an element that is not a number.
-HostWeight decode_fp8(const Checkpoint& checkpoint,
-                      const MatrixSpec& spec,
-                      const StoredTensor& weight,  // F8_E4M3 (rows, cols)
-                      const StoredTensor& scale,   // as many as `grid` says, or one
-                      const ScaleGrid& grid,
-                      Range rows,
-                      Range cols);
+// What a checkpoint holds of such a matrix of `cols` columns.
+StoredForm fp8_form(std::string quantised_as, const ScaleGrid& grid, int64_t cols);
+
+// A block of the matrix: its codes in groups when `storage` says so, else as f32: value * scale,
+// rounded once. Throws kInvalidArgument naming the tensor and the place of an element that is not a
+// number.
+HostWeight slice_fp8(const Checkpoint& checkpoint,
+                     const MatrixSpec& spec,
+                     const StoredTensor& weight,  // F8_E4M3 (rows, cols)
+                     const StoredTensor& scale,   // as many as `grid` says, or one
+                     const ScaleGrid& grid,
+                     Range rows,
+                     Range cols,
+                     const MatrixStorage& storage);
 
 }  // namespace tgi

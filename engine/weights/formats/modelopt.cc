@@ -291,6 +291,10 @@ bool claims(const JsonReader& config) {
   return true;
 }
 
+ScaleGrid fp8_grid(Algo algo) {
+  return {.block_rows = algo == Algo::kFp8Rows ? 1 : kAll, .block_cols = kAll};
+}
+
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   const std::optional<Algo> algo = algo_of(config, spec);
   if (!algo) return {};
@@ -303,11 +307,7 @@ StoredForm form_of(const Json& config, const MatrixSpec& spec) {
     case Algo::kFp8Rows:
       break;
   }
-  return {.quantised_as = "modelopt, fp8"};
-}
-
-ScaleGrid fp8_grid(Algo algo) {
-  return {.block_rows = algo == Algo::kFp8Rows ? 1 : kAll, .block_cols = kAll};
+  return fp8_form("modelopt, fp8", fp8_grid(*algo), spec.cols);
 }
 
 std::vector<const StoredTensor*> collect(const Json& config,
@@ -350,7 +350,7 @@ HostWeight slice(const Json& config,
   const StoredTensor& scales = *find_array(tensors, "weight_scale");
   const int64_t group_size = group_size_of(*algo);
   if (group_size == 0) {
-    return decode_fp8(checkpoint, spec, weight, scales, fp8_grid(*algo), rows, cols);
+    return slice_fp8(checkpoint, spec, weight, scales, fp8_grid(*algo), rows, cols, storage);
   }
   MatrixScale matrix_scale;
   if (*algo == Algo::kNvfp4) {

@@ -220,19 +220,19 @@ TorchaoScheme scheme_of(const Json& config) {
   return read_scheme(quantization_of(config));
 }
 
+ScaleGrid grid_of(const TorchaoScheme& scheme) {
+  return {.block_rows = scheme.is_single ? kAll : 1,
+          .block_cols = scheme.group_size > 0 ? scheme.group_size : kAll};
+}
+
 StoredForm form_of(const Json& config, const MatrixSpec& spec) {
   if (!is_quantised(config, spec)) return {};
   const TorchaoScheme scheme = scheme_of(config);
-  if (scheme.is_float) return {.quantised_as = "torchao, fp8"};
+  if (scheme.is_float) return fp8_form("torchao, fp8", grid_of(scheme), spec.cols);
   return {.quantised_as = fmt::format("torchao, {} bits", scheme.bits),
           .bits = scheme.bits,
           .group_size = scheme.group_size,
           .zero_points = !scheme.symmetric};
-}
-
-ScaleGrid grid_of(const TorchaoScheme& scheme) {
-  return {.block_rows = scheme.is_single ? kAll : 1,
-          .block_cols = scheme.group_size > 0 ? scheme.group_size : kAll};
 }
 
 std::vector<const StoredTensor*> collect(const Json& config,
@@ -305,8 +305,8 @@ HostWeight slice(const Json& config,
   const TorchaoScheme scheme = scheme_of(config);
   const StoredTensor& scale = *find_array(tensors, kScale);
   if (scheme.is_float) {
-    return decode_fp8(checkpoint, spec, *find_array(tensors, kQData), scale, grid_of(scheme), rows,
-                      cols);
+    return slice_fp8(checkpoint, spec, *find_array(tensors, kQData), scale, grid_of(scheme), rows,
+                     cols, storage);
   }
   DecodedBlock block(spec.name, rows, cols);
   const int64_t first_group = block.cut_groups(cols, scheme.group_size, !scheme.symmetric);

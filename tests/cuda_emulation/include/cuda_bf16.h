@@ -40,3 +40,6 @@ constexpr float2 __bfloat1622float2(__nv_bfloat162 x) {
 constexpr __nv_bfloat162 __hmul2(__nv_bfloat162 x, __nv_bfloat162 y) {
   return {x.x * y.x, x.y * y.y};
 }
+constexpr __nv_bfloat162 __hsub2(__nv_bfloat162 x, __nv_bfloat162 y) {
+  return {x.x - y.x, x.y - y.y};
+}

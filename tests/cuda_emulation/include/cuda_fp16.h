@@ -39,3 +39,6 @@ constexpr float2 __half22float2(__half2 x) {
 constexpr __half2 __hmul2(__half2 x, __half2 y) {
   return {x.x * y.x, x.y * y.y};
 }
+constexpr __half2 __hsub2(__half2 x, __half2 y) {
+  return {x.x - y.x, x.y - y.y};
+}

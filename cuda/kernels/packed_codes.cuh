@@ -1,0 +1,186 @@
+// From the codes of a packed matrix to numbers: pairs for tensor cores, or floats. All
+// values are exact in bf16 and in f16.
+#pragma once
+
+#include <type_traits>
+
+#include "cuda/kernels/packed.h"
+#include "cuda/kernels/ptx.cuh"
+#include "cuda/kernels/types.cuh"
+
+namespace tgi::cuda {
+
+// 8 codes of a unit, as they lie.
+template <PackedCodes kCodes>
+struct PackedUnit {
+  uint32_t words[unit_bytes(kCodes) / 4];
+};
+
+// Four bytes, each `low + 128`, as floats. 2^23 + a byte is a float whose lowest bits are the byte.
+template <int kByte>
+__device__ __forceinline__ float signed_byte(uint32_t bytes) {
+  const uint32_t bits = __byte_perm(bytes, 0x4b000000U, 0x7440U | kByte);
+  return __uint_as_float(bits) - (8388608.0F + 128.0F);
+}
+
+// Four bytes, each an e4m3, as floats: with their exponents at the bottom of those of a float, and
+// then multiplied by what is between the two biases.
+template <int kByte>
+__device__ __forceinline__ float e4m3_byte(uint32_t bytes) {
+  const uint32_t top = __byte_perm(bytes, 0, kByte << 12 | 0x444U);
+  const uint32_t bits = (top & 0x80000000U) | (top & 0x7f000000U) >> 4;
+  return __uint_as_float(bits) * 0x1p120F;
+}
+
+template <PackedCodes kCodes, int kByte>
+__device__ __forceinline__ float byte_value(uint32_t bytes) {
+  if constexpr (kCodes == PackedCodes::kF8E4M3) {
+    return e4m3_byte<kByte>(bytes);
+  } else {
+    return signed_byte<kByte>(bytes);
+  }
+}
+
+// Four bytes of the table, of the places in the low half of `places`.
+__device__ __forceinline__ uint32_t look_up(const uint32_t (&table)[4], uint32_t places) {
+  const uint32_t low = __byte_perm(table[0], table[1], places & 0x7777U);
+  const uint32_t high = __byte_perm(table[2], table[3], places & 0x7777U);
+  const uint32_t is_high = __byte_perm(0x0000ff00U, 0, places >> 3 & 0x1111U);
+  return (low & ~is_high) | (high & is_high);
+}
+
+// The values of 8 codes of a unit, in order.
+template <PackedCodes kCodes>
+__device__ __forceinline__ void unpack_floats(const PackedUnit<kCodes>& unit,
+                                              const PackedShape& shape,
+                                              float (&out)[8]) {
+  const uint32_t word = unit.words[0];
+  if constexpr (code_bits(kCodes) == 8) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      out[4 * i] = byte_value<kCodes, 0>(unit.words[i]);
+      out[4 * i + 1] = byte_value<kCodes, 1>(unit.words[i]);
+      out[4 * i + 2] = byte_value<kCodes, 2>(unit.words[i]);
+      out[4 * i + 3] = byte_value<kCodes, 3>(unit.words[i]);
+    }
+  } else if constexpr (kCodes == PackedCodes::kTable4) {
+    const uint32_t even = look_up(shape.table, word);
+    const uint32_t odd = look_up(shape.table, word >> 16);
+    out[0] = signed_byte<0>(even);
+    out[1] = signed_byte<0>(odd);
+    out[2] = signed_byte<1>(even);
+    out[3] = signed_byte<1>(odd);
+    out[4] = signed_byte<2>(even);
+    out[5] = signed_byte<2>(odd);
+    out[6] = signed_byte<3>(even);
+    out[7] = signed_byte<3>(odd);
+  } else {
+    const float above = 8388608.0F + static_cast<float>(shape.offset);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      out[2 * i] = __uint_as_float((word >> 4 * i & 15U) | 0x4b000000U) - above;
+      out[2 * i + 1] = __uint_as_float((word >> (16 + 4 * i) & 15U) | 0x4b000000U) - above;
+    }
+  }
+}
+
+__device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b, bf16 /*type*/) {
+  const __nv_bfloat162 out = __hsub2(*reinterpret_cast<const __nv_bfloat162*>(&a),
+                                     *reinterpret_cast<const __nv_bfloat162*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&out);
+}
+__device__ __forceinline__ uint32_t subtract_pairs(uint32_t a, uint32_t b, f16 /*type*/) {
+  const __half2 out =
+      __hsub2(*reinterpret_cast<const __half2*>(&a), *reinterpret_cast<const __half2*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&out);
+}
+
+// The values of 8 codes of a unit as 4 pairs of T.
+template <typename T, PackedCodes kCodes>
+__device__ __forceinline__ void unpack_pairs(const PackedUnit<kCodes>& unit,
+                                             const PackedShape& shape,
+                                             uint32_t (&out)[4]) {
+  if constexpr (kCodes == PackedCodes::kInt4) {
+    // 128 + 0..15 in bf16, 1024 + 0..15 in f16: the number's lowest bits are the code's.
+    constexpr uint32_t kAbove = std::is_same_v<T, bf16> ? 0x43004300U : 0x64006400U;
+    const uint32_t above = kAbove | shape.offset * 0x00010001U;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t pair = (unit.words[0] >> 4 * i & 0x000f000fU) | kAbove;
+      out[i] = subtract_pairs(pair, above, T{});
+    }
+  } else {
+    float values[8];
+    unpack_floats(unit, shape, values);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) out[i] = pack<T>(values[2 * i], values[2 * i + 1]);
+  }
+}
+
+// One of the scales or minima (num_groups, 16) of a panel that begin at `from`.
+__device__ __forceinline__ float load_scale(const std::byte* from,
+                                            const PackedShape& shape,
+                                            int32_t group,
+                                            int row) {
+  const int32_t at = group * kPanelOutputs + row;
+  switch (shape.scales) {
+    case PackedScales::kF16:
+      return to_float(reinterpret_cast<const f16*>(from)[at]);
+    case PackedScales::kBF16:
+      return to_float(reinterpret_cast<const bf16*>(from)[at]);
+    case PackedScales::kE8M0:
+      return __uint_as_float(static_cast<uint32_t>(from[at]) << 23);
+    case PackedScales::kFactors: {
+      const int32_t factor = group * shape.group_size / kPackedFactorCols * kPanelOutputs + row;
+      return to_float(reinterpret_cast<const f16*>(from + shape.factors_at())[factor]) *
+             static_cast<float>(static_cast<signed char>(from[at]));
+    }
+    default:
+      return reinterpret_cast<const float*>(from)[at];
+  }
+}
+
+__device__ __forceinline__ float load_minimum(const std::byte* from,
+                                              const PackedShape& shape,
+                                              int32_t group,
+                                              int row) {
+  const float value = load_scale(from, shape, group, row);
+  return shape.scales == PackedScales::kFactors ? -value : value;
+}
+
+// One number, for kernels that need no speed.
+__device__ __forceinline__ float packed_value(const std::byte* w,
+                                              const PackedShape& shape,
+                                              int32_t row,
+                                              int32_t col) {
+  const std::byte* const panel = w + row / kPanelOutputs * shape.panel_bytes();
+  const int in_panel = row % kPanelOutputs;
+  const int32_t unit = col / kUnitCols;
+  const int in_unit = col % kUnitCols;
+  const int half = in_unit / 16;
+  const int lane = in_unit % 16 / 4;
+  const int code = 4 * half + in_unit % 4;
+  const int units = units_of_chunk(shape.codes);
+  const std::byte* const from = panel + int64_t{unit / units} * kChunkBytes * kPanelOutputs +
+                                (in_panel * 4 + lane) * 16 + unit % units * unit_bytes(shape.codes);
+  float value = 0.0F;
+  if (shape.codes == PackedCodes::kF8E4M3) {
+    value = e4m3_byte<0>(static_cast<uint32_t>(from[code]));
+  } else if (shape.codes == PackedCodes::kInt8) {
+    value = static_cast<float>(static_cast<int>(from[code]) - 128);
+  } else {
+    const int nibble = code % 2 * 4 + code / 2;
+    const auto place = static_cast<int>(from[nibble / 2]) >> nibble % 2 * 4 & 15;
+    const int in_table = static_cast<int>(shape.table[place / 4] >> place % 4 * 8 & 255U) - 128;
+    value =
+        static_cast<float>(shape.codes == PackedCodes::kTable4 ? in_table : place - shape.offset);
+  }
+  const int32_t group = shape.group_of(unit, half);
+  value *= load_scale(panel + shape.scales_at(), shape, group, in_panel);
+  if (shape.has_minima) {
+    value += load_minimum(panel + shape.minima_at(), shape, group, in_panel);
+  }
+  return value;
+}
+
+}  // namespace tgi::cuda

@@ -1,0 +1,154 @@
+// The kernels that multiply with packed matrices, and their launches for one kind of codes: each
+// kind is compiled in a file of its own. A linear has one matrix; of experts each tile of rows has
+// that of its own.
+#pragma once
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cuda/kernels/dispatch.h"
+#include "cuda/kernels/packed_block.cuh"
+#include "cuda/kernels/packed_product.h"
+#include "cuda/kernels/packed_stream.cuh"
+#include "cuda/launch.h"
+
+namespace tgi::cuda {
+
+// What a CUDA block multiplies: rows of one tile with the matrix that they are sent to.
+struct PackedTile {
+  const std::byte* w;
+  const float* bias;
+  int32_t first_row;
+  int32_t num_rows;
+};
+
+__device__ __forceinline__ PackedTile packed_tile(const PackedProduct& product) {
+  const unsigned index = blockIdx.x % product.num_tiles;
+  if (product.experts == nullptr) {
+    const int32_t first_row = static_cast<int32_t>(index) * product.tile_rows;
+    return {.w = product.w,
+            .bias = product.bias,
+            .first_row = first_row,
+            .num_rows = min(product.tile_rows, product.num_rows - first_row)};
+  }
+  const ExpertTile tile = product.tiles[index];
+  const ExpertPointers expert = product.experts[tile.expert];
+  return {.w = static_cast<const std::byte*>(expert.w),
+          .bias = expert.bias,
+          .first_row = tile.first_row,
+          .num_rows = tile.num_rows};
+}
+
+template <typename T>
+__device__ __forceinline__ const T* packed_row_of_x(const PackedProduct& product, int32_t row) {
+  const int32_t from = product.tokens == nullptr ? row : product.tokens[row];
+  return static_cast<const T*>(product.x) + from * product.x_stride;
+}
+
+template <typename T, PackedCodes kCodes, bool kFine, int kTiles>
+__global__ void __launch_bounds__(32 * kStreamWarps, 2)
+    packed_stream(const __grid_constant__ PackedProduct product) {
+  const bool is_expert = product.experts != nullptr;
+  if (is_expert) {
+    // Where the weights are depends on the kernels before.
+    wait_for_previous_kernel();
+    launch_next_kernel();
+  }
+  const PackedTile tile = packed_tile(product);
+  if (tile.num_rows == 0) return;
+  multiply_packed<T, kCodes, kFine, kTiles>(
+      product.shape, tile.w, static_cast<int32_t>(blockIdx.x / product.num_tiles), tile.bias,
+      tile.num_rows, [&](int32_t row) { return packed_row_of_x<T>(product, tile.first_row + row); },
+      [&] {
+        if (is_expert) return;
+        wait_for_previous_kernel();
+        launch_next_kernel();
+      },
+      [&](int32_t row, int32_t output, float sum) {
+        const int64_t at = (tile.first_row + row) * product.out_stride + output;
+        if (product.out_is_f32) {
+          static_cast<float*>(product.out)[at] = sum;
+        } else {
+          static_cast<T*>(product.out)[at] = from_float<T>(sum);
+        }
+      });
+}
+
+template <typename T, PackedCodes kCodes, int kRows>
+__global__ void __launch_bounds__(kBlockThreads, 2)
+    packed_block(const __grid_constant__ PackedProduct product) {
+  wait_for_previous_kernel();
+  launch_next_kernel();
+  const PackedTile tile = packed_tile(product);
+  if (tile.num_rows == 0) return;
+  const BlockProduct<T> block = {
+      .outputs = product.shape.outputs,
+      .first_output = static_cast<int32_t>(blockIdx.x / product.num_tiles) * kBlockOutputs,
+      .cols = product.shape.cols,
+      .bias = tile.bias,
+      .num_rows = tile.num_rows,
+      .out = static_cast<T*>(product.out) + tile.first_row * product.out_stride,
+      .out_stride = product.out_stride};
+  const PackedWeights<T, kCodes> weights(tile.w, product.shape, block.first_output);
+  MatmulBlock<T, kRows, PackedWeights<T, kCodes>>(block, weights, [&](int32_t row) {
+    return packed_row_of_x<T>(product, tile.first_row + row);
+  }).run();
+}
+
+inline LaunchShape packed_grid(const PackedProduct& product, int outputs, int threads) {
+  const int64_t num_outputs = (product.shape.outputs + outputs - 1) / outputs;
+  return {.grid = dim3(static_cast<unsigned>(product.num_tiles * num_outputs)),
+          .block = dim3(static_cast<unsigned>(threads)),
+          .shared_bytes = 0,
+          .overlaps_previous = true};
+}
+
+template <PackedCodes kCodes>
+void launch_stream_of(cudaStream_t stream, const PackedProduct& product, DType dtype) {
+  with_element(dtype, [&](auto element) {
+    using T = decltype(element);
+    const auto with_tiles = [&](auto fine) {
+      const LaunchShape shape = packed_grid(product, kPanelOutputs, 32 * kStreamWarps);
+      if (product.tile_rows <= 8) {
+        return launch(stream, shape, packed_stream<T, kCodes, fine(), 1>, product);
+      }
+      if (product.tile_rows <= 32) {
+        return launch(stream, shape, packed_stream<T, kCodes, fine(), 4>, product);
+      }
+      launch(stream, shape, packed_stream<T, kCodes, fine(), 8>, product);
+    };
+    if (product.shape.is_fine()) return with_tiles(std::true_type{});
+    with_tiles(std::false_type{});
+  });
+}
+
+template <PackedCodes kCodes>
+void launch_block_of(cudaStream_t stream, const PackedProduct& product, DType dtype) {
+  with_element(dtype, [&](auto element) {
+    using T = decltype(element);
+    LaunchShape shape = packed_grid(product, kBlockOutputs, kBlockThreads);
+    shape.shared_bytes = block_shared_bytes(product.tile_rows);
+    if (product.tile_rows == 64) {
+      launch(stream, shape, packed_block<T, kCodes, 64>, product);
+    } else {
+      launch(stream, shape, packed_block<T, kCodes, 128>, product);
+    }
+  });
+}
+
+template <PackedCodes kCodes>
+void prepare_block_of() {
+  allow_shared(packed_block<bf16, kCodes, 64>, block_shared_bytes(64));
+  allow_shared(packed_block<bf16, kCodes, 128>, block_shared_bytes(128));
+  allow_shared(packed_block<f16, kCodes, 64>, block_shared_bytes(64));
+  allow_shared(packed_block<f16, kCodes, 128>, block_shared_bytes(128));
+}
+
+template <PackedCodes kCodes>
+PackedKernels kernels_of() {
+  return {.stream = launch_stream_of<kCodes>,
+          .block = launch_block_of<kCodes>,
+          .prepare = prepare_block_of<kCodes>};
+}
+
+}  // namespace tgi::cuda
