@@ -71,6 +71,6 @@ function addUsage(node, usage, {began, first, last}) {
     reasoning_tokens: usage.completion_tokens_details?.reasoning_tokens ?? 0,
     first_ms: first ? Math.round(first - began) : 0,
     // Of those after the first, which waited for the prompt.
-    tokens_per_s: seconds > 0.05 && usage.completion_tokens > 1 ? (usage.completion_tokens - 1) / seconds : 0,
+    tokens_per_s: seconds > 0.002 && usage.completion_tokens > 1 ? (usage.completion_tokens - 1) / seconds : 0,
   };
 }

@@ -108,6 +108,6 @@ export function importText(text) {
     conversation.settings = cleanSettings(conversation.settings);
     save(conversation);
   }
-  if (read.length) show(all()[0]);
+  if (read.length) show(read[0]);
   return read.length;
 }
