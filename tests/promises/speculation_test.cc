@@ -2,6 +2,7 @@
 // whatever ends it, with right drafts and wrong ones.
 #include <map>
 #include <random>
+#include <thread>
 
 #include "engine/draft/drafter.h"
 #include "engine/runtime/demo_model.h"
@@ -104,7 +105,19 @@ Outcome run(const FileSource& files,
     REQUIRE(answer->done);
     out.answers.push_back(std::move(*answer->done));
   }
-  out.counters = engine.stats().counters;
+  // Published when the step that ended the last is done with.
+  const auto is_counted = [&] {
+    int64_t num_told = 0;
+    for (const ipc::DoneEvent& answer : out.answers) {
+      num_told += answer.best.num_generated_tokens;
+      for (const auto& other : answer.others) num_told += other.num_generated_tokens;
+    }
+    out.counters = engine.stats().counters;
+    return out.counters.num_generated_tokens == num_told;
+  };
+  for (int i = 0; i < 1000 && !is_counted(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   return out;
 }
 
@@ -165,7 +178,7 @@ void check_same(const FileSource& files,
     INFO(setting.name);
     // Both kinds of drafts were there, and many of each.
     CHECK(got.counters.num_skipped_tokens > wanted.counters.num_generated_tokens / 5);
-    CHECK(got.counters.num_drafted_tokens > 2 * got.counters.num_skipped_tokens);
+    CHECK(got.counters.num_drafted_tokens > 5 * got.counters.num_skipped_tokens / 4);
     CHECK(got.counters.num_generated_tokens == wanted.counters.num_generated_tokens);
     if (setting.options.num_blocks < 100) CHECK(got.counters.num_preemptions > 0);
   }
@@ -182,7 +195,8 @@ ipc::GenerateRequest any_request(size_t index) {
   for (auto words = random() % 12; words > 0; --words)
     *out.prompt += std::array{" went", " home", " and", " sang", " 12"}[random() % 5];
   ipc::GenerateParams& params = out.params;
-  params.max_new_tokens = static_cast<int64_t>(random() % 20 + 1);
+  // Some grow out of what there is room for.
+  params.max_new_tokens = static_cast<int64_t>(random() % (index % 8 == 0 ? 120 : 20) + 1);
   params.details = true;
   if (one_in(2)) {
     params.do_sample = true;
@@ -241,7 +255,7 @@ TEST_CASE("1,000 mixed requests have the same bits with drafts and without") {
                 .num_threads = 1,
                 .max_batch_tokens = 40,
                 .max_running = 12,
-                .num_blocks = 30,
+                .num_blocks = 14,
                 .max_drafts = kMaxDrafts}}},
              *tokenizer, 1000, [&](size_t i) { return intake.prepare(any_request(i)); });
 }
@@ -262,7 +276,7 @@ TEST_CASE("models of every kind of attention have the same bits with drafts and 
         request->prompt_ids.push_back(
             static_cast<int32_t>(random() % static_cast<uint32_t>(vocab_size)));
       }
-      request->max_new_tokens = static_cast<int32_t>(random() % 30 + 1);
+      request->max_new_tokens = static_cast<int32_t>(random() % 90 + 1);
       request->sampling.do_sample = index % 2 == 1;
       request->sampling.seed = index;
       request->sampling.frequency_penalty = index % 3 == 0 ? 0.4F : 0.0F;
@@ -277,7 +291,7 @@ TEST_CASE("models of every kind of attention have the same bits with drafts and 
                 {"few blocks",
                  {.dtype = DType::kBF16,
                   .max_batch_tokens = 48,
-                  .num_blocks = 16 * groups.num_full + 8 * groups.num_windowed,
+                  .num_blocks = 9 * groups.num_groups(),
                   .max_drafts = kMaxDrafts}}},
                tokenizer, 40, make_request);
   }
