@@ -28,7 +28,7 @@ struct Rules {
   double high = kNoLimit;
   bool above_low = false;  // low itself is not allowed
   bool required = false;
-  bool leave_out_empty = false;  // an empty string or list is not written
+  bool leave_out_empty = false;  // an empty string or list is not written, nor is false
   bool is_object = false;        // of JSON that is kept as it is: an object, not a list of them
 };
 
@@ -282,7 +282,7 @@ template <typename T>
 void write_fields(const T& object, OrderedJson& out) {
   for (const Field<T>& field : fields<T>()) {
     OrderedJson value = field.write(object);
-    const bool empty = value.is_null() || value.empty() || (value.is_string() && value == "");
+    const bool empty = value.empty() || (value.is_string() && value == "") || value == false;
     if (value.is_null() || (empty && field.rules.leave_out_empty)) continue;
     out[std::string(field.name)] = std::move(value);
   }

@@ -290,6 +290,8 @@ TEST_CASE("a done event comes back as it went") {
   event.best.reasoning = "why";
   event.best.tool_calls = {{.index = 0, .id = "c", .name = "look", .arguments = "{}"}};
   event.best.num_reasoning_tokens = 1;
+  event.best.num_skipped_tokens = 1;
+  event.best.tokens[1].skipped = true;
   event.others.emplace_back();
   event.others[0].text = "other";
   event.others[0].finish_reason = FinishReason::kEosToken;
@@ -323,6 +325,19 @@ TEST_CASE("a token event has the bytes that its text can't tell") {
   REQUIRE(reply.token);
   CHECK(reply.token->token.bytes == event.token.bytes);
   CHECK(reply.token->top_tokens.at(0).bytes.empty());
+}
+
+TEST_CASE("a token event says when its token was drafted, and else nothing of it") {
+  TokenEvent event{.token = token(7, "a", -1), .text = "a"};
+  CHECK(encode_token_event(event).find("skipped") == std::string::npos);
+  CHECK_FALSE(to_json(event).at("token").contains("skipped"));
+  event.token.skipped = true;
+  const std::string line = encode_token_event(event);
+  CHECK(OrderedJson::parse(line) == to_json(event));
+  const Reply reply = decode_reply(line);
+  REQUIRE(reply.token);
+  CHECK(reply.token->token.skipped);
+  CHECK_FALSE(reply.token->token.special);
 }
 
 TEST_CASE("every finish reason has its name") {
