@@ -89,9 +89,10 @@ concept BodyStruct = requires {
 };
 
 [[noreturn]] inline void fail_body(const std::string& path, const std::string& problem) {
-  throw BodyError(
-      422, fmt::format("Failed to deserialize the JSON body into the target type: {}: {}", path,
-                       problem));
+  throw BodyError(422,
+                  fmt::format("Failed to deserialize the JSON body into the target type: {}: {}",
+                              path, problem),
+                  path);
 }
 
 [[noreturn]] inline void fail_body_type(const std::string& path,

@@ -169,12 +169,12 @@ void check_extra_field(const std::string& path,
     throw ApiError(422, "validation",
                    fmt::format("Input validation error: `{}` is not supported ({}); {}", path,
                                extra->reason, instead(*extra)),
-                   "unsupported_feature");
+                   "unsupported_feature", path);
   }
   throw ApiError(422, "validation",
                  fmt::format("Input validation error: unknown field `{}`, expected one of {}",
                              path.substr(0, 200), fmt::join(known, ", ")),
-                 "unknown_parameter");
+                 "unknown_parameter", path.substr(0, 200));
 }
 
 OrderedJson extra_field_schema(const ExtraField& extra) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/http/http_server.h"
@@ -29,6 +30,7 @@ class Gateway final : public RequestHandler {
 
  private:
   const Route* find(const Request& request) const;
+  std::shared_ptr<Scope> make_scope(const Request& request, std::string_view route) const;
   bool has_key(const Request& request) const;
   Response answer(const Route& route, const Request& request) const;
   Response finish(std::shared_ptr<Scope> scope, const Request& request, Response response) const;

@@ -43,6 +43,8 @@ OrderedJson spans_json(const ipc::TokenizeResult& result) {
   return out;
 }
 
+}  // namespace
+
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params) {
   try {
     return ipc::tokenize_result_from_json(
@@ -51,8 +53,6 @@ ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& pa
     throw daemon_error(error, false);
   }
 }
-
-}  // namespace
 
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   const ApiOptions& options = scope->options();

@@ -15,6 +15,9 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& request);
 Response models(std::shared_ptr<Scope> scope, const Request& request);
 Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 
+// The tokens of a prompt or a chat, by the daemon.
+ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params);
+
 Response tokenize(Scope& scope, const GenerateBody& body);
 Response chat_tokenize(Scope& scope, const ChatBody& body);
 

@@ -157,31 +157,6 @@ void read_template_kwargs(const ChatBody& body, std::optional<OrderedJson>& out)
   out = body.chat_template_kwargs;
 }
 
-void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
-  if (!is_greedy(p)) {
-    to.do_sample = true;
-    to.temperature = p.temperature;
-    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
-    if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
-    to.min_p = p.min_p;
-    if (p.top_k) to.top_k = *p.top_k;
-  }
-  to.repetition_penalty = p.repetition_penalty;
-  to.frequency_penalty = p.frequency_penalty;
-  to.presence_penalty = p.presence_penalty;
-  to.logit_bias = read_logit_bias(p.logit_bias);
-  if (p.seed) to.seed = p.seed->value;
-  to.stop = read_stop(p.stop);
-  to.include_stop_text = false;
-  to.ignore_eos = p.ignore_eos;
-  to.guide = guide_of(p, options.supports_grammars);
-  to.max_input_tokens = options.max_input_tokens;
-  to.max_total_tokens = options.max_total_tokens;
-  if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
-  // Greedy answers are all the same one, which is computed once and told n times.
-  to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
-}
-
 void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
   const int64_t n = p.n.value_or(1);
   require(n <= options.max_choices, "`n` must be > 0 and <= {}. Given: {}", options.max_choices, n);
@@ -307,6 +282,31 @@ void choose_by_model(Scope& scope,
 
 bool is_greedy(const OpenAiParameters& parameters) {
   return parameters.temperature && *parameters.temperature == 0;
+}
+
+void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
+  if (!is_greedy(p)) {
+    to.do_sample = true;
+    to.temperature = p.temperature;
+    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
+    if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
+    to.min_p = p.min_p;
+    if (p.top_k) to.top_k = *p.top_k;
+  }
+  to.repetition_penalty = p.repetition_penalty;
+  to.frequency_penalty = p.frequency_penalty;
+  to.presence_penalty = p.presence_penalty;
+  to.logit_bias = read_logit_bias(p.logit_bias);
+  if (p.seed) to.seed = p.seed->value;
+  to.stop = read_stop(p.stop);
+  to.include_stop_text = false;
+  to.ignore_eos = p.ignore_eos;
+  to.guide = guide_of(p, options.supports_grammars);
+  to.max_input_tokens = options.max_input_tokens;
+  to.max_total_tokens = options.max_total_tokens;
+  if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
+  // Greedy answers are all the same one, which is computed once and told n times.
+  to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
 }
 
 bool wants_usage(const OpenAiParameters& parameters) {

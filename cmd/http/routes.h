@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "cmd/http/api_error.h"
 #include "cmd/http/message.h"
 #include "cmd/http/service.h"
 
@@ -13,9 +14,10 @@ namespace tgi::http {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // one that ends with /* takes all below it
+  // One that ends with /* takes all below it; a segment {name} stands for any one.
+  std::string_view path;
   bool needs_key = false;
-  bool is_openai = false;  // errors have OpenAI's shape
+  const ErrorShape* errors = &kNativeErrors;
   // Throws ApiError and ClientGone.
   Response (*handle)(std::shared_ptr<Scope> scope, const Request& request);
   // What the OpenAPI document says of it.

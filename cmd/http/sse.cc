@@ -21,6 +21,15 @@ void EventWriter::send_text(std::string_view text) {
   write(buffer_);
 }
 
+void EventWriter::send_named(std::string_view name, const ipc::OrderedJson& event) {
+  buffer_.assign("event: ");
+  buffer_ += name;
+  buffer_ += "\ndata: ";
+  buffer_ += dump_json(event);
+  buffer_ += "\n\n";
+  write(buffer_);
+}
+
 void EventWriter::keep_alive() {
   write(":\n\n");
 }

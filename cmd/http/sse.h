@@ -22,6 +22,8 @@ class EventWriter {
   // Throw ClientGone.
   void send(const ipc::OrderedJson& event);
   void send_text(std::string_view text);  // "[DONE]"
+  // With a line `event: NAME` before it.
+  void send_named(std::string_view name, const ipc::OrderedJson& event);
   void keep_alive();
 
  private:
