@@ -28,6 +28,7 @@
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
+#include "cmd/http/response_store.h"
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
 #include "cmd/serve_daemon.h"
@@ -284,6 +285,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int num_pumps = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
   http::StreamPumps pumps(num_pumps, cut_off.get(), http::ConnectionLimits().write_timeout);
+  http::ResponseStore responses(options.max_stored_responses, options.max_stored_bytes);
   http::Service service{.options = limits,
                         .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
                         .permits = http::Permits(limits.max_concurrent_requests),
@@ -291,7 +293,8 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .log = log,
                         .pumps = &pumps,
                         .exporter = exporter.get(),
-                        .adapters = &adapters};
+                        .adapters = &adapters,
+                        .responses = &responses};
   http::Gateway gateway(
       {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
   // Outlives the server, whose threads ask it.

@@ -41,6 +41,8 @@ struct ServeOptions {
   std::optional<int64_t> max_input_tokens;  // absent: max_total_tokens - 1
   std::optional<int64_t> max_total_tokens;  // absent: what the daemon says; is in `engine` too
   std::optional<bool> sharded;              // true: num-shard is in `engine`, above 1
+  int64_t max_stored_responses = 1000;      // of /v1/responses; 0: none is kept
+  int64_t max_stored_bytes = 100'000'000;   // of them together
   bool disable_grammar_support = false;     // a grammar gets "grammar is not supported"
   bool enable_prefill_logprobs = false;     // without it `prefill` of the details is empty
   std::optional<std::string> tokenizer_config_path;  // a file that exists

@@ -54,6 +54,19 @@ ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& pa
   }
 }
 
+int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request) {
+  ipc::TokenizeParams asked;
+  asked.messages = request.messages;
+  asked.tools = request.tools;
+  asked.tool_choice = request.tool_choice;
+  asked.tool_prompt = request.tool_prompt;
+  asked.reasoning_effort = request.reasoning_effort;
+  asked.chat_template_kwargs = request.chat_template_kwargs;
+  asked.add_special = false;
+  asked.continue_final_message = request.continue_final_message;
+  return static_cast<int64_t>(ask_tokens(scope, asked).tokens.size());
+}
+
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   const ApiOptions& options = scope->options();
   return json_response(200, {{"model_id", options.model_id},

@@ -18,6 +18,9 @@ Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 // The tokens of a prompt or a chat, by the daemon.
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params);
 
+// Of the chat that a request would show.
+int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request);
+
 Response tokenize(Scope& scope, const GenerateBody& body);
 Response chat_tokenize(Scope& scope, const ChatBody& body);
 

@@ -5,9 +5,12 @@
 #include <string_view>
 
 #include "cmd/http/answer_schemas.h"
+#include "cmd/http/anthropic_body.h"
+#include "cmd/http/item_schemas.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
+#include "cmd/http/responses_body.h"
 #include "cmd/http/routes.h"
 #include "cmd/http/vectors_body.h"
 
@@ -51,6 +54,7 @@ void describe_choices(OrderedJson& schemas) {
 
 OrderedJson schemas() {
   OrderedJson out = OrderedJson::parse(kAnswerSchemas);
+  out.update(OrderedJson::parse(kItemSchemas));
   out["AdapterParameters"] = body_schema<MergedAdaptersBody>();
   out["GenerateParameters"] = body_schema<GenerateParameters>();
   out["CompatGenerateRequest"] = body_schema<GenerateBody>();
@@ -58,6 +62,9 @@ OrderedJson schemas() {
   out["GenerateRequest"]["properties"].erase("stream");
   out["ChatRequest"] = body_schema<ChatBody>();
   out["CompletionRequest"] = body_schema<CompletionBody>();
+  out["ResponsesRequest"] = body_schema<ResponsesBody>();
+  out["MessagesRequest"] = body_schema<MessagesBody>();
+  out["CountTokensRequest"] = body_schema<CountTokensBody>();
   out["LoadLoraAdapterRequest"] = body_schema<LoadLoraBody>();
   out["UnloadLoraAdapterRequest"] = body_schema<UnloadLoraBody>();
   out["VectorParameters"] = body_schema<VectorParameters>();
@@ -80,7 +87,7 @@ struct AnswerRow {
 };
 
 // What a 200 holds where it is more than the one schema.
-constexpr std::array<AnswerRow, 5> kAnswers = {{
+constexpr std::array<AnswerRow, 7> kAnswers = {{
     {"StreamResponse", nullptr, "StreamResponse"},
     {"GenerateResponse", [] { return reference("GenerateResponse"); }, ""},
     {"CompatGenerateResponse",
@@ -90,6 +97,8 @@ constexpr std::array<AnswerRow, 5> kAnswers = {{
      "StreamResponse"},
     {"ChatCompletion", [] { return reference("ChatCompletion"); }, "ChatCompletionChunk"},
     {"CompletionFinal", [] { return reference("CompletionFinal"); }, "Chunk"},
+    {"ResponseObject", [] { return reference("ResponseObject"); }, "ResponseEvent"},
+    {"Message", [] { return reference("Message"); }, "MessageEvent"},
 }};
 
 OrderedJson one_of(std::initializer_list<OrderedJson> choices) {

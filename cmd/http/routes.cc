@@ -4,11 +4,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "cmd/http/anthropic_api.h"
 #include "cmd/http/docs_page.h"
 #include "cmd/http/info_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/responses_api.h"
 #include "cmd/http/vectors_api.h"
 
 namespace tgi::http {
@@ -92,6 +94,14 @@ Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& reque
   return chat_tokenize(*scope, body_of<ChatBody>(request));
 }
 
+Response handle_responses(std::shared_ptr<Scope> scope, const Request& request) {
+  return create_response(std::move(scope), body_of<ResponsesBody>(request));
+}
+
+Response handle_messages(std::shared_ptr<Scope> scope, const Request& request) {
+  return create_message(std::move(scope), body_of<MessagesBody>(request));
+}
+
 template <typename Body, Response (*kHandle)(Scope&, const Body&)>
 Response handle_texts(std::shared_ptr<Scope> scope, const Request& request) {
   return kHandle(*scope, body_of<Body>(request));
@@ -119,6 +129,24 @@ constexpr std::array kRoutes = {
           "Answer a conversation", "ChatRequest", "ChatCompletion"},
     Route{"POST", "/v1/completions", true, &kOpenAiErrors, handle_completions, "Continue prompts",
           "CompletionRequest", "CompletionFinal"},
+    Route{"POST", "/v1/responses", true, &kResponsesErrors, handle_responses,
+          "Answer a conversation, as items", "ResponsesRequest", "ResponseObject"},
+    Route{"POST", "/v1/responses/input_tokens", true, &kResponsesErrors,
+          handle_texts<ResponsesBody, count_response_tokens>, "How many tokens a conversation has",
+          "ResponsesRequest", "ResponseTokens"},
+    Route{"GET", "/v1/responses/{id}", true, &kResponsesErrors, retrieve_response,
+          "An answer that was kept", "", "ResponseObject"},
+    Route{"DELETE", "/v1/responses/{id}", true, &kResponsesErrors, delete_response,
+          "Forget an answer", "", "DeletedResponse"},
+    Route{"POST", "/v1/responses/{id}/cancel", true, &kResponsesErrors, cancel_response,
+          "Always refused: nothing runs in the background", "", ""},
+    Route{"GET", "/v1/responses/{id}/input_items", true, &kResponsesErrors, list_input_items,
+          "The items that an answer was made from", "", "ResponseItems"},
+    Route{"POST", "/v1/messages", true, &kAnthropicErrors, handle_messages,
+          "Answer a conversation, as Anthropic's API", "MessagesRequest", "Message"},
+    Route{"POST", "/v1/messages/count_tokens", true, &kAnthropicErrors,
+          handle_texts<CountTokensBody, count_message_tokens>, "How many tokens a conversation has",
+          "CountTokensRequest", "MessageTokens"},
     Route{"POST", "/invocations", true, &kNativeErrors, handle_invocations,
           "The body of any of the routes that generate", "SagemakerRequest", "SagemakerResponse"},
     Route{"POST", "/tokenize", true, &kNativeErrors, handle_tokenize, "The tokens of a prompt",

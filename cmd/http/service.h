@@ -84,6 +84,7 @@ class CurrentOptions {
 
 class StreamPumps;
 class Adapters;
+class ResponseStore;
 struct AdapterAsk;
 
 struct Service {
@@ -93,9 +94,10 @@ struct Service {
   Metrics& metrics;
   RequestLog& log;
   StreamPumps* pumps = nullptr;
-  OtlpExporter* exporter = nullptr;   // (optional)
-  Adapters* adapters = nullptr;       // (optional)
-  std::atomic<bool> draining{false};  // no new work
+  OtlpExporter* exporter = nullptr;    // (optional)
+  Adapters* adapters = nullptr;        // (optional)
+  ResponseStore* responses = nullptr;  // (optional) null: no answer is kept
+  std::atomic<bool> draining{false};   // no new work
   // Requests to generate whose last byte is not written yet; their permits are back before that.
   std::atomic<int64_t> num_unanswered{0};
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)

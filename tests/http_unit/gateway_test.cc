@@ -101,6 +101,56 @@ TEST_CASE("below /v1 a missing route is told in OpenAI's shape, and the one that
   CHECK(json["error"]["type"] == "invalid_request_error");
 }
 
+TEST_CASE("a segment in braces stands for any one, and for no more") {
+  Served served;
+  const auto status_of = [&](const std::string& method, const std::string& path) {
+    const auto answer = served.gateway.on_headers(request_of(method, path));
+    return answer ? answer->status : 200;
+  };
+  CHECK(status_of("GET", "/v1/responses/resp_1") == 200);
+  CHECK(status_of("DELETE", "/v1/responses/resp_1") == 200);
+  CHECK(status_of("GET", "/v1/responses/resp_1/input_items") == 200);
+  CHECK(status_of("POST", "/v1/responses/resp_1/cancel") == 200);
+  CHECK(status_of("POST", "/v1/responses/resp_1") == 405);
+  for (const char* path : {"/v1/responses/", "/v1/responses//input_items", "/v1/responses/a/b",
+                           "/v1/responses/a/input_items/", "/v1/responses/a/input_items/b"}) {
+    INFO(path);
+    CHECK(status_of("GET", path) == 404);
+  }
+}
+
+TEST_CASE("errors have the shape of the API whose route was asked") {
+  Served served({.api_key = "secret", .cors_allow_origin = {}});
+  const auto body_of = [&](const std::string& method, const std::string& path) {
+    const auto answer = served.gateway.on_headers(request_of(method, path, {kJson}));
+    REQUIRE(answer);
+    return ipc::OrderedJson::parse(answer->body);
+  };
+  CHECK(body_of("POST", "/v1/messages")["error"]["type"] == "authentication_error");
+  CHECK(body_of("POST", "/v1/messages")["type"] == "error");
+  CHECK(body_of("GET", "/v1/messages")["error"]["type"] == "invalid_request_error");
+  CHECK(body_of("POST", "/v1/responses")["error"]["code"] == "invalid_api_key");
+  const ApiError rule(422, "validation", "a rule");
+  CHECK(anthropic_error(rule).status == 400);
+  CHECK(responses_error(rule).status == 400);
+  CHECK(openai_error(rule).status == 422);
+  CHECK(anthropic_error(ApiError(503, "overloaded", "no")).status == 529);
+  CHECK(anthropic_error_json(ApiError(429, "overloaded", "no"))["error"]["type"] ==
+        "rate_limit_error");
+}
+
+TEST_CASE("the key comes as a bearer's, or as Anthropic's clients send it") {
+  Served served({.api_key = "secret", .cors_allow_origin = {}});
+  const auto passes = [&](const char* name, const char* value) {
+    return !served.gateway.on_headers(request_of("POST", "/v1/messages", {kJson, {name, value}}));
+  };
+  CHECK(passes("x-api-key", "secret"));
+  CHECK(passes("Authorization", "Bearer secret"));
+  CHECK_FALSE(passes("x-api-key", "Bearer secret"));
+  CHECK_FALSE(passes("x-api-key", ""));
+  CHECK_FALSE(passes("Authorization", "secret"));
+}
+
 TEST_CASE("a key guards what generates, and nothing that only tells") {
   Served served({.api_key = "secret", .cors_allow_origin = {}});
   const auto status_of = [&](const std::string& method, const std::string& path,
