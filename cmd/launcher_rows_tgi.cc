@@ -279,10 +279,26 @@ std::vector<LauncherRow> make_serve_rows() {
       "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
       [](Options& o, const std::string&) { o.offline = true; }, EnvUse::kNone));
   rows.push_back(sets(
+      "any-model", "",
+      "a `model` that is neither the model's name nor an adapter's means the model that is served, "
+      "instead of 404",
+      [](Options& o, const std::string&) { o.any_model = true; }, EnvUse::kNone));
+  rows.push_back(sets(
       "allow-runtime-lora-updating", "",
       "clients may have LoRA adapters loaded and unloaded by vLLM's routes: whoever reaches this "
       "server (with its API key) names folders that are read here",
       [](Options& o, const std::string&) { o.allow_lora_updates = true; }, EnvUse::kNone));
+  LauncherRow responses = sets_count<&Options::max_stored_responses, 0>(
+      "max-stored-responses",
+      "most answers of /v1/responses that are kept in memory, for GET and previous_response_id; "
+      "default 1000, 0: none");
+  LauncherRow bytes = sets_count<&Options::max_stored_bytes>(
+      "max-stored-bytes",
+      "most bytes that they have together; the one used longest ago goes; default 100000000");
+  for (LauncherRow row : {responses, bytes}) {
+    row.env = EnvUse::kNone;
+    rows.push_back(row);
+  }
   return rows;
 }
 

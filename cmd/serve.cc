@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor_limit.h"
@@ -28,6 +29,7 @@
 #include "cmd/http/descriptor_budget.h"
 #include "cmd/http/gateway.h"
 #include "cmd/http/http_server.h"
+#include "cmd/http/response_store.h"
 #include "cmd/http/stream_pump.h"
 #include "cmd/model_path.h"
 #include "cmd/serve_daemon.h"
@@ -88,6 +90,9 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
   out.supports_grammars = !options.disable_grammar_support;
   out.allows_lora_updates = options.allow_lora_updates;
+  out.any_model = options.any_model;
+  out.has_chat_template = model.has_chat_template;
+  out.has_reasoning = !model.reasoning_parser.empty();
   return out;
 }
 
@@ -284,6 +289,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const UniqueFd cut_off(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int num_pumps = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
   http::StreamPumps pumps(num_pumps, cut_off.get(), http::ConnectionLimits().write_timeout);
+  http::ResponseStore responses(options.max_stored_responses, options.max_stored_bytes);
   http::Service service{.options = limits,
                         .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
                         .permits = http::Permits(limits.max_concurrent_requests),
@@ -291,9 +297,14 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .log = log,
                         .pumps = &pumps,
                         .exporter = exporter.get(),
-                        .adapters = &adapters};
-  http::Gateway gateway(
-      {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
+                        .adapters = &adapters,
+                        .responses = &responses};
+  http::GatewayOptions gateway_options{.api_key = options.api_key,
+                                       .cors_allow_origin = options.cors_allow_origin};
+  for (const RouteAlias& alias : options.route_aliases) {
+    gateway_options.aliases.emplace_back(alias.path, alias.route);
+  }
+  http::Gateway gateway(std::move(gateway_options), service);
   // Outlives the server, whose threads ask it.
   ServeWatch watch({.socket_path = socket,
                     .serve = options,

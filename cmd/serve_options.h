@@ -16,6 +16,13 @@ struct EngineSetting {
   bool operator==(const EngineSetting&) const = default;
 };
 
+// A path under which a route answers too: {"/predict", "/vertex"}.
+struct RouteAlias {
+  std::string path;
+  std::string route;
+  bool operator==(const RouteAlias&) const = default;
+};
+
 struct ServeOptions {
   // A folder that exists, a name or an address of a model to download, or "demo"; empty: whatever
   // the daemon has.
@@ -30,6 +37,8 @@ struct ServeOptions {
   uint16_t port = 3000;            // 0: a free one
   std::optional<std::string> api_key;
   std::vector<std::string> cors_allow_origin;  // empty: any
+  std::vector<RouteAlias> route_aliases;
+  bool any_model = false;  // a name that is not known means the model that is served
 
   // --- limits
   int64_t max_concurrent_requests = 128;
@@ -41,6 +50,8 @@ struct ServeOptions {
   std::optional<int64_t> max_input_tokens;  // absent: max_total_tokens - 1
   std::optional<int64_t> max_total_tokens;  // absent: what the daemon says; is in `engine` too
   std::optional<bool> sharded;              // true: num-shard is in `engine`, above 1
+  int64_t max_stored_responses = 1000;      // of /v1/responses; 0: none is kept
+  int64_t max_stored_bytes = 100'000'000;   // of them together
   bool disable_grammar_support = false;     // a grammar gets "grammar is not supported"
   bool enable_prefill_logprobs = false;     // without it `prefill` of the details is empty
   std::optional<std::string> tokenizer_config_path;  // a file that exists

@@ -132,6 +132,7 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l deterministic -d 'bits
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l threads -x -d 'of the CPU backend, for all ranks together; auto: one per physical core this process may use, within the quota of its cgroup; default auto (tgid --threads)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l lorax-merging -d 'merged_adapters by LoRAX\'s arithmetic: A and B each by itself, so that weights count twice and one adapter\'s A meets another\'s B; adapters of one rank only (tgid --lorax-merging)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l offline -d 'download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l any-model -d 'a `model` that is neither the model\'s name nor an adapter\'s means the model that is served, instead of 404'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l allow-runtime-lora-updating -d 'clients may have LoRA adapters loaded and unloaded by vLLM\'s routes: whoever reaches this server (with its API key) names folders that are read here'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l model-id -r -F -d 'as the argument MODEL: a Hugging Face folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, or "demo"; default: what the daemon has'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l revision -x -d 'of a model of the hub: a branch, a tag or a commit; default main'

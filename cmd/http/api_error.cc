@@ -9,14 +9,14 @@ namespace {
 // As soon as another request ends there is room: clients that know the header wait so long.
 constexpr std::string_view kRetryAfterSeconds = "1";
 
+}  // namespace
+
 Response with_retry(Response response) {
-  if (response.status == 429 || response.status == 503) {
+  if (response.status == 429 || response.status == 503 || response.status == 529) {
     response.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
   }
   return response;
 }
-
-}  // namespace
 
 ApiError validation_error(const std::string& rule) {
   return {422, "validation", "Input validation error: " + rule};
@@ -89,6 +89,7 @@ ipc::OrderedJson native_error_json(const ApiError& error) {
 }
 
 Response native_error(const ApiError& error) {
+  if (error.type() == kUnauthorized) return {.status = error.status()};
   if (dynamic_cast<const BodyError*>(&error) != nullptr) {
     return plain_text(error.status(), error.what());
   }
@@ -101,13 +102,73 @@ ipc::OrderedJson openai_error_json(const ApiError& error) {
   if (error.status() == 429) type = "rate_limit_error";
   if (error.status() >= 500 || error.status() == 424) type = "server_error";
   const std::string code = error.code().empty() ? error.type() : error.code();
-  return {
-      {"error", {{"message", error.what()}, {"type", type}, {"param", nullptr}, {"code", code}}},
-      {"error_type", error.type()}};
+  const ipc::OrderedJson param =
+      error.param().empty() ? ipc::OrderedJson() : ipc::OrderedJson(error.param());
+  return {{"error", {{"message", error.what()}, {"type", type}, {"param", param}, {"code", code}}},
+          {"error_type", error.type()}};
 }
 
 Response openai_error(const ApiError& error) {
   return with_retry(json_response(error.status(), openai_error_json(error)));
+}
+
+int responses_status(int ours) {
+  if (ours == 422 || ours == 415) return 400;
+  return ours == 424 ? 500 : ours;
+}
+
+int anthropic_status(int ours) {
+  constexpr int kOverloadedStatus = 529;  // Anthropic's own
+  return ours == 503 ? kOverloadedStatus : responses_status(ours);
+}
+
+namespace {
+
+std::string replaced(std::string text, std::span<const Term> terms) {
+  for (const Term& term : terms) {
+    for (size_t at = text.find(term.ours); at != std::string::npos;
+         at = text.find(term.ours, at + term.theirs.size())) {
+      text.replace(at, term.ours.size(), term.theirs);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Response responses_error(const ApiError& error) {
+  return with_retry(json_response(responses_status(error.status()), openai_error_json(error)));
+}
+
+ipc::OrderedJson anthropic_error_json(const ApiError& error) {
+  struct Row {
+    int status;
+    std::string_view type;
+  };
+  static constexpr std::array<Row, 7> kTypes = {{
+      {401, "authentication_error"},
+      {403, "permission_error"},
+      {404, "not_found_error"},
+      {413, "request_too_large"},
+      {429, "rate_limit_error"},
+      {529, "overloaded_error"},
+      {504, "timeout_error"},
+  }};
+  const int status = anthropic_status(error.status());
+  std::string_view type = status >= 500 ? "api_error" : "invalid_request_error";
+  for (const Row& row : kTypes) {
+    if (row.status == status) type = row.type;
+  }
+  return {{"type", "error"}, {"error", {{"type", type}, {"message", error.what()}}}};
+}
+
+Response anthropic_error(const ApiError& error) {
+  return with_retry(json_response(anthropic_status(error.status()), anthropic_error_json(error)));
+}
+
+ApiError in_terms(const ApiError& error, std::span<const Term> terms) {
+  return {error.status(), error.type(), replaced(error.what(), terms), error.code(),
+          replaced(error.param(), terms)};
 }
 
 }  // namespace tgi::http

@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::string_view kNotYet = "not supported by this server yet";
 
-template <size_t... kSizes>
-constexpr auto joined(const std::array<ExtraField, kSizes>&... tables) {
-  std::array<ExtraField, (kSizes + ...)> out{};
-  auto to = out.begin();
-  ((to = std::copy(tables.begin(), tables.end(), to)), ...);
-  return out;
-}
-
 // OpenAI's own, of both routes.
 constexpr std::array kOpenAi = {
     ExtraField{"user", kAnything, "an end user's name, for OpenAI's abuse checks"},
@@ -136,13 +128,13 @@ std::string instead(const ExtraField& extra) {
 
 template <>
 std::span<const ExtraField> extra_fields<ChatBody>() {
-  static constexpr auto kFields = joined(kOpenAi, kOpenAiChat, kVllm, kVllmChat);
+  static constexpr auto kFields = joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat);
   return kFields;
 }
 
 template <>
 std::span<const ExtraField> extra_fields<CompletionBody>() {
-  static constexpr auto kFields = joined(kOpenAi, kVllm, kVllmCompletion);
+  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion);
   return kFields;
 }
 
@@ -169,12 +161,12 @@ void check_extra_field(const std::string& path,
     throw ApiError(422, "validation",
                    fmt::format("Input validation error: `{}` is not supported ({}); {}", path,
                                extra->reason, instead(*extra)),
-                   "unsupported_feature");
+                   "unsupported_feature", path);
   }
   throw ApiError(422, "validation",
                  fmt::format("Input validation error: unknown field `{}`, expected one of {}",
                              path.substr(0, 200), fmt::join(known, ", ")),
-                 "unknown_parameter");
+                 "unknown_parameter", path.substr(0, 200));
 }
 
 OrderedJson extra_field_schema(const ExtraField& extra) {

@@ -1,9 +1,11 @@
 #include "cmd/http/gateway.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "cmd/http/generation.h"
 
@@ -12,55 +14,111 @@ namespace {
 
 constexpr int kClientGoneStatus = 499;
 
+// Whether it has the segments of `pattern`, of which one in braces stands for any.
+bool has_segments(std::string_view path, std::string_view pattern) {
+  while (!pattern.empty() && !path.empty()) {
+    const auto first_of = [](std::string_view& rest) {
+      const size_t end = std::min(rest.find('/', 1), rest.size());
+      const std::string_view first = rest.substr(0, end);
+      rest.remove_prefix(end);
+      return first;
+    };
+    const std::string_view wanted = first_of(pattern);
+    const std::string_view given = first_of(path);
+    if (wanted.starts_with("/{") ? given.size() < 2 : given != wanted) return false;
+  }
+  return pattern.empty() && path.empty();
+}
+
 bool matches(const Route& route, std::string_view path) {
   if (route.path.ends_with("/*")) {
     return path.starts_with(route.path.substr(0, route.path.size() - 1)) &&
            path.size() >= route.path.size();
   }
-  return route.path == path;
+  return has_segments(path, route.path);
 }
 
 bool same_method(const Route& route, const Request& request) {
   return route.method == request.method || (route.method == "GET" && request.method == "HEAD");
 }
 
-// The whole path of the route that was probably meant: /v1 too often, or left out.
-std::string_view near_route(std::string_view path) {
-  if (!path.starts_with('/') || path.size() == 1) return "";
-  for (const Route& route : route_table()) {
-    if (route.path.size() > 1 && (path.ends_with(route.path) || route.path.ends_with(path))) {
-      return route.path;
+// How many characters have to be put in, taken out or exchanged (Levenshtein).
+size_t num_edits(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t k = 0; k < to.size(); ++k) {
+      const size_t exchanged = diagonal + (from[i] == to[k] ? 0 : 1);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({exchanged, row[k] + 1, row[k + 1] + 1});
     }
   }
-  return "";
+  return row.back();
+}
+
+// The paths of routes that were probably meant: /v1 too often or left out, or mistyped.
+std::vector<std::string_view> near_routes(std::string_view path) {
+  constexpr size_t kMost = 5;
+  constexpr size_t kLongest = 100;  // of what is compared
+  std::vector<std::pair<size_t, std::string_view>> found;
+  if (path.size() == 1 || path.size() > kLongest) return {};
+  for (const Route& route : route_table()) {
+    if (route.path.size() == 1) continue;
+    const bool is_part = path.ends_with(route.path) || route.path.ends_with(path);
+    const size_t edits = num_edits(path, route.path);
+    const size_t few = std::max(path.size(), route.path.size()) / 4;
+    if (is_part || edits <= few) found.emplace_back(edits, route.path);
+  }
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second.size() > b.second.size();
+  });
+  std::vector<std::string_view> out;
+  for (const auto& [edits, near] : found) {
+    // Of /v1/chat/completions the end is a route too, which is not meant.
+    const bool is_told =
+        std::ranges::any_of(out, [&](std::string_view other) { return other.ends_with(near); });
+    if (out.size() < kMost && !is_told) out.push_back(near);
+  }
+  return out;
+}
+
+// Clients read errors of the shape of their API alone, also where it has no such route.
+const ErrorShape& errors_of_path(std::string_view path) {
+  for (const Route& route : route_table()) {
+    if (matches(route, path)) return *route.errors;
+  }
+  const auto first_part = [](std::string_view of) { return of.substr(0, of.find('/', 1)); };
+  for (const Route& route : route_table()) {
+    if (first_part(route.path) == first_part(path)) return *route.errors;
+  }
+  return kNativeErrors;
 }
 
 // 404 or 405, with what there is.
 Response no_route(const Request& request) {
   std::string allowed;
-  std::string all;
   for (const Route& route : route_table()) {
-    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", route.method, route.path);
     if (!matches(route, request.path)) continue;
     allowed += fmt::format("{}{}{}", allowed.empty() ? "" : ", ", route.method,
                            route.method == "GET" ? ", HEAD" : "");
   }
   const std::string asked = fmt::format("{} {}", request.method, request.path.substr(0, 200));
-  // The paths of OpenAI's clients begin so, and these read errors of OpenAI's shape alone.
-  const bool is_openai = request.path.starts_with("/v1/");
+  const ErrorShape& errors = errors_of_path(request.path);
   if (!allowed.empty()) {
     const ApiError error(405, "method_not_allowed",
                          fmt::format("{}: this route takes {}", asked, allowed));
-    Response response = is_openai ? openai_error(error) : native_error(error);
+    Response response = errors.tell(error);
     response.headers.push_back({"Allow", allowed});
     return response;
   }
-  const std::string_view near = near_route(request.path);
+  const std::vector<std::string_view> near = near_routes(request.path);
   const ApiError error(
       404, "not_found",
-      fmt::format("there is no route {}{}; there are {}", asked,
-                  near.empty() ? "" : fmt::format(", did you mean {}?", near), all));
-  return is_openai ? openai_error(error) : native_error(error);
+      fmt::format("there is no route {}{}; GET /docs tells of all", asked,
+                  near.empty() ? "" : fmt::format(", did you mean {}?", fmt::join(near, " or "))));
+  return errors.tell(error);
 }
 
 // An id that may be told back and logged as it is.
@@ -100,15 +158,30 @@ Gateway::Gateway(GatewayOptions options, Service& service)
     : options_(std::move(options)), service_(service) {}
 
 const Route* Gateway::find(const Request& request) const {
+  for (const auto& [path, to] : options_.aliases) {
+    if (path != request.path) continue;
+    for (const Route& route : route_table()) {
+      if (route.path == to && same_method(route, request)) return &route;
+    }
+  }
   for (const Route& route : route_table()) {
     if (matches(route, request.path) && same_method(route, request)) return &route;
   }
   return nullptr;
 }
 
+std::shared_ptr<Scope> Gateway::make_scope(const Request& request, std::string_view route) const {
+  auto scope = std::make_shared<Scope>(service_, request, std::string(route));
+  if (const auto id = request.header("x-request-id"); is_plain_id(id)) {
+    scope->record().request_id = id;
+  }
+  return scope;
+}
+
 bool Gateway::has_key(const Request& request) const {
   return !options_.api_key ||
-         same_secret(request.header("authorization"), "Bearer " + *options_.api_key);
+         same_secret(request.header("authorization"), "Bearer " + *options_.api_key) ||
+         same_secret(request.header("x-api-key"), *options_.api_key);  // as Anthropic's clients
 }
 
 std::optional<std::string> Gateway::allowed_origin(const Request& request) const {
@@ -125,11 +198,11 @@ Response Gateway::preflight(const Request& request) const {
   Response response{.status = 200};
   if (!allowed_origin(request)) return response;
   const std::string_view asked = request.header("access-control-request-headers");
-  response.headers.push_back({"Access-Control-Allow-Methods", "GET, POST"});
+  response.headers.push_back({"Access-Control-Allow-Methods", "GET, POST, DELETE"});
   response.headers.push_back(
       {"Access-Control-Allow-Headers", !asked.empty() && is_header_list(asked)
                                            ? std::string(asked)
-                                           : "authorization, content-type"});
+                                           : "authorization, content-type, x-api-key"});
   response.headers.push_back({"Access-Control-Max-Age", "600"});
   return response;
 }
@@ -137,9 +210,7 @@ Response Gateway::preflight(const Request& request) const {
 Response Gateway::finish(std::shared_ptr<Scope> scope,
                          const Request& request,
                          Response response) const {
-  RequestRecord& record = scope->record();
-  if (const auto id = request.header("x-request-id"); is_plain_id(id)) record.request_id = id;
-  response.headers.push_back({"x-request-id", record.request_id});
+  response.headers.push_back({"x-request-id", scope->record().request_id});
   if (const auto origin = allowed_origin(request)) {
     response.headers.push_back({"Access-Control-Allow-Origin", *origin});
     response.headers.push_back({"Access-Control-Expose-Headers", "*"});
@@ -154,34 +225,33 @@ Response Gateway::finish(std::shared_ptr<Scope> scope,
 std::optional<Response> Gateway::on_headers(const Request& request) {
   const Route* const route = find(request);
   if (route == nullptr) {
-    auto scope = std::make_shared<Scope>(service_, request, "");
+    auto scope = make_scope(request, "");
     if (request.method == "OPTIONS") return finish(scope, request, preflight(request));
     Response response = no_route(request);
     scope->record().error_type = response.status == 404 ? "not_found" : "method_not_allowed";
     return finish(scope, request, std::move(response));
   }
   if (route->needs_key && !has_key(request)) {
-    auto scope = std::make_shared<Scope>(service_, request, std::string(route->path));
-    scope->record().error_type = "unauthorized";
-    Response response{.status = 401};
-    if (route->is_openai) {
-      response = openai_error(
-          ApiError(401, "unauthorized", "the API key is wrong or missing", "invalid_api_key"));
-    }
+    auto scope = make_scope(request, route->path);
+    const ApiError error(401, std::string(kUnauthorized), "the API key is wrong or missing",
+                         "invalid_api_key");
+    scope->record().error_type = error.type();
+    Response response = route->errors->tell(error);
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
     return finish(scope, request, std::move(response));
   }
-  if (!route->request_schema.empty() && !is_json(request.header("content-type"))) {
+  const bool wants_json_type = !route->request_schema.empty() && !route->takes_any_type;
+  if (wants_json_type && !is_json(request.header("content-type"))) {
     return on_refused(request, 415, "Expected request with `Content-Type: application/json`");
   }
   return std::nullopt;
 }
 
 Response Gateway::answer(const Route& route, const Request& request) const {
-  auto scope = std::make_shared<Scope>(service_, request, std::string(route.path));
+  auto scope = make_scope(request, route.path);
   const auto refuse = [&](const ApiError& error) {
     scope->failed(error);
-    return route.is_openai ? openai_error(error) : native_error(error);
+    return route.errors->tell(error);
   };
   Response response;
   try {
@@ -207,12 +277,10 @@ Response Gateway::on_refused(const Request& request, int status, const std::stri
     return status == 429 ? native_error(overloaded_error()) : plain_text(status, reason);
   }
   const Route* const route = find(request);
-  auto scope =
-      std::make_shared<Scope>(service_, request, route == nullptr ? "" : std::string(route->path));
+  auto scope = make_scope(request, route == nullptr ? "" : route->path);
   const BodyError error(status, reason);
   scope->record().error_type = error.type();
-  return finish(scope, request,
-                route != nullptr && route->is_openai ? openai_error(error) : native_error(error));
+  return finish(scope, request, (route == nullptr ? kNativeErrors : *route->errors).tell(error));
 }
 
 }  // namespace tgi::http

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cmd/http/http_server.h"
@@ -16,6 +18,8 @@ namespace tgi::http {
 struct GatewayOptions {
   std::optional<std::string> api_key;
   std::vector<std::string> cors_allow_origin;  // empty: any
+  // Paths under which a route of the table answers too, before any other that has the path.
+  std::vector<std::pair<std::string, std::string>> aliases{};
 };
 
 class Gateway final : public RequestHandler {
@@ -29,6 +33,7 @@ class Gateway final : public RequestHandler {
 
  private:
   const Route* find(const Request& request) const;
+  std::shared_ptr<Scope> make_scope(const Request& request, std::string_view route) const;
   bool has_key(const Request& request) const;
   Response answer(const Route& route, const Request& request) const;
   Response finish(std::shared_ptr<Scope> scope, const Request& request, Response response) const;

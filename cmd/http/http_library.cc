@@ -189,6 +189,7 @@ class Server final : public httplib::Server, public HttpLibrary {
     request.headers = headers_of(connection.head());
     request.path = from.path.substr(std::min(authority_length(from.target), from.path.size()));
     if (request.path.empty()) request.path = "/";
+    for (const auto& [name, value] : from.params) request.query.push_back({name, value});
     current->is_http_1_0 = from.version == "HTTP/1.0";
     if (!keeps_connection(current->is_http_1_0, request.headers)) current->is_last = true;
     from.path = kAnyPath;  // newer versions match no pattern with a long path

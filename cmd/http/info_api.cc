@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/utf8.h"
 #include "cmd/http/adapters.h"
 #include "ipc/client.h"
+#include "ipc/detokenize.h"
 
 namespace tgi::http {
 namespace {
@@ -43,6 +45,8 @@ OrderedJson spans_json(const ipc::TokenizeResult& result) {
   return out;
 }
 
+}  // namespace
+
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params) {
   try {
     return ipc::tokenize_result_from_json(
@@ -52,7 +56,30 @@ ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& pa
   }
 }
 
-}  // namespace
+int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request) {
+  ipc::TokenizeParams asked;
+  asked.messages = request.messages;
+  asked.tools = request.tools;
+  asked.tool_choice = request.tool_choice;
+  asked.tool_prompt = request.tool_prompt;
+  asked.reasoning_effort = request.reasoning_effort;
+  asked.chat_template_kwargs = request.chat_template_kwargs;
+  asked.add_special = false;
+  asked.continue_final_message = request.continue_final_message;
+  return static_cast<int64_t>(ask_tokens(scope, asked).tokens.size());
+}
+
+std::string ask_text(const Scope& scope, std::vector<int32_t> ids) {
+  try {
+    return ipc::detokenize_result_from_json(
+               ipc::Client(scope.service().daemon)
+                   .call(ipc::kDetokenize,
+                         ipc::to_json(ipc::DetokenizeParams{.ids = std::move(ids)})))
+        .text;
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
+}
 
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   const ApiOptions& options = scope->options();

@@ -17,7 +17,8 @@ struct Header {
 
 struct Request {
   std::string method;
-  std::string path;  // decoded, without the query
+  std::string path;           // decoded, without the query
+  std::vector<Header> query;  // decoded names and values, in no order
   std::vector<Header> headers;
   std::string body;
   std::string remote_address;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cmd/http/stream_pump.h"
+#include "cmd/http/token_json.h"
 
 namespace tgi::http {
 namespace {
@@ -21,6 +22,14 @@ std::string unique_id(std::string_view prefix) {
 }
 
 }  // namespace
+
+OrderedJson bytes_of(const ipc::TokenInfo& token) {
+  OrderedJson out = OrderedJson::array();
+  for (const uint8_t byte : token.bytes) out.push_back(byte);
+  if (!token.bytes.empty()) return out;
+  for (const char c : token.text) out.push_back(static_cast<uint8_t>(c));
+  return out;
+}
 
 OrderedJson answer_head(std::string_view id_prefix, std::string_view object, const Scope& scope) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -36,6 +45,24 @@ std::string open_object(const OrderedJson& object) {
   std::string text = dump_json(object);
   text.pop_back();
   return text;
+}
+
+bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason) {
+  return !token.special && finish_reason != ipc::FinishReason::kEosToken;
+}
+
+OrderedJson token_logprobs(const ipc::TokenInfo& token,
+                           const std::vector<ipc::TokenInfo>& top_tokens,
+                           int64_t num_top) {
+  OrderedJson top = OrderedJson::array();
+  for (const ipc::TokenInfo& each : first_of(top_tokens, num_top)) {
+    top.push_back(
+        {{"token", each.text}, {"logprob", logprob_json(each.logprob)}, {"bytes", bytes_of(each)}});
+  }
+  return {{"token", token.text},
+          {"logprob", logprob_json(token.logprob)},
+          {"bytes", bytes_of(token)},
+          {"top_logprobs", std::move(top)}};
 }
 
 std::string_view openai_finish_reason(ipc::FinishReason reason) {

@@ -61,8 +61,8 @@ constexpr std::array<BodyField<B>, 27> shared_rows() {
           "min_p", {.description = "as a share of the most likely token",
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
       inherited_field<B, &P::top_k>("top_k",
-                                    {.description = "the k most likely tokens",
-                                     .range = positive("`top_k` must be strictly positive")}),
+                                    {.description = "the k most likely tokens; 0 and -1: all",
+                                     .range = {.low = -1, .rule = "`top_k` must be >= -1"}}),
       inherited_field<B, &P::n>("n", {.description = "answers to sample",
                                       .range = positive("`n` must be strictly positive")}),
       inherited_field<B, &P::seed>("seed", {"of the draws"}),
@@ -160,32 +160,6 @@ void read_template_kwargs(const ChatBody& body, std::optional<OrderedJson>& out)
   out = body.chat_template_kwargs;
 }
 
-void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
-  if (!is_greedy(p)) {
-    to.do_sample = true;
-    to.temperature = p.temperature;
-    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
-    if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
-    to.min_p = p.min_p;
-    if (p.top_k) to.top_k = *p.top_k;
-  }
-  to.repetition_penalty = p.repetition_penalty;
-  to.frequency_penalty = p.frequency_penalty;
-  to.presence_penalty = p.presence_penalty;
-  to.logit_bias = read_logit_bias(p.logit_bias);
-  if (p.seed) to.seed = p.seed->value;
-  to.stop = read_stop(p.stop);
-  to.include_stop_text = false;
-  to.ignore_eos = p.ignore_eos;
-  if (p.speculate) to.speculate = *p.speculate;
-  to.guide = guide_of(p, options.supports_grammars);
-  to.max_input_tokens = options.max_input_tokens;
-  to.max_total_tokens = options.max_total_tokens;
-  if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
-  // Greedy answers are all the same one, which is computed once and told n times.
-  to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
-}
-
 void check_shared(const OpenAiParameters& p, const ApiOptions& options) {
   const int64_t n = p.n.value_or(1);
   require(n <= options.max_choices, "`n` must be > 0 and <= {}. Given: {}", options.max_choices, n);
@@ -275,6 +249,7 @@ ApiError model_not_found(const std::string& model,
 
 // Only a name that this gateway has not met costs a question to the daemon.
 static bool is_known_adapter(const Service& service, const std::string& name) {
+  if (service.adapters == nullptr) return false;
   if (service.adapters->knows(name)) return true;
   const std::vector<std::string> names = adapter_names(service);
   return std::ranges::find(names, name) != names.end();
@@ -286,12 +261,13 @@ void choose_by_model(Scope& scope,
   const ApiOptions& options = scope.options();
   AdapterAsk ask{.source = parameters.adapter_source, .token = parameters.api_token};
   ipc::GenerateRequest chosen;
-  if (is_base_model(parameters.model, options)) {
+  const bool is_base = is_base_model(parameters.model, options);
+  const bool is_known = !is_base && is_known_adapter(scope.service(), *parameters.model);
+  if (is_base || (options.any_model && !is_known)) {
     choose_adapter(scope, ask, chosen);
   } else {
     const std::string& name = *parameters.model;
     if (scope.service().adapters == nullptr) throw model_not_found(name, options);
-    const bool is_known = is_known_adapter(scope.service(), name);
     // What is no name of the hub is an adapter only where one is known.
     const bool may_be_found = ask.source || std::ranges::count(name, '/') == 1;
     if (!is_known && !may_be_found) throw model_not_found(name, options);
@@ -311,6 +287,32 @@ void choose_by_model(Scope& scope,
 
 bool is_greedy(const OpenAiParameters& parameters) {
   return parameters.temperature && *parameters.temperature == 0;
+}
+
+void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::GenerateParams& to) {
+  if (!is_greedy(p)) {
+    to.do_sample = true;
+    to.temperature = p.temperature;
+    if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
+    if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
+    to.min_p = p.min_p;
+    if (p.top_k.value_or(0) > 0) to.top_k = *p.top_k;
+  }
+  to.repetition_penalty = p.repetition_penalty;
+  to.frequency_penalty = p.frequency_penalty;
+  to.presence_penalty = p.presence_penalty;
+  to.logit_bias = read_logit_bias(p.logit_bias);
+  if (p.seed) to.seed = p.seed->value;
+  to.stop = read_stop(p.stop);
+  to.include_stop_text = false;
+  to.ignore_eos = p.ignore_eos;
+  if (p.speculate) to.speculate = *p.speculate;
+  to.guide = guide_of(p, options.supports_grammars);
+  to.max_input_tokens = options.max_input_tokens;
+  to.max_total_tokens = options.max_total_tokens;
+  if (p.max_tokens) to.max_new_tokens = *p.max_tokens;
+  // Greedy answers are all the same one, which is computed once and told n times.
+  to.best_of = is_greedy(p) ? 1 : p.n.value_or(1);
 }
 
 bool wants_usage(const OpenAiParameters& parameters) {

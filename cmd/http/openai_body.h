@@ -112,6 +112,11 @@ bool is_greedy(const OpenAiParameters& parameters);
 // Whether {"stream_options": {"include_usage": true}}.
 bool wants_usage(const OpenAiParameters& parameters);
 
+// The way of drawing, the form of the answer and the limits, for the daemon. Throws.
+void fill_sampling(const OpenAiParameters& parameters,
+                   const ApiOptions& options,
+                   ipc::GenerateParams& to);
+
 // All of these throw the first rule that is broken.
 ipc::GenerateRequest to_daemon(const ChatBody& body, const ApiOptions& options);
 // One per prompt.

@@ -8,39 +8,9 @@
 #include "base/json_text.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/openai_api.h"
-#include "cmd/http/token_json.h"
 
 namespace tgi::http {
 namespace {
-
-// Those of the token, also where the text can't tell them.
-OrderedJson bytes_of(const ipc::TokenInfo& token) {
-  OrderedJson out = OrderedJson::array();
-  for (const uint8_t byte : token.bytes) out.push_back(byte);
-  if (!token.bytes.empty()) return out;
-  for (const char c : token.text) out.push_back(static_cast<uint8_t>(c));
-  return out;
-}
-
-// OpenAI lists the tokens whose bytes make up the content: not the end token, nor other special
-// ones.
-bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason) {
-  return !token.special && finish_reason != ipc::FinishReason::kEosToken;
-}
-
-OrderedJson token_logprobs(const ipc::TokenInfo& token,
-                           const std::vector<ipc::TokenInfo>& top_tokens,
-                           int64_t num_top) {
-  OrderedJson top = OrderedJson::array();
-  for (const ipc::TokenInfo& each : first_of(top_tokens, num_top)) {
-    top.push_back(
-        {{"token", each.text}, {"logprob", logprob_json(each.logprob)}, {"bytes", bytes_of(each)}});
-  }
-  return {{"token", token.text},
-          {"logprob", logprob_json(token.logprob)},
-          {"bytes", bytes_of(token)},
-          {"top_logprobs", std::move(top)}};
-}
 
 OrderedJson sequence_logprobs(const ipc::SequenceResult& sequence, int64_t num_top) {
   static const std::vector<ipc::TokenInfo> kNone;

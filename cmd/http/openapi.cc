@@ -5,9 +5,12 @@
 #include <string_view>
 
 #include "cmd/http/answer_schemas.h"
+#include "cmd/http/anthropic_body.h"
+#include "cmd/http/item_schemas.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
+#include "cmd/http/responses_body.h"
 #include "cmd/http/routes.h"
 #include "cmd/http/vectors_body.h"
 
@@ -51,6 +54,7 @@ void describe_choices(OrderedJson& schemas) {
 
 OrderedJson schemas() {
   OrderedJson out = OrderedJson::parse(kAnswerSchemas);
+  out.update(OrderedJson::parse(kItemSchemas));
   out["AdapterParameters"] = body_schema<MergedAdaptersBody>();
   out["GenerateParameters"] = body_schema<GenerateParameters>();
   out["CompatGenerateRequest"] = body_schema<GenerateBody>();
@@ -58,6 +62,9 @@ OrderedJson schemas() {
   out["GenerateRequest"]["properties"].erase("stream");
   out["ChatRequest"] = body_schema<ChatBody>();
   out["CompletionRequest"] = body_schema<CompletionBody>();
+  out["ResponsesRequest"] = body_schema<ResponsesBody>();
+  out["MessagesRequest"] = body_schema<MessagesBody>();
+  out["CountTokensRequest"] = body_schema<CountTokensBody>();
   out["LoadLoraAdapterRequest"] = body_schema<LoadLoraBody>();
   out["UnloadLoraAdapterRequest"] = body_schema<UnloadLoraBody>();
   out["VectorParameters"] = body_schema<VectorParameters>();
@@ -70,6 +77,7 @@ OrderedJson schemas() {
       OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
                           reference("CompletionRequest")});
   describe_choices(out);
+  for (const Api& api : apis()) api.add_schemas(out);
   return out;
 }
 
@@ -80,7 +88,7 @@ struct AnswerRow {
 };
 
 // What a 200 holds where it is more than the one schema.
-constexpr std::array<AnswerRow, 5> kAnswers = {{
+constexpr std::array<AnswerRow, 7> kAnswers = {{
     {"StreamResponse", nullptr, "StreamResponse"},
     {"GenerateResponse", [] { return reference("GenerateResponse"); }, ""},
     {"CompatGenerateResponse",
@@ -90,6 +98,8 @@ constexpr std::array<AnswerRow, 5> kAnswers = {{
      "StreamResponse"},
     {"ChatCompletion", [] { return reference("ChatCompletion"); }, "ChatCompletionChunk"},
     {"CompletionFinal", [] { return reference("CompletionFinal"); }, "Chunk"},
+    {"ResponseObject", [] { return reference("ResponseObject"); }, "ResponseEvent"},
+    {"Message", [] { return reference("Message"); }, "MessageEvent"},
 }};
 
 OrderedJson one_of(std::initializer_list<OrderedJson> choices) {
@@ -111,12 +121,34 @@ OrderedJson answer_content(const Route& route) {
     if (row.response_schema != route.response_schema) continue;
     if (row.whole != nullptr) out["application/json"]["schema"] = row.whole();
     if (!row.event.empty()) {
-      out["text/event-stream"]["schema"] = one_of(
-          {reference(row.event), reference(route.is_openai ? "OpenAiError" : "ErrorResponse")});
+      out["text/event-stream"]["schema"] =
+          one_of({reference(row.event), reference(route.errors->schema)});
     }
     return out;
   }
-  return content_of("application/json", route.response_schema);
+  out = content_of("application/json", route.response_schema);
+  if (!route.stream_type.empty()) {
+    out[std::string(route.stream_type)]["schema"] =
+        one_of({reference(route.response_schema), reference(route.errors->schema)});
+  }
+  return out;
+}
+
+// `{name}` is what the document calls what /* stands for.
+std::string path_of(const Route& route) {
+  std::string path(route.path);
+  if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "{name}");
+  return path;
+}
+
+OrderedJson path_parameters(const std::string& path) {
+  OrderedJson out = OrderedJson::array();
+  for (size_t at = path.find('{'); at != std::string::npos; at = path.find('{', at + 1)) {
+    const std::string name = path.substr(at + 1, path.find('}', at) - at - 1);
+    out.push_back(
+        {{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
+  }
+  return out;
 }
 
 OrderedJson describe(const Route& route) {
@@ -125,46 +157,46 @@ OrderedJson describe(const Route& route) {
     out["security"] =
         OrderedJson::array({OrderedJson::object(), {{"api_key", OrderedJson::array()}}});
   }
-  if (route.path.ends_with("/*")) {
-    out["parameters"] = OrderedJson::array(
-        {{{"name", "name"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
-  }
+  OrderedJson parameters = path_parameters(path_of(route));
+  if (!parameters.empty()) out["parameters"] = std::move(parameters);
   OrderedJson ok = {{"description", "the answer"}};
   if (!route.response_schema.empty()) {
     ok["content"] = answer_content(route);
   }
   OrderedJson responses = {{"200", std::move(ok)}};
-  const std::string_view error = route.is_openai ? "OpenAiError" : "ErrorResponse";
-  const auto add = [&](const char* status, const char* why) {
-    responses[status] = {{"description", why}, {"content", content_of("application/json", error)}};
+  const std::string_view error = route.errors->schema;
+  const auto told = [&](int status) { return std::to_string(route.errors->status(status)); };
+  const auto add = [&](int status, const char* why) {
+    responses[told(status)] = {{"description", why},
+                               {"content", content_of("application/json", error)}};
   };
   // What is refused by its form alone is told in plain text on TGI's own routes.
-  const auto add_plain = [&](const char* status, const char* why) {
-    if (route.is_openai) return add(status, why);
-    responses[status] = {{"description", why},
-                         {"content", {{"text/plain", {{"schema", {{"type", "string"}}}}}}}};
+  const auto add_plain = [&](int status, const char* why) {
+    if (!route.errors->tells_form_as_text) return add(status, why);
+    responses[told(status)] = {{"description", why},
+                               {"content", {{"text/plain", {{"schema", {{"type", "string"}}}}}}}};
   };
   if (!route.request_schema.empty()) {
     out["requestBody"] = {{"required", true},
                           {"content", content_of("application/json", route.request_schema)}};
-    add_plain("400", "the body is not JSON");
-    add_plain("413", "the body is too large");
-    add_plain("415", "the body does not say that it is JSON");
-    responses["422"] = {{"description", "the request breaks a rule"},
-                        {"content", content_of("application/json", error)}};
-    if (!route.is_openai) {
+    add_plain(400, "the body is not JSON");
+    add_plain(413, "the body is too large");
+    add_plain(415, "the body does not say that it is JSON");
+    add(422, "the request breaks a rule");
+    if (route.errors->tells_form_as_text) {
       responses["422"]["content"]["text/plain"] = {{"schema", {{"type", "string"}}}};
     }
-    add("424", "the model failed");
-    add("429", "as many requests are running as are allowed");
-    add("500", "the answer is incomplete");
-    add("502", "the daemon does not answer");
+    add(424, "the model failed");
+    add(429, "as many requests are running as are allowed");
+    add(500, "the answer is incomplete");
+    add(502, "the daemon does not answer");
   }
   if (route.needs_key) responses["401"] = {{"description", "the API key is wrong or missing"}};
-  if (route.is_openai || route.path == "/invocations") add("404", "no such model");
+  const bool names_model = route.errors != &kNativeErrors || route.path == "/invocations";
+  if (names_model) add(404, "no such model");
   if (!route.request_schema.empty() || route.path.find("health") != std::string_view::npos ||
       route.path == "/ping" || route.path == "/") {
-    add("503", "no model is ready, or the server is shutting down");
+    add(503, "no model is ready, or the server is shutting down");
   }
   out["responses"] = std::move(responses);
   return out;
@@ -175,11 +207,9 @@ OrderedJson describe(const Route& route) {
 OrderedJson openapi_document() {
   OrderedJson paths = OrderedJson::object();
   for (const Route& route : route_table()) {
-    std::string path(route.path);
-    if (path.ends_with("/*")) path.replace(path.size() - 1, 1, "{name}");
     std::string method(route.method);
     for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    paths[path][method] = describe(route);
+    paths[path_of(route)][method] = describe(route);
   }
   return {{"openapi", "3.0.3"},
           {"info",

@@ -2,32 +2,27 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "cmd/http/anthropic_api.h"
 #include "cmd/http/info_api.h"
+#include "cmd/http/kserve_api.h"
+#include "cmd/http/llama_cpp_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
+#include "cmd/http/ollama_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/request_body.h"
+#include "cmd/http/responses_api.h"
 #include "cmd/http/ui_page.h"
 #include "cmd/http/vectors_api.h"
+#include "cmd/http/vertex_api.h"
 
 namespace tgi::http {
 namespace {
 
 using ipc::OrderedJson;
-
-OrderedJson parse_body(const Request& request) {
-  try {
-    return ipc::parse_json(request.body);
-  } catch (const Error& error) {
-    throw BodyError(400, std::string("Failed to parse the request body as JSON: ") + error.what());
-  }
-}
-
-template <typename T>
-T body_of(const Request& request) {
-  return read_body<T>(parse_body(request));
-}
 
 Response handle_generate(std::shared_ptr<Scope> scope, const Request& request) {
   return generate(std::move(scope), body_of<GenerateBody>(request), false);
@@ -84,12 +79,25 @@ Response handle_unload_lora(std::shared_ptr<Scope> scope, const Request& request
   return unload_lora(*scope, body_of<UnloadLoraBody>(request));
 }
 
+// TGI's, llama.cpp's or vLLM's: the members tell.
 Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
-  return tokenize(*scope, body_of<GenerateBody>(request));
+  const OrderedJson body = parse_body(request);
+  const auto has = [&](const char* name) { return body.is_object() && body.contains(name); };
+  if (has("content")) return llama_cpp_tokenize(*scope, read_body<LlamaCppTokenizeBody>(body));
+  if (has("prompt") || has("messages")) return vllm_tokenize(*scope, body);
+  return tokenize(*scope, read_body<GenerateBody>(body));
 }
 
 Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
   return chat_tokenize(*scope, body_of<ChatBody>(request));
+}
+
+Response handle_responses(std::shared_ptr<Scope> scope, const Request& request) {
+  return create_response(std::move(scope), body_of<ResponsesBody>(request));
+}
+
+Response handle_messages(std::shared_ptr<Scope> scope, const Request& request) {
+  return create_message(std::move(scope), body_of<MessagesBody>(request));
 }
 
 template <typename Body, Response (*kHandle)(Scope&, const Body&)>
@@ -102,69 +110,117 @@ Response handle_openapi(std::shared_ptr<Scope> /*scope*/, const Request& /*reque
 }
 
 constexpr std::array kRoutes = {
-    Route{"POST", "/", true, false, handle_root,
+    Route{"POST", "/", true, &kNativeErrors, handle_root,
           "Generate, streamed when `stream` is true; the older form of /generate",
           "CompatGenerateRequest", "CompatGenerateResponse"},
-    Route{"GET", "/", false, false, page_or_health,
+    Route{"GET", "/", false, &kNativeErrors, page_or_health,
           "Whether the model answers; for who accepts text/html, the page", "", ""},
-    Route{"POST", "/generate", true, false, handle_generate, "Generate", "GenerateRequest",
+    Route{"POST", "/generate", true, &kNativeErrors, handle_generate, "Generate", "GenerateRequest",
           "GenerateResponse"},
-    Route{"POST", "/generate_stream", true, false, handle_generate_stream,
+    Route{"POST", "/generate_stream", true, &kNativeErrors, handle_generate_stream,
           "Generate, one server-sent event per token", "GenerateRequest", "StreamResponse"},
-    Route{"POST", "/v1/chat/completions", true, true, handle_chat, "Answer a conversation",
-          "ChatRequest", "ChatCompletion"},
-    Route{"POST", "/v1/completions", true, true, handle_completions, "Continue prompts",
+    Route{"POST", "/v1/chat/completions", true, &kOpenAiErrors, handle_chat,
+          "Answer a conversation", "ChatRequest", "ChatCompletion"},
+    Route{"POST", "/v1/completions", true, &kOpenAiErrors, handle_completions, "Continue prompts",
           "CompletionRequest", "CompletionFinal"},
-    Route{"POST", "/invocations", true, false, handle_invocations,
+    Route{"POST", "/v1/responses", true, &kResponsesErrors, handle_responses,
+          "Answer a conversation, as items", "ResponsesRequest", "ResponseObject"},
+    Route{"POST", "/v1/responses/input_tokens", true, &kResponsesErrors,
+          handle_texts<ResponsesBody, count_response_tokens>, "How many tokens a conversation has",
+          "ResponsesRequest", "ResponseTokens"},
+    Route{"GET", "/v1/responses/{id}", true, &kResponsesErrors, retrieve_response,
+          "An answer that was kept", "", "ResponseObject"},
+    Route{"DELETE", "/v1/responses/{id}", true, &kResponsesErrors, delete_response,
+          "Forget an answer", "", "DeletedResponse"},
+    Route{"POST", "/v1/responses/{id}/cancel", true, &kResponsesErrors, cancel_response,
+          "Always refused: nothing runs in the background", "", ""},
+    Route{"GET", "/v1/responses/{id}/input_items", true, &kResponsesErrors, list_input_items,
+          "The items that an answer was made from", "", "ResponseItems"},
+    Route{"POST", "/v1/messages", true, &kAnthropicErrors, handle_messages,
+          "Answer a conversation, as Anthropic's API", "MessagesRequest", "Message"},
+    Route{"POST", "/v1/messages/count_tokens", true, &kAnthropicErrors,
+          handle_texts<CountTokensBody, count_message_tokens>, "How many tokens a conversation has",
+          "CountTokensRequest", "MessageTokens"},
+    Route{"POST", "/chat/completions", true, &kOpenAiErrors, handle_chat,
+          "The same as /v1/chat/completions", "ChatRequest", "ChatCompletion"},
+    Route{"POST", "/invocations", true, &kNativeErrors, handle_invocations,
           "The body of any of the routes that generate", "SagemakerRequest", "SagemakerResponse"},
-    Route{"POST", "/tokenize", true, false, handle_tokenize, "The tokens of a prompt",
+    Route{"POST", "/tokenize", true, &kNativeErrors, handle_tokenize, "The tokens of a prompt",
           "GenerateRequest", "TokenizeResponse"},
-    Route{"POST", "/chat_tokenize", false, false, handle_chat_tokenize,
+    Route{"POST", "/chat_tokenize", false, &kNativeErrors, handle_chat_tokenize,
           "A conversation as the model sees it, and its tokens", "ChatRequest",
           "ChatTokenizeResponse"},
-    Route{"POST", "/embed", true, false, handle_texts<EmbedBody, embed>,
+    Route{"POST", "/embed", true, &kNativeErrors, handle_texts<EmbedBody, embed>,
           "The vector of a text, or of each of a list", "EmbedRequest", "EmbedResponse"},
-    Route{"POST", "/v1/embeddings", true, true, handle_texts<EmbeddingsBody, embeddings>,
+    Route{"POST", "/v1/embeddings", true, &kOpenAiErrors, handle_texts<EmbeddingsBody, embeddings>,
           "The vectors of texts", "EmbeddingsRequest", "EmbeddingsResponse"},
-    Route{"POST", "/classify", true, false, handle_texts<ClassifyBody, classify>,
+    Route{"POST", "/embeddings", true, &kOpenAiErrors, handle_texts<EmbeddingsBody, embeddings>,
+          "The same as /v1/embeddings", "EmbeddingsRequest", "EmbeddingsResponse"},
+    Route{"POST", "/classify", true, &kNativeErrors, handle_texts<ClassifyBody, classify>,
           "The entities of a text, or its labels with their scores", "ClassifyRequest",
           "ClassifyResponse"},
-    Route{"POST", "/classify_batch", true, false, handle_texts<ClassifyBody, classify_batch>,
-          "The same of each of a list", "ClassifyRequest", "ClassifyBatchResponse"},
-    Route{"POST", "/predict", true, false, handle_texts<ClassifyBody, predict>,
+    Route{"POST", "/classify_batch", true, &kNativeErrors,
+          handle_texts<ClassifyBody, classify_batch>, "The same of each of a list",
+          "ClassifyRequest", "ClassifyBatchResponse"},
+    Route{"POST", "/predict", true, &kNativeErrors, handle_texts<ClassifyBody, predict>,
           "Labels with their scores of a text, a pair, or each of a list", "ClassifyRequest",
           "ClassifyResponse"},
-    Route{"POST", "/rerank", true, false, handle_texts<RerankBody, rerank>,
+    Route{"POST", "/rerank", true, &kNativeErrors, handle_texts<RerankBody, rerank>,
           "Texts by how well they fit a question", "RerankRequest", "RerankResponse"},
-    Route{"POST", "/v1/rerank", true, true, handle_texts<DocumentsBody, rerank_documents>,
+    Route{"POST", "/v1/rerank", true, &kOpenAiErrors, handle_texts<DocumentsBody, rerank_documents>,
           "Documents by how well they fit a question", "DocumentsRequest", "DocumentsResponse"},
-    Route{"GET", "/startup", false, false, startup, "Whether the model really answers", "", ""},
-    Route{"GET", "/info", false, false, info, "The model and the limits", "", "Info"},
-    Route{"GET", "/health", false, false, health, "Whether the model answers", "", ""},
-    Route{"GET", "/ping", false, false, health, "Whether the model answers", "", ""},
-    Route{"GET", "/metrics", false, false, metrics_page, "Metrics in Prometheus' text format", "",
+    Route{"GET", "/startup", false, &kNativeErrors, startup, "Whether the model really answers", "",
           ""},
-    Route{"GET", "/v1/models", false, true, models, "The model served", "", "ModelsInfo"},
-    Route{"GET", "/v1/models/*", false, true, one_model, "One model", "", "ModelInfo"},
-    Route{"POST", "/v1/load_lora_adapter", true, true, handle_load_lora,
+    Route{"GET", "/info", false, &kNativeErrors, info, "The model and the limits", "", "Info"},
+    Route{"GET", "/health", false, &kNativeErrors, health, "Whether the model answers", "", ""},
+    Route{"GET", "/ping", false, &kNativeErrors, health, "Whether the model answers", "", ""},
+    Route{"GET", "/metrics", false, &kNativeErrors, metrics_page,
+          "Metrics in Prometheus' text format", "", ""},
+    Route{"GET", "/v1/models", false, &kOpenAiErrors, models, "The model served", "", "ModelsInfo"},
+    Route{"GET", "/models", false, &kOpenAiErrors, models, "The same as /v1/models", "",
+          "ModelsInfo"},
+    Route{"GET", "/v1/models/*", false, &kOpenAiErrors, one_model, "One model", "", "ModelInfo"},
+    Route{"POST", "/v1/load_lora_adapter", true, &kOpenAiErrors, handle_load_lora,
           "As vLLM: load a LoRA adapter, where the server allows it", "LoadLoraAdapterRequest", ""},
-    Route{"POST", "/v1/unload_lora_adapter", true, true, handle_unload_lora,
+    Route{"POST", "/v1/unload_lora_adapter", true, &kOpenAiErrors, handle_unload_lora,
           "As vLLM: unload a LoRA adapter, where the server allows it", "UnloadLoraAdapterRequest",
           ""},
-    Route{"GET", "/ui", false, false, ui_page, "The page: chat, and what the server does", "", ""},
-    Route{"GET", "/ui/", false, false, ui_moved, "Moved to /ui", "", ""},
-    Route{"GET", "/ui/files/*", false, false, ui_file, "Scripts and styles of the pages", "", ""},
-    Route{"GET", "/ui/requests", true, false, recent_requests,
+    Route{"GET", "/ui", false, &kNativeErrors, ui_page, "The page: chat, and what the server does",
+          "", ""},
+    Route{"GET", "/ui/", false, &kNativeErrors, ui_moved, "Moved to /ui", "", ""},
+    Route{"GET", "/ui/files/*", false, &kNativeErrors, ui_file, "Scripts and styles of the pages",
+          "", ""},
+    Route{"GET", "/ui/requests", true, &kNativeErrors, recent_requests,
           "The last requests of the request log, without prompts and answers", "",
           "RecentRequests"},
-    Route{"GET", "/docs", false, false, docs_page, "A page to try these routes", "", ""},
-    Route{"GET", "/api-doc/openapi.json", false, false, handle_openapi, "This document", "", ""},
+    Route{"GET", "/docs", false, &kNativeErrors, docs_page, "A page to try these routes", "", ""},
+    Route{"GET", "/api-doc/openapi.json", false, &kNativeErrors, handle_openapi, "This document",
+          "", ""},
+};
+
+constexpr std::array kApis = {
+    Api{ollama_routes, add_ollama_schemas},
+    Api{llama_cpp_routes, add_llama_cpp_schemas},
+    Api{kserve_routes, add_kserve_schemas},
+    Api{vertex_routes, add_vertex_schemas},
 };
 
 }  // namespace
 
+std::span<const Api> apis() {
+  return kApis;
+}
+
 std::span<const Route> route_table() {
-  return kRoutes;
+  static const std::vector<Route> kAll = [] {
+    std::vector<Route> all(kRoutes.begin(), kRoutes.end());
+    for (const Api& api : kApis) {
+      const std::span<const Route> routes = api.routes();
+      all.insert(all.end(), routes.begin(), routes.end());
+    }
+    return all;
+  }();
+  return kAll;
 }
 
 }  // namespace tgi::http

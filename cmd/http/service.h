@@ -40,6 +40,9 @@ struct ApiOptions {
   int64_t validation_workers = 2;
   bool enable_prefill_logprobs = false;
   bool supports_grammars = true;
+  bool any_model = false;  // a name that is neither the model's nor an adapter's means the model
+  bool has_chat_template = true;
+  bool has_reasoning = true;         // the model's reasoning is known from its answer
   bool allows_lora_updates = false;  // clients may have adapters loaded and unloaded (lora_api.h)
 };
 
@@ -84,6 +87,7 @@ class CurrentOptions {
 
 class StreamPumps;
 class Adapters;
+class ResponseStore;
 struct AdapterAsk;
 
 struct Service {
@@ -93,9 +97,10 @@ struct Service {
   Metrics& metrics;
   RequestLog& log;
   StreamPumps* pumps = nullptr;
-  OtlpExporter* exporter = nullptr;   // (optional)
-  Adapters* adapters = nullptr;       // (optional)
-  std::atomic<bool> draining{false};  // no new work
+  OtlpExporter* exporter = nullptr;    // (optional)
+  Adapters* adapters = nullptr;        // (optional)
+  ResponseStore* responses = nullptr;  // (optional) null: no answer is kept
+  std::atomic<bool> draining{false};   // no new work
   // Requests to generate whose last byte is not written yet; their permits are back before that.
   std::atomic<int64_t> num_unanswered{0};
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)

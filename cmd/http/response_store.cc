@@ -1,0 +1,85 @@
+#include "cmd/http/response_store.h"
+
+#include <utility>
+
+#include "cmd/http/api_error.h"
+
+namespace tgi::http {
+
+StoredItems::StoredItems(std::string json, std::shared_ptr<std::atomic<int64_t>> num_bytes)
+    : json_(std::move(json)), num_bytes_(std::move(num_bytes)) {
+  *num_bytes_ += static_cast<int64_t>(json_.size());
+}
+
+StoredItems::~StoredItems() {
+  *num_bytes_ -= static_cast<int64_t>(json_.size());
+}
+
+ResponseStore::ResponseStore(int64_t max_responses, int64_t max_bytes)
+    : max_responses_(max_responses), max_bytes_(max_bytes) {}
+
+StoredItemsPtr ResponseStore::make_items(const OrderedJson& items) const {
+  return std::make_shared<const StoredItems>(dump_json(items), num_bytes_);
+}
+
+void ResponseStore::put(StoredResponse response) {
+  auto entry = std::make_shared<const StoredResponse>(std::move(response));
+  const std::lock_guard lock(mutex_);
+  entries_.push_front(entry);
+  positions_[entry->id] = entries_.begin();
+  entry.reset();
+  trim();
+}
+
+// What requests still use is freed by the last of them.
+void ResponseStore::trim() {
+  while (!entries_.empty() && (static_cast<int64_t>(entries_.size()) > max_responses_ ||
+                               num_bytes_->load() > max_bytes_)) {
+    positions_.erase(entries_.back()->id);
+    entries_.pop_back();
+  }
+}
+
+StoredResponsePtr ResponseStore::find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = positions_.find(id);
+  if (it == positions_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return entries_.front();
+}
+
+bool ResponseStore::erase(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = positions_.find(id);
+  if (it == positions_.end()) return false;
+  entries_.erase(it->second);
+  positions_.erase(it);
+  return true;
+}
+
+size_t ResponseStore::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+std::optional<OrderedJson> ResponseStore::find_item(const std::string& id) {
+  const std::string mark = "\"id\":" + dump_json(id);
+  std::vector<StoredResponsePtr> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    entries.assign(entries_.begin(), entries_.end());
+  }
+  for (const StoredResponsePtr& entry : entries) {
+    // The turns before its own two are those of other answers.
+    for (size_t i = entry->turns.size(); i + 2 > entry->turns.size() && i > 0; --i) {
+      const std::string& json = entry->turns[i - 1]->json();
+      if (json.find(mark) == std::string::npos) continue;
+      for (OrderedJson& item : OrderedJson::parse(json).get_ref<OrderedJson::array_t&>()) {
+        if (item.value("id", OrderedJson()) == OrderedJson(id)) return std::move(item);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tgi::http

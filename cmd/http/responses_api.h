@@ -1,0 +1,27 @@
+// OpenAI's Responses: POST /v1/responses, whole or streamed, and the routes of the answers that are
+// kept.
+#pragma once
+
+#include <memory>
+
+#include "cmd/http/message.h"
+#include "cmd/http/responses_body.h"
+#include "cmd/http/service.h"
+
+namespace tgi::http {
+
+// Throw ApiError and ClientGone. A request to stream that is refused before its first token gets
+// the refusal's status as well.
+Response create_response(std::shared_ptr<Scope> scope, const ResponsesBody& body);
+
+// How many tokens its conversation has, of the same body.
+Response count_response_tokens(Scope& scope, const ResponsesBody& body);
+
+// Of an answer that is kept; 404 where there is none of that name.
+Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request);
+Response delete_response(std::shared_ptr<Scope> scope, const Request& request);
+Response list_input_items(std::shared_ptr<Scope> scope, const Request& request);
+// OpenAI cancels what runs in the background, which nothing does here: always refused.
+Response cancel_response(std::shared_ptr<Scope> scope, const Request& request);
+
+}  // namespace tgi::http

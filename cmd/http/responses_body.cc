@@ -1,0 +1,393 @@
+#include "cmd/http/responses_body.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cmd/http/responses_items.h"
+
+namespace tgi::http {
+namespace {
+
+constexpr std::string_view kTextAlone = "answers are made of text alone";
+
+// What the members `include` asks for that can be had, and those of tools that there are not.
+constexpr std::string_view kIncludeLogprobs = "message.output_text.logprobs";
+constexpr std::string_view kIncludeEncrypted = "reasoning.encrypted_content";
+constexpr std::array<std::string_view, 6> kIncludeOfTools = {
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs"};
+
+constexpr std::array kToolExtras = {
+    ExtraField{"async", "[false]", "calls are answered before the model goes on"},
+    ExtraField{"defer_loading", "[false]", "every tool is shown to the model"},
+    ExtraField{"output_schema", kAnything, "outputs are texts to the model"},
+    ExtraField{"allowed_callers", R"([["direct"]])", "calls are made by the model alone"},
+};
+constexpr std::array kTextExtras = {
+    ExtraField{"verbosity", R"(["medium"])", "models have no such setting; say it in words"}};
+constexpr std::array kReasoningExtras = {
+    ExtraField{"summary", kAnything, "the reasoning itself is told"},
+    ExtraField{"generate_summary", kAnything, "the reasoning itself is told"},
+    ExtraField{"context", R"(["auto", "all_turns"])", "the chat template decides what it shows"},
+    ExtraField{"mode", R"(["standard"])", "there is one"},
+};
+
+// OpenAI's flat function as the nested one of chats.
+OrderedJson nested_tool(const OrderedJson& tool, const std::string& path) {
+  static constexpr std::array<std::string_view, 5> kKnown = {"type", "name", "description",
+                                                             "parameters", "strict"};
+  if (!tool.is_object()) fail_body_type(path, "an object", tool);
+  const auto type = tool.find("type");
+  if (type == tool.end() || !type->is_string()) {
+    fail_body(path + ".type", "missing field, expected \"function\"");
+  }
+  if (*type != OrderedJson("function")) {
+    throw ApiError(422, "validation",
+                   fmt::format("Input validation error: `{}`: tools of type {} are not supported, "
+                               "this server has functions alone",
+                               path, type->get<std::string>().substr(0, 100)),
+                   "unsupported_feature", path + ".type");
+  }
+  OrderedJson function = OrderedJson::object();
+  for (const auto& item : tool.items()) {
+    if (item.key() == "type" || item.value().is_null()) continue;
+    if (std::ranges::find(kKnown, item.key()) == kKnown.end()) {
+      check_extra_field(path + "." + item.key(), item.key(), item.value(), kToolExtras, kKnown);
+      continue;
+    }
+    function[item.key()] = item.value();
+  }
+  return {{"type", "function"}, {"function", std::move(function)}};
+}
+
+std::optional<OrderedJson> nested_tools(const std::optional<OrderedJson>& tools) {
+  if (!tools) return std::nullopt;
+  if (!tools->is_array()) fail_body_type("tools", "an array of objects", *tools);
+  OrderedJson out = OrderedJson::array();
+  for (size_t i = 0; i < tools->size(); ++i) {
+    out.push_back(nested_tool((*tools)[i], fmt::format("tools[{}]", i)));
+  }
+  return out;
+}
+
+// `text.format` as the response_format of chats.
+std::optional<OrderedJson> format_of(const std::optional<OrderedJson>& text) {
+  static constexpr std::array<std::string_view, 1> kKnown = {"format"};
+  if (!text) return std::nullopt;
+  if (!text->is_object()) fail_body_type("text", "an object", *text);
+  for (const auto& item : text->items()) {
+    if (item.key() == "format") continue;
+    check_extra_field("text." + item.key(), item.key(), item.value(), kTextExtras, kKnown);
+  }
+  const auto format = text->find("format");
+  if (format == text->end() || format->is_null()) return std::nullopt;
+  if (!format->is_object()) fail_body_type("text.format", "an object with a type", *format);
+  if (format->value("type", OrderedJson()) != OrderedJson("json_schema")) return *format;
+  OrderedJson schema = *format;
+  schema.erase("type");
+  if (!schema.contains("schema")) fail_body("text.format.schema", "missing field");
+  return OrderedJson{{"type", "json_schema"}, {"json_schema", std::move(schema)}};
+}
+
+ReasoningAsked read_reasoning_of(const std::optional<OrderedJson>& reasoning) {
+  static constexpr std::array<std::string_view, 2> kKnown = {"effort", "max_tokens"};
+  ReasoningFields fields;
+  if (!reasoning) return reasoning_of(fields);
+  if (!reasoning->is_object()) fail_body_type("reasoning", "an object", *reasoning);
+  fields.reasoning = OrderedJson::object();
+  for (const auto& item : reasoning->items()) {
+    if (std::ranges::find(kKnown, item.key()) != kKnown.end()) {
+      (*fields.reasoning)[item.key()] = item.value();
+    } else {
+      check_extra_field("reasoning." + item.key(), item.key(), item.value(), kReasoningExtras,
+                        kKnown);
+    }
+  }
+  return reasoning_of(fields);
+}
+
+void read_include(const ResponsesBody& body, ResponsesAsk& ask) {
+  for (size_t i = 0; i < body.include.size(); ++i) {
+    const std::string& name = body.include[i];
+    if (name == kIncludeLogprobs) {
+      ask.lists_logprobs = true;
+    } else if (name == kIncludeEncrypted) {
+      ask.tells_encrypted = true;
+    } else if (std::ranges::find(kIncludeOfTools, name) == kIncludeOfTools.end()) {
+      fail_body(fmt::format("include[{}]", i),
+                fmt::format("unknown value `{}`, expected one of {}, {}, {}", name.substr(0, 100),
+                            kIncludeLogprobs, kIncludeEncrypted, fmt::join(kIncludeOfTools, ", ")));
+    }
+  }
+}
+
+void check_metadata(const OrderedJson& metadata) {
+  constexpr size_t kMaxPairs = 16;
+  constexpr size_t kMaxKeyCharacters = 64;
+  constexpr size_t kMaxValueCharacters = 512;
+  // Texts of JSON are whole UTF-8: what is no continuation begins a character.
+  const auto num_characters = [](const std::string& text) {
+    return static_cast<size_t>(
+        std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+  };
+  if (!metadata.is_object()) fail_body_type("metadata", "an object of texts", metadata);
+  require(metadata.size() <= kMaxPairs, "`metadata` must have at most {} pairs. Given: {}",
+          kMaxPairs, metadata.size());
+  for (const auto& item : metadata.items()) {
+    const std::string path = "metadata." + item.key().substr(0, 100);
+    std::string value;
+    read_body_value(item.value(), path, value);
+    require(num_characters(item.key()) <= kMaxKeyCharacters,
+            "`{}`: a key must have at most {} characters", path, kMaxKeyCharacters);
+    require(num_characters(value) <= kMaxValueCharacters,
+            "`{}`: a value must have at most {} characters", path, kMaxValueCharacters);
+  }
+}
+
+// What the response object repeats of the body, in OpenAI's order.
+OrderedJson told_members(const ResponsesBody& body, const ResponsesAsk& ask) {
+  const auto or_null = [](const auto& value) {
+    return value ? OrderedJson(*value) : OrderedJson();
+  };
+  const auto or_else = [](const auto& value, OrderedJson otherwise) {
+    return value ? OrderedJson(*value) : std::move(otherwise);
+  };
+  OrderedJson text = or_else(body.text, OrderedJson::object());
+  if (!text.contains("format") || text["format"].is_null()) text["format"] = {{"type", "text"}};
+  OrderedJson reasoning = {{"effort", nullptr}, {"summary", nullptr}};
+  if (body.reasoning && body.reasoning->contains("effort")) {
+    reasoning["effort"] = (*body.reasoning)["effort"];
+  }
+  return {{"background", false},
+          {"instructions", or_null(body.instructions)},
+          {"max_output_tokens", or_null(body.max_tokens)},
+          {"max_tool_calls", nullptr},
+          {"metadata", or_else(body.metadata, OrderedJson::object())},
+          {"parallel_tool_calls", body.parallel_tool_calls.value_or(true)},
+          {"previous_response_id", or_null(body.previous_response_id)},
+          {"prompt_cache_key", or_null(body.prompt_cache_key)},
+          {"reasoning", std::move(reasoning)},
+          {"safety_identifier", or_null(body.safety_identifier)},
+          {"service_tier", "default"},
+          {"store", ask.is_stored},
+          {"temperature", body.temperature.value_or(1)},
+          {"text", std::move(text)},
+          {"tool_choice", or_else(body.tool_choice, "auto")},
+          {"tools", or_else(body.tools, OrderedJson::array())},
+          {"top_logprobs", body.top_logprobs.value_or(0)},
+          {"top_p", body.top_p.value_or(1)},
+          {"truncation", body.truncation.value_or("disabled")},
+          {"user", or_null(body.user)}};
+}
+
+// Every item of the conversation: of the answers before, and those that are given.
+OrderedJson all_items(const ResponsesAsk& ask) {
+  OrderedJson out = OrderedJson::array();
+  for (const StoredItemsPtr& turn : ask.turns_before) {
+    for (OrderedJson& item : OrderedJson::parse(turn->json()).get_ref<OrderedJson::array_t&>()) {
+      out.push_back(std::move(item));
+    }
+  }
+  for (const OrderedJson& item : ask.items) out.push_back(item);
+  return out;
+}
+
+void read_conversation(const ResponsesBody& body, ResponseStore* store, ResponsesAsk& ask) {
+  if (body.previous_response_id) {
+    const StoredResponsePtr previous =
+        store == nullptr ? nullptr : store->find(*body.previous_response_id);
+    if (previous == nullptr) {
+      throw ApiError(422, "validation",
+                     fmt::format("Previous response with id '{}' not found.",
+                                 body.previous_response_id->substr(0, 100)),
+                     "previous_response_not_found", "previous_response_id");
+    }
+    ask.turns_before = previous->turns;
+  }
+  if (!body.input) fail_body("input", "missing field");
+  ask.items = read_items(*body.input, [&](const std::string& id) {
+    return store == nullptr ? std::nullopt : store->find_item(id);
+  });
+  ask.request.messages = messages_of_items(body.instructions, all_items(ask));
+  require(!ask.request.messages->empty(), "`input` cannot be empty");
+}
+
+}  // namespace
+
+template <>
+std::span<const BodyField<ResponsesBody>> body_fields<ResponsesBody>() {
+  using B = ResponsesBody;
+  using P = OpenAiParameters;
+  constexpr Range kAboveZero = {.low = 0, .above_low = true};
+  const auto positive_range = [=](std::string_view rule) {
+    Range out = kAboveZero;
+    out.rule = rule;
+    return out;
+  };
+  static const std::array<BodyField<B>, 30> kFields = {{
+      inherited_field<B, &P::model>(
+          "model", {"the name of the model, or of a LoRA adapter to answer by; absent, \"\" or "
+                    "\"tgi\": whatever is served"}),
+      inherited_field<B, &P::adapter_source>(
+          "adapter_source", {"as LoRAX: where an adapter that `model` names is: hub, local or s3"}),
+      inherited_field<B, &P::api_token>("api_token",
+                                        {"as LoRAX: to the hub, for a private adapter"}),
+      body_field<&B::input>("input", {"a text, or a list of items: messages, calls of functions "
+                                      "and their outputs, reasoning, references to items"}),
+      body_field<&B::instructions>("instructions", {"the system's message"}),
+      body_field<&B::previous_response_id>("previous_response_id",
+                                           {"the answer whose conversation is gone on with"}),
+      inherited_field<B, &ToolFields::tools>(
+          "tools", {"[{\"type\": \"function\", name, description, parameters, strict}]: what the "
+                    "answer may call"}),
+      inherited_field<B, &ToolFields::tool_choice>(
+          "tool_choice",
+          {"auto, none, required, {\"type\": \"function\", name} or {\"type\": \"allowed_tools\", "
+           "mode, tools}"}),
+      inherited_field<B, &ToolFields::parallel_tool_calls>("parallel_tool_calls",
+                                                           {"several calls in one answer"}),
+      body_field<&B::truncation>("truncation",
+                                 {"auto: the oldest turns are left out of a conversation that is "
+                                  "too long; disabled, the default: it is refused"}),
+      body_field<&B::text>("text", {"{format}: {\"type\": \"text\"}, {\"type\": \"json_object\"} "
+                                    "or {\"type\": \"json_schema\", name, schema}"}),
+      body_field<&B::reasoning>(
+          "reasoning", {"{effort}: none, minimal, low, medium, high, xhigh or max, for the "
+                        "template; {max_tokens}, as OpenRouter: then it is ended"}),
+      inherited_field<B, &P::max_tokens>(
+          "max_output_tokens",
+          {.description = "of the answer with its reasoning; default: all that fits",
+           .range = positive_range("`max_output_tokens` must be strictly positive")}),
+      inherited_field<B, &P::temperature>(
+          "temperature", {.description = "0: always the most likely token; default 1",
+                          .range = {.low = 0, .rule = "`temperature` must be >= 0.0"}}),
+      inherited_field<B, &P::top_p>("top_p",
+                                    {.description = "nucleus sampling; 1 is off",
+                                     .range = {.low = 0,
+                                               .high = 1,
+                                               .above_low = true,
+                                               .rule = "`top_p` must be > 0.0 and <= 1.0"}}),
+      inherited_field<B, &P::top_k>("top_k",
+                                    {.description = "as vLLM: the k most likely tokens",
+                                     .range = positive_range("`top_k` must be strictly positive")}),
+      inherited_field<B, &P::min_p>(
+          "min_p", {.description = "as vLLM: as a share of the most likely token",
+                    .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
+      inherited_field<B, &P::repetition_penalty>(
+          "repetition_penalty",
+          {.description = "as vLLM: once per distinct token of prompt and output",
+           .range = positive_range("`repetition_penalty` must be strictly positive")}),
+      inherited_field<B, &P::seed>("seed", {"as vLLM: of the draws"}),
+      body_field<&B::top_logprobs>("top_logprobs", {"alternatives to list for each token"}),
+      body_field<&B::include>("include",
+                              {"message.output_text.logprobs: the tokens with their "
+                               "log-probabilities; reasoning.encrypted_content: reasoning for "
+                               "clients that keep nothing else of it"}),
+      body_field<&B::metadata>("metadata", {"{name: text}: told with the answer"}),
+      body_field<&B::store>("store", {"keep the answer for GET and previous_response_id; default "
+                                      "true"}),
+      body_field<&B::user>("user", {"told with the answer"}),
+      body_field<&B::safety_identifier>("safety_identifier", {"told with the answer"}),
+      body_field<&B::prompt_cache_key>(
+          "prompt_cache_key", {"told with the answer; every prompt is looked up in the cache"}),
+      inherited_field<B, &P::stream_options>("stream_options", {"{\"include_obfuscation\": ...}"}),
+      inherited_field<B, &P::stream>("stream", {"answer with server-sent events"}),
+      inherited_field<B, &P::ignore_eos>("ignore_eos",
+                                         {"as vLLM: go on after the end of the text"}),
+      body_field<&B::chat_template_kwargs>(
+          "chat_template_kwargs",
+          {"as vLLM: {name: value}: variables of the chat template, such as enable_thinking"}),
+  }};
+  return kFields;
+}
+
+template <>
+std::span<const ExtraField> extra_fields<ResponsesBody>() {
+  static constexpr std::array kFields = {
+      ExtraField{"background", "[false]", "answers are made while the client waits"},
+      ExtraField{"conversation", "[]", "use `previous_response_id`"},
+      ExtraField{"prompt", "[]", "prompts are not kept here: give `input` and `instructions`"},
+      ExtraField{"context_management", "[[]]", "conversations are never made shorter"},
+      ExtraField{"max_tool_calls", kAnything, "a limit of tools that OpenAI runs"},
+      ExtraField{"service_tier", kAnything, "there is one tier"},
+      ExtraField{"prompt_cache_retention", kAnything,
+                 "a hint; the cache keeps what it has room for"},
+      ExtraField{"prompt_cache_options", kAnything,
+                 "a hint; every prompt is looked up in the cache"},
+      ExtraField{"moderation", "[]", "answers are not moderated"},
+      ExtraField{"access_programs", "[]", "belongs to OpenAI's models"},
+      ExtraField{"image", kAnything, kTextAlone},
+      ExtraField{"stop", "[[]]", "OpenAI's API has none here: use /v1/chat/completions"},
+      ExtraField{"n", "[1]", "OpenAI's API has none here: use /v1/chat/completions"},
+  };
+  return kFields;
+}
+
+std::span<const Term> responses_terms() {
+  static constexpr std::array<Term, 6> kTerms = {{
+      {"response_format.json_schema", "text.format"},
+      {"response_format", "text.format"},
+      {"max_new_tokens", "max_output_tokens"},
+      {".function.parameters", ".parameters"},
+      {".function.", "."},
+      {"`logprobs`", "`include`"},
+  }};
+  return kTerms;
+}
+
+ResponsesAsk read_responses_ask(const ResponsesBody& body,
+                                const ApiOptions& options,
+                                ResponseStore* store) {
+  check_ranges(body);
+  ResponsesAsk out;
+  (void)wants_usage(body);
+  read_include(body, out);
+  if (body.metadata) check_metadata(*body.metadata);
+  out.num_top_logprobs = body.top_logprobs.value_or(0);
+  require(out.num_top_logprobs <= options.max_top_logprobs,
+          "`top_logprobs` must be >= 0 and <= {}. Given: {}", options.max_top_logprobs,
+          out.num_top_logprobs);
+  out.lists_logprobs = out.lists_logprobs || out.num_top_logprobs > 0;
+  const bool keeps = store != nullptr && store->keeps();
+  require(keeps || !body.store.value_or(false),
+          "`store`: this server keeps no answers (--max-stored-responses 0)");
+  out.is_stored = keeps && body.store.value_or(true);
+  if (body.truncation && *body.truncation != "auto" && *body.truncation != "disabled") {
+    fail_body("truncation", "expected auto or disabled");
+  }
+  out.may_be_shortened = body.truncation == "auto";
+  read_conversation(body, store, out);
+
+  OpenAiParameters parameters = body;
+  parameters.response_format = format_of(body.text);
+  ToolFields fields = body;
+  fields.tools = nested_tools(body.tools);
+  ToolsAsked tools = tools_of(fields, options.supports_grammars);
+  const ReasoningAsked reasoning = read_reasoning_of(body.reasoning);
+  ipc::GenerateRequest& request = out.request;
+  request.chat_template_kwargs = body.chat_template_kwargs;
+  if (request.chat_template_kwargs && !request.chat_template_kwargs->is_object()) {
+    fail_body_type("chat_template_kwargs", "an object", *request.chat_template_kwargs);
+  }
+  request.tools = std::move(tools.tools);
+  request.tool_choice = std::move(tools.choice);
+  if (!tools.parallel) request.parallel_tool_calls = false;
+  request.reasoning_effort = reasoning.effort;
+  request.parse_answer = true;
+  // Which tokens make up a text is told with the tokens alone.
+  request.stream = body.stream || out.lists_logprobs;
+  fill_sampling(parameters, options, request.params);
+  request.params.max_reasoning_tokens = reasoning.max_tokens;
+  request.params.top_n_tokens = out.num_top_logprobs;
+  out.told = told_members(body, out);
+  return out;
+}
+
+}  // namespace tgi::http

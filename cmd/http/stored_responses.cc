@@ -1,0 +1,129 @@
+// The routes of the answers of /v1/responses that are kept.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmd/http/response_store.h"
+#include "cmd/http/responses_api.h"
+
+namespace tgi::http {
+namespace {
+
+constexpr std::string_view kResponsesPath = "/v1/responses/";
+
+std::string id_in(const Request& request) {
+  const std::string rest = request.path.substr(kResponsesPath.size());
+  return rest.substr(0, rest.find('/'));
+}
+
+ApiError response_not_found(const std::string& id) {
+  return {404, "not_found", fmt::format("Response with id '{}' not found.", id.substr(0, 100))};
+}
+
+StoredResponsePtr stored_in(const Scope& scope, const Request& request) {
+  const std::string id = id_in(request);
+  ResponseStore* const store = scope.service().responses;
+  StoredResponsePtr found = store == nullptr ? nullptr : store->find(id);
+  if (found == nullptr) throw response_not_found(id);
+  return found;
+}
+
+[[noreturn]] void refuse_query(const std::string& name, const std::string& problem) {
+  throw ApiError(422, "validation",
+                 fmt::format("Input validation error: `{}`: {}", name.substr(0, 100), problem), "",
+                 name.substr(0, 100));
+}
+
+struct Page {
+  size_t limit = 20;
+  bool newest_first = true;
+  std::string after;
+};
+
+Page page_of(const Request& request) {
+  constexpr size_t kMaxLimit = 100;
+  Page out;
+  for (const auto& [name, value] : request.query) {
+    if (name == "limit") {
+      const bool is_number = !value.empty() && value.size() <= 3 &&
+                             value.find_first_not_of("0123456789") == std::string::npos;
+      out.limit = is_number ? std::stoul(value) : 0;
+      if (out.limit < 1 || out.limit > kMaxLimit) {
+        refuse_query(name, fmt::format("expected a number from 1 to {}", kMaxLimit));
+      }
+    } else if (name == "order") {
+      if (value != "asc" && value != "desc") refuse_query(name, "expected asc or desc");
+      out.newest_first = value == "desc";
+    } else if (name == "after") {
+      out.after = value;
+    } else if (!name.starts_with("include")) {
+      refuse_query(name, "unknown parameter, expected one of after, include, limit, order");
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Response retrieve_response(std::shared_ptr<Scope> scope, const Request& request) {
+  for (const auto& [name, value] : request.query) {
+    if (name == "stream" && value != "false") {
+      refuse_query(name, "what was told is not told again in events: leave it out");
+    }
+    if (name == "starting_after") refuse_query(name, "belongs to streams: leave it out");
+    const bool is_known = name == "stream" || name == "include_obfuscation" ||
+                          name.starts_with("include");  // what was asked for is in the answer
+    if (!is_known) refuse_query(name, "unknown parameter");
+  }
+  const StoredResponsePtr stored = stored_in(*scope, request);
+  return json_response(200, OrderedJson::parse(stored->answer->json())[0]);
+}
+
+Response delete_response(std::shared_ptr<Scope> scope, const Request& request) {
+  const std::string id = id_in(request);
+  ResponseStore* const store = scope->service().responses;
+  if (store == nullptr || !store->erase(id)) throw response_not_found(id);
+  return json_response(200, {{"id", id}, {"object", "response"}, {"deleted", true}});
+}
+
+Response list_input_items(std::shared_ptr<Scope> scope, const Request& request) {
+  const Page page = page_of(request);
+  const StoredResponsePtr stored = stored_in(*scope, request);
+  std::vector<OrderedJson> items;
+  for (size_t i = 0; i + 1 < stored->turns.size(); ++i) {  // the last turn is the answer
+    for (OrderedJson& item :
+         OrderedJson::parse(stored->turns[i]->json()).get_ref<OrderedJson::array_t&>()) {
+      items.push_back(std::move(item));
+    }
+  }
+  if (page.newest_first) std::ranges::reverse(items);
+  size_t first = 0;
+  if (!page.after.empty()) {
+    const auto at = std::ranges::find_if(
+        items, [&](const OrderedJson& item) { return item["id"] == OrderedJson(page.after); });
+    if (at == items.end()) refuse_query("after", "no item of that id");
+    first = static_cast<size_t>(at - items.begin()) + 1;
+  }
+  const size_t end = std::min(items.size(), first + page.limit);
+  OrderedJson data = OrderedJson::array();
+  for (size_t i = first; i < end; ++i) data.push_back(std::move(items[i]));
+  const auto id_at = [&](size_t i) { return data.empty() ? OrderedJson("") : data[i]["id"]; };
+  const OrderedJson first_id = id_at(0);
+  const OrderedJson last_id = id_at(data.empty() ? 0 : data.size() - 1);
+  return json_response(200, {{"object", "list"},
+                             {"data", std::move(data)},
+                             {"first_id", first_id},
+                             {"last_id", last_id},
+                             {"has_more", end < items.size()}});
+}
+
+Response cancel_response(std::shared_ptr<Scope> scope, const Request& request) {
+  (void)stored_in(*scope, request);
+  throw ApiError(422, "validation",
+                 "Cannot cancel a synchronous response: only what runs in the background can be "
+                 "cancelled, and this server runs nothing there. To end a stream, close it.");
+}
+
+}  // namespace tgi::http
