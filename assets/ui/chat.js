@@ -202,6 +202,13 @@ export function render() {
   keepPinned();
 }
 
+// Who leaves the page stops its answers: the browser may keep it, with its connections, for a while. They can be gone on with.
 addEventListener("pagehide", () => {
-  for (const conversation of conversations.all()) if (running.has(conversation.id)) save(conversation);
+  for (const conversation of conversations.all()) {
+    const state = running.get(conversation.id);
+    if (!state) continue;
+    state.node.finish = "stopped";
+    save(conversation);
+    state.stop();
+  }
 });

@@ -256,6 +256,10 @@ def test_an_answer_is_stopped_and_goes_on(open_page, slow_pair):
     assert page.count(".conversation") == 2 and page.count(".message") == 2
     page.js("[...document.querySelectorAll('.conversation-open')].find(e => e.innerText.includes('Tell')).click()")
     page.wait("document.querySelectorAll('.message').length === 6 && document.querySelector('[aria-busy=true]')")
+    page.open(pair.gateway.url + "/docs")  # leaves both
+    wait_until(pair.daemon.is_idle)
+    page.open(pair.gateway.url + "/ui")
+    page.wait("document.querySelector('.message:last-child [aria-label=\"Go on\"]')")
 
 
 @needs_chromium
