@@ -85,6 +85,8 @@ const std::map<std::string_view, std::string> kSamples = {
     {"adapter-cycle-time-s", "3"},
     {"adapter-memory-fraction", "0.25"},
     {"allow-runtime-lora-updating", "true"},
+    {"max-stored-responses", "5"},
+    {"max-stored-bytes", "5000"},
     {"merge-adapter-weights", "true"},
     {"lorax-merging", "true"},
 };
