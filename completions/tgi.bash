@@ -118,6 +118,8 @@ _tgi() {
         --reasoning-parser) COMPREPLY=(); return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
         --threads) COMPREPLY=(); return ;;
+        --max-stored-responses) COMPREPLY=(); return ;;
+        --max-stored-bytes) COMPREPLY=(); return ;;
         --model-id) _tgi_files; return ;;
         --revision) COMPREPLY=(); return ;;
         --validation-workers) COMPREPLY=(); return ;;
@@ -161,7 +163,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
