@@ -134,6 +134,8 @@ complete -c tgi -n '__fish_seen_subcommand_from serve' -l lorax-merging -d 'merg
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l offline -d 'download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l any-model -d 'a `model` that is neither the model\'s name nor an adapter\'s means the model that is served, instead of 404'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l allow-runtime-lora-updating -d 'clients may have LoRA adapters loaded and unloaded by vLLM\'s routes: whoever reaches this server (with its API key) names folders that are read here'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-stored-responses -x -d 'most answers of /v1/responses that are kept in memory, for GET and previous_response_id; default 1000, 0: none'
+complete -c tgi -n '__fish_seen_subcommand_from serve' -l max-stored-bytes -x -d 'most bytes that they have together; the one used longest ago goes; default 100000000'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l model-id -r -F -d 'as the argument MODEL: a Hugging Face folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, or "demo"; default: what the daemon has'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l revision -x -d 'of a model of the hub: a branch, a tag or a commit; default main'
 complete -c tgi -n '__fish_seen_subcommand_from serve' -l validation-workers -x -d 'threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)'

@@ -196,6 +196,8 @@ _tgi() {
         '--offline[download nothing\: models come from folders and from the cache (HF_HUB_OFFLINE)]' \
         '--any-model[a `model` that is neither the model'\''s name nor an adapter'\''s means the model that is served, instead of 404]' \
         '--allow-runtime-lora-updating[clients may have LoRA adapters loaded and unloaded by vLLM'\''s routes\: whoever reaches this server (with its API key) names folders that are read here]' \
+        '--max-stored-responses[most answers of /v1/responses that are kept in memory, for GET and previous_response_id; default 1000, 0\: none]:N: ' \
+        '--max-stored-bytes[most bytes that they have together; the one used longest ago goes; default 100000000]:N: ' \
         '--model-id[as the argument MODEL\: a Hugging Face folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, or "demo"; default\: what the daemon has]:PATH:_files' \
         '--revision[of a model of the hub\: a branch, a tag or a commit; default main]:REV: ' \
         '--validation-workers[threads of the daemon that render chats and tokenise prompts; default 2 (tgid --intake-threads)]:N: ' \

@@ -74,7 +74,8 @@ std::optional<OrderedJson> ResponseStore::find_item(const std::string& id) {
     for (size_t i = entry->turns.size(); i + 2 > entry->turns.size() && i > 0; --i) {
       const std::string& json = entry->turns[i - 1]->json();
       if (json.find(mark) == std::string::npos) continue;
-      for (OrderedJson& item : OrderedJson::parse(json).get_ref<OrderedJson::array_t&>()) {
+      OrderedJson items = OrderedJson::parse(json);
+      for (OrderedJson& item : items) {
         if (item.value("id", OrderedJson()) == OrderedJson(id)) return std::move(item);
       }
     }

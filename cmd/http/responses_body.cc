@@ -191,9 +191,8 @@ OrderedJson told_members(const ResponsesBody& body, const ResponsesAsk& ask) {
 OrderedJson all_items(const ResponsesAsk& ask) {
   OrderedJson out = OrderedJson::array();
   for (const StoredItemsPtr& turn : ask.turns_before) {
-    for (OrderedJson& item : OrderedJson::parse(turn->json()).get_ref<OrderedJson::array_t&>()) {
-      out.push_back(std::move(item));
-    }
+    OrderedJson items = OrderedJson::parse(turn->json());
+    for (OrderedJson& item : items) out.push_back(std::move(item));
   }
   for (const OrderedJson& item : ask.items) out.push_back(item);
   return out;

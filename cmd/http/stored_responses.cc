@@ -93,10 +93,8 @@ Response list_input_items(std::shared_ptr<Scope> scope, const Request& request) 
   const StoredResponsePtr stored = stored_in(*scope, request);
   std::vector<OrderedJson> items;
   for (size_t i = 0; i + 1 < stored->turns.size(); ++i) {  // the last turn is the answer
-    for (OrderedJson& item :
-         OrderedJson::parse(stored->turns[i]->json()).get_ref<OrderedJson::array_t&>()) {
-      items.push_back(std::move(item));
-    }
+    OrderedJson turn = OrderedJson::parse(stored->turns[i]->json());
+    for (OrderedJson& item : turn) items.push_back(std::move(item));
   }
   if (page.newest_first) std::ranges::reverse(items);
   size_t first = 0;

@@ -93,6 +93,8 @@ const std::map<std::string_view, std::string> kSamples = {
     {"AIP_PREDICT_ROUTE", "/predict"},
     {"AIP_HEALTH_ROUTE", "/alive"},
     {"AIP_HTTP_PORT", "8080"},
+    {"max-stored-responses", "5"},
+    {"max-stored-bytes", "5000"},
     {"merge-adapter-weights", "true"},
     {"lorax-merging", "true"},
 };

@@ -1,12 +1,13 @@
 """Anthropic's Messages: what the official client reads and sends, its types held to the letter, and what is refused."""
 
 import json
+from typing import Literal
 
 import anthropic
 import pytest
 import requests
 from anthropic.types import ErrorResponse, Message, RawMessageStreamEvent
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from client import Api
 from gateway import with_template
@@ -165,8 +166,8 @@ def test_the_official_client_collects_a_streamed_call(client):
 
 
 class Place(BaseModel):
-    street: str = Field(max_length=8)
-    number: int
+    is_house: bool
+    kind: Literal["a", "b"]
 
 
 def test_structured_answers(api, client):
@@ -196,8 +197,12 @@ def test_thinking(pair, tmp_path):
     assert after.content[0].type == "thinking"
     off = ask(running.api, thinking={"type": "disabled"})
     assert [block.type for block in off.content] == ["text"]
-    on = ask(running.api, thinking={"type": "adaptive"}, output_config={"effort": "high"})
+    on = ask(running.api, thinking={"type": "adaptive"})
     assert on.content[0].type == "thinking" and on.stop_reason == "max_tokens"
+    count = {"model": "tgi", "messages": HELLO}
+    told = [running.api.ok("/v1/messages/count_tokens", count | more)["input_tokens"]
+            for more in ({}, {"output_config": {"effort": "high"}})]
+    assert told[0] < told[1]  # the template writes it
     hidden = running.api.ok("/v1/messages", body_of(**more | {"thinking": {"type": "enabled", "budget_tokens": 7, "display": "omitted"}}))
     assert hidden["content"][0]["thinking"] == "" and hidden["content"][0]["signature"] and hidden["content"][1] == whole["content"][1]
 

@@ -222,14 +222,15 @@ def test_items_are_the_conversation(pair, tmp_path):
 
 def test_reasoning(pair, tmp_path):
     running = pair(model=with_template(tmp_path, THINKS))
-    body = {"input": "Why?", "max_output_tokens": 60, "temperature": 0.9, "seed": 5, "reasoning": {"max_tokens": 7, "effort": "high"},
+    body = {"input": "Why?", "max_output_tokens": 60, "temperature": 0.9, "seed": 5, "reasoning": {"max_tokens": 7},
             "include": ["reasoning.encrypted_content"]}
     whole = running.api.ok("/v1/responses", body)
     assert strict(whole).output[0].type == "reasoning"
     assert [item["type"] for item in whole["output"]] == ["reasoning", "message"]
     thought = whole["output"][0]["content"][0]["text"]
     assert thought and whole["usage"]["output_tokens_details"]["reasoning_tokens"] >= 7
-    assert whole["reasoning"]["effort"] == "high"
+    high = running.api.ok("/v1/responses", body | {"reasoning": {"effort": "high"}})
+    assert high["reasoning"]["effort"] == "high" and high["usage"]["input_tokens"] > whole["usage"]["input_tokens"]
     events = raw_events(running.api, body)
     check_order(events)
     assert "".join(e["delta"] for e in events if e["type"] == "response.reasoning_text.delta") == thought
