@@ -9,14 +9,14 @@ namespace {
 // As soon as another request ends there is room: clients that know the header wait so long.
 constexpr std::string_view kRetryAfterSeconds = "1";
 
+}  // namespace
+
 Response with_retry(Response response) {
   if (response.status == 429 || response.status == 503 || response.status == 529) {
     response.headers.push_back({"Retry-After", std::string(kRetryAfterSeconds)});
   }
   return response;
 }
-
-}  // namespace
 
 ApiError validation_error(const std::string& rule) {
   return {422, "validation", "Input validation error: " + rule};

@@ -79,6 +79,9 @@ Response native_error(const ApiError& error);
 ipc::OrderedJson openai_error_json(const ApiError& error);
 Response openai_error(const ApiError& error);
 
+// With the header Retry-After where another try may fare better.
+Response with_retry(Response response);
+
 // How the API of a route tells its errors.
 struct ErrorShape {
   Response (*tell)(const ApiError& error);

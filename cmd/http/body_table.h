@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -136,6 +137,9 @@ inline void read_body_value(const OrderedJson& json, const std::string&, Ordered
 
 template <BodyStruct T>
 void read_body_value(const OrderedJson& json, const std::string& path, T& out);
+
+template <typename T>
+void read_body_value(const OrderedJson& json, const std::string& path, std::vector<T>& out);
 
 template <typename T>
 void read_body_value(const OrderedJson& json, const std::string& path, std::optional<T>& out) {
@@ -283,7 +287,15 @@ OrderedJson body_schema() {
   return out;
 }
 
-// --- one row of a table
+// --- tables and their rows
+
+template <typename Row, size_t... kSizes>
+constexpr auto joined_rows(const std::array<Row, kSizes>&... tables) {
+  std::array<Row, (kSizes + ...)> out{};
+  auto to = out.begin();
+  ((to = std::copy(tables.begin(), tables.end(), to)), ...);
+  return out;
+}
 
 inline std::optional<double> number_in(const auto& value) {
   using T = std::remove_cvref_t<decltype(value)>;

@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::string_view kNotYet = "not supported by this server yet";
 
-template <size_t... kSizes>
-constexpr auto joined(const std::array<ExtraField, kSizes>&... tables) {
-  std::array<ExtraField, (kSizes + ...)> out{};
-  auto to = out.begin();
-  ((to = std::copy(tables.begin(), tables.end(), to)), ...);
-  return out;
-}
-
 // OpenAI's own, of both routes.
 constexpr std::array kOpenAi = {
     ExtraField{"user", kAnything, "an end user's name, for OpenAI's abuse checks"},
@@ -136,13 +128,13 @@ std::string instead(const ExtraField& extra) {
 
 template <>
 std::span<const ExtraField> extra_fields<ChatBody>() {
-  static constexpr auto kFields = joined(kOpenAi, kOpenAiChat, kVllm, kVllmChat);
+  static constexpr auto kFields = joined_rows(kOpenAi, kOpenAiChat, kVllm, kVllmChat);
   return kFields;
 }
 
 template <>
 std::span<const ExtraField> extra_fields<CompletionBody>() {
-  static constexpr auto kFields = joined(kOpenAi, kVllm, kVllmCompletion);
+  static constexpr auto kFields = joined_rows(kOpenAi, kVllm, kVllmCompletion);
   return kFields;
 }
 

@@ -1,9 +1,11 @@
 #include "cmd/http/gateway.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "cmd/http/generation.h"
 
@@ -40,15 +42,46 @@ bool same_method(const Route& route, const Request& request) {
   return route.method == request.method || (route.method == "GET" && request.method == "HEAD");
 }
 
-// The whole path of the route that was probably meant: /v1 too often, or left out.
-std::string_view near_route(std::string_view path) {
-  if (!path.starts_with('/') || path.size() == 1) return "";
-  for (const Route& route : route_table()) {
-    if (route.path.size() > 1 && (path.ends_with(route.path) || route.path.ends_with(path))) {
-      return route.path;
+// How many characters have to be put in, taken out or exchanged (Levenshtein).
+size_t num_edits(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t k = 0; k < to.size(); ++k) {
+      const size_t exchanged = diagonal + (from[i] == to[k] ? 0 : 1);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({exchanged, row[k] + 1, row[k + 1] + 1});
     }
   }
-  return "";
+  return row.back();
+}
+
+// The paths of routes that were probably meant: /v1 too often or left out, or mistyped.
+std::vector<std::string_view> near_routes(std::string_view path) {
+  constexpr size_t kMost = 5;
+  constexpr size_t kLongest = 100;  // of what is compared
+  std::vector<std::pair<size_t, std::string_view>> found;
+  if (path.size() == 1 || path.size() > kLongest) return {};
+  for (const Route& route : route_table()) {
+    if (route.path.size() == 1) continue;
+    const bool is_part = path.ends_with(route.path) || route.path.ends_with(path);
+    const size_t edits = num_edits(path, route.path);
+    const size_t few = std::max(path.size(), route.path.size()) / 4;
+    if (is_part || edits <= few) found.emplace_back(edits, route.path);
+  }
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second.size() > b.second.size();
+  });
+  std::vector<std::string_view> out;
+  for (const auto& [edits, near] : found) {
+    // Of /v1/chat/completions the end is a route too, which is not meant.
+    const bool is_told =
+        std::ranges::any_of(out, [&](std::string_view other) { return other.ends_with(near); });
+    if (out.size() < kMost && !is_told) out.push_back(near);
+  }
+  return out;
 }
 
 // Clients read errors of the shape of their API alone, also where it has no such route.
@@ -56,15 +89,17 @@ const ErrorShape& errors_of_path(std::string_view path) {
   for (const Route& route : route_table()) {
     if (matches(route, path)) return *route.errors;
   }
-  return path.starts_with("/v1/") ? kOpenAiErrors : kNativeErrors;
+  const auto first_part = [](std::string_view of) { return of.substr(0, of.find('/', 1)); };
+  for (const Route& route : route_table()) {
+    if (first_part(route.path) == first_part(path)) return *route.errors;
+  }
+  return kNativeErrors;
 }
 
 // 404 or 405, with what there is.
 Response no_route(const Request& request) {
   std::string allowed;
-  std::string all;
   for (const Route& route : route_table()) {
-    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", route.method, route.path);
     if (!matches(route, request.path)) continue;
     allowed += fmt::format("{}{}{}", allowed.empty() ? "" : ", ", route.method,
                            route.method == "GET" ? ", HEAD" : "");
@@ -78,11 +113,11 @@ Response no_route(const Request& request) {
     response.headers.push_back({"Allow", allowed});
     return response;
   }
-  const std::string_view near = near_route(request.path);
+  const std::vector<std::string_view> near = near_routes(request.path);
   const ApiError error(
       404, "not_found",
-      fmt::format("there is no route {}{}; there are {}", asked,
-                  near.empty() ? "" : fmt::format(", did you mean {}?", near), all));
+      fmt::format("there is no route {}{}; GET /docs tells of all", asked,
+                  near.empty() ? "" : fmt::format(", did you mean {}?", fmt::join(near, " or "))));
   return errors.tell(error);
 }
 
@@ -123,6 +158,12 @@ Gateway::Gateway(GatewayOptions options, Service& service)
     : options_(std::move(options)), service_(service) {}
 
 const Route* Gateway::find(const Request& request) const {
+  for (const auto& [path, to] : options_.aliases) {
+    if (path != request.path) continue;
+    for (const Route& route : route_table()) {
+      if (route.path == to && same_method(route, request)) return &route;
+    }
+  }
   for (const Route& route : route_table()) {
     if (matches(route, request.path) && same_method(route, request)) return &route;
   }
@@ -199,7 +240,8 @@ std::optional<Response> Gateway::on_headers(const Request& request) {
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
     return finish(scope, request, std::move(response));
   }
-  if (!route->request_schema.empty() && !is_json(request.header("content-type"))) {
+  const bool wants_json_type = !route->request_schema.empty() && !route->takes_any_type;
+  if (wants_json_type && !is_json(request.header("content-type"))) {
     return on_refused(request, 415, "Expected request with `Content-Type: application/json`");
   }
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cmd/http/http_server.h"
@@ -17,6 +18,8 @@ namespace tgi::http {
 struct GatewayOptions {
   std::optional<std::string> api_key;
   std::vector<std::string> cors_allow_origin;  // empty: any
+  // Paths under which a route of the table answers too, before any other that has the path.
+  std::vector<std::pair<std::string, std::string>> aliases{};
 };
 
 class Gateway final : public RequestHandler {

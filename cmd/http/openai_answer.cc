@@ -15,15 +15,6 @@
 namespace tgi::http {
 namespace {
 
-// Those of the token, also where the text can't tell them.
-OrderedJson bytes_of(const ipc::TokenInfo& token) {
-  OrderedJson out = OrderedJson::array();
-  for (const uint8_t byte : token.bytes) out.push_back(byte);
-  if (!token.bytes.empty()) return out;
-  for (const char c : token.text) out.push_back(static_cast<uint8_t>(c));
-  return out;
-}
-
 std::string unique_id(std::string_view prefix) {
   thread_local std::mt19937_64 random{(uint64_t{std::random_device{}()} << 32) ^
                                       std::random_device{}()};
@@ -31,6 +22,14 @@ std::string unique_id(std::string_view prefix) {
 }
 
 }  // namespace
+
+OrderedJson bytes_of(const ipc::TokenInfo& token) {
+  OrderedJson out = OrderedJson::array();
+  for (const uint8_t byte : token.bytes) out.push_back(byte);
+  if (!token.bytes.empty()) return out;
+  for (const char c : token.text) out.push_back(static_cast<uint8_t>(c));
+  return out;
+}
 
 OrderedJson answer_head(std::string_view id_prefix, std::string_view object, const Scope& scope) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

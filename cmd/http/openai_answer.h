@@ -25,6 +25,9 @@ std::string open_object(const OrderedJson& object);
 
 std::string_view openai_finish_reason(ipc::FinishReason reason);
 
+// The bytes of the token, also where its text can't tell them.
+OrderedJson bytes_of(const ipc::TokenInfo& token);
+
 // OpenAI lists the tokens whose bytes make up the content: not the end token, nor other special
 // ones. `finish_reason`: of the last token of its sequence.
 bool is_listed(const ipc::TokenInfo& token, std::optional<ipc::FinishReason> finish_reason);

@@ -61,8 +61,8 @@ constexpr std::array<BodyField<B>, 26> shared_rows() {
           "min_p", {.description = "as a share of the most likely token",
                     .range = {.low = 0, .high = 1, .rule = "`min_p` must be >= 0.0 and <= 1.0"}}),
       inherited_field<B, &P::top_k>("top_k",
-                                    {.description = "the k most likely tokens",
-                                     .range = positive("`top_k` must be strictly positive")}),
+                                    {.description = "the k most likely tokens; 0 and -1: all",
+                                     .range = {.low = -1, .rule = "`top_k` must be >= -1"}}),
       inherited_field<B, &P::n>("n", {.description = "answers to sample",
                                       .range = positive("`n` must be strictly positive")}),
       inherited_field<B, &P::seed>("seed", {"of the draws"}),
@@ -246,6 +246,7 @@ ApiError model_not_found(const std::string& model,
 
 // Only a name that this gateway has not met costs a question to the daemon.
 static bool is_known_adapter(const Service& service, const std::string& name) {
+  if (service.adapters == nullptr) return false;
   if (service.adapters->knows(name)) return true;
   const std::vector<std::string> names = adapter_names(service);
   return std::ranges::find(names, name) != names.end();
@@ -257,12 +258,13 @@ void choose_by_model(Scope& scope,
   const ApiOptions& options = scope.options();
   AdapterAsk ask{.source = parameters.adapter_source, .token = parameters.api_token};
   ipc::GenerateRequest chosen;
-  if (is_base_model(parameters.model, options)) {
+  const bool is_base = is_base_model(parameters.model, options);
+  const bool is_known = !is_base && is_known_adapter(scope.service(), *parameters.model);
+  if (is_base || (options.any_model && !is_known)) {
     choose_adapter(scope, ask, chosen);
   } else {
     const std::string& name = *parameters.model;
     if (scope.service().adapters == nullptr) throw model_not_found(name, options);
-    const bool is_known = is_known_adapter(scope.service(), name);
     // What is no name of the hub is an adapter only where one is known.
     const bool may_be_found = ask.source || std::ranges::count(name, '/') == 1;
     if (!is_known && !may_be_found) throw model_not_found(name, options);
@@ -291,7 +293,7 @@ void fill_sampling(const OpenAiParameters& p, const ApiOptions& options, ipc::Ge
     if (p.top_p && *p.top_p < 1) to.top_p = p.top_p;
     if (p.typical_p && *p.typical_p < 1) to.typical_p = p.typical_p;
     to.min_p = p.min_p;
-    if (p.top_k) to.top_k = *p.top_k;
+    if (p.top_k.value_or(0) > 0) to.top_k = *p.top_k;
   }
   to.repetition_penalty = p.repetition_penalty;
   to.frequency_penalty = p.frequency_penalty;

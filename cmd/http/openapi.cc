@@ -77,6 +77,7 @@ OrderedJson schemas() {
       OrderedJson::array({reference("CompatGenerateRequest"), reference("ChatRequest"),
                           reference("CompletionRequest")});
   describe_choices(out);
+  for (const Api& api : apis()) api.add_schemas(out);
   return out;
 }
 
@@ -125,7 +126,12 @@ OrderedJson answer_content(const Route& route) {
     }
     return out;
   }
-  return content_of("application/json", route.response_schema);
+  out = content_of("application/json", route.response_schema);
+  if (!route.stream_type.empty()) {
+    out[std::string(route.stream_type)]["schema"] =
+        one_of({reference(route.response_schema), reference(route.errors->schema)});
+  }
+  return out;
 }
 
 // `{name}` is what the document calls what /* stands for.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cmd/http/anthropic_api.h"
@@ -10,6 +11,7 @@
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/openai_api.h"
+#include "cmd/http/request_body.h"
 #include "cmd/http/responses_api.h"
 #include "cmd/http/vectors_api.h"
 
@@ -17,19 +19,6 @@ namespace tgi::http {
 namespace {
 
 using ipc::OrderedJson;
-
-OrderedJson parse_body(const Request& request) {
-  try {
-    return ipc::parse_json(request.body);
-  } catch (const Error& error) {
-    throw BodyError(400, std::string("Failed to parse the request body as JSON: ") + error.what());
-  }
-}
-
-template <typename T>
-T body_of(const Request& request) {
-  return read_body<T>(parse_body(request));
-}
 
 Response handle_generate(std::shared_ptr<Scope> scope, const Request& request) {
   return generate(std::move(scope), body_of<GenerateBody>(request), false);
@@ -147,6 +136,8 @@ constexpr std::array kRoutes = {
     Route{"POST", "/v1/messages/count_tokens", true, &kAnthropicErrors,
           handle_texts<CountTokensBody, count_message_tokens>, "How many tokens a conversation has",
           "CountTokensRequest", "MessageTokens"},
+    Route{"POST", "/chat/completions", true, &kOpenAiErrors, handle_chat,
+          "The same as /v1/chat/completions", "ChatRequest", "ChatCompletion"},
     Route{"POST", "/invocations", true, &kNativeErrors, handle_invocations,
           "The body of any of the routes that generate", "SagemakerRequest", "SagemakerResponse"},
     Route{"POST", "/tokenize", true, &kNativeErrors, handle_tokenize, "The tokens of a prompt",
@@ -158,6 +149,8 @@ constexpr std::array kRoutes = {
           "The vector of a text, or of each of a list", "EmbedRequest", "EmbedResponse"},
     Route{"POST", "/v1/embeddings", true, &kOpenAiErrors, handle_texts<EmbeddingsBody, embeddings>,
           "The vectors of texts", "EmbeddingsRequest", "EmbeddingsResponse"},
+    Route{"POST", "/embeddings", true, &kOpenAiErrors, handle_texts<EmbeddingsBody, embeddings>,
+          "The same as /v1/embeddings", "EmbeddingsRequest", "EmbeddingsResponse"},
     Route{"POST", "/classify", true, &kNativeErrors, handle_texts<ClassifyBody, classify>,
           "The entities of a text, or its labels with their scores", "ClassifyRequest",
           "ClassifyResponse"},
@@ -179,6 +172,8 @@ constexpr std::array kRoutes = {
     Route{"GET", "/metrics", false, &kNativeErrors, metrics_page,
           "Metrics in Prometheus' text format", "", ""},
     Route{"GET", "/v1/models", false, &kOpenAiErrors, models, "The model served", "", "ModelsInfo"},
+    Route{"GET", "/models", false, &kOpenAiErrors, models, "The same as /v1/models", "",
+          "ModelsInfo"},
     Route{"GET", "/v1/models/*", false, &kOpenAiErrors, one_model, "One model", "", "ModelInfo"},
     Route{"POST", "/v1/load_lora_adapter", true, &kOpenAiErrors, handle_load_lora,
           "As vLLM: load a LoRA adapter, where the server allows it", "LoadLoraAdapterRequest", ""},
@@ -190,10 +185,24 @@ constexpr std::array kRoutes = {
           "", ""},
 };
 
+constexpr std::array<Api, 0> kApis = {};
+
 }  // namespace
 
+std::span<const Api> apis() {
+  return kApis;
+}
+
 std::span<const Route> route_table() {
-  return kRoutes;
+  static const std::vector<Route> kAll = [] {
+    std::vector<Route> all(kRoutes.begin(), kRoutes.end());
+    for (const Api& api : kApis) {
+      const std::span<const Route> routes = api.routes();
+      all.insert(all.end(), routes.begin(), routes.end());
+    }
+    return all;
+  }();
+  return kAll;
 }
 
 }  // namespace tgi::http

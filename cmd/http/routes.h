@@ -24,9 +24,18 @@ struct Route {
   std::string_view summary;
   std::string_view request_schema;  // names of components; "" when there is none
   std::string_view response_schema;
+  bool takes_any_type = false;        // of a body: the API's clients do not say that theirs is JSON
+  std::string_view stream_type = "";  // of a streamed answer, whose events have response_schema too
 };
 
 std::span<const Route> route_table();
+
+// An API beside TGI's and OpenAI's: its own files, and one line in the list of routes.cc.
+struct Api {
+  std::span<const Route> (*routes)();
+  void (*add_schemas)(ipc::OrderedJson& schemas);  // that its rows name
+};
+std::span<const Api> apis();
 
 // For /api-doc/openapi.json: OpenAPI 3.0.3, made from the route and field tables.
 ipc::OrderedJson openapi_document();

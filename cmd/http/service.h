@@ -40,6 +40,9 @@ struct ApiOptions {
   int64_t validation_workers = 2;
   bool enable_prefill_logprobs = false;
   bool supports_grammars = true;
+  bool any_model = false;  // a name that is neither the model's nor an adapter's means the model
+  bool has_chat_template = true;
+  bool has_reasoning = true;         // the model's reasoning is known from its answer
   bool allows_lora_updates = false;  // clients may have adapters loaded and unloaded (lora_api.h)
 };
 

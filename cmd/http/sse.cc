@@ -15,9 +15,9 @@ void EventWriter::send(const ipc::OrderedJson& event) {
 }
 
 void EventWriter::send_text(std::string_view text) {
-  buffer_.assign("data: ");
+  buffer_.assign(framing_.before);
   buffer_ += text;
-  buffer_ += "\n\n";
+  buffer_ += framing_.after;
   write(buffer_);
 }
 
@@ -31,7 +31,7 @@ void EventWriter::send_named(std::string_view name, const ipc::OrderedJson& even
 }
 
 void EventWriter::keep_alive() {
-  write(":\n\n");
+  if (!framing_.keep_alive.empty()) write(framing_.keep_alive);
 }
 
 Generation::Event next_event(Generation& generation, EventWriter& events) {
@@ -41,14 +41,16 @@ Generation::Event next_event(Generation& generation, EventWriter& events) {
   }
 }
 
-Response event_stream(const Scope& scope, int64_t num_prompt_characters) {
+Response event_stream(const Scope& scope,
+                      const StreamFraming& framing,
+                      int64_t num_prompt_characters) {
   const std::string& compute_type = scope.options().compute_type;
   return {.status = 200,
           .headers = {{"Cache-Control", "no-cache"},
                       {"x-compute-type", compute_type},
                       {"x-compute-characters", std::to_string(num_prompt_characters)},
                       {"x-accel-buffering", "no"}},
-          .content_type = "text/event-stream"};
+          .content_type = std::string(framing.content_type)};
 }
 
 bool run_stream(Scope& scope,

@@ -1,5 +1,6 @@
-// Server-sent events as TGI frames them (WHATWG HTML, section 9.2): "data: JSON", an empty line,
-// nothing else; a comment when nothing was said for a while. Belongs to the thread of its stream.
+// The events of a stream and how they are framed. Server-sent events as TGI has them (WHATWG HTML,
+// section 9.2): "data: JSON", an empty line, nothing else; a comment when nothing was said for a
+// while. A writer belongs to the thread of its stream.
 #pragma once
 
 #include <functional>
@@ -15,9 +16,20 @@ namespace tgi::http {
 
 inline constexpr int kKeepAliveMs = 15'000;
 
+struct StreamFraming {
+  std::string_view content_type;
+  std::string_view before;  // each event, which is one line
+  std::string_view after;
+  std::string_view keep_alive;  // "": the framing has nothing that readers pass over
+};
+inline constexpr StreamFraming kServerSentEvents = {.content_type = "text/event-stream",
+                                                    .before = "data: ",
+                                                    .after = "\n\n",
+                                                    .keep_alive = ":\n\n"};
+
 class EventWriter {
  public:
-  explicit EventWriter(BodyWriter& body) : body_(body) {}
+  EventWriter(BodyWriter& body, const StreamFraming& framing) : body_(body), framing_(framing) {}
 
   // Throw ClientGone.
   void send(const ipc::OrderedJson& event);
@@ -30,14 +42,17 @@ class EventWriter {
   void write(std::string_view bytes);
 
   BodyWriter& body_;
+  const StreamFraming& framing_;
   std::string buffer_;
 };
 
 // The next event of a stream; sends comments while none comes.
 Generation::Event next_event(Generation& generation, EventWriter& events);
 
-// 200, text/event-stream and its headers.
-Response event_stream(const Scope& scope, int64_t num_prompt_characters);
+// 200, and the headers of a stream.
+Response event_stream(const Scope& scope,
+                      const StreamFraming& framing,
+                      int64_t num_prompt_characters);
 
 // Runs `body`, which may throw ApiError (put into the record and handed to `on_error`) and
 // ClientGone: then it returns false.

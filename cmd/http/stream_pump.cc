@@ -74,7 +74,7 @@ void run_blocking(const StreamTask& task, Generation& generation, EventWriter& e
 }
 
 bool run_task(const StreamTask& task, BodyWriter& writer) {
-  EventWriter events(writer);
+  EventWriter events(writer, *task.framing);
   const auto fail = [&](const ApiError& error) { task.on_error(error, events); };
   std::shared_ptr<Generation> generation;
   const auto start = [&] { generation = task.start(); };
@@ -90,7 +90,7 @@ bool run_task(const StreamTask& task, BodyWriter& writer) {
 }  // namespace
 
 Response stream_response(StreamTask task, int64_t num_prompt_characters) {
-  Response response = event_stream(*task.scope, num_prompt_characters);
+  Response response = event_stream(*task.scope, *task.framing, num_prompt_characters);
   response.stream = [task = std::move(task)](BodyWriter& writer) { return run_task(task, writer); };
   return response;
 }
@@ -166,7 +166,7 @@ class StreamPump::Job {
   const std::shared_ptr<Generation> generation_;
   const int client_fd_;
   PendingBody body_;
-  EventWriter events_{body_};
+  EventWriter events_{body_, *task_.framing};
   bool has_ended_ = false;                          // all is said
   bool is_over_ = false;                            // without its client
   Clock::time_point last_progress_ = Clock::now();  // the client took something

@@ -28,9 +28,10 @@ struct StreamTask {
   std::function<void(Generation::Event& event, EventWriter& events)> on_event;
   std::function<void(EventWriter& events)> on_end;
   std::function<void(const ApiError& error, EventWriter& events)> on_error;
+  const StreamFraming* framing = &kServerSentEvents;
 };
 
-// 200, text/event-stream, and the stream of `task`.
+// 200, and the stream of `task`.
 Response stream_response(StreamTask task, int64_t num_prompt_characters);
 
 class StreamPump {

@@ -41,12 +41,6 @@ void note_tokens(Scope& scope, const std::vector<int64_t>& counts) {
   scope.record().num_prompt_tokens = std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-void check_count(const std::vector<ipc::TextInput>& inputs) {
-  require(!inputs.empty(), "`inputs` cannot be empty");
-  require(inputs.size() <= ipc::kMaxTexts, "`inputs` must have at most {} texts. Given: {}",
-          ipc::kMaxTexts, inputs.size());
-}
-
 void choose(Scope& scope,
             const std::optional<VectorParameters>& parameters,
             ipc::VectorParams& params) {
@@ -72,25 +66,10 @@ void choose(Scope& scope, const EmbeddingsBody& body, ipc::VectorParams& params)
   params.adapter_path = request.adapter_path;
 }
 
-ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params) {
-  ipc::EmbedResult result = ipc::embed_result_from_json(ask(scope, ipc::kEmbed, params));
-  note_tokens(scope, result.num_tokens);
-  return result;
-}
-
 ipc::ClassifyResult ask_scores(Scope& scope, const ipc::VectorParams& params) {
   ipc::ClassifyResult result = ipc::classify_result_from_json(ask(scope, ipc::kClassify, params));
   note_tokens(scope, result.num_tokens);
   return result;
-}
-
-// With as few digits as tell the number from its neighbours.
-OrderedJson numbers_json(const std::string& base64) {
-  OrderedJson out = OrderedJson::array();
-  for (const float value : ipc::floats_of_base64(base64)) {
-    out.push_back(shortest_double(value));
-  }
-  return out;
 }
 
 OrderedJson scores_json(const ipc::ClassifyResult& result, const ipc::TextScores& text) {
@@ -166,6 +145,26 @@ std::string document_text(const OrderedJson& document, const std::string& path) 
 }
 
 }  // namespace
+
+void check_count(const std::vector<ipc::TextInput>& inputs) {
+  require(!inputs.empty(), "`inputs` cannot be empty");
+  require(inputs.size() <= ipc::kMaxTexts, "`inputs` must have at most {} texts. Given: {}",
+          ipc::kMaxTexts, inputs.size());
+}
+
+ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params) {
+  ipc::EmbedResult result = ipc::embed_result_from_json(ask(scope, ipc::kEmbed, params));
+  note_tokens(scope, result.num_tokens);
+  return result;
+}
+
+OrderedJson numbers_json(const std::string& base64) {
+  OrderedJson out = OrderedJson::array();
+  for (const float value : ipc::floats_of_base64(base64)) {
+    out.push_back(shortest_double(value));
+  }
+  return out;
+}
 
 Response embed(Scope& scope, const EmbedBody& body) {
   scope.begin_generation(1);

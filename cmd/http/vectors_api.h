@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cmd/http/service.h"
 #include "cmd/http/vectors_body.h"
@@ -20,6 +22,13 @@ Response predict(Scope& scope, const ClassifyBody& body);
 
 Response rerank(Scope& scope, const RerankBody& body);
 Response rerank_documents(Scope& scope, const DocumentsBody& body);
+
+// The vectors of the texts, whose tokens are noted in the scope's record; the client may leave
+// meanwhile. Throw ApiError and ClientGone.
+void check_count(const std::vector<ipc::TextInput>& inputs);
+ipc::EmbedResult ask_vectors(Scope& scope, const ipc::VectorParams& params);
+// A vector of the result as an array, with as few digits as tell each number from its neighbours.
+OrderedJson numbers_json(const std::string& base64);
 
 // Whether the model really answers: a small request of the kind it is made for.
 Response startup(std::shared_ptr<Scope> scope, const Request& request);

@@ -153,9 +153,10 @@ def test_fields_of_other_servers_are_harmless_or_refused_by_name(api, path, body
 
 def test_unknown_paths_and_methods(api):
     response = api.get("/nowhere")
-    assert response.status_code == 404 and "POST /generate_stream" in response.json()["error"]
-    assert "POST /v1/completions" in openai_error(api.post("/v1/nowhere", {}), 404)["message"]
-    assert "did you mean /v1/chat/completions?" in api.post("/chat/completions", {}).json()["error"]
+    assert response.status_code == 404 and "there is no route GET /nowhere" in response.json()["error"]
+    assert "did you mean /v1/completions" in openai_error(api.post("/v1/completion", {}), 404)["message"]
+    assert "did you mean /v1/chat/completions?" in openai_error(api.post("/v1/v1/chat/completions", {}), 404)["message"]
+    assert "did you mean /generate" in api.post("/genrate", {}).json()["error"]
     for path in ("/generate", "/generate_stream", "/v1/chat/completions", "/v1/completions", "/tokenize"):
         response = api.get(path)
         assert response.status_code == 405 and response.headers["allow"] == "POST", path
