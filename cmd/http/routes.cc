@@ -10,6 +10,7 @@
 #include "cmd/http/info_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
+#include "cmd/http/ollama_api.h"
 #include "cmd/http/openai_api.h"
 #include "cmd/http/request_body.h"
 #include "cmd/http/responses_api.h"
@@ -185,7 +186,9 @@ constexpr std::array kRoutes = {
           "", ""},
 };
 
-constexpr std::array<Api, 0> kApis = {};
+constexpr std::array kApis = {
+    Api{ollama_routes, add_ollama_schemas},
+};
 
 }  // namespace
 

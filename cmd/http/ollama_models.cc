@@ -1,0 +1,252 @@
+// ollama's routes about models: what is served is all there is.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cmd/http/adapters.h"
+#include "cmd/http/ollama_api.h"
+#include "cmd/http/vectors_api.h"
+#include "ipc/model_facts.h"
+
+namespace tgi::http {
+namespace {
+
+using std::chrono::system_clock;
+
+// Clients look at it to know what they may ask; what follows the plus does not count in it.
+constexpr std::string_view kSpokenVersion = "0.13.0";
+
+ipc::ModelStatus served_model(const Scope& scope, ipc::Status& status) {
+  try {
+    status =
+        ipc::status_from_json(ask_daemon(scope.service(), ipc::kStatus, OrderedJson::object()));
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
+  if (!status.model) throw ApiError(503, "unavailable", "no model is loaded");
+  return *status.model;
+}
+
+// A name as ollama writes it: with a tag.
+std::string tagged(const std::string& name) {
+  const size_t last_part = name.find_last_of('/') + 1;
+  return name.find(':', last_part) == std::string::npos ? name + ":latest" : name;
+}
+
+std::string parameter_size(int64_t count) {
+  const auto real = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fmt::format("{:.1f}B", real / 1e9);
+  return fmt::format("{:.1f}M", real / 1e6);
+}
+
+// "LlamaForCausalLM" is of the family llama.
+std::string family_of(const std::string& architecture) {
+  std::string out = architecture.substr(0, architecture.find("For"));
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+OrderedJson details_of(const ipc::ModelStatus& model) {
+  const std::string family = family_of(model.architecture);
+  return {{"parent_model", ""},
+          {"format", model.name.ends_with(".gguf") ? "gguf" : "safetensors"},
+          {"family", family},
+          {"families", {family}},
+          {"parameter_size", parameter_size(model.num_params)},
+          {"quantization_level", upper(model.quantize == "none" ? model.dtype : model.quantize)}};
+}
+
+// Clients tell models apart by it and print its beginning. The files are not read for it.
+std::string digest_of(const ipc::ModelStatus& model) {
+  const std::string text = fmt::format("{}\n{}\n{}\n{}", model.name, model.architecture,
+                                       model.num_params, model.memory.weights);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
+  ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
+  std::string out;
+  for (const unsigned char byte : hash) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+// Of its files; of a model without any since when the daemon runs.
+std::string modified_at(const ipc::ModelStatus& model, const ipc::Status& status) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(model.name, error);
+  if (!error) {
+    const auto ago = std::filesystem::file_time_type::clock::now() - written;
+    return ollama_time(system_clock::now() -
+                       std::chrono::duration_cast<system_clock::duration>(ago));
+  }
+  return ollama_time(system_clock::now() -
+                     std::chrono::seconds(static_cast<int64_t>(status.uptime_seconds)));
+}
+
+OrderedJson head_of(const std::string& name, const ipc::ModelStatus& model) {
+  return {{"name", name},
+          {"model", name},
+          {"size", model.memory.weights},
+          {"digest", digest_of(model)},
+          {"details", details_of(model)}};
+}
+
+OrderedJson capabilities_of(const ipc::ModelStatus& model) {
+  if (model.task == "embed") return {"embedding"};
+  if (model.task != "generate") return OrderedJson::array();
+  OrderedJson out = {"completion"};
+  if (model.has_chat_template) out.push_back("tools");
+  if (!model.reasoning_parser.empty()) out.push_back("thinking");
+  return out;
+}
+
+// What its files say, unless the daemon can't read them (any more).
+std::optional<ipc::ModelFacts> facts_of(const Scope& scope, const ipc::ModelStatus& model) {
+  try {
+    return ipc::model_facts_from_json(ask_daemon(
+        scope.service(), ipc::kInspect, ipc::to_json(ipc::InspectParams{.model = model.name})));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+OrderedJson model_info(const ipc::ModelStatus& model, const std::optional<ipc::ModelFacts>& facts) {
+  const std::string family = family_of(model.architecture);
+  OrderedJson out = {{"general.architecture", family},
+                     {"general.parameter_count", model.num_params},
+                     {family + ".context_length", model.max_total_tokens},
+                     {family + ".vocab_size", model.vocab_size}};
+  if (model.task == "embed") out[family + ".embedding_length"] = model.dimensions;
+  if (!facts) return out;
+  out[family + ".block_count"] = facts->num_layers;
+  out[family + ".embedding_length"] = facts->hidden_size;
+  out[family + ".feed_forward_length"] = facts->intermediate_size;
+  out[family + ".attention.head_count"] = facts->num_heads;
+  out[family + ".attention.head_count_kv"] = facts->num_kv_heads;
+  out[family + ".attention.key_length"] = facts->head_dim;
+  return out;
+}
+
+void require_known(Scope& scope, const std::string& name) {
+  ipc::GenerateRequest request;
+  choose_ollama_model(scope, name, request);
+}
+
+}  // namespace
+
+std::string ollama_time(system_clock::time_point time) {
+  const auto since = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(since - seconds);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:09}Z", fmt::gmtime(system_clock::to_time_t(time)),
+                     rest.count());
+}
+
+OrderedJson ollama_error_json(const ApiError& error) {
+  return {{"error", error.what()}};
+}
+
+int ollama_status(int ours) {
+  if (ours == 422) return 400;
+  return ours == 424 ? 500 : ours;
+}
+
+Response ollama_error(const ApiError& error) {
+  return with_retry(json_response(ollama_status(error.status()), ollama_error_json(error)));
+}
+
+void choose_ollama_model(Scope& scope, const std::string& name, ipc::GenerateRequest& request) {
+  OpenAiParameters parameters;
+  // A name with a tag may be the model's own, as that of a GGUF file of the hub.
+  const bool is_whole = is_base_model(name, scope.options());
+  parameters.model = is_whole ? name : without_latest(name);
+  try {
+    choose_by_model(scope, parameters, {&request, 1});
+  } catch (const ApiError& error) {
+    if (error.status() != 404) throw;
+    throw ApiError(404, error.type(),
+                   fmt::format("model '{}' not found; this server has '{}'", name.substr(0, 200),
+                               scope.options().model_id),
+                   error.code());
+  }
+}
+
+Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  ipc::Status status;
+  const ipc::ModelStatus model = served_model(*scope, status);
+  OrderedJson models = OrderedJson::array();
+  std::vector<std::string> names = adapter_names(scope->service());
+  names.insert(names.begin(), scope->options().model_id);
+  for (const std::string& name : names) {
+    OrderedJson one = head_of(tagged(name), model);
+    one["modified_at"] = modified_at(model, status);
+    models.push_back(std::move(one));
+  }
+  return json_response(200, {{"models", std::move(models)}});
+}
+
+Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
+  ipc::Status status;
+  const ipc::ModelStatus model = served_model(*scope, status);
+  OrderedJson one = head_of(tagged(scope->options().model_id), model);
+  const ipc::MemoryPlan& memory = model.memory;
+  const int64_t size = memory.weights + memory.kv_cache + memory.workspace;
+  one["size"] = size;
+  one["size_vram"] = model.backend == "cpu" || model.backend == "reference" ? 0 : size;
+  one["context_length"] = scope->options().max_total_tokens;
+  one["expires_at"] = "9999-12-31T23:59:59Z";  // it stays
+  return json_response(200, {{"models", {std::move(one)}}});
+}
+
+Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {
+  require_known(*scope, ollama_name(body));
+  ipc::Status status;
+  const ipc::ModelStatus model = served_model(*scope, status);
+  const std::optional<ipc::ModelFacts> facts = facts_of(*scope, model);
+  OrderedJson out = {{"modelfile", fmt::format("FROM {}\n", scope->options().model_id)},
+                     {"parameters", fmt::format("num_ctx {}", scope->options().max_total_tokens)},
+                     {"template", ""},  // in Go's notation, which no model here has
+                     {"details", details_of(model)},
+                     {"model_info", model_info(model, facts)},
+                     {"capabilities", capabilities_of(model)},
+                     {"modified_at", modified_at(model, status)}};
+  if (facts && !facts->licence.empty()) out["license"] = facts->licence;
+  return json_response(200, out);
+}
+
+Response ollama_version(std::shared_ptr<Scope> /*scope*/, const Request& /*request*/) {
+  return json_response(200, {{"version", fmt::format("{}+tgi.{}", kSpokenVersion, ipc::kVersion)}});
+}
+
+Response ollama_pull(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {
+  const std::string& name = ollama_name(body);
+  try {
+    require_known(*scope, name);
+  } catch (const ApiError& error) {
+    if (error.status() != 404) throw;
+    throw ApiError(501, "unsupported",
+                   fmt::format("{}, and pulls no other: `tgi load MODEL` loads another one, `tgi "
+                               "download-weights MODEL` only brings its files",
+                               error.what()));
+  }
+  const OrderedJson success = {{"status", "success"}};
+  if (!body.stream.value_or(true)) return json_response(200, success);
+  return {.status = 200,
+          .content_type = std::string(kJsonLines.content_type),
+          .body = fmt::format("{}\n{}\n", dump_json({{"status", "pulling manifest"}}),
+                              dump_json(success))};
+}
+
+}  // namespace tgi::http
