@@ -17,6 +17,7 @@
 #include "engine/lora/write_merged.h"
 #include "engine/runtime/inspect.h"
 #include "engine/runtime/logit_check.h"
+#include "ipc/detokenize.h"
 #include "ipc/model_facts.h"
 #include "ipc/quantize_job.h"
 #include "ipc/vectors.h"
@@ -307,6 +308,16 @@ void handle_tokenize(Services& services,
   });
 }
 
+void handle_detokenize(Services& services,
+                       const Caller& caller,
+                       const Asked<ipc::DetokenizeParams>& asked) {
+  ModelHost& models = services.models;
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
+    return ipc::to_json(
+        ipc::DetokenizeResult{.text = models.require()->intake().detokenize(asked->ids)});
+  });
+}
+
 // Among the requests: it reads a few files and takes no memory to speak of.
 void handle_inspect(Services& services,
                     const Caller& caller,
@@ -375,7 +386,7 @@ constexpr MethodRow method(std::string_view name, Access access) {
       }};
 }
 
-constexpr std::array<MethodRow, 16> kMethods = {{
+constexpr std::array<MethodRow, 17> kMethods = {{
     method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
     method<ipc::vector_params_from_json, handle_embed>(ipc::kEmbed, Access::kUse),
     method<ipc::vector_params_from_json, handle_classify>(ipc::kClassify, Access::kUse),
@@ -384,6 +395,7 @@ constexpr std::array<MethodRow, 16> kMethods = {{
     method<no_params, handle_unload>(ipc::kUnload, Access::kManage),
     method<no_params, handle_stop>(ipc::kStop, Access::kManage),
     method<ipc::tokenize_params_from_json, handle_tokenize>(ipc::kTokenize, Access::kUse),
+    method<ipc::detokenize_params_from_json, handle_detokenize>(ipc::kDetokenize, Access::kUse),
     method<ipc::load_adapter_params_from_json, handle_load_adapter>(ipc::kLoadAdapter,
                                                                     Access::kManage),
     method<ipc::unload_adapter_params_from_json, handle_unload_adapter>(ipc::kUnloadAdapter,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "base/utf8.h"
 #include "cmd/http/adapters.h"
 #include "ipc/client.h"
+#include "ipc/detokenize.h"
 
 namespace tgi::http {
 namespace {
@@ -65,6 +67,18 @@ int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request) {
   asked.add_special = false;
   asked.continue_final_message = request.continue_final_message;
   return static_cast<int64_t>(ask_tokens(scope, asked).tokens.size());
+}
+
+std::string ask_text(const Scope& scope, std::vector<int32_t> ids) {
+  try {
+    return ipc::detokenize_result_from_json(
+               ipc::Client(scope.service().daemon)
+                   .call(ipc::kDetokenize,
+                         ipc::to_json(ipc::DetokenizeParams{.ids = std::move(ids)})))
+        .text;
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
 }
 
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {

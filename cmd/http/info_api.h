@@ -1,7 +1,10 @@
 // The routes that tell something and generate nothing. All throw ApiError.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cmd/http/native_body.h"
 #include "cmd/http/openai_body.h"
@@ -17,6 +20,9 @@ Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 
 // The tokens of a prompt or a chat, by the daemon.
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params);
+
+// The text of tokens, by the daemon.
+std::string ask_text(const Scope& scope, std::vector<int32_t> ids);
 
 // Of the chat that a request would show.
 int64_t count_tokens(const Scope& scope, const ipc::GenerateRequest& request);

@@ -8,6 +8,7 @@
 #include "cmd/http/anthropic_api.h"
 #include "cmd/http/docs_page.h"
 #include "cmd/http/info_api.h"
+#include "cmd/http/llama_cpp_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
 #include "cmd/http/ollama_api.h"
@@ -76,8 +77,13 @@ Response handle_unload_lora(std::shared_ptr<Scope> scope, const Request& request
   return unload_lora(*scope, body_of<UnloadLoraBody>(request));
 }
 
+// TGI's, llama.cpp's or vLLM's: the members tell.
 Response handle_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
-  return tokenize(*scope, body_of<GenerateBody>(request));
+  const OrderedJson body = parse_body(request);
+  const auto has = [&](const char* name) { return body.is_object() && body.contains(name); };
+  if (has("content")) return llama_cpp_tokenize(*scope, read_body<LlamaCppTokenizeBody>(body));
+  if (has("prompt") || has("messages")) return vllm_tokenize(*scope, body);
+  return tokenize(*scope, read_body<GenerateBody>(body));
 }
 
 Response handle_chat_tokenize(std::shared_ptr<Scope> scope, const Request& request) {
@@ -188,6 +194,7 @@ constexpr std::array kRoutes = {
 
 constexpr std::array kApis = {
     Api{ollama_routes, add_ollama_schemas},
+    Api{llama_cpp_routes, add_llama_cpp_schemas},
 };
 
 }  // namespace

@@ -274,6 +274,14 @@ void Intake::check_length(const ipc::GenerateParams& params, Request& request) c
   request.max_new_tokens = static_cast<int32_t>(max_new);
 }
 
+std::string Intake::detokenize(const std::vector<int32_t>& ids) const {
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= vocab_size_)
+      refuse("ids: {} is not in the vocabulary of {} tokens", id, vocab_size_);
+  }
+  return tokenizer_.decode(ids, /*skip_special=*/false);
+}
+
 ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
   if (asked.prompt.has_value() == asked.messages.has_value())
     refuse("give exactly one of prompt and messages");

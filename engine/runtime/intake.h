@@ -45,6 +45,8 @@ class Intake {
   std::unique_ptr<Request> prepare(const ipc::GenerateRequest& asked) const;
 
   ipc::TokenizeResult tokenize(const ipc::TokenizeParams& asked) const;
+  // Special tokens as they are written.
+  std::string detokenize(const std::vector<int32_t>& ids) const;
 
   const Limits& limits() const { return limits_; }
 
