@@ -8,6 +8,7 @@
 #include "cmd/http/anthropic_api.h"
 #include "cmd/http/docs_page.h"
 #include "cmd/http/info_api.h"
+#include "cmd/http/kserve_api.h"
 #include "cmd/http/llama_cpp_api.h"
 #include "cmd/http/lora_api.h"
 #include "cmd/http/native_api.h"
@@ -195,6 +196,7 @@ constexpr std::array kRoutes = {
 constexpr std::array kApis = {
     Api{ollama_routes, add_ollama_schemas},
     Api{llama_cpp_routes, add_llama_cpp_schemas},
+    Api{kserve_routes, add_kserve_schemas},
 };
 
 }  // namespace
