@@ -35,6 +35,8 @@ struct LauncherRow {
   std::string_view instead;  // kFixed, kRefused: what to do
   std::string_view fixed;    // kFixed: the values that are taken, parted by spaces, in lower case
   std::string_view short_name;
+  // A variable of another container: not read where this flag or its variable is given. (optional)
+  std::string_view in_place_of = "";
   bool is_list = false;  // may be given several times, or once with commas
   // kSets: throws kInvalidArgument or kUnsupported without saying where.
   void (*set)(ServeOptions& options, const std::string& value) = nullptr;

@@ -55,6 +55,11 @@ void pass(ServeOptions& options, const std::string& value) {
   pass_setting(options, kFlag.view(), value);
 }
 
+template <Literal kRoute>
+void add_alias(ServeOptions& options, const std::string& value) {
+  add_route_alias(options, value, kRoute.view());
+}
+
 constexpr LauncherRow refused(std::string_view flag,
                               std::string_view value_name,
                               std::string_view text,
@@ -90,6 +95,11 @@ constexpr LauncherRow unread(std::string_view name, std::string_view text) {
 
 constexpr LauncherRow with_short(LauncherRow row, std::string_view short_name) {
   row.short_name = short_name;
+  return row;
+}
+
+constexpr LauncherRow in_place_of(std::string_view flag, LauncherRow row) {
+  row.in_place_of = flag;
   return row;
 }
 

@@ -164,8 +164,6 @@ constexpr LauncherRow of_downloads(std::string_view name, std::string_view text)
 }
 
 constexpr std::string_view kOneProcess = "all ranks are threads of one process; see --num-shard";
-constexpr std::string_view kNoSageMaker = "only the entry script of TGI's SageMaker image reads it";
-constexpr std::string_view kNoVertex = "the Vertex AI routes are not available yet";
 constexpr std::string_view kNoBucket = "a model of a bucket is named s3://BUCKET/PREFIX";
 
 constexpr auto kVariables = std::to_array<LauncherRow>({
@@ -209,17 +207,44 @@ constexpr auto kVariables = std::to_array<LauncherRow>({
     unread("RANK", kOneProcess),
     unread("WORLD_SIZE", kOneProcess),
     unread("TORCH_NCCL_AVOID_RECORD_STREAMS", kOneProcess),
-    refused("HF_MODEL_ID", "ID", kNoSageMaker, "set MODEL_ID to the folder of the model"),
-    refused("HF_MODEL_REVISION", "REV", kNoSageMaker, "set MODEL_ID to the folder of the model"),
-    refused("HF_MODEL_QUANTIZE", "KIND", kNoSageMaker, "set QUANTIZE"),
+    in_place_of(
+        "model-id",
+        sets("HF_MODEL_ID",
+             "ID",
+             "as MODEL_ID, which goes before it, in SageMaker's containers",
+             [](ServeOptions& o, const std::string& v) { o.model = parse_launcher_text(v); })),
+    in_place_of(
+        "revision",
+        sets("HF_MODEL_REVISION",
+             "REV",
+             "as REVISION, which goes before it, in SageMaker's containers",
+             [](ServeOptions& o, const std::string& v) { o.revision = parse_launcher_text(v); })),
+    in_place_of("quantize",
+                sets("HF_MODEL_QUANTIZE",
+                     "KIND",
+                     "as QUANTIZE, which goes before it, in SageMaker's containers",
+                     set_quantize)),
     refused("HF_MODEL_TRUST_REMOTE_CODE",
             "BOOL",
-            kNoSageMaker,
-            "leave it out: code that comes with a model is never run"),
-    refused("SM_NUM_GPUS", "N", kNoSageMaker, "set NUM_SHARD"),
-    refused("AIP_PREDICT_ROUTE", "PATH", kNoVertex, kLeaveOut),
-    refused("AIP_HEALTH_ROUTE", "PATH", kNoVertex, "use /health"),
-    refused("AIP_HTTP_PORT", "PORT", kNoVertex, "set PORT"),
+            "code that comes with a model is never run",
+            kLeaveOut),
+    in_place_of("num-shard",
+                sets("SM_NUM_GPUS",
+                     "N",
+                     "as NUM_SHARD, which goes before it, in SageMaker's containers",
+                     pass<"num-shard">)),
+    sets("AIP_PREDICT_ROUTE",
+         "PATH",
+         "Vertex AI's: POST there is POST /vertex",
+         add_alias<"/vertex">),
+    sets("AIP_HEALTH_ROUTE", "PATH", "Vertex AI's: GET there is GET /health", add_alias<"/health">),
+    in_place_of("port",
+                sets("AIP_HTTP_PORT",
+                     "PORT",
+                     "Vertex AI's: as PORT, which goes before it; without a host the server then "
+                     "listens on all addresses",
+                     set_port)),
+    unread("AIP_MODE", "the other variables of Vertex AI are read whatever it says"),
     refused("REQUEST_LOGGER_URL",
             "URL",
             "prompts, answers and tokens of clients are never sent anywhere",

@@ -279,6 +279,11 @@ std::vector<LauncherRow> make_serve_rows() {
       "download nothing: models come from folders and from the cache (HF_HUB_OFFLINE)",
       [](Options& o, const std::string&) { o.offline = true; }, EnvUse::kNone));
   rows.push_back(sets(
+      "any-model", "",
+      "a `model` that is neither the model's name nor an adapter's means the model that is served, "
+      "instead of 404",
+      [](Options& o, const std::string&) { o.any_model = true; }, EnvUse::kNone));
+  rows.push_back(sets(
       "allow-runtime-lora-updating", "",
       "clients may have LoRA adapters loaded and unloaded by vLLM's routes: whoever reaches this "
       "server (with its API key) names folders that are read here",

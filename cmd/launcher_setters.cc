@@ -239,6 +239,14 @@ void set_adapter_source(ServeOptions& options, const std::string& value) {
   options.adapter_source = value;
 }
 
+void add_route_alias(ServeOptions& options, const std::string& value, std::string_view route) {
+  if (!value.starts_with('/') || value.find_first_of(" ?#") != std::string::npos) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("expected a path that begins with /, got \"{}\"", value));
+  }
+  options.route_aliases.push_back({.path = value, .route = std::string(route)});
+}
+
 void set_log_level(ServeOptions& options, const std::string& value) {
   const std::string level = ascii_lower(value);
   if (!is_among(kLogLevelNames, level)) {

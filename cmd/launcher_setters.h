@@ -38,6 +38,8 @@ void set_lora_adapter(ServeOptions& options, const std::string& value);
 void set_preloaded_adapter(ServeOptions& options, const std::string& value);
 void set_static_adapter(ServeOptions& options, const std::string& value);
 void set_adapter_source(ServeOptions& options, const std::string& value);
+// The path of the value is another one of the route.
+void add_route_alias(ServeOptions& options, const std::string& value, std::string_view route);
 void set_log_level(ServeOptions& options, const std::string& value);
 
 // A limit of the gateway, and of tgid where it is more than that allows by itself.

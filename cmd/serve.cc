@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor_limit.h"
@@ -89,6 +90,9 @@ http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus
   out.enable_prefill_logprobs = options.enable_prefill_logprobs;
   out.supports_grammars = !options.disable_grammar_support;
   out.allows_lora_updates = options.allow_lora_updates;
+  out.any_model = options.any_model;
+  out.has_chat_template = model.has_chat_template;
+  out.has_reasoning = !model.reasoning_parser.empty();
   return out;
 }
 
@@ -295,8 +299,12 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                         .exporter = exporter.get(),
                         .adapters = &adapters,
                         .responses = &responses};
-  http::Gateway gateway(
-      {.api_key = options.api_key, .cors_allow_origin = options.cors_allow_origin}, service);
+  http::GatewayOptions gateway_options{.api_key = options.api_key,
+                                       .cors_allow_origin = options.cors_allow_origin};
+  for (const RouteAlias& alias : options.route_aliases) {
+    gateway_options.aliases.emplace_back(alias.path, alias.route);
+  }
+  http::Gateway gateway(std::move(gateway_options), service);
   // Outlives the server, whose threads ask it.
   ServeWatch watch({.socket_path = socket,
                     .serve = options,

@@ -87,13 +87,16 @@ class Resolver {
   void resolve_row(const LauncherRow& row, const CLI::Option* option) {
     if (option != nullptr && option->count() > 0) {
       take_flag(row, *option);
-    } else if (row.env != EnvUse::kUnread && row.env != EnvUse::kNone && !is_in_http(row)) {
+    } else if (row.env != EnvUse::kUnread && row.env != EnvUse::kNone && !is_given_otherwise(row)) {
       take_variable(row);
     }
   }
 
-  bool is_in_http(const LauncherRow& row) const {
-    return flags_.http->count() > 0 && (row.flag == "port" || row.flag == "hostname");
+  bool is_given_otherwise(const LauncherRow& row) const {
+    const std::string_view means = row.in_place_of.empty() ? row.flag : row.in_place_of;
+    if (means == "model-id" && flags_.model->count() > 0 && !row.in_place_of.empty()) return true;
+    if (flags_.http->count() > 0 && (means == "port" || means == "hostname")) return true;
+    return !row.in_place_of.empty() && is_given(row.in_place_of);
   }
 
   void take_flag(const LauncherRow& row, const CLI::Option& option) {
@@ -225,14 +228,19 @@ class Resolver {
       options_.warnings.emplace_back(
           "--api-key can be read in the list of processes; set API_KEY instead");
     }
-    if (!is_given("hostname")) {
+    // Whoever sets it runs the server in a container of its own.
+    const bool is_in_container = is_given("AIP_HTTP_PORT");
+    if (!is_given("hostname") && !is_in_container) {
       options_.host = has_key ? kAllAddresses : kLoopback;
       if (has_key) {
         options_.warnings.emplace_back(
             "an API key is set and no host is given: listening on all addresses, without TLS; "
             "--hostname 127.0.0.1 keeps it on this machine");
       }
-    } else if (!has_key && !is_loopback(options_.host)) {
+      return;
+    }
+    if (!is_given("hostname")) options_.host = kAllAddresses;
+    if (!has_key && !is_loopback(options_.host)) {
       options_.warnings.push_back(
           fmt::format("anyone who reaches {} can use this server: no API key is set (API_KEY)",
                       http_url(options_.host, options_.port)));

@@ -16,6 +16,13 @@ struct EngineSetting {
   bool operator==(const EngineSetting&) const = default;
 };
 
+// A path under which a route answers too: {"/predict", "/vertex"}.
+struct RouteAlias {
+  std::string path;
+  std::string route;
+  bool operator==(const RouteAlias&) const = default;
+};
+
 struct ServeOptions {
   // A folder that exists, a name or an address of a model to download, or "demo"; empty: whatever
   // the daemon has.
@@ -30,6 +37,8 @@ struct ServeOptions {
   uint16_t port = 3000;            // 0: a free one
   std::optional<std::string> api_key;
   std::vector<std::string> cors_allow_origin;  // empty: any
+  std::vector<RouteAlias> route_aliases;
+  bool any_model = false;  // a name that is not known means the model that is served
 
   // --- limits
   int64_t max_concurrent_requests = 128;

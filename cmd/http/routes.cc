@@ -17,6 +17,7 @@
 #include "cmd/http/request_body.h"
 #include "cmd/http/responses_api.h"
 #include "cmd/http/vectors_api.h"
+#include "cmd/http/vertex_api.h"
 
 namespace tgi::http {
 namespace {
@@ -197,6 +198,7 @@ constexpr std::array kApis = {
     Api{ollama_routes, add_ollama_schemas},
     Api{llama_cpp_routes, add_llama_cpp_schemas},
     Api{kserve_routes, add_kserve_schemas},
+    Api{vertex_routes, add_vertex_schemas},
 };
 
 }  // namespace

@@ -87,6 +87,14 @@ const std::map<std::string_view, std::string> kSamples = {
     {"allow-runtime-lora-updating", "true"},
     {"max-stored-responses", "5"},
     {"max-stored-bytes", "5000"},
+    {"any-model", "true"},
+    {"HF_MODEL_ID", "demo"},
+    {"HF_MODEL_REVISION", "v1"},
+    {"HF_MODEL_QUANTIZE", "int4"},
+    {"SM_NUM_GPUS", "2"},
+    {"AIP_PREDICT_ROUTE", "/predict"},
+    {"AIP_HEALTH_ROUTE", "/alive"},
+    {"AIP_HTTP_PORT", "8080"},
     {"merge-adapter-weights", "true"},
     {"lorax-merging", "true"},
 };
@@ -94,8 +102,8 @@ const std::map<std::string_view, std::string> kSamples = {
 // Those whose every value is met, so that nothing has to be set.
 bool is_met_anyway(const LauncherRow& row) {
   return row.flag == "waiting-served-ratio" || row.flag == "max-waiting-tokens" ||
-         row.flag.starts_with("HF_") || row.flag.starts_with("HUGGING_FACE") ||
-         row.flag == "S3_ENDPOINT_URL";
+         row.flag == "HF_TOKEN" || row.flag == "HF_HUB_OFFLINE" ||
+         row.flag.starts_with("HUGGING_FACE") || row.flag == "S3_ENDPOINT_URL";
 }
 
 // The flags of TGI 3.3.6 (launcher, router, llama.cpp's launcher) and of LoRAX, as their sources

@@ -38,6 +38,36 @@ TEST_CASE("serve flags: HOSTNAME is an address or somebody else's") {
   CHECK(resolve({"--hostname", "localhost"}, {{"HOSTNAME", "0.0.0.0"}}).host == "localhost");
 }
 
+TEST_CASE("serve flags: Vertex AI says where to listen and which paths it asks") {
+  const ServeOptions options = resolve({}, {{"AIP_HTTP_PORT", "8080"},
+                                            {"AIP_PREDICT_ROUTE", "/predict"},
+                                            {"AIP_HEALTH_ROUTE", "/alive"},
+                                            {"AIP_MODE", "PREDICTION"}});
+  CHECK(options.port == 8080);
+  CHECK(options.host == "0.0.0.0");
+  CHECK(options.route_aliases ==
+        std::vector<RouteAlias>{{"/predict", "/vertex"}, {"/alive", "/health"}});
+  CHECK(options.warnings.size() == 1);  // that anyone can use it
+  CHECK(resolve({}, {{"AIP_HTTP_PORT", "8080"}, {"PORT", "9090"}}).port == 9090);
+  CHECK(resolve({"--port", "70"}, {{"AIP_HTTP_PORT", "8080"}}).port == 70);
+  const ServeOptions http = resolve({"--http", ":90"}, {{"AIP_HTTP_PORT", "8080"}});
+  CHECK(http.port == 90);
+  CHECK(http.host == "127.0.0.1");
+  CHECK_THROWS_WITH(resolve({}, {{"AIP_PREDICT_ROUTE", "predict"}}),
+                    "AIP_PREDICT_ROUTE: expected a path that begins with /, got \"predict\"");
+}
+
+TEST_CASE("serve flags: SageMaker's variables stand for TGI's where these are not given") {
+  const ServeOptions options =
+      resolve({}, {{"HF_MODEL_ID", "demo"}, {"HF_MODEL_QUANTIZE", "int8"}, {"SM_NUM_GPUS", "2"}});
+  CHECK(options.model == "demo");
+  CHECK(options.engine == std::vector<EngineSetting>{{"quantize", "int8"}, {"num-shard", "2"}});
+  CHECK(resolve({}, {{"SM_NUM_GPUS", "2"}, {"NUM_SHARD", "4"}}).engine ==
+        std::vector<EngineSetting>{{"num-shard", "4"}});
+  CHECK(resolve({}, {{"HF_MODEL_ID", "/nowhere/at/all"}, {"MODEL_ID", "demo"}}).model == "demo");
+  CHECK(resolve({"demo"}, {{"HF_MODEL_ID", "/nowhere/at/all"}}).model == "demo");
+}
+
 TEST_CASE("serve flags: what listens for others is said") {
   CHECK(resolve({"--hostname", "127.0.0.2"}).warnings.empty());
   CHECK(resolve({"--hostname", "::1"}).warnings.empty());
