@@ -78,6 +78,8 @@ EngineReport sample_report() {
       values("tgi_prefix_cache_hits", "counter", {{{}, 9}}),
       values("tgi_prompt_tokens", "counter", {{{}, 400}}),
       values("tgi_generated_tokens", "counter", {{{}, 240}}),
+      values("tgi_drafted_tokens", "counter", {{{}, 30}}),
+      values("tgi_skipped_tokens", "counter", {{{}, 20}}),
       values("tgi_preemptions", "counter", {{{}, 1}}),
       values("tgi_engine_cancelled", "counter",
              {{{{"phase", "queue"}}, 0}, {{{"phase", "prefill"}}, 1}, {{{"phase", "decode"}}, 2}}),
