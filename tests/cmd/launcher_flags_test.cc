@@ -46,6 +46,8 @@ const std::map<std::string_view, std::string> kSamples = {
     {"deterministic", "true"},
     {"sharded", "false"},
     {"num-shard", "2"},
+    {"speculate", "4"},
+    {"speculative-tokens", "4"},
     {"cuda-memory-fraction", "0.5"},
     {"backend", "reference"},
     {"quantize", "int4"},
