@@ -55,13 +55,14 @@ _tgi() {
         --best-of) COMPREPLY=(); return ;;
         --top-n-tokens) COMPREPLY=(); return ;;
         --truncate) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
         --schema) _tgi_files; return ;;
         --regex) COMPREPLY=(); return ;;
         --grammar) _tgi_files; return ;;
         --choice) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
@@ -83,9 +84,10 @@ _tgi() {
         --presence-penalty) COMPREPLY=(); return ;;
         --seed) COMPREPLY=(); return ;;
         --stop) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
       ;;
     embed)
       case "$previous" in
@@ -126,6 +128,7 @@ _tgi() {
         --sharded) COMPREPLY=(); return ;;
         --num-shard) COMPREPLY=(); return ;;
         --quantize) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
         --dtype) COMPREPLY=(); return ;;
         --kv-cache-dtype) COMPREPLY=(); return ;;
         --max-concurrent-requests) COMPREPLY=(); return ;;
@@ -154,6 +157,7 @@ _tgi() {
         -g|--graceful-termination-timeout) COMPREPLY=(); return ;;
         --adapter-id) _tgi_adapters; return ;;
         --default-adapter-source) COMPREPLY=(); return ;;
+        --speculative-tokens) COMPREPLY=(); return ;;
         --preloaded-adapter-ids) COMPREPLY=(); return ;;
         --max-active-adapters) COMPREPLY=(); return ;;
         --adapter-cycle-time-s) COMPREPLY=(); return ;;
@@ -163,7 +167,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --any-model --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --speculate --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --speculative-tokens --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -199,6 +203,7 @@ _tgi() {
         --max-total-tokens) COMPREPLY=(); return ;;
         --max-running) COMPREPLY=(); return ;;
         --max-batch-tokens) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
@@ -208,7 +213,7 @@ _tgi() {
         --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)
@@ -279,6 +284,7 @@ _tgi() {
         --frequency-penalty) COMPREPLY=(); return ;;
         --presence-penalty) COMPREPLY=(); return ;;
         --top-n-tokens) COMPREPLY=(); return ;;
+        --speculate) COMPREPLY=(); return ;;
         -s|--sequence-length|--prompt-length) COMPREPLY=(); return ;;
         -d|--decode-length) COMPREPLY=(); return ;;
         -w|--warmups) COMPREPLY=(); return ;;
@@ -305,7 +311,7 @@ _tgi() {
         --csv) _tgi_files; return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
+      options='--temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --do-sample --top-n-tokens --watermark --speculate -s --sequence-length --prompt-length -d --decode-length -w --warmups --seed --json -q --quiet --history --limit -b --batch-size --batch-sizes -r --runs --url --serving --api --model --api-key --insecure --ignore-eos --timeout --tokens-per-word --concurrency --requests --rate --duration --trace --trace-speed --trace-scale --max-total-tokens --shared-prefix --goodput --csv --socket --no-start -v --verbose -h --help --help-all'
       ;;
     doctor)
       case "$previous" in
