@@ -51,6 +51,7 @@ def test_an_answer_is_what_the_openai_route_gives(api, complete):
 def test_times_and_the_cache_are_told(api):
     prompt = "A fox and a hen and a dog went to see the sea, and the sea was not there. " * 3
     first = api.ok("/completion", {"prompt": prompt, **GREEDY, "cache_prompt": False})
+    api.ok("/completion", {"prompt": prompt, **GREEDY})
     again = api.ok("/completion", {"prompt": prompt, **GREEDY})
     once_more = api.ok("/completion", {"prompt": prompt, **GREEDY, "cache_prompt": False})
     assert first["content"] == again["content"] == once_more["content"]

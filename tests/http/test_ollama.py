@@ -289,6 +289,7 @@ def test_langchain(gateway):
     whole = chat.invoke("What is tgi?")
     assert whole.content == "".join(piece.content for piece in chat.stream("What is tgi?"))
     assert whole.usage_metadata["output_tokens"] == 12 and whole.response_metadata["done_reason"] == "length"
-    form = chat.bind(num_predict=60).with_structured_output(SCHEMA, method="json_schema")
+    longer = ChatOllama(model=MODEL, base_url=gateway.url, temperature=0, num_predict=60)
+    form = longer.with_structured_output(SCHEMA, method="json_schema")
     assert set(form.invoke("Count.")) == {"n", "ok"}
     assert chat.bind_tools([WEATHER]).invoke("hi").response_metadata["done"]

@@ -412,9 +412,9 @@ def test_agents_of_the_official_kit(gateway):
 
     model = OpenAIResponsesModel("tgi", openai_client=openai.AsyncOpenAI(base_url=gateway.url + "/v1", api_key="-"))
     agent = Agent(name="a", instructions="Be brief.", model=model, tools=[look_up],
-                  model_settings=ModelSettings(tool_choice="required", max_tokens=200))
+                  model_settings=ModelSettings(tool_choice="required", temperature=0, max_tokens=400))
     result = Runner.run_sync(agent, "Where?", max_turns=4)
     assert asked and result.final_output is not None
-    place = Agent(name="b", model=model, output_type=Place, model_settings=ModelSettings(max_tokens=200))
+    place = Agent(name="b", model=model, output_type=Place, model_settings=ModelSettings(temperature=0, max_tokens=400))
     assert isinstance(Runner.run_sync(place, "Where?").final_output, Place)
     assert agents
