@@ -44,6 +44,8 @@ inline float stored_float(const std::byte* bytes, DType dtype) {
 
 class FakeDevice final : public Device {
  public:
+  // As the devices of the processor.
+  FakeDevice() { info_.keeps.integer_heads = true; }
   const DeviceInfo& info() const override { return info_; }
 
   Buffer allocate(size_t size_bytes, std::string_view /*purpose*/) override {
