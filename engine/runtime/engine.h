@@ -208,7 +208,8 @@ class Engine {
   void take_pooled(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   void take_tokens(const ScheduledStep& scheduled, const StepResult& result, Clock::time_point now);
   bool guide_accepts(LiveSequence& sequence, int32_t token_id);
-  void take_token(LiveSequence& sequence,
+  // Whether the sequence goes on; where it does not, it may be gone.
+  bool take_token(LiveSequence& sequence,
                   const SampledToken& sampled,
                   bool is_skipped,
                   Clock::time_point now);

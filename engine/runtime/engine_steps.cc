@@ -174,11 +174,11 @@ void Engine::take_tokens(const ScheduledStep& scheduled,
     next_sampled += sampled.size();
     if (part.num_appended == 0) continue;
     auto& sequence = *static_cast<LiveSequence*>(part.sequence);
-    for (int32_t i = 0; i < part.num_appended; ++i) {
-      if (sequence.ended || sequence.live->failure != nullptr) break;
-      take_token(sequence, sampled[static_cast<size_t>(i)], i > 0, now);
+    bool goes_on = !sequence.ended && sequence.live->failure == nullptr;
+    for (int32_t i = 0; goes_on && i < part.num_appended; ++i) {
+      goes_on = take_token(sequence, sampled[static_cast<size_t>(i)], i > 0, now);
     }
-    if (part.not_finite && !sequence.ended) mark_not_finite(sequence, sequence.num_tokens());
+    if (part.not_finite && goes_on) mark_not_finite(sequence, sequence.num_tokens());
   }
 }
 
@@ -269,12 +269,12 @@ bool Engine::guide_accepts(LiveSequence& sequence, int32_t token_id) {
   }
 }
 
-void Engine::take_token(LiveSequence& sequence,
+bool Engine::take_token(LiveSequence& sequence,
                         const SampledToken& sampled,
                         bool is_skipped,
                         Clock::time_point now) {
   LiveRequest& live = *sequence.live;
-  if (!guide_accepts(sequence, sampled.token.id)) return;
+  if (!guide_accepts(sequence, sampled.token.id)) return false;
   if (live.request->max_new_tokens > 0) ++counters_.num_generated_tokens;
   if (live.first_token_at.time_since_epoch().count() == 0) live.first_token_at = now;
   live.last_token_at = now;
@@ -289,7 +289,7 @@ void Engine::take_token(LiveSequence& sequence,
   if (sequence.ended) {
     scheduler_.remove(sequence);
     if (++live.num_ended == static_cast<int32_t>(live.sequences.size())) finish_request(live);
-    return;
+    return false;
   }
   if (live.num_unacknowledged >= kMaxUnacknowledged && !live.paused) {
     live.paused = true;
@@ -297,6 +297,7 @@ void Engine::take_token(LiveSequence& sequence,
     ++num_paused_;
     for (const auto& each : live.sequences) each->paused = true;
   }
+  return true;
 }
 
 void Engine::finish_request(LiveRequest& live) {
