@@ -178,7 +178,7 @@ def test_what_the_server_tells_of_itself(api, daemon):
 def test_slots_say_how_many_requests_run(slow_pair):
     served = slow_pair()
     assert not any(s["is_processing"] for s in served.api.ok_get("/slots"))
-    body = {"prompt": PROMPT, "n_predict": 300, "stream": True}
+    body = {"prompt": PROMPT, "n_predict": 3000, "stream": True}
     with served.api.post("/completion", body, stream=True) as stream:
         next(stream.iter_lines())
         assert sum(s["is_processing"] for s in served.api.ok_get("/slots")) == 1
