@@ -5,7 +5,7 @@ import json
 import pytest
 
 from client import chat_body, together
-from gateway import with_template
+from gateway import wait_until, with_template
 
 PROMPT = "Once upon a time"
 GREEDY = {"temperature": 0, "n_predict": 12}
@@ -180,8 +180,10 @@ def test_slots_say_how_many_requests_run(slow_pair):
     assert not any(s["is_processing"] for s in served.api.ok_get("/slots"))
     body = {"prompt": PROMPT, "n_predict": 3000, "stream": True}
     with served.api.post("/completion", body, stream=True) as stream:
-        next(stream.iter_lines())
-        assert sum(s["is_processing"] for s in served.api.ok_get("/slots")) == 1
+        lines = stream.iter_lines()
+        next(lines)
+        # The engine counts a moment after the token went out.
+        assert wait_until(lambda: sum(s["is_processing"] for s in served.api.ok_get("/slots")) == 1)
 
 
 def test_llama_cpp_tokenizes_and_puts_together(api):
