@@ -34,7 +34,8 @@ std::vector<int32_t> allowed(TokenGuide& guide, int32_t vocab_size) {
 
 TEST_CASE("a guide that has looked ahead goes on from what it had accepted") {
   const auto vocabulary = vocabulary_of({"a", "b", "c"});
-  const auto guide = guidance_of("root ::= \"ab\" (\"ab\" | \"c\")", vocabulary)->start();
+  const auto guidance = guidance_of("root ::= \"ab\" (\"ab\" | \"c\")", vocabulary);
+  const auto guide = guidance->start();
   guide->accept(0);
   REQUIRE(guide->try_accept(1));
   CHECK(allowed(*guide, 4) == std::vector{0, 2});
@@ -51,10 +52,10 @@ TEST_CASE("a guide that has looked ahead goes on from what it had accepted") {
 
 TEST_CASE("tokens of reasoning that were only looked at are not counted") {
   const auto vocabulary = vocabulary_of({"a", "b", "</", "t>"});
-  const auto guide =
+  const auto guidance =
       with_reasoning_budget(guidance_of("root ::= [a-z<>/]*", vocabulary), vocabulary,
-                            {.begin = "<t>", .end = "</t>", .has_begun = true, .max_tokens = 2})
-          ->start();
+                            {.begin = "<t>", .end = "</t>", .has_begun = true, .max_tokens = 2});
+  const auto guide = guidance->start();
   guide->accept(0);
   // One more is left of the budget; then the mark alone may follow.
   REQUIRE(guide->try_accept(1));
