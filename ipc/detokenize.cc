@@ -40,10 +40,7 @@ OrderedJson to_json(const DetokenizeResult& result) {
 }
 
 DetokenizeResult detokenize_result_from_json(const OrderedJson& json) {
-  DetokenizeResult out;
-  require_object(json, "result");
-  read_fields(json, "result", out);
-  return out;
+  return from_reply<DetokenizeResult>(json, "result");
 }
 
 }  // namespace tgi::ipc

@@ -297,6 +297,14 @@ void read_value(const OrderedJson& json, const std::string& path, const Rules&, 
   read_fields(json, path, out);
 }
 
+// A whole answer of the daemon; `path` is what errors call it.
+template <typename T>
+T from_reply(const OrderedJson& json, const std::string& path) {
+  T out;
+  read_value(json, path, Rules{}, out);
+  return out;
+}
+
 std::string write_finish_reason(FinishReason reason);
 
 template <typename T>

@@ -130,15 +130,11 @@ OrderedJson to_json(const AdapterFolder& adapter) {
 AdapterFolder adapter_folder_from_json(const OrderedJson& json) {
   require_object(json, "result");
   if (!json.contains("adapter")) fail_field("result", "expected an adapter");
-  AdapterFolder out;
-  read_value(json.at("adapter"), "result.adapter", Rules{}, out);
-  return out;
+  return from_reply<AdapterFolder>(json.at("adapter"), "result.adapter");
 }
 
 ModelFacts model_facts_from_json(const OrderedJson& json) {
-  ModelFacts out;
-  read_value(json, "result", Rules{}, out);
-  return out;
+  return from_reply<ModelFacts>(json, "result");
 }
 
 }  // namespace tgi::ipc

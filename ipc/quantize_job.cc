@@ -69,9 +69,7 @@ OrderedJson to_json(const QuantizeReport& report) {
 }
 
 QuantizeReport quantize_report_from_json(const OrderedJson& json) {
-  QuantizeReport out;
-  read_value(json, "result", Rules{}, out);
-  return out;
+  return from_reply<QuantizeReport>(json, "result");
 }
 
 }  // namespace tgi::ipc

@@ -25,13 +25,6 @@ constexpr std::array<FinishReasonRow, 3> kFinishReasons = {{
 
 constexpr Rules kRequired = {.required = true};
 
-template <typename T>
-T from_reply(const OrderedJson& json, const std::string& path) {
-  T out;
-  read_value(json, path, Rules{}, out);
-  return out;
-}
-
 }  // namespace
 
 std::string_view finish_reason_name(FinishReason reason) {

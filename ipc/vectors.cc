@@ -128,10 +128,7 @@ OrderedJson to_json(const EmbedResult& result) {
 }
 
 EmbedResult embed_result_from_json(const OrderedJson& json) {
-  EmbedResult out;
-  require_object(json, "result");
-  read_fields(json, "result", out);
-  return out;
+  return from_reply<EmbedResult>(json, "result");
 }
 
 OrderedJson to_json(const ClassifyResult& result) {
@@ -139,10 +136,7 @@ OrderedJson to_json(const ClassifyResult& result) {
 }
 
 ClassifyResult classify_result_from_json(const OrderedJson& json) {
-  ClassifyResult out;
-  require_object(json, "result");
-  read_fields(json, "result", out);
-  return out;
+  return from_reply<ClassifyResult>(json, "result");
 }
 
 std::string base64_of(const std::vector<float>& values) {
