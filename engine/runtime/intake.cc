@@ -305,13 +305,7 @@ ipc::TokenizeResult Intake::tokenize(const ipc::TokenizeParams& asked) const {
     out.spans.push_back({.start = span.start, .stop = span.stop});
   }
   for (const int32_t id : ids) {
-    ipc::TokenInfo& token = out.tokens.emplace_back();
-    token.id = id;
-    token.text = token_text(tokenizer_, id);
-    token.special = tokenizer_.is_special(id);
-    std::string raw;
-    tokenizer_.append_bytes(id, false, raw);
-    if (!is_valid_utf8(raw)) token.bytes.assign(raw.begin(), raw.end());
+    out.tokens.push_back(describe_token(tokenizer_, id, std::nullopt));
   }
   return out;
 }

@@ -22,18 +22,8 @@ std::optional<double> finite(float logprob) {
   return std::isfinite(logprob) ? std::optional<double>(shortest_double(logprob)) : std::nullopt;
 }
 
-ipc::TokenInfo describe(const Tokenizer& tokenizer, int32_t id, std::optional<double> logprob) {
-  ipc::TokenInfo out{.id = id, .text{}, .logprob = logprob, .special = tokenizer.is_special(id)};
-  tokenizer.append_bytes(id, false, out.text);
-  if (is_valid_utf8(out.text)) return out;
-  out.bytes.assign(out.text.begin(), out.text.end());
-  std::string raw = std::exchange(out.text, {});
-  drain_utf8(raw, true, out.text);
-  return out;
-}
-
 ipc::TokenInfo describe(const Tokenizer& tokenizer, const TokenScore& token) {
-  return describe(tokenizer, token.id, finite(token.logprob));
+  return describe_token(tokenizer, token.id, finite(token.logprob));
 }
 
 // A part of a call to the call it belongs to.
@@ -55,12 +45,16 @@ uint64_t seed_of_sequence(uint64_t seed, uint32_t index) {
 
 }  // namespace
 
-std::string token_text(const Tokenizer& tokenizer, int32_t id) {
-  std::string raw;
-  std::string text;
-  tokenizer.append_bytes(id, false, raw);
-  drain_utf8(raw, true, text);
-  return text;
+ipc::TokenInfo describe_token(const Tokenizer& tokenizer,
+                              int32_t id,
+                              std::optional<double> logprob) {
+  ipc::TokenInfo out{.id = id, .text{}, .logprob = logprob, .special = tokenizer.is_special(id)};
+  tokenizer.append_bytes(id, false, out.text);
+  if (is_valid_utf8(out.text)) return out;
+  out.bytes.assign(out.text.begin(), out.text.end());
+  std::string raw = std::exchange(out.text, {});
+  drain_utf8(raw, true, out.text);
+  return out;
 }
 
 LiveSequence::LiveSequence(LiveRequest& owner, const Tokenizer& text_tokenizer, uint32_t index)
@@ -163,7 +157,7 @@ LiveRequest::LiveRequest(std::unique_ptr<Request> asked, const Tokenizer& tokeni
   }
   if (!request->prompt_logprobs) return;
   for (const int32_t id : request->prompt_ids) {
-    prompt_tokens.push_back(describe(tokenizer, id, std::nullopt));
+    prompt_tokens.push_back(describe_token(tokenizer, id, std::nullopt));
   }
   if (request->sampling.top_n_tokens > 0) prompt_top_tokens.resize(prompt_tokens.size());
 }

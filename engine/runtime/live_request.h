@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,7 +75,9 @@ struct LiveRequest {
   Clock::time_point last_token_at;
 };
 
-// The text of one token alone, for lists of tokens.
-std::string token_text(const Tokenizer& tokenizer, int32_t id);
+// One token alone, for lists of tokens.
+ipc::TokenInfo describe_token(const Tokenizer& tokenizer,
+                              int32_t id,
+                              std::optional<double> logprob);
 
 }  // namespace tgi
