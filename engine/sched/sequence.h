@@ -22,8 +22,6 @@ namespace tgi {
 struct Speculation {
   int32_t max_drafts = 0;  // of a step; 0: none, ever
   std::unique_ptr<Drafter::Memory> memory;
-  int64_t num_drafted = 0;
-  int64_t num_accepted = 0;
   double num_tried = 0;  // drafts whose place was reached, the older the less
   double num_right = 0;
   int32_t steps_to_try = 1;   // until a draft is tried that is not worth its row

@@ -153,8 +153,6 @@ void Speculator::verified(Sequence& sequence, int32_t num_drafts, int32_t num_ac
   // The first that was not drawn was tried; of those behind it nothing is known.
   const double num_tried = std::min(num_accepted + 1, num_drafts);
   Speculation& own = sequence.speculation;
-  own.num_drafted += num_drafts;
-  own.num_accepted += num_accepted;
   own.num_tried = kKept * own.num_tried + num_tried;
   own.num_right = kKept * own.num_right + num_accepted;
   num_tried_ = kKeptOfAll * num_tried_ + num_tried;
