@@ -115,9 +115,7 @@ Response whole_message(Scope& scope, const Asked& asked, bool tells_thinking) {
   answer["stop_sequence"] = stop.sequence;
   answer["usage"] = usage_of_message(done);
   answer["usage"]["service_tier"] = "standard";
-  Response response = json_response(200, answer);
-  response.headers = timing_headers(scope, asked.generation->num_prompt_characters());
-  return response;
+  return generated_response(scope, *asked.generation, answer);
 }
 
 // Tells an answer as Anthropic's events while it is written.

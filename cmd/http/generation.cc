@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cmd/http/api_error.h"
+
 namespace tgi::http {
 namespace {
 
@@ -165,6 +167,14 @@ std::vector<ipc::DoneEvent> Generation::wait() {
 
 void Generation::wait_until_accepted() {
   while (num_accepted_ < exchanges_.size()) kept_.push_back(std::move(*receive(-1)));
+}
+
+Response generated_response(const Scope& scope,
+                            const Generation& generation,
+                            const ipc::OrderedJson& body) {
+  Response response = json_response(200, body);
+  response.headers = timing_headers(scope, generation.num_prompt_characters());
+  return response;
 }
 
 }  // namespace tgi::http

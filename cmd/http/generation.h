@@ -67,4 +67,9 @@ class Generation {
   bool started_ = false;
 };
 
+// 200 with what a generation gave, and the headers that tell its times.
+Response generated_response(const Scope& scope,
+                            const Generation& generation,
+                            const ipc::OrderedJson& body);
+
 }  // namespace tgi::http

@@ -47,6 +47,18 @@ OrderedJson spans_json(const ipc::TokenizeResult& result) {
 
 }  // namespace
 
+ipc::Status ask_status(const Scope& scope) {
+  std::optional<ipc::Status> status;
+  try {
+    status =
+        ipc::status_from_json(ask_daemon(scope.service(), ipc::kStatus, OrderedJson::object()));
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
+  if (!status->model) throw ApiError(503, "unavailable", "no model is loaded");
+  return *std::move(status);
+}
+
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params) {
   try {
     return ipc::tokenize_result_from_json(

@@ -18,6 +18,9 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& request);
 Response models(std::shared_ptr<Scope> scope, const Request& request);
 Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 
+// What the daemon serves: `model` is set. Throws ApiError, 503 where it serves none.
+ipc::Status ask_status(const Scope& scope);
+
 // The tokens of a prompt or a chat, by the daemon.
 ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params);
 

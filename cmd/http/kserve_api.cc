@@ -261,9 +261,7 @@ Response kserve_infer(std::shared_ptr<Scope> scope, const Request& request) {
                         {"model_version", path.version.empty() ? "1" : path.version}};
   if (body.id) answer["id"] = *body.id;
   answer["outputs"] = std::move(outputs);
-  Response response = json_response(200, answer);
-  response.headers = timing_headers(*scope, generation.num_prompt_characters());
-  return response;
+  return generated_response(*scope, generation, answer);
 }
 
 constexpr std::array kKserveRoutes = {

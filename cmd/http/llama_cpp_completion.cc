@@ -266,9 +266,7 @@ Response llama_cpp_completion(std::shared_ptr<Scope> scope, const LlamaCppBody& 
     const std::vector<ipc::DoneEvent> dones = generation->wait();
     OrderedJson all = OrderedJson::array();
     for (size_t i = 0; i < dones.size(); ++i) all.push_back(answer->whole(i, dones[i]));
-    Response response = json_response(200, all.size() == 1 ? all.front() : all);
-    response.headers = timing_headers(*scope, generation->num_prompt_characters());
-    return response;
+    return generated_response(*scope, *generation, all.size() == 1 ? all.front() : all);
   }
   generation->wait_until_accepted();
   return stream_response(

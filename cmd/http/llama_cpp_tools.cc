@@ -15,17 +15,6 @@
 namespace tgi::http {
 namespace {
 
-ipc::ModelStatus model_status(const Scope& scope) {
-  try {
-    ipc::Status status =
-        ipc::status_from_json(ask_daemon(scope.service(), ipc::kStatus, OrderedJson::object()));
-    if (status.model) return std::move(*status.model);
-  } catch (const Error& error) {
-    throw daemon_error(error, false);
-  }
-  throw ApiError(503, "unavailable", "no model is loaded");
-}
-
 int64_t num_slots(const Scope& scope, const ipc::ModelStatus& model) {
   return std::min(scope.options().max_concurrent_requests, model.max_running);
 }
@@ -73,7 +62,7 @@ Response llama_cpp_error(const ApiError& error) {
 }
 
 Response llama_cpp_props(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ipc::ModelStatus model = model_status(*scope);
+  const ipc::ModelStatus model = *ask_status(*scope).model;
   const LlamaCppBody nothing;
   const auto no_tokens = [](const std::string&, bool) { return std::vector<int32_t>(); };
   const CompletionBody defaults =
@@ -90,7 +79,7 @@ Response llama_cpp_props(std::shared_ptr<Scope> scope, const Request& /*request*
 }
 
 Response llama_cpp_slots(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ipc::ModelStatus model = model_status(*scope);
+  const ipc::ModelStatus model = *ask_status(*scope).model;
   OrderedJson out = OrderedJson::array();
   for (int64_t id = 0; id < num_slots(*scope, model); ++id) {
     out.push_back({{"id", id},

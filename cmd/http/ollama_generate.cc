@@ -166,9 +166,7 @@ Response answer(const std::shared_ptr<Scope>& scope,
   const auto lines = std::make_shared<OllamaAnswer>(scope, body, is_chat);
   if (!is_streamed) {
     const ipc::DoneEvent done = std::move(generation->wait().front());
-    Response response = json_response(200, lines->whole(done));
-    response.headers = timing_headers(*scope, generation->num_prompt_characters());
-    return response;
+    return generated_response(*scope, *generation, lines->whole(done));
   }
   generation->wait_until_accepted();
   return stream_response(

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "cmd/http/adapters.h"
+#include "cmd/http/info_api.h"
 #include "cmd/http/ollama_api.h"
 #include "cmd/http/vectors_api.h"
 #include "ipc/model_facts.h"
@@ -25,17 +26,6 @@ using std::chrono::system_clock;
 
 // Clients look at it to know what they may ask; what follows the plus does not count in it.
 constexpr std::string_view kSpokenVersion = "0.13.0";
-
-ipc::ModelStatus served_model(const Scope& scope, ipc::Status& status) {
-  try {
-    status =
-        ipc::status_from_json(ask_daemon(scope.service(), ipc::kStatus, OrderedJson::object()));
-  } catch (const Error& error) {
-    throw daemon_error(error, false);
-  }
-  if (!status.model) throw ApiError(503, "unavailable", "no model is loaded");
-  return *status.model;
-}
 
 // A name as ollama writes it: with a tag.
 std::string tagged(const std::string& name) {
@@ -184,8 +174,8 @@ void choose_ollama_model(Scope& scope, const std::string& name, ipc::GenerateReq
 }
 
 Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  ipc::Status status;
-  const ipc::ModelStatus model = served_model(*scope, status);
+  const ipc::Status status = ask_status(*scope);
+  const ipc::ModelStatus& model = *status.model;
   OrderedJson models = OrderedJson::array();
   std::vector<std::string> names = adapter_names(scope->service());
   names.insert(names.begin(), scope->options().model_id);
@@ -198,8 +188,7 @@ Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
 }
 
 Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  ipc::Status status;
-  const ipc::ModelStatus model = served_model(*scope, status);
+  const ipc::ModelStatus model = *ask_status(*scope).model;
   OrderedJson one = head_of(tagged(scope->options().model_id), model);
   const ipc::MemoryPlan& memory = model.memory;
   const int64_t size = memory.weights + memory.kv_cache + memory.workspace;
@@ -212,8 +201,8 @@ Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
 
 Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {
   require_known(*scope, ollama_name(body));
-  ipc::Status status;
-  const ipc::ModelStatus model = served_model(*scope, status);
+  const ipc::Status status = ask_status(*scope);
+  const ipc::ModelStatus& model = *status.model;
   const std::optional<ipc::ModelFacts> facts = facts_of(*scope, model);
   OrderedJson out = {{"modelfile", fmt::format("FROM {}\n", scope->options().model_id)},
                      {"parameters", fmt::format("num_ctx {}", scope->options().max_total_tokens)},

@@ -67,9 +67,7 @@ Response whole_answer(Scope& scope, Generation& generation, const ChatBody& body
   UsageCounts usage;
   usage.add(done, n);
   answer["usage"] = usage.to_json();
-  Response response = json_response(200, answer);
-  response.headers = timing_headers(scope, generation.num_prompt_characters());
-  return response;
+  return generated_response(scope, generation, answer);
 }
 
 // What the chunks of one stream share.

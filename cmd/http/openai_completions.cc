@@ -127,9 +127,7 @@ Response whole_answer(Scope& scope, Generation& generation, const CompletionBody
   OrderedJson answer = answer_head("cmpl", "text_completion", scope);
   answer["choices"] = std::move(choices);
   answer["usage"] = usage.to_json();
-  Response response = json_response(200, answer);
-  response.headers = timing_headers(scope, generation.num_prompt_characters());
-  return response;
+  return generated_response(scope, generation, answer);
 }
 
 // What the chunks of one stream share.

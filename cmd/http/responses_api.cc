@@ -141,9 +141,7 @@ Response whole_response(Scope& scope, Generation& generation, const ResponsesAsk
   const OrderedJson answer = object.ended(items_of(parts, ids, ask, done.best.finish_reason), done);
   keep(scope, ask, object.id(), answer);
   scope.record().finish_reasons.emplace_back(told_reason(done));
-  Response response = json_response(200, answer);
-  response.headers = timing_headers(scope, generation.num_prompt_characters());
-  return response;
+  return generated_response(scope, generation, answer);
 }
 
 std::shared_ptr<Generation> ask_for_response(const std::shared_ptr<Scope>& scope,

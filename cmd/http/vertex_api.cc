@@ -98,9 +98,7 @@ Response vertex(std::shared_ptr<Scope> scope, const Request& request) {
     scope->record().finish_reasons.emplace_back(ipc::finish_reason_name(done.best.finish_reason));
     predictions.push_back(done.best.text);
   }
-  Response response = json_response(200, {{"predictions", std::move(predictions)}});
-  response.headers = timing_headers(*scope, generation.num_prompt_characters());
-  return response;
+  return generated_response(*scope, generation, {{"predictions", std::move(predictions)}});
 }
 
 constexpr std::array kVertexRoutes = {
