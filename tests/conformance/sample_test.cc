@@ -104,10 +104,8 @@ void collect(const StepResult& result, Outcome& out) {
   }
 }
 
-// The first step scores 40 rows too: more than any device holds logits for at a time.
-Outcome run_model(Device& device) {
-  const std::vector<SamplingParams> params = settings();
-  const auto num_slots = static_cast<int32_t>(params.size());
+// Room for a prompt of a few tokens in each slot, and for all of them in one step.
+void allocate_slots(Device& device, int32_t num_slots) {
   device.allocate_state({.num_layers = 1,
                          .num_kv_heads = 1,
                          .head_dim = 16,
@@ -119,6 +117,13 @@ Outcome run_model(Device& device) {
                          .max_batch_tokens = 128,
                          .vocab_size = kVocab,
                          .block_size = 16});
+}
+
+// The first step scores 40 rows too: more than any device holds logits for at a time.
+Outcome run_model(Device& device) {
+  const std::vector<SamplingParams> params = settings();
+  const auto num_slots = static_cast<int32_t>(params.size());
+  allocate_slots(device, num_slots);
   const Model model(device);
   const std::vector<int32_t> prompt = {7, 300, 7, 12, 90};
   Outcome out;
@@ -186,17 +191,7 @@ TEST_CASE(
     INFO(device_case.name);
     const Outcome wanted = run_model(*device_case.make());
     const auto device = device_case.make();
-    device->allocate_state({.num_layers = 1,
-                            .num_kv_heads = 1,
-                            .head_dim = 16,
-                            .block_size = 16,
-                            .num_blocks = 1,
-                            .dtype = device->info().activation_dtype},
-                           {.num_slots = num_slots,
-                            .max_blocks_per_slot = 4,
-                            .max_batch_tokens = 128,
-                            .vocab_size = kVocab,
-                            .block_size = 16});
+    allocate_slots(*device, num_slots);
     const Model model(*device);
     std::vector<std::vector<int32_t>> drawn(params.size());
     for (int32_t step = 0; step < 5; ++step) {
@@ -287,17 +282,7 @@ TEST_CASE("masked rows draw what their mask allows, and the rows between them do
     INFO(device_case.name);
     const auto device = device_case.make();
     constexpr int32_t kRows = 5;
-    device->allocate_state({.num_layers = 1,
-                            .num_kv_heads = 1,
-                            .head_dim = 16,
-                            .block_size = 16,
-                            .num_blocks = 1,
-                            .dtype = device->info().activation_dtype},
-                           {.num_slots = kRows,
-                            .max_blocks_per_slot = 4,
-                            .max_batch_tokens = 64,
-                            .vocab_size = kVocab,
-                            .block_size = 16});
+    allocate_slots(*device, kRows);
     const Model model(*device);
     const std::vector<int32_t> seen = {5};
     const auto run = [&](const std::vector<int32_t>& masked, const TokenMasks& masks) {
