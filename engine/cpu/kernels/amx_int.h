@@ -113,7 +113,7 @@ class AmxInt {
     constexpr int kCount = upper_line_cols(kType) / 8;  // of lines with lower bits
     for (const std::byte* const end = lines + bytes; lines < end; lines += (kCount + 1) * 64) {
       const auto upper = Ints::Lines::load(lines);
-      unrolled<kCount>(TGI_UNROLLED(i) {
+      unrolled_types<kCount>(TGI_UNROLLED_TYPES(i) {
         const auto both = Ints::Lines::load(lines + (i.value + 1) * 64);
         constexpr int kPlace = 2 * i.value;
         both.lower().template with_upper<kUpperBits, kPlace>(upper).minus(offset).store(to);

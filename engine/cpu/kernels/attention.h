@@ -153,9 +153,9 @@ class AttentionRun {
     const std::byte* const from = keys + kKeyLayout.offset(0, d);
     std::byte* const to = values + d / 16 * kValuePanelBytes + d % 16 * kRowStep;
     unrolled<kChunk>(TGI_UNROLLED(i) {
-      constexpr int64_t kPosition = i.value;
-      if (kPosition < num_positions) {
-        __builtin_memcpy(to + kValueLayout.offset(0, kPosition), from + kPosition * kKeyStep,
+      const int64_t position = i.value;
+      if (position < num_positions) {
+        __builtin_memcpy(to + kValueLayout.offset(0, position), from + position * kKeyStep,
                          kElementBytes);
       }
     });

@@ -49,6 +49,7 @@ alignas(16) inline constexpr uint8_t kIq4Bytes[16] = {1,   24,  45,  63,  79,  9
 // `Ints` computes with sixteen lanes of int32:
 //   V
 //   kXBytes                        bytes of x per column
+//   kPrefetchesForManyRows         false where multiplying them is so slow that memory keeps up
 //   Lines: load(line), lower(), upper()    64 unsigned bytes; of a line of 4 bits its halves
 //          looked_up(table)                each byte, below 16, as table[byte]
 //          with_upper<kBits, kPlace>(line) | 16 times bits kPlace * kBits and so on of its bytes
@@ -59,6 +60,7 @@ class DotInt {
  public:
   using V = typename Ints::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
+  static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V> && Ints::kPrefetchesForManyRows;
   static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
   static constexpr int64_t kLineCols = kType == PanelType::kInt8 ? 4 : 8;
   static constexpr bool kIsMxfp4 = kType == PanelType::kMxfp4;
@@ -132,7 +134,7 @@ class DotInt {
             upper[j.value] = Ints::Lines::load(panels[j.value] + offset);
           });
           offset += 64;
-          unrolled<kUpperCols / 8>(TGI_UNROLLED(i) {
+          unrolled_types<kUpperCols / 8>(TGI_UNROLLED_TYPES(i) {
             typename Ints::Lines lines[NP];
             typename Ints::Lines lower[NP];
             unrolled<NP>(TGI_UNROLLED(j) {

@@ -23,6 +23,7 @@ class DotPairs {
  public:
   using V = typename Pairs::V;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
+  static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V>;
   static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
 
   static int64_t x_bytes(int64_t k, int64_t /*group_size*/) {

@@ -16,6 +16,7 @@ class DotPlain {
  public:
   using V = Vector;
   static constexpr int kMaxAccumulators = V::kMaxAccumulators;
+  static constexpr bool kPrefetchesForManyRows = kTilesPrefetch<V>;
   static constexpr int panels_for(int num_rows) { return tile_panels<V>(num_rows); }
 
   static int64_t x_bytes(int64_t k, int64_t /*group_size*/) {

@@ -14,6 +14,7 @@ namespace tgi {
 struct I32x16Avx2 {
   using V = F32x16Avx2;
   static constexpr int64_t kXBytes = 2;
+  static constexpr bool kPrefetchesForManyRows = false;
 
   struct Lines {
     __m256i low, high;

@@ -49,6 +49,7 @@ struct VnniIntsAvx512 {
   using V = LanesAvx512<kLevel>;
   using Lines = BytesAvx512<kLevel>;
   static constexpr int64_t kXBytes = 1;
+  static constexpr bool kPrefetchesForManyRows = true;
 
   // As int32, which is what the instruction takes: with __m512i g++ moves each sum back and forth.
   using Sums = int32_t __attribute__((vector_size(64)));
@@ -77,6 +78,7 @@ struct PairIntsAvx512 {
   using V = LanesAvx512<kLevel>;
   using Lines = BytesAvx512<kLevel>;
   static constexpr int64_t kXBytes = 2;
+  static constexpr bool kPrefetchesForManyRows = false;
 
   __m512i all;
 

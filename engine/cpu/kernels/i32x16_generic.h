@@ -12,6 +12,7 @@ namespace tgi {
 struct I32x16Generic {
   using V = F32x16Generic;
   static constexpr int64_t kXBytes = 1;
+  static constexpr bool kPrefetchesForManyRows = true;
 
   // 64 unsigned bytes, four for each lane.
   struct Lines {

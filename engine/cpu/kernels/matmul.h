@@ -76,11 +76,13 @@ template <int NP, typename Run>
   for (; panel < num_panels; ++panel) run.template operator()<1>(panel);
 }
 
-// As many rows as one tile has.
+// As many rows as one tile has. The few panels that are left over fetch nothing, here and with many
+// rows: these tiles are compiled once for both.
 template <typename Dot, int MR>
 void matmul_few_rows(const MatmulBlock& block, const Dot& dot) {
-  for_panels<Dot::panels_for(MR)>(block.num_panels, [&]<int Panels>(int64_t panel) {
-    if constexpr (kTilesPrefetch<typename Dot::V>) {
+  constexpr int kPanels = Dot::panels_for(MR);
+  for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
+    if constexpr (Panels == kPanels && kTilesPrefetch<typename Dot::V>) {
       const PrefetchNext<Panels, kMatmulPrefetchBytes> ahead{block.panel_bytes};
       matmul_tile<Dot, MR, Panels>(block, dot, ahead, 0, panel, 0, block.k);
     } else {
@@ -95,8 +97,7 @@ void matmul_many_rows(const MatmulBlock& block, const Dot& dot, int64_t k_begin,
   constexpr int kPanels = Dot::panels_for(kMaxTileRows);
   const RowTiles tiles(block.num_rows);
   for_panels<kPanels>(block.num_panels, [&]<int Panels>(int64_t panel) {
-    // The few panels that are left over fetch nothing: a tile less to compile for each Dot.
-    constexpr bool kFetches = Panels == kPanels && kTilesPrefetch<typename Dot::V>;
+    constexpr bool kFetches = Panels == kPanels && Dot::kPrefetchesForManyRows;
     const std::byte* const next = panels_after(block, panel + Panels, k_begin, k_end);
     PrefetchPart<Panels> ahead{};
     ahead.begin = block.panel_bytes * k_begin / block.k;

@@ -2,6 +2,7 @@
 // is a Dot (dot_plain.h, dot_pairs.h, dot_int.h):
 //
 //   V                                  sixteen float lanes
+//   kPrefetchesForManyRows             whether tiles of rows of several fetch ahead
 //   x_bytes(k, group_size)             of a prepared row of x
 //   prepare(x, k, group_size, out)     x as the inner loop wants it, padded with zeros
 //   Dot(k, group_size, head)
