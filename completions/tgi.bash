@@ -204,6 +204,7 @@ _tgi() {
         --max-running) COMPREPLY=(); return ;;
         --max-batch-tokens) COMPREPLY=(); return ;;
         --speculate) COMPREPLY=(); return ;;
+        --seed) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
         --cuda-memory-fraction) COMPREPLY=(); return ;;
@@ -213,7 +214,7 @@ _tgi() {
         --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
+      options='--revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --seed --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

@@ -307,6 +307,7 @@ _tgi() {
         '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
         '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
         '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
+        '--seed[the seed of requests that draw tokens and name no seed, so that the same request has the same answer each time; auto\: another seed for each]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \

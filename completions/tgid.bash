@@ -48,6 +48,7 @@ _tgid() {
     --max-best-of) COMPREPLY=(); return ;;
     --max-stop-sequences) COMPREPLY=(); return ;;
     --max-top-n-tokens) COMPREPLY=(); return ;;
+    --seed) COMPREPLY=(); return ;;
     --backend) _tgi_words 'auto cpu cuda reference'; return ;;
     --num-shard) COMPREPLY=(); return ;;
     --cuda-memory-fraction) COMPREPLY=(); return ;;
@@ -66,7 +67,7 @@ _tgid() {
     --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
-  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
+  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
     *) $others ;;

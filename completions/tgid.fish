@@ -21,6 +21,7 @@ complete -c tgid -l max-waiting -x -d 'requests in the queue; more are refused a
 complete -c tgid -l max-best-of -x -d 'sequences of one request'
 complete -c tgid -l max-stop-sequences -x -d 'of one request'
 complete -c tgid -l max-top-n-tokens -x -d 'alternatives reported for each token'
+complete -c tgid -l seed -x -d 'the seed of requests that draw tokens and name no seed, so that the same request has the same answer each time; auto: another seed for each'
 complete -c tgid -l backend -x -a 'auto cpu cuda reference' -d 'auto: cuda where there is a GPU, else cpu; reference: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference'
 complete -c tgid -l num-shard -x -d 'ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache: one GPU each, or threads of this processor, where it is no faster than one; must divide the model\'s heads'
 complete -c tgid -l deterministic -d 'bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU'

@@ -38,6 +38,7 @@ _tgid() {
     '--max-best-of[sequences of one request]:N: ' \
     '--max-stop-sequences[of one request]:N: ' \
     '--max-top-n-tokens[alternatives reported for each token]:N: ' \
+    '--seed[the seed of requests that draw tokens and name no seed, so that the same request has the same answer each time; auto\: another seed for each]:N: ' \
     '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
     '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
     '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \

@@ -38,6 +38,7 @@ struct ModelSettings {
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
   int32_t max_top_n_tokens = 20;
+  std::optional<int32_t> seed;  // of requests that name none; empty: another one each time
   std::string backend = "auto";
   int32_t num_shard = 1;
   bool deterministic = false;
@@ -190,6 +191,11 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
         {.name = "max-stop-sequences", .help = "of one request", .low = 1}),
     setting<&ModelSettings::max_top_n_tokens>(
         {.name = "max-top-n-tokens", .help = "alternatives reported for each token", .low = 1}),
+    setting<&ModelSettings::seed>(
+        {.name = "seed",
+         .help = "the seed of requests that draw tokens and name no seed, so that the same request "
+                 "has the same answer each time; auto: another seed for each",
+         .scope = SettingScope::kLoad}),
     setting<&ModelSettings::backend>(
         {.name = "backend",
          .value_name = "NAME",

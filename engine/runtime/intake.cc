@@ -134,7 +134,7 @@ SamplingParams resolve_sampling(const ipc::GenerateParams& params, const Limits&
   }
   out.top_n_tokens = static_cast<int32_t>(params.top_n_tokens);
   out.watermark = params.watermark;
-  out.seed = params.seed.value_or(random_seed());
+  out.seed = params.seed ? *params.seed : limits.seed ? *limits.seed : random_seed();
   return out;
 }
 

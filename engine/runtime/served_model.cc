@@ -100,6 +100,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                       .max_best_of = options.max_best_of,
                       .max_stop_sequences = options.max_stop_sequences,
                       .max_top_n_tokens = options.max_top_n_tokens,
+                      .seed = options.seed,
                       .max_drafts = prepared->ranks.max_drafts,
                       .max_logit_bias = ranks.max_logit_bias};
   model->max_top_tokens_ = ranks.max_top_tokens;

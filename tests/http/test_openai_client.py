@@ -343,3 +343,21 @@ def test_a_parsed_answer_whole_and_streamed(client):
         for _ in stream:
             pass
         assert stream.get_final_completion().choices[0].message.parsed == answer.parsed
+
+
+def test_the_daemons_seed_is_that_of_requests_without_one(pair):
+    mine = pair(daemon_flags=("--seed", "7"))
+    client = openai.OpenAI(base_url=f"{mine.gateway.url}/v1", api_key="-", max_retries=0)
+    ask = lambda **more: [c.message.content for c in client.chat.completions.create(
+        model="tgi", messages=MESSAGES, temperature=2, max_tokens=12, **more).choices]
+    assert ask() == ask() == ask(seed=7) != ask(seed=8)
+    first, second = ask(n=2)
+    assert first != second  # each choice draws by a seed of its own
+
+
+def test_without_a_seed_answers_differ(pair):
+    mine = pair(daemon_flags=("--seed", "auto"))
+    client = openai.OpenAI(base_url=f"{mine.gateway.url}/v1", api_key="-", max_retries=0)
+    answers = {client.chat.completions.create(model="tgi", messages=MESSAGES, temperature=2, max_tokens=12)
+               .choices[0].message.content for _ in range(8)}
+    assert len(answers) > 1

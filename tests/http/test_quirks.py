@@ -14,8 +14,9 @@ from client import Api, chat_body, chat_text, completion_text, together
 PROMPT = "Once upon a time"
 
 
-def test_kept_without_parameters_sampling_is_on(api):
+def test_kept_without_parameters_sampling_is_on(pair):
     """A body without `parameters` samples at temperature 1; with an empty `parameters` it is greedy."""
+    api = pair(daemon_flags=("--seed", "auto")).api
     greedy = {api.ok("/generate", {"inputs": PROMPT, "parameters": {}})["generated_text"] for _ in range(3)}
     assert len(greedy) == 1
     bare = {api.ok("/generate", {"inputs": PROMPT})["generated_text"] for _ in range(5)}
@@ -35,7 +36,8 @@ def test_fixed_top_p_one_is_accepted_on_openai_routes(api):
     assert api.complete(PROMPT, max_tokens=2, top_p=1)["choices"]
 
 
-def test_kept_an_absent_temperature_samples_on_openai_routes_and_zero_is_greedy(api):
+def test_kept_an_absent_temperature_samples_on_openai_routes_and_zero_is_greedy(pair):
+    api = pair(daemon_flags=("--seed", "auto")).api
     texts = {api.complete(PROMPT, max_tokens=20)["choices"][0]["text"] for _ in range(5)}
     assert len(texts) > 1
     greedy = api.generate(PROMPT, max_new_tokens=20)["generated_text"]
