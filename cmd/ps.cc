@@ -67,6 +67,20 @@ std::string kv_groups(const ipc::KvGroupCounts& groups) {
                      groups.window);
 }
 
+// "12 layers of 1 heads of 256, 3 layers of 1 heads of 512, 20 that read another's"
+std::string kv_heads(const ipc::KvGroupCounts& groups) {
+  std::vector<std::string> parts;
+  for (const ipc::KvHeads& row : groups.heads) {
+    parts.push_back(fmt::format("{} layer{} of {} heads of {}", row.num_layers,
+                                row.num_layers == 1 ? "" : "s", row.num_kv_heads, row.head_dim));
+  }
+  if (groups.num_shared > 0) {
+    parts.push_back(fmt::format("{} that read{} another's", groups.num_shared,
+                                groups.num_shared == 1 ? "s" : ""));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
@@ -96,6 +110,7 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   if (model.kv_groups.num_windowed > 0) {
     rows.push_back({"KV groups", kv_groups(model.kv_groups)});
   }
+  if (!model.kv_groups.heads.empty()) rows.push_back({"KV heads", kv_heads(model.kv_groups)});
   if (!model.speculation_off.empty()) {
     rows.push_back({"speculation", fmt::format("off: {}", model.speculation_off)});
   } else if (model.speculate > 0) {

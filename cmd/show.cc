@@ -66,14 +66,30 @@ std::string stored_text(const ipc::ModelFacts& facts) {
   return fmt::format("{} ({})", fmt::join(parts, ", "), facts.weight_format);
 }
 
+// "1 KV heads of 256 in 12 layers, 1 KV heads of 512 in 3 layers, which 20 more layers read"
+std::string kv_heads_text(const ipc::ModelFacts& facts) {
+  if (facts.kv_heads.empty()) {
+    return fmt::format("{} KV heads of {}", facts.num_kv_heads, facts.head_dim);
+  }
+  std::vector<std::string> parts;
+  for (const ipc::KvHeads& row : facts.kv_heads) {
+    parts.push_back(fmt::format("{} KV heads of {} in {} layer{}", row.num_kv_heads, row.head_dim,
+                                row.num_layers, row.num_layers == 1 ? "" : "s"));
+  }
+  if (facts.num_shared_kv_layers > 0) {
+    parts.push_back(fmt::format("which {} more layer{}", facts.num_shared_kv_layers,
+                                facts.num_shared_kv_layers == 1 ? " reads" : "s read"));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string facts_rows(const ipc::ModelFacts& facts) {
   std::string out = row("architecture", fmt::format("{}, {} parameters", facts.architecture,
                                                     count_text(facts.num_params)));
   out += row("layers", fmt::format("{}, hidden {}, intermediate {}", facts.num_layers,
                                    facts.hidden_size, facts.intermediate_size));
   if (facts.num_heads > 0)
-    out += row("heads", fmt::format("{} with {} KV heads of {}", facts.num_heads,
-                                    facts.num_kv_heads, facts.head_dim));
+    out += row("heads", fmt::format("{} with {}", facts.num_heads, kv_heads_text(facts)));
   out +=
       row("vocabulary", fmt::format("{} tokens{}", facts.vocab_size,
                                     facts.tied_embeddings ? ", head tied to the embedding" : ""));

@@ -80,6 +80,11 @@ void check_dtype(DType dtype) {
 }  // namespace
 
 static void check_heads(const HeadLayout& heads, const SlotLayout& slots) {
+  if (slots.norms_values || slots.scales_experts) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend has no kernels for norms of values or scales of experts, which "
+                "this model has; use --backend cpu");
+  }
   if (slots.latent_dim > 0) {
     if (slots.has_alibi) {
       throw Error(Code::kUnsupported,
@@ -221,6 +226,11 @@ int64_t CudaDevice::kv_bytes(const KvLayout& layout) const {
   const HeadLayout heads = {
       .num_heads = 0, .num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim};
   const bool has_latents = layout.latent_dim > 0;
+  if (!layout.groups.empty()) {
+    throw Error(Code::kUnsupported,
+                "the cuda backend's KV cache holds heads of one size, the layers of this model "
+                "have several; use --backend cpu");
+  }
   if (has_latents && layout.dtype == DType::kF8E4M3) {
     throw Error(Code::kUnsupported,
                 "the cuda backend holds a cache of latents in the weights' type, not in f8e4m3; "

@@ -60,6 +60,8 @@ std::span<const Field<ModelFacts>> fields<ModelFacts>() {
       field<&M::num_heads>("num_heads"),
       field<&M::num_kv_heads>("num_kv_heads"),
       field<&M::head_dim>("head_dim"),
+      field<&M::kv_heads>("kv_heads", kLeaveOutEmpty),
+      field<&M::num_shared_kv_layers>("num_shared_kv_layers"),
       field<&M::vocab_size>("vocab_size"),
       field<&M::max_positions>("max_positions"),
       field<&M::sliding_window>("sliding_window"),

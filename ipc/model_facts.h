@@ -46,6 +46,8 @@ struct ModelFacts {
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
+  std::vector<KvHeads> kv_heads;     // where layers differ, or some share: those of each
+  int64_t num_shared_kv_layers = 0;  // that read the keys and values of another
   int64_t vocab_size = 0;
   int64_t max_positions = 0;   // the longest context it is meant for
   int64_t sliding_window = 0;  // tokens: the longest; 0: no layer has one

@@ -308,11 +308,21 @@ struct MemoryPlan {  // bytes, of all ranks together
 
 // Groups of layers with keys and values. A block of the KV cache belongs to one; a sequence has
 // blocks of each, of those with a window only as many as the window needs.
+// Layers whose keys and values are of one size.
+struct KvHeads {
+  int64_t num_layers = 0;  // that have their own
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+};
+
 struct KvGroupCounts {
   int64_t num_full = 1;
   int64_t num_windowed = 0;
   int64_t window = 0;      // tokens
   int64_t num_layers = 0;  // of a group
+  // Where layers differ, or some read the keys and values of another.
+  std::vector<KvHeads> heads{};
+  int64_t num_shared = 0;  // layers that read another one's
 
   int64_t num_groups() const { return num_full + num_windowed; }
 };

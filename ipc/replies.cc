@@ -216,12 +216,24 @@ std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
 }
 
 template <>
+std::span<const Field<KvHeads>> fields<KvHeads>() {
+  static constexpr std::array kFields = {
+      field<&KvHeads::num_layers>("num_layers"),
+      field<&KvHeads::num_kv_heads>("num_kv_heads"),
+      field<&KvHeads::head_dim>("head_dim"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<KvGroupCounts>> fields<KvGroupCounts>() {
   static constexpr std::array kFields = {
       field<&KvGroupCounts::num_full>("num_full"),
       field<&KvGroupCounts::num_windowed>("num_windowed"),
       field<&KvGroupCounts::window>("window"),
       field<&KvGroupCounts::num_layers>("num_layers"),
+      field<&KvGroupCounts::heads>("heads", kLeaveOutEmpty),
+      field<&KvGroupCounts::num_shared>("num_shared"),
   };
   return kFields;
 }

@@ -19,7 +19,7 @@ inline constexpr int32_t kMaxHeadDim = 640;
 inline constexpr int64_t kAttentionScratchBytes = attention_scratch_bytes(kMaxHeadDim, true);
 
 // Columns of all ropes together. Fixed, so that the plan can be made before the model adds them.
-inline constexpr int32_t kMaxRotaryColumns = 512;
+inline constexpr int32_t kMaxRotaryColumns = 1024;
 
 inline size_t cos_sin_bytes(const SlotLayout& layout) {
   return static_cast<size_t>(layout.max_batch_tokens) * kMaxRotaryColumns * sizeof(float);

@@ -39,7 +39,7 @@ void CpuDevice::rotate_and_store_token(const LatentArgs& args, const float* tabl
   const int32_t* blocks =
       slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);
   const int32_t block_size = kv_->layout().block_size;
-  kv_->store(args.place.layer, 0, blocks[place.context_index / block_size],
+  kv_->store(args.place, 0, blocks[place.context_index / block_size],
              place.context_index % block_size, key, nullptr);
 }
 

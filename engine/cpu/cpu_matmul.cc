@@ -45,6 +45,9 @@ void CpuDevice::route(const RouteArgs& args) {
       softmax(scores, count);
     }
     routes_.choose(token, scores, data_or_null(args.choice_bias), kernels_.math.exp);
+    if (args.expert_scale != nullptr) {
+      routes_.scale(token, args.expert_scale->as<const float>());
+    }
   });
   routes_.finish();
 }

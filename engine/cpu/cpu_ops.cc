@@ -141,9 +141,12 @@ void CpuDevice::store_token(const QkvArgs& args, const float* table, int64_t tok
       slots_->block_table(batch_->slots[static_cast<size_t>(place.sequence)], args.place.group);
   const int32_t block_size = kv_->layout().block_size;
   const float* const keys = row + args.num_heads * head_dim;
-  const float* const values = keys + args.num_kv_heads * head_dim;
+  float* const values = row + int64_t{num_rotated} * head_dim;
+  for (int32_t h = 0; args.v_norm != nullptr && h < args.num_kv_heads; ++h) {
+    norm(values + h * head_dim, args.v_norm->as<const float>(), nullptr);
+  }
   for (int32_t h = 0; h < args.num_kv_heads; ++h) {
-    kv_->store(args.place.layer, h, blocks[place.context_index / block_size],
+    kv_->store(args.place, h, blocks[place.context_index / block_size],
                place.context_index % block_size, keys + h * head_dim, values + h * head_dim);
   }
 }
@@ -183,7 +186,7 @@ void CpuDevice::attention(const AttentionArgs& args) {
     const int64_t first_head = int64_t{kv_head} * group_size;
 
     AttentionBlock block;
-    kv_->describe(args.place.layer, kv_head, block);
+    kv_->describe(args.place, kv_head, block);
     block.q = row_of(args.q, begin) + first_head * args.head_dim;
     block.q_stride = args.q.stride;
     block.out = mutable_row_of(args.out, begin) + first_head * args.value_dim();

@@ -114,6 +114,13 @@ void ExpertRoutes::choose(int64_t token, float* scores, const float* choice_bias
   for (int32_t i = 0; i < rule_.top_k; ++i) weights[i] *= factor;
 }
 
+void ExpertRoutes::scale(int64_t token, const float* expert_scale) {
+  for (int64_t i = token * rule_.top_k; i < (token + 1) * rule_.top_k; ++i) {
+    const auto at = static_cast<size_t>(i);
+    weight_[at] *= expert_scale[expert_[at]];
+  }
+}
+
 void ExpertRoutes::finish() {
   std::fill(first_row_.begin(), first_row_.end(), 0);
   const auto count = static_cast<size_t>(num_rows());

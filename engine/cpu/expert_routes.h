@@ -22,6 +22,8 @@ class ExpertRoutes {
   // Chooses for one token; any thread, tokens apart. `scores` (num_experts) are changed; of
   // kSparseMixer they are the logits.
   void choose(int64_t token, float* scores, const float* choice_bias, Exp exp);
+  // After choose: each weight times that of its expert.
+  void scale(int64_t token, const float* expert_scale);
   // Sorts the rows by expert.
   void finish();
 

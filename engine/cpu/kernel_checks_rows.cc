@@ -58,7 +58,7 @@ void fill_cache(PanelKvCache& cache, std::span<const float> keys, std::span<cons
   const int32_t head_dim = cache.layout().head_dim;
   for (int32_t position = 0; position < kContext; ++position) {
     const auto at = static_cast<size_t>(position * head_dim);
-    cache.store(0, 0, kBlockTable[static_cast<size_t>(position / kBlockSize)],
+    cache.store({}, 0, kBlockTable[static_cast<size_t>(position / kBlockSize)],
                 position % kBlockSize, keys.data() + at,
                 values.empty() ? nullptr : values.data() + at);
   }
@@ -276,7 +276,7 @@ void add_attention_checks_of(KernelChecks& checks,
                    block.distance_bias_stride = std::ssize(kBiases[0]);
                    block.bias_reach = one.bias_reach;
                  }
-                 caches[static_cast<size_t>(k.pair_order)]->describe(0, 0, block);
+                 caches[static_cast<size_t>(k.pair_order)]->describe({}, 0, block);
                  std::fill(out.begin(), out.end(), 0.0F);
                  k.attention[static_cast<size_t>(dtype)](block);
                  return std::span<const float>(out);

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/cpu/host_resources.h"
@@ -13,8 +15,8 @@ namespace tgi {
 
 namespace {
 
-PanelLayout key_panel(const KvLayout& layout, PairOrder pair_order) {
-  return {.type = panel_type(layout.dtype), .cols = layout.head_dim, .pair_order = pair_order};
+PanelLayout key_panel(const KvLayout& layout, int32_t head_dim, PairOrder pair_order) {
+  return {.type = panel_type(layout.dtype), .cols = head_dim, .pair_order = pair_order};
 }
 
 PanelLayout value_panel(const KvLayout& layout, PairOrder pair_order) {
@@ -26,55 +28,91 @@ PanelLayout value_panel(const KvLayout& layout, PairOrder pair_order) {
 
 }  // namespace
 
-int64_t PanelKvCache::key_bytes(const KvLayout& layout) {
-  return layout.block_size / kPanelRows * key_panel(layout, PairOrder::kAdjacent).bytes();
+int64_t PanelKvCache::key_bytes(const KvLayout& layout, int32_t head_dim) {
+  return layout.block_size / kPanelRows * key_panel(layout, head_dim, PairOrder::kAdjacent).bytes();
 }
 
-int64_t PanelKvCache::value_bytes(const KvLayout& layout) {
+int64_t PanelKvCache::value_bytes(const KvLayout& layout, int32_t head_dim) {
   if (layout.latent_dim > 0) return 0;
-  const int64_t num_panels = round_up(layout.head_dim, kPanelRows) / kPanelRows;
+  const int64_t num_panels = round_up(head_dim, kPanelRows) / kPanelRows;
   return layout.block_size / kPanelRows * num_panels *
          value_panel(layout, PairOrder::kAdjacent).bytes();
 }
 
+int64_t PanelKvCache::layer_bytes(const KvLayout& layout, const KvHeads& heads) {
+  return heads.num_kv_heads *
+         (key_bytes(layout, heads.head_dim) + value_bytes(layout, heads.head_dim));
+}
+
+int64_t PanelKvCache::block_bytes(const KvLayout& layout) {
+  int64_t largest = 0;
+  for (const std::vector<KvHeads>& group : layout.groups) {
+    int64_t size = 0;
+    for (const KvHeads& heads : group) size += layer_bytes(layout, heads);
+    largest = std::max(largest, size);
+  }
+  return largest;
+}
+
 int64_t PanelKvCache::bytes(const KvLayout& layout) {
-  return int64_t{layout.num_layers} * layout.num_blocks * layout.num_kv_heads *
-         (key_bytes(layout) + value_bytes(layout));
+  if (!layout.groups.empty()) return layout.num_blocks * block_bytes(layout);
+  return int64_t{layout.num_layers} * layout.num_blocks *
+         layer_bytes(layout, {.num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim});
 }
 
 PanelKvCache::PanelKvCache(const KvLayout& layout, PairOrder pair_order)
-    : layout_(layout),
-      key_panel_(key_panel(layout, pair_order)),
-      value_panel_(value_panel(layout, pair_order)),
-      key_bytes_(key_bytes(layout)),
-      value_bytes_(value_bytes(layout)) {
+    : layout_(layout), pair_order_(pair_order), value_panel_(value_panel(layout, pair_order)) {
   if (layout.block_size <= 0 || layout.block_size % kPanelRows != 0) {
     throw Error(Code::kUnsupported,
                 fmt::format("kv block size {}: the cpu backend needs a multiple of {}",
                             layout.block_size, kPanelRows));
   }
-  for (int64_t d = 0; d < layout.head_dim; ++d) key_offsets_.push_back(key_panel_.offset(0, d));
+  for (const std::vector<KvHeads>& group : layout.groups) {
+    std::vector<Layer>& layers = layers_.emplace_back();
+    int64_t offset = 0;
+    for (const KvHeads& heads : group) {
+      Layer layer = describe_layer(heads);
+      layer.keys = offset;
+      layer.values = offset + heads.num_kv_heads * layer.key_bytes;
+      layer.key_step = block_bytes(layout);
+      layer.value_step = layer.key_step;
+      offset += layer_bytes(layout, heads);
+      layers.push_back(std::move(layer));
+    }
+  }
+  if (layout.groups.empty()) {
+    const KvHeads heads = {.num_kv_heads = layout.num_kv_heads, .head_dim = layout.head_dim};
+    std::vector<Layer>& layers = layers_.emplace_back();
+    for (int64_t i = 0; i < layout.num_layers; ++i) {
+      Layer layer = describe_layer(heads);
+      layer.key_step = heads.num_kv_heads * layer.key_bytes;
+      layer.value_step = heads.num_kv_heads * layer.value_bytes;
+      layer.keys = i * layout.num_blocks * layer.key_step;
+      layer.values = int64_t{layout.num_layers} * layout.num_blocks * layer.key_step +
+                     i * layout.num_blocks * layer.value_step;
+      layers.push_back(std::move(layer));
+    }
+  }
   data_ = map_memory(static_cast<size_t>(bytes(layout)), "kv cache");
 }
 
-std::byte* PanelKvCache::keys(int32_t layer, int32_t kv_head, int64_t block) const {
-  const int64_t index =
-      (int64_t{layer} * layout_.num_blocks + block) * layout_.num_kv_heads + kv_head;
-  return static_cast<std::byte*>(data_.data()) + index * key_bytes_;
+PanelKvCache::Layer PanelKvCache::describe_layer(const KvHeads& heads) const {
+  Layer out{.heads = heads,
+            .key_panel = key_panel(layout_, heads.head_dim, pair_order_),
+            .key_bytes = key_bytes(layout_, heads.head_dim),
+            .value_bytes = value_bytes(layout_, heads.head_dim)};
+  for (int64_t d = 0; d < heads.head_dim; ++d) {
+    out.key_offsets.push_back(out.key_panel.offset(0, d));
+  }
+  return out;
 }
 
-std::byte* PanelKvCache::values(int32_t layer, int32_t kv_head, int64_t block) const {
-  const int64_t all = int64_t{layout_.num_layers} * layout_.num_blocks * layout_.num_kv_heads;
-  const int64_t index =
-      (int64_t{layer} * layout_.num_blocks + block) * layout_.num_kv_heads + kv_head;
-  return static_cast<std::byte*>(data_.data()) + all * key_bytes_ + index * value_bytes_;
-}
-
-void PanelKvCache::describe(int32_t layer, int32_t kv_head, AttentionBlock& out) const {
-  out.k = keys(layer, kv_head, 0);
-  out.v = layout_.latent_dim > 0 ? nullptr : values(layer, kv_head, 0);
-  out.k_block_stride_bytes = layout_.num_kv_heads * key_bytes_;
-  out.v_block_stride_bytes = layout_.num_kv_heads * value_bytes_;
+void PanelKvCache::describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const {
+  const Layer& layer = at(place);
+  out.k = data() + layer.keys + kv_head * layer.key_bytes;
+  out.v = layout_.latent_dim > 0 ? nullptr : data() + layer.values + kv_head * layer.value_bytes;
+  out.k_block_stride_bytes = layer.key_step;
+  out.v_block_stride_bytes = layer.value_step;
   out.block_size = layout_.block_size;
 }
 
@@ -84,7 +122,8 @@ constexpr int64_t kStep =
     PanelLayout{.type = kType}.offset(1, 0) - PanelLayout{.type = kType}.offset(0, 0);
 
 template <PanelType kType, typename Element, typename Convert>
-void PanelKvCache::store_as(std::byte* keys,
+void PanelKvCache::store_as(const Layer& layer,
+                            std::byte* keys,
                             std::byte* values,
                             int32_t offset,
                             const float* k,
@@ -94,22 +133,23 @@ void PanelKvCache::store_as(std::byte* keys,
     const Element element = convert(value);
     std::memcpy(to, &element, sizeof element);
   };
+  const int64_t head_dim = layer.heads.head_dim;
   const int64_t lane = offset % kPanelRows;
   std::byte* const to_k = keys + lane * kStep<kType>;
-  for (int64_t d = 0; d < layout_.head_dim; ++d) {
-    put(to_k + key_offsets_[static_cast<size_t>(d)], k[d]);
+  for (int64_t d = 0; d < head_dim; ++d) {
+    put(to_k + layer.key_offsets[static_cast<size_t>(d)], k[d]);
   }
   if (v == nullptr) return;
   std::byte* to_v = values + value_panel_.offset(0, lane);
   const int64_t panel_bytes = value_panel_.bytes();
   int64_t d = 0;
-  for (; d + kPanelRows <= layout_.head_dim; d += kPanelRows, to_v += panel_bytes) {
+  for (; d + kPanelRows <= head_dim; d += kPanelRows, to_v += panel_bytes) {
     for (int64_t i = 0; i < kPanelRows; ++i) put(to_v + i * kStep<kType>, v[d + i]);
   }
-  for (int64_t i = 0; d + i < layout_.head_dim; ++i) put(to_v + i * kStep<kType>, v[d + i]);
+  for (int64_t i = 0; d + i < head_dim; ++i) put(to_v + i * kStep<kType>, v[d + i]);
 }
 
-void PanelKvCache::store(int32_t layer,
+void PanelKvCache::store(KvPlace place,
                          int32_t kv_head,
                          int32_t block,
                          int32_t offset_in_block,
@@ -117,16 +157,21 @@ void PanelKvCache::store(int32_t layer,
                          const float* v) {
   const int64_t chunk = offset_in_block / kPanelRows;
   const int64_t num_chunks = layout_.block_size / kPanelRows;
-  std::byte* const to_k = keys(layer, kv_head, block) + chunk * (key_bytes_ / num_chunks);
-  std::byte* const to_v = values(layer, kv_head, block) + chunk * (value_bytes_ / num_chunks);
+  const Layer& layer = at(place);
+  std::byte* const to_k = data() + layer.keys + block * layer.key_step + kv_head * layer.key_bytes +
+                          chunk * (layer.key_bytes / num_chunks);
+  std::byte* const to_v = data() + layer.values + block * layer.value_step +
+                          kv_head * layer.value_bytes + chunk * (layer.value_bytes / num_chunks);
   switch (layout_.dtype) {
     case DType::kF32:
-      return store_as<PanelType::kF32, float>(to_k, to_v, offset_in_block, k, v,
+      return store_as<PanelType::kF32, float>(layer, to_k, to_v, offset_in_block, k, v,
                                               [](float x) { return x; });
     case DType::kF16:
-      return store_as<PanelType::kF16, uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_f16);
+      return store_as<PanelType::kF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
+                                                 f32_to_f16);
     case DType::kBF16:
-      return store_as<PanelType::kBF16, uint16_t>(to_k, to_v, offset_in_block, k, v, f32_to_bf16);
+      return store_as<PanelType::kBF16, uint16_t>(layer, to_k, to_v, offset_in_block, k, v,
+                                                  f32_to_bf16);
     case DType::kF8E4M3:
       TGI_CHECK(false);  // refused when the cache was planned
   }

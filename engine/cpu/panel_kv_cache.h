@@ -4,6 +4,9 @@
 //   keys    one panel: rows are the 16 positions, columns are head_dim
 //   values  head_dim / 16 panels (rounded up): rows are 16 of head_dim, columns are the 16
 //   positions; none where the first columns of the keys are the values (KvLayout.latent_dim)
+//
+// Where all layers are alike, those of one layer lie together, block after block. Else those of a
+// block do, layer after layer.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +16,7 @@
 #include "engine/cpu/kernels/kernel_table.h"
 #include "engine/cpu/panel_layout.h"
 #include "engine/device/backend.h"
+#include "engine/tensor/kv_groups.h"
 #include "engine/tensor/tensor.h"
 
 namespace tgi {
@@ -27,7 +31,7 @@ class PanelKvCache {
   const KvLayout& layout() const { return layout_; }
 
   // k and v: (head_dim), rounded to the cache's type. v is null where keys hold the values.
-  void store(int32_t layer,
+  void store(KvPlace place,
              int32_t kv_head,
              int32_t block,
              int32_t offset_in_block,
@@ -35,18 +39,38 @@ class PanelKvCache {
              const float* v);
 
   // Fills the cache fields of `out`.
-  void describe(int32_t layer, int32_t kv_head, AttentionBlock& out) const;
+  void describe(KvPlace place, int32_t kv_head, AttentionBlock& out) const;
 
  private:
-  // Bytes of one KV head in one block.
-  static int64_t key_bytes(const KvLayout& layout);
-  static int64_t value_bytes(const KvLayout& layout);
+  // Where the keys and values of a layer are.
+  struct Layer {
+    KvHeads heads;
+    PanelLayout key_panel;
+    int64_t key_bytes = 0;    // of one KV head in one block
+    int64_t value_bytes = 0;  // likewise
+    int64_t keys = 0;         // of the first head in the first block, in bytes from the beginning
+    int64_t values = 0;
+    int64_t key_step = 0;  // bytes from one block to the next
+    int64_t value_step = 0;
+    std::vector<int64_t> key_offsets{};  // (head_dim) of position 0 in a panel
+  };
 
-  std::byte* keys(int32_t layer, int32_t kv_head, int64_t block) const;
-  std::byte* values(int32_t layer, int32_t kv_head, int64_t block) const;
+  // Bytes of one KV head in one block.
+  static int64_t key_bytes(const KvLayout& layout, int32_t head_dim);
+  static int64_t value_bytes(const KvLayout& layout, int32_t head_dim);
+  static int64_t layer_bytes(const KvLayout& layout, const KvHeads& heads);  // of one block
+  static int64_t block_bytes(const KvLayout& layout);                        // where layers differ
+
+  Layer describe_layer(const KvHeads& heads) const;
+  const Layer& at(KvPlace place) const {
+    const auto group = layout_.groups.empty() ? 0 : static_cast<size_t>(place.group);
+    return layers_[group][static_cast<size_t>(place.layer)];
+  }
+  std::byte* data() const { return static_cast<std::byte*>(data_.data()); }
 
   template <PanelType kType, typename Element, typename Convert>
-  void store_as(std::byte* keys,
+  void store_as(const Layer& layer,
+                std::byte* keys,
                 std::byte* values,
                 int32_t offset,
                 const float* k,
@@ -54,12 +78,10 @@ class PanelKvCache {
                 Convert convert);
 
   KvLayout layout_;
-  PanelLayout key_panel_;
+  PairOrder pair_order_;
   PanelLayout value_panel_;
-  int64_t key_bytes_;
-  int64_t value_bytes_;
-  std::vector<int64_t> key_offsets_;  // (head_dim) of position 0 in a panel
-  Buffer data_;  // keys (layer, block, kv_head, chunk), then values (layer, block, kv_head, chunk)
+  std::vector<std::vector<Layer>> layers_;  // by group; one stands for all where layers are alike
+  Buffer data_;
 };
 
 }  // namespace tgi

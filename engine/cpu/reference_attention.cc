@@ -80,7 +80,11 @@ void ReferenceDevice::qk_norm_rope_store_kv(const QkvArgs& args) {
       heads[i] = static_cast<float>(static_cast<double>(heads[i]) * scale);
     }
     const float* const k = heads + args.num_heads * dim;
-    const float* const v = k + args.num_kv_heads * dim;
+    float* const v = heads + int64_t{args.num_heads + args.num_kv_heads} * dim;
+    for (int32_t h = 0; args.v_norm != nullptr && h < args.num_kv_heads; ++h) {
+      norm_head(args.norm_kind, v + h * dim, args.v_norm->as<const float>(), nullptr,
+                static_cast<double>(args.norm_eps), dim);
+    }
     for (int32_t h = 0; h < args.num_kv_heads; ++h) {
       for (int64_t d = 0; d < dim; ++d) {
         cached(keys_, args.place, h, sequence, position)[d] = round_to(kv_.dtype, k[h * dim + d]);

@@ -100,7 +100,21 @@ int32_t ReferenceDevice::add_rope(const RopeSpec& rope) {
   return static_cast<int32_t>(ropes_.size()) - 1;
 }
 
+// Numbers of the keys of one block, where layers differ.
+static int64_t block_numbers(const KvLayout& layout) {
+  int64_t most = 0;
+  for (const std::vector<KvHeads>& group : layout.groups) {
+    int64_t count = 0;
+    for (const KvHeads& heads : group) count += layout.block_size * heads.numbers();
+    most = std::max(most, count);
+  }
+  return most;
+}
+
 int64_t ReferenceDevice::kv_bytes(const KvLayout& layout) const {
+  if (!layout.groups.empty()) {
+    return 2 * layout.num_blocks * block_numbers(layout) * int64_t{sizeof(float)};
+  }
   return int64_t{layout.latent_dim > 0 ? 1 : 2} * layout.num_layers * layout.num_blocks *
          layout.num_kv_heads * layout.block_size * layout.head_dim * int64_t{sizeof(float)};
 }
@@ -164,10 +178,20 @@ float* ReferenceDevice::cached(std::vector<float>& cache,
                                int64_t position) const {
   const int32_t* const blocks = slots_->block_table(batch_->slots[sequence], place.group);
   const int64_t block = blocks[position / kv_.block_size];
+  const int64_t in_block = position % kv_.block_size;
+  if (!kv_.groups.empty()) {
+    const std::vector<KvHeads>& group = kv_.groups[static_cast<size_t>(place.group)];
+    int64_t before = block * block_numbers(kv_);
+    for (int32_t i = 0; i < place.layer; ++i) {
+      before += kv_.block_size * group[static_cast<size_t>(i)].numbers();
+    }
+    const int64_t head_dim = group[static_cast<size_t>(place.layer)].head_dim;
+    return cache.data() + before + (int64_t{kv_head} * kv_.block_size + in_block) * head_dim;
+  }
   const int64_t index =
       (((int64_t{place.layer} * kv_.num_blocks + block) * kv_.num_kv_heads + kv_head) *
            kv_.block_size +
-       position % kv_.block_size) *
+       in_block) *
       kv_.head_dim;
   return cache.data() + index;
 }

@@ -101,7 +101,9 @@ class ReferenceDevice final : public Device {
   KvLayout kv_;
   std::optional<SlotTable> slots_;
   std::vector<RopeSpec> ropes_;
-  std::vector<float> keys_;  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype
+  // (layer, block, kv_head, block_size, head_dim), rounded to kv_.dtype; where layers differ a
+  // block's follow each other: (block, layer, ...).
+  std::vector<float> keys_;
   std::vector<float> values_;  // as keys_; empty where keys hold the values
   StateLayout state_layout_;
   int32_t num_slots_ = 0;

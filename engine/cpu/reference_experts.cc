@@ -91,7 +91,9 @@ void ReferenceDevice::route(const RouteArgs& args) {
     double sum = 0.0;
     for (const size_t e : chosen) sum += scores[e];
     for (const size_t e : chosen) {
-      const double weight = args.rule.normalises ? scores[e] / std::max(sum, 1e-20) : scores[e];
+      double weight = args.rule.normalises ? scores[e] / std::max(sum, 1e-20) : scores[e];
+      if (args.expert_scale != nullptr)
+        weight *= at(*args.expert_scale, 0, static_cast<int64_t>(e));
       routes_.push_back({.expert = static_cast<int32_t>(e),
                          .token = token,
                          .weight = weight * static_cast<double>(args.rule.scale)});

@@ -112,6 +112,10 @@ struct KvLayout {
   int32_t num_blocks = 0;
   DType dtype = DType::kBF16;
   int32_t latent_dim = 0;  // a key's first columns, which are its value too; 0: values are apart
+  // (optional) Where layers differ: the layers of each group, those of one block (KvPlace.layer).
+  // Then a block is as large as the largest group wants it, and num_layers, num_kv_heads and
+  // head_dim are the most of any. REQUIRES: no latents.
+  std::vector<std::vector<KvHeads>> groups{};
 };
 
 // The fixed table of running sequences.
@@ -133,6 +137,8 @@ struct SlotLayout {
   int32_t latent_dim = 0;         // of the KvLayout
   int32_t max_adapters = 0;       // that rows of one step may have; 0: none
   int32_t max_drafts = 0;         // of a slot in a step
+  bool norms_values = false;      // qk_norm_rope_store_kv will be given v_norm
+  bool scales_experts = false;    // route will be given expert_scale
 };
 
 // Of all that an adapter adds to one linear together.
@@ -196,12 +202,12 @@ struct PositionScale {
 };
 
 // In place on one fused row per token: [q heads | k heads | v heads], each head_dim wide. Clamps
-// all of them, norms each q and k head when weights are given, one row of them for all heads or one
-// for each head, rotates q and k, scales q, writes k and v of the step's tokens to the cache.
+// all of them, norms each q, k and v head when weights are given, one row of them for all heads or
+// one for each head, rotates q and k, scales q, writes k and v of the step's tokens to the cache.
 struct QkvArgs {
   KvPlace place{};  // of the layer's keys and values
   int32_t num_heads = 0;
-  int32_t num_kv_heads = 0;
+  int32_t num_kv_heads = 0;  // 0: q alone, of a layer that reads another one's keys and values
   int32_t head_dim = 0;
   int32_t rope = -1;  // from add_rope; -1: none
   float clip = 0.0F;  // 0: off; else q, k and v are clamped to -clip..clip
@@ -210,6 +216,8 @@ struct QkvArgs {
   NormKind norm_kind = NormKind::kRms;
   const Tensor* q_norm = nullptr;  // (optional) (1, head_dim) or (1, num_heads * head_dim), f32
   const Tensor* k_norm = nullptr;  // (optional) as q_norm, of num_kv_heads
+  // (optional) (1, head_dim), f32. Given only where SlotLayout.norms_values.
+  const Tensor* v_norm = nullptr;
   const Tensor* q_norm_bias = nullptr;  // (optional) as q_norm, added to what it gives
   const Tensor* k_norm_bias = nullptr;  // (optional) as k_norm
   float norm_eps = 0.0F;
@@ -338,6 +346,9 @@ struct RouteArgs {
   RouteRule rule;
   Tensor logits;                        // (num_tokens, num_experts)
   const Tensor* choice_bias = nullptr;  // (optional) (1, num_experts), f32
+  // (optional) (1, num_experts), f32: an expert's weight is multiplied by it, last. Given only
+  // where SlotLayout.scales_experts.
+  const Tensor* expert_scale = nullptr;
 };
 
 struct ExpertWeight {
@@ -548,7 +559,7 @@ class Backend {
 // A plugin exports two C functions. The first is asked before anything else is touched: a plugin of
 // another number is refused. Raised with every change of what crosses the border (this header, and
 // those that it includes).
-inline constexpr int kBackendAbi = 19;
+inline constexpr int kBackendAbi = 20;
 inline constexpr const char* kBackendAbiSymbol = "tgi_backend_abi";  // int (*)()
 inline constexpr const char* kBackendSymbol = "tgi_backend";         // tgi::Backend* (*)()
 

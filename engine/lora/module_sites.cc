@@ -67,6 +67,8 @@ std::string_view refusal_of_entry(const TensorEntry& entry) {
     case Role::kPositionEmbedding:
     case Role::kTypeEmbedding:
       return kPositionsRefusal;
+    case Role::kLayerInputTable:
+    case Role::kLayerInputIn:
     case Role::kEmbeddingIn:
     case Role::kHeadIn:
       return kOuterRefusal;

@@ -22,7 +22,8 @@ extern const Architecture kLlama, kMistral, kQwen2, kQwen3, kGpt2, kMixtral, kQw
     kOlmoe, kGlm4Moe;
 extern const Architecture kBaichuan, kBloom, kFalcon, kGptBigcode, kGptJ, kGptNeox, kInternlm2,
     kMpt, kOpt, kPhi, kPhi3, kStablelm, kStarcoder2;
-extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kCohere, kCohere2;
+extern const Architecture kGemma, kGemma2, kGemma3, kGemma3Multimodal, kGemma4, kGemma4Multimodal,
+    kCohere, kCohere2;
 extern const Architecture kOlmo, kOlmo2, kOlmo3, kGranite, kGlm, kGlm4, kSmolLm3, kSeedOss;
 extern const Architecture kExaone4, kNemotron, kErnie45, kHunyuanDense, kHelium, kArcee, kBitnet;
 extern const Architecture kMinistral3, kGraniteMoe, kGraniteMoeShared, kFlexOlmo, kErnie45Moe,
@@ -68,6 +69,8 @@ constexpr std::array kArchitectures = {
     &kGemma2,
     &kGemma3,
     &kGemma3Multimodal,
+    &kGemma4,
+    &kGemma4Multimodal,
     &kCohere,
     &kCohere2,
     &kOlmo,

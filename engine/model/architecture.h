@@ -25,9 +25,12 @@ enum class Role : uint8_t {
   kTypeEmbedding,
   kEmbeddingNorm,
   kEmbeddingNormBias,
-  kDistanceBias,  // of all layers: a number for each head and kind of distance
-  kEmbeddingIn,   // from a row of the table to the stream
-  kHeadIn,        // from the stream to what the head reads
+  kDistanceBias,     // of all layers: a number for each head and kind of distance
+  kLayerInputTable,  // (vocabulary, rows of all layers)
+  kLayerInputIn,     // from the embedding to the rows of all layers
+  kLayerInputNorm,   // of each row that it gives
+  kEmbeddingIn,      // from a row of the table to the stream
+  kHeadIn,           // from the stream to what the head reads
   kFinalNorm,
   kFinalNormBias,
   kLmHead,
@@ -94,9 +97,20 @@ enum class Role : uint8_t {
   kDown,
   kDownBias,
   kMlpPostNorm,
+  // Of layers with experts beside a dense MLP: of what each gives, of what experts and router read.
+  kDensePostNorm,
+  kExpertsNorm,
+  kExpertsPostNorm,
+  kRouterNorm,
+  // Of rows for each layer: what the stream makes of them, and back.
+  kLayerInputGate,
+  kLayerInputOut,
+  kLayerInputPostNorm,
+  kStreamScale,  // of the stream after the layer
   kRouter,
   kRouterBias,
   kChoiceBias,
+  kExpertScale,
   kExpertsIn,  // from the stream to what all experts read
   kExpertsInBias,
   kExpertsOut,  // back
@@ -131,6 +145,12 @@ constexpr bool is_norm_weight(Role role) {
     case Role::kMlpNorm:
     case Role::kMlpInnerNorm:
     case Role::kMlpPostNorm:
+    case Role::kDensePostNorm:
+    case Role::kExpertsNorm:
+    case Role::kExpertsPostNorm:
+    case Role::kRouterNorm:
+    case Role::kLayerInputNorm:
+    case Role::kLayerInputPostNorm:
     case Role::kQNorm:
     case Role::kKNorm:
     case Role::kQueryDownNorm:
@@ -156,6 +176,9 @@ enum class Dim : uint8_t {
   kVocab,
   kPositions,  // with the rows before that of position 0
   kTokenTypes,
+  kLayerInputVocab,
+  kLayerInput,      // the row of one layer
+  kLayerInputs,     // those of all
   kDistanceBiases,  // stored (buckets, heads)
   kHidden,
   kEmbedding,

@@ -36,10 +36,10 @@ constexpr bool has_mlp_norm(const ModelConfig& config, int32_t /*layer*/) {
   return !config.shares_branch_norm;
 }
 constexpr bool has_experts(const ModelConfig& config, int32_t layer) {
-  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kExperts;
+  return has_expert_part(config.layers[static_cast<size_t>(layer)].mlp);
 }
 constexpr bool has_dense_mlp(const ModelConfig& config, int32_t layer) {
-  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kDense;
+  return has_dense_part(config.layers[static_cast<size_t>(layer)].mlp);
 }
 constexpr bool has_mlp_bias(const ModelConfig& config, int32_t /*layer*/) {
   return config.mlp_bias;

@@ -11,17 +11,29 @@ namespace tgi {
 
 struct KvPlan {
   KvGroups groups;
-  int32_t num_layers = 0;       // of a group
+  int32_t num_layers = 0;       // of the group with most
   std::vector<KvPlace> places;  // (num_layers of the model); of layers without attention unused
+  // Where the heads of layers differ: by group, those of its layers, of all ranks together.
+  std::vector<std::vector<KvHeads>> heads{};
 };
 
-// All layers in one group, which keeps everything.
+// The heads of the layers that have their own keys and values, and how many each; of a model whose
+// layers are alike one row.
+struct KvHeadsCount {
+  KvHeads heads;
+  int32_t num_layers = 0;
+};
+std::vector<KvHeadsCount> count_kv_heads(const ModelConfig& config);
+
+// All layers in one group, which keeps everything. A layer that reads another one's keys and values
+// is where that one is.
 KvPlan one_kv_group(const ModelConfig& config);
 
 // Groups for contexts of at most `max_context` tokens: layers whose window is shorter are apart
-// from the others, where that saves memory. Groups are of one size, so that their blocks are. It is
-// the largest one by which a whole context grows by no more than kKvGroupWaste: fewer groups are
-// less to keep books of.
+// from the others, where that saves memory. Their blocks are of one size, for as many layers as
+// fit. It is the largest one by which a whole context grows by no more than kKvGroupWaste: fewer
+// groups are less to keep books of. Where there is none, as can be where layers differ, it is the
+// one by which it grows least.
 inline constexpr double kKvGroupWaste = 0.03;
 KvPlan plan_kv_groups(const ModelConfig& config, int32_t max_context);
 

@@ -17,8 +17,17 @@
 namespace tgi {
 
 inline constexpr int32_t kNoRope = -1;
+inline constexpr int32_t kOwnKv = -1;
 
-enum class MlpKind : uint8_t { kDense, kExperts, kNone };
+// kBoth: experts beside a dense MLP, each between norms of its own.
+enum class MlpKind : uint8_t { kDense, kExperts, kBoth, kNone };
+
+constexpr bool has_dense_part(MlpKind kind) {
+  return kind == MlpKind::kDense || kind == MlpKind::kBoth;
+}
+constexpr bool has_expert_part(MlpKind kind) {
+  return kind == MlpKind::kExperts || kind == MlpKind::kBoth;
+}
 
 // What layers that carry a state do with it: engine/device/state_ops.h. All such layers of a model
 // are of one kind.
@@ -35,6 +44,16 @@ struct LayerPlan {
   PositionScale query_scale{};
   float score_multiplier = 1.0F;  // beside attention_scale
   bool divides_qk = false;        // heads of q and k are normed, without weights
+  bool divides_v = false;         // likewise those of v
+  bool keys_are_values = false;   // v is what the matrix of k gives, before the keys' norm
+  // Where layers differ; 0: as the model says. Those of one that reads another's keys and values
+  // are as that one's.
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t intermediate_size = 0;
+  int32_t kv_layer = kOwnKv;  // the layer before this one whose keys and values it reads
+
+  constexpr bool has_own_kv() const { return has_attention && kv_layer == kOwnKv; }
 
   // The tokens that a token sees at most, itself included; 0: all before it.
   int32_t reach() const {
@@ -60,6 +79,7 @@ struct ExpertsConfig {
   bool has_shared_gate = false;          // its output is multiplied by the sigmoid of a logit
   bool weighs_inputs = false;            // what an expert reads is weighed, not what it gives
   bool has_choice_bias = false;          // added to the scores by which experts are chosen
+  bool has_scale = false;                // of each expert: its weight is multiplied by it
   RouteRule route;
 };
 
@@ -104,6 +124,15 @@ struct LatentConfig {
   float norm_eps = 1e-6F;  // of both rows
 
   int32_t key_dim() const { return rank + rotary_dim; }  // of what is cached
+};
+
+// Rows of each token for each layer: of a table of their own, and of the token's embedding
+// (Gemma 3n, where they are called per-layer embeddings).
+struct LayerInputs {
+  int32_t size = 0;        // of a row; 0: there are none
+  int32_t vocab_size = 0;  // of the table
+
+  bool operator==(const LayerInputs&) const = default;
 };
 
 struct ModelConfig {
@@ -153,6 +182,7 @@ struct ModelConfig {
   HeadInput head_input = HeadInput::kFirst;  // where a family's head leaves it to the config
 
   LatentConfig latent;
+  LayerInputs layer_inputs;
 
   std::vector<float> alibi_slopes;  // (num_heads); empty: no ALiBi
   // T5's kinds of distances between two tokens, half of them to each side: near ones are told
@@ -194,14 +224,61 @@ struct ModelConfig {
 
 inline constexpr int32_t kMaxDistance = 128;
 
+// Of a layer, or of what is no layer's.
+inline int32_t of_layer(const ModelConfig& config,
+                        int32_t layer,
+                        int32_t LayerPlan::*of_plan,
+                        int32_t of_model) {
+  if (layer < 0) return of_model;
+  const int32_t own = config.layers[static_cast<size_t>(layer)].*of_plan;
+  return own > 0 ? own : of_model;
+}
+inline KvHeads kv_heads_of(const ModelConfig& config, int32_t layer) {
+  return {.num_kv_heads = of_layer(config, layer, &LayerPlan::num_kv_heads, config.num_kv_heads),
+          .head_dim = of_layer(config, layer, &LayerPlan::head_dim, config.head_dim)};
+}
+inline int32_t intermediate_size_of(const ModelConfig& config, int32_t layer) {
+  return of_layer(config, layer, &LayerPlan::intermediate_size, config.intermediate_size);
+}
+
+// The most of any layer.
+inline int32_t most_of_layers(const ModelConfig& config,
+                              int32_t LayerPlan::*of_plan,
+                              int32_t of_model) {
+  int32_t most = config.layers.empty() ? of_model : 0;
+  for (const LayerPlan& plan : config.layers) {
+    most = std::max(most, plan.*of_plan > 0 ? plan.*of_plan : of_model);
+  }
+  return most;
+}
+inline KvHeads most_kv_heads(const ModelConfig& config) {
+  return {.num_kv_heads = most_of_layers(config, &LayerPlan::num_kv_heads, config.num_kv_heads),
+          .head_dim = most_of_layers(config, &LayerPlan::head_dim, config.head_dim)};
+}
+inline int32_t most_intermediate(const ModelConfig& config) {
+  return most_of_layers(config, &LayerPlan::intermediate_size, config.intermediate_size);
+}
+
+// Whether heads are not the same in all layers.
+inline bool has_unlike_heads(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers, [](const LayerPlan& plan) {
+    return plan.num_kv_heads > 0 || plan.head_dim > 0;
+  });
+}
+inline bool has_shared_kv(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers,
+                             [](const LayerPlan& plan) { return plan.kv_layer != kOwnKv; });
+}
+
 // The widest row that a matrix of the model is multiplied with.
 inline int32_t max_matmul_cols(const ModelConfig& config) {
-  return std::max({config.hidden_size, config.embedding_size, config.intermediate_size,
+  return std::max({config.hidden_size, config.embedding_size, most_intermediate(config),
                    config.experts.intermediate_size, config.experts.hidden_size,
-                   config.experts.shared_intermediate_size, config.num_heads * config.head_dim,
-                   config.latent.rank, config.latent.query_rank,
-                   config.num_heads * config.latent.value_dim,
-                   static_cast<int32_t>(config.state.num_channels()), config.state.step_rank});
+                   config.experts.shared_intermediate_size,
+                   config.num_heads * most_kv_heads(config).head_dim, config.latent.rank,
+                   config.latent.query_rank, config.num_heads * config.latent.value_dim,
+                   static_cast<int32_t>(config.state.num_channels()), config.state.step_rank,
+                   config.layer_inputs.size});
 }
 
 inline int64_t StateConfig::num_conv_channels() const {

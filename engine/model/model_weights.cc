@@ -127,6 +127,7 @@ class WeightLoader::Loader {
     };
     is_only_looked_up(weights.position_embedding);
     is_only_looked_up(weights.type_embedding);
+    is_only_looked_up(weights.layer_input_table);
     if (weights.untied_lm_head || model_.config.gives_vectors) {
       is_only_looked_up(weights.token_embedding);
     }
@@ -150,6 +151,9 @@ class WeightLoader::Loader {
     }
     for (const LayerVector& row : kLayerVectors) {
       out.*row.target = load_vector(view_.table().find(row.role, layer));
+    }
+    if (const TensorEntry* scale = view_.table().find(Role::kStreamScale, layer)) {
+      out.stream_scale = read_vector(*scale).at(0);
     }
     return out;
   }
@@ -231,6 +235,11 @@ class WeightLoader::Loader {
     const float offset = model_.config.norm_weight_offset;
     if (offset != 0.0F && is_norm_weight(entry.spec->role)) {
       for (float& value : all) value += offset;
+    }
+    // The router's norm gives rows of length 1 where the others give 1 a number.
+    if (entry.spec->role == Role::kRouterNorm) {
+      const float length = std::sqrt(static_cast<float>(model_.config.hidden_size));
+      for (float& value : all) value /= length;
     }
     if (entry.spec->role == Role::kDecay) {
       for (float& value : all) value = static_cast<float>(-std::exp(static_cast<double>(value)));

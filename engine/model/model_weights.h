@@ -54,10 +54,21 @@ struct LayerWeights {
   DeviceVector mlp_inner_norm;  // of what `down` reads
   Linear down;
   DeviceVector mlp_post_norm;
-  Linear router;       // (num_experts, hidden)
+  // Of layers with experts beside a dense MLP.
+  DeviceVector dense_post_norm;
+  DeviceVector experts_norm;
+  DeviceVector experts_post_norm;
+  DeviceVector router_norm;
+  // Of rows for each layer.
+  Linear layer_input_gate;  // (size, hidden)
+  Linear layer_input_out;   // (hidden, size)
+  DeviceVector layer_input_post_norm;
+  float stream_scale = 1.0F;  // of the stream after the layer
+  Linear router;              // (num_experts, hidden)
   Linear experts_in;   // from the stream to what experts read, where that is of another width
   Linear experts_out;  // back
   DeviceVector choice_bias;
+  DeviceVector expert_scale;
   ExpertLinears experts_gate_up;  // each as gate_up
   ExpertLinears experts_down;
   Linear shared_gate_up;
@@ -81,6 +92,10 @@ struct ModelWeights {
   // Where the embeddings are not as wide as the stream: (hidden, embedding) and back.
   std::unique_ptr<Matrix> embedding_in;  // may be null
   std::unique_ptr<Matrix> head_in;       // may be null
+  // Of rows for each layer: (vocabulary, layers * size), (layers * size, hidden).
+  std::unique_ptr<Matrix> layer_input_table;  // may be null
+  std::unique_ptr<Matrix> layer_input_in;     // may be null
+  DeviceVector layer_input_norm;
   std::vector<LayerWeights> layers;
 
   DType dtype = DType::kBF16;  // of matrices that are not quantised

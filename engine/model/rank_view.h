@@ -38,18 +38,19 @@ class RankView {
     if (entry.spec->rows == Dim::kPositions) {
       return {{.begin = model_.config.position_offset, .count = model_.config.max_positions}};
     }
-    return entry.spec->split == Split::kRows ? ranges(entry.spec->rows) : whole_range(entry.rows);
+    return entry.spec->split == Split::kRows ? ranges(entry.spec->rows, entry)
+                                             : whole_range(entry.rows);
   }
 
   Range col_range(const TensorEntry& entry) const {
-    return entry.spec->split == Split::kColumns ? ranges(entry.spec->cols).front()
+    return entry.spec->split == Split::kColumns ? ranges(entry.spec->cols, entry).front()
                                                 : whole_range(entry.cols).front();
   }
 
   // The ranges of a vector that this rank holds: a bias is cut like the rows of its matrix. Empty
   // when this rank holds none of it.
   std::vector<Range> vector_ranges(const TensorEntry& entry) const {
-    if (entry.spec->split == Split::kRows) return ranges(entry.spec->cols);
+    if (entry.spec->split == Split::kRows) return ranges(entry.spec->cols, entry);
     if (entry.spec->split == Split::kColumns && options_.rank != 0) return {};
     return whole_range(entry.cols);
   }
@@ -88,8 +89,8 @@ class RankView {
   }
 
  private:
-  std::vector<Range> ranges(Dim dim) const {
-    return rank_ranges(dim, model_.config, options_.rank, options_.world_size);
+  std::vector<Range> ranges(Dim dim, const TensorEntry& entry) const {
+    return rank_ranges(dim, model_.config, entry.layer, options_.rank, options_.world_size);
   }
 
   const LoadedConfig& model_;

@@ -260,19 +260,36 @@ void set_longrope(const RopeFields& fields, ModelConfig& model, RopeSpec& rope) 
       fields, is_long ? "long_mscale" : "short_mscale", factor, original));
 }
 
+// The last pairs of a head are not rotated; the others' frequencies are those of the whole head.
+void set_proportional(const RopeFields& fields, ModelConfig& /*model*/, RopeSpec& rope) {
+  const double partial = fields.optional_number("partial_rotary_factor").value_or(1.0);
+  if (!(partial >= 0.0 && partial <= 1.0)) {
+    fail(fmt::format("{}: expected 0 to 1, got {}", fields.path_of("partial_rotary_factor"),
+                     partial));
+  }
+  const double factor = positive(fields, "factor", fields.optional_number("factor").value_or(1.0));
+  const auto rotated = static_cast<size_t>(std::floor(partial * rope.rotary_dim / 2.0));
+  rope.inv_freq = inverse_frequencies(fields.theta, rope.rotary_dim);
+  for (size_t i = 0; i < rope.inv_freq.size(); ++i) {
+    rope.inv_freq[i] = i < rotated ? rope.inv_freq[i] / static_cast<float>(factor) : 0.0F;
+  }
+}
+
 struct RopeType {
   std::string_view name;
   void (*set)(const RopeFields& fields, ModelConfig& model, RopeSpec& rope);
+  bool is_whole = false;  // the table has all columns of a head, whichever are rotated
 };
 
-constexpr std::array<RopeType, 8> kRopeTypes = {{
+constexpr std::array<RopeType, 9> kRopeTypes = {{
     {"default", set_default},
     {"linear", set_linear},
     {"dynamic", set_dynamic},
     {"llama3", set_llama3},
     {"yarn", set_yarn},
     {"longrope", set_longrope},
-    {"su", set_longrope},    // its first name
+    {"su", set_longrope},  // its first name
+    {"proportional", set_proportional, true},
     {"mrope", set_default},  // by place in an image, which text has none of
 }};
 
@@ -405,15 +422,17 @@ int32_t add_rope(const JsonReader& config, const RopeTraits& traits, ModelConfig
   if (!(fields.theta >= 1.0) || !std::isfinite(fields.theta)) {
     fail(fmt::format("{}: expected 1 or more, got {}", traits.theta_name, fields.theta));
   }
-  if (model.head_dim % 2 != 0 && !traits.takes_partial) {
-    fail(fmt::format("head_dim: rotary embeddings need an even number, got {}", model.head_dim));
+  const int32_t head_dim = traits.head_dim > 0 ? traits.head_dim : model.head_dim;
+  const RopeType& type = find_rope_type(fields);
+  if (head_dim % 2 != 0 && (type.is_whole || !traits.takes_partial)) {
+    fail(fmt::format("head_dim: rotary embeddings need an even number, got {}", head_dim));
   }
   RopeSpec rope;
-  rope.rotary_dim = rotated_columns(fields, traits, model.head_dim);
+  rope.rotary_dim = type.is_whole ? head_dim : rotated_columns(fields, traits, head_dim);
   rope.interleaved = traits.interleaved;
   rope.base = static_cast<float>(fields.theta);
   const int32_t max_positions = model.max_positions;
-  find_rope_type(fields).set(fields, model, rope);
+  type.set(fields, model, rope);
   if (!traits.widens_context) model.max_positions = max_positions;
   model.ropes.push_back(std::move(rope));
   return static_cast<int32_t>(model.ropes.size()) - 1;

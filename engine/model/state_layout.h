@@ -2,6 +2,9 @@
 // allocate_state.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "engine/device/backend.h"
 #include "engine/model/kv_plan.h"
 #include "engine/model/model_config.h"
@@ -20,22 +23,27 @@ struct StateSize {
   int32_t max_drafts = 0;           // of a slot in a step
 };
 
-// What attention sees of the cache. Of latents there is one row, whole on every rank.
+// What attention sees of the cache, at most. Of latents there is one row, whole on every rank.
 inline int32_t cached_heads(const ModelConfig& config, int num_ranks) {
-  return has_latents(config) ? 1 : config.num_kv_heads / num_ranks;
+  return has_latents(config) ? 1 : most_kv_heads(config).num_kv_heads / num_ranks;
 }
 inline int32_t cached_head_dim(const ModelConfig& config) {
-  return has_latents(config) ? config.latent.key_dim() : config.head_dim;
+  return has_latents(config) ? config.latent.key_dim() : most_kv_heads(config).head_dim;
 }
 
 inline KvLayout kv_layout(const ModelConfig& config, const KvPlan& plan, const StateSize& size) {
+  std::vector<std::vector<KvHeads>> groups = plan.heads;
+  for (std::vector<KvHeads>& group : groups) {
+    for (KvHeads& heads : group) heads.num_kv_heads /= size.num_ranks;
+  }
   return {.num_layers = plan.num_layers,
           .num_kv_heads = cached_heads(config, size.num_ranks),
           .head_dim = cached_head_dim(config),
           .block_size = size.block_size,
           .num_blocks = size.num_blocks,
           .dtype = size.kv_dtype,
-          .latent_dim = config.latent.rank};
+          .latent_dim = config.latent.rank,
+          .groups = std::move(groups)};
 }
 
 inline StateLayout recurrent_layout(const ModelConfig& config) {
@@ -68,7 +76,9 @@ inline SlotLayout slot_layout(const ModelConfig& config,
           .state = recurrent_layout(config),
           .latent_dim = config.latent.rank,
           .max_adapters = size.max_adapters,
-          .max_drafts = size.max_drafts};
+          .max_drafts = size.max_drafts,
+          .norms_values = count_layers(config, &LayerPlan::divides_v) > 0,
+          .scales_experts = config.experts.has_scale};
 }
 
 inline void allocate_state(Device& device,

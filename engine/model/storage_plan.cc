@@ -26,6 +26,7 @@ MatrixStorage StoragePlan::of(std::span<const TensorEntry* const> entries,
   // Rows of an embedding are only looked up; which experts a token goes to hangs on small
   // differences of the router's few rows.
   const bool is_embedding = role == Role::kPositionEmbedding || role == Role::kTypeEmbedding ||
+                            role == Role::kLayerInputTable ||
                             (role == Role::kTokenEmbedding && is_head_apart_);
   const bool is_choice = role == Role::kRouter || role == Role::kSharedOutputGate;
   if (options_.quantization == Quantization::kNone || is_embedding || is_choice) {

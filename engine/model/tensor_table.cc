@@ -51,9 +51,9 @@ std::string tensor_name(std::string_view pattern,
   return name;
 }
 
-int64_t dim_size(Dim dim, const ModelConfig& config) {
+int64_t dim_size(Dim dim, const ModelConfig& config, int32_t layer) {
   const StateConfig& state = config.state;
-  const int64_t head_dim = config.head_dim;
+  const auto [num_kv_heads, head_dim] = kv_heads_of(config, layer);
   switch (dim) {
     case Dim::kOne:
     case Dim::kOneRow:
@@ -64,6 +64,12 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return int64_t{config.distance_buckets} * config.num_heads;
     case Dim::kTokenTypes:
       return config.num_token_types;
+    case Dim::kLayerInputVocab:
+      return config.layer_inputs.vocab_size;
+    case Dim::kLayerInput:
+      return config.layer_inputs.size;
+    case Dim::kLayerInputs:
+      return int64_t{config.num_layers} * config.layer_inputs.size;
     case Dim::kPositions:
       return int64_t{config.position_offset} + config.max_positions;
     case Dim::kHidden:
@@ -71,17 +77,17 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
     case Dim::kEmbedding:
       return embedding_cols(config);
     case Dim::kIntermediate:
-      return config.intermediate_size;
+      return intermediate_size_of(config, layer);
     case Dim::kGateUp:
     case Dim::kUpGate:
-      return int64_t{2} * config.intermediate_size;
+      return int64_t{2} * intermediate_size_of(config, layer);
     case Dim::kQ:
-      return config.num_heads * head_dim;
+      return int64_t{config.num_heads} * head_dim;
     case Dim::kKv:
-      return config.num_kv_heads * head_dim;
+      return int64_t{num_kv_heads} * head_dim;
     case Dim::kQkv:
     case Dim::kQkvByKvHead:
-      return (config.num_heads + 2 * int64_t{config.num_kv_heads}) * head_dim;
+      return (config.num_heads + 2 * int64_t{num_kv_heads}) * head_dim;
     case Dim::kHeadDim:
       return head_dim;
     case Dim::kHeads:
@@ -110,7 +116,7 @@ int64_t dim_size(Dim dim, const ModelConfig& config) {
       return int64_t{2} * config.experts.shared_intermediate_size;
     case Dim::kGatedQ:
     case Dim::kOutputGate:
-      return 2 * config.num_heads * head_dim;
+      return int64_t{2} * config.num_heads * head_dim;
     case Dim::kStateIn:
       return state.num_inputs();
     case Dim::kDeltaIn:
@@ -144,9 +150,9 @@ Range rank_range(int64_t size, int rank, int world_size) {
   return {.begin = rank * count, .count = count};
 }
 
-std::vector<Range> qkv_ranges(const ModelConfig& config, int rank, int world_size) {
-  const int64_t q_size = dim_size(Dim::kQ, config);
-  const int64_t kv_size = dim_size(Dim::kKv, config);
+std::vector<Range> qkv_ranges(const ModelConfig& config, int32_t layer, int rank, int world_size) {
+  const int64_t q_size = dim_size(Dim::kQ, config, layer);
+  const int64_t kv_size = dim_size(Dim::kKv, config, layer);
   const Range q = rank_range(q_size, rank, world_size);
   Range k = rank_range(kv_size, rank, world_size);
   Range v = k;
@@ -156,19 +162,23 @@ std::vector<Range> qkv_ranges(const ModelConfig& config, int rank, int world_siz
 }
 
 // The same rows in the same order, of a matrix that keeps what belongs to a KV head together.
-std::vector<Range> ranges_by_kv_head(const ModelConfig& config, int rank, int world_size) {
-  const int64_t head_dim = config.head_dim;
-  const int64_t q_size = config.num_heads / config.num_kv_heads * head_dim;
-  const Range heads = rank_range(config.num_kv_heads, rank, world_size);
+std::vector<Range> ranges_by_kv_head(const ModelConfig& config,
+                                     int32_t layer,
+                                     int rank,
+                                     int world_size) {
+  const KvHeads kv = kv_heads_of(config, layer);
+  const int64_t dim = kv.head_dim;
+  const int64_t q_size = int64_t{config.num_heads} / kv.num_kv_heads * dim;
+  const Range heads = rank_range(kv.num_kv_heads, rank, world_size);
   std::vector<Range> out;
   const auto add = [&](int64_t offset, int64_t count) {
     for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
-      out.push_back({.begin = head * (q_size + 2 * head_dim) + offset, .count = count});
+      out.push_back({.begin = head * (q_size + 2 * dim) + offset, .count = count});
     }
   };
   add(0, q_size);
-  add(q_size, head_dim);
-  add(q_size + head_dim, head_dim);
+  add(q_size, dim);
+  add(q_size + dim, dim);
   return out;
 }
 
@@ -199,8 +209,9 @@ std::vector<Range> delta_ranges(const StateConfig& state, bool is_second) {
 }
 
 // The q of each head of this rank, or the gate that stands behind it.
-std::vector<Range> gated_q_ranges(const ModelConfig& config, bool gate, int rank, int world_size) {
-  const int64_t head_dim = config.head_dim;
+std::vector<Range> gated_q_ranges(
+    const ModelConfig& config, int32_t layer, bool gate, int rank, int world_size) {
+  const int64_t head_dim = kv_heads_of(config, layer).head_dim;
   const Range heads = rank_range(config.num_heads, rank, world_size);
   std::vector<Range> out;
   for (int64_t head = heads.begin; head < heads.begin + heads.count; ++head) {
@@ -252,15 +263,15 @@ void TensorTable::add_entry(const TensorSpec& spec,
                     .layer = layer,
                     .expert = expert,
                     .name = tensor_name(spec.name, layer, expert, config),
-                    .rows = dim_size(spec.rows, config),
-                    .cols = dim_size(spec.cols, config),
-                    .head_dim = config.head_dim,
+                    .rows = dim_size(spec.rows, config, layer),
+                    .cols = dim_size(spec.cols, config, layer),
+                    .head_dim = kv_heads_of(config, layer).head_dim,
                     .num_stacked = spec.stacked ? config.experts.num_experts : 0};
   if (spec.cols == Dim::kConvWeights) entry.per_channel = config.state.conv_kernel;
   if (spec.cols == Dim::kDistanceBiases) entry.per_channel = config.num_heads;
   if (spec.cols == Dim::kChannelDecay) entry.per_channel = config.state.state_size;
   if (has_mark(spec.name, kHeadMark)) {
-    entry.num_parts = static_cast<int32_t>(entry.cols / config.head_dim);
+    entry.num_parts = static_cast<int32_t>(entry.cols / entry.head_dim);
   }
   entries_.push_back(std::move(entry));
 }
@@ -275,8 +286,8 @@ double count_parameters(const LoadedConfig& model) {
   double total = 0;
   const auto add = [&](const TensorSpec& spec, int32_t layer) {
     if (!spec.is_counted || !is_present(spec, model.config, layer)) return;
-    total += static_cast<double>(dim_size(spec.rows, model.config)) *
-             static_cast<double>(dim_size(spec.cols, model.config)) *
+    total += static_cast<double>(dim_size(spec.rows, model.config, layer)) *
+             static_cast<double>(dim_size(spec.cols, model.config, layer)) *
              (is_per_expert(spec) ? model.config.experts.num_experts : 1);
   };
   for (const TensorSpec& spec : model.tensors()) {
@@ -301,6 +312,10 @@ void check_world_size(const ModelConfig& config, int world_size) {
   check("num_heads", config.num_heads);
   check("num_kv_heads", config.num_kv_heads);
   check("intermediate_size", config.intermediate_size);
+  for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+    check("num_kv_heads of a layer", kv_heads_of(config, layer).num_kv_heads);
+    check("intermediate_size of a layer", intermediate_size_of(config, layer));
+  }
   check("the experts' intermediate size", config.experts.intermediate_size);
   check("the shared expert's intermediate size", config.experts.shared_intermediate_size);
   if (has_state(config) && world_size > 1) {
@@ -328,26 +343,27 @@ std::vector<Range> whole_range(int64_t size) {
   return {{.begin = 0, .count = size}};
 }
 
-std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size) {
-  if (dim == Dim::kQkv) return qkv_ranges(config, rank, world_size);
-  if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, rank, world_size);
+std::vector<Range> rank_ranges(
+    Dim dim, const ModelConfig& config, int32_t layer, int rank, int world_size) {
+  if (dim == Dim::kQkv) return qkv_ranges(config, layer, rank, world_size);
+  if (dim == Dim::kQkvByKvHead) return ranges_by_kv_head(config, layer, rank, world_size);
   if (dim == Dim::kDeltaIn || dim == Dim::kDeltaSecondIn) {
     return delta_ranges(config.state, dim == Dim::kDeltaSecondIn);
   }
   if (dim == Dim::kGatedQ || dim == Dim::kOutputGate) {
-    return gated_q_ranges(config, dim == Dim::kOutputGate, rank, world_size);
+    return gated_q_ranges(config, layer, dim == Dim::kOutputGate, rank, world_size);
   }
   if (dim == Dim::kUpGate) {
-    const int64_t size = dim_size(dim, config) / 2;
+    const int64_t size = dim_size(dim, config, layer) / 2;
     const Range up = rank_range(size, rank, world_size);
     return {{.begin = size + up.begin, .count = up.count}, up};
   }
   if (dim == Dim::kGateUp || dim == Dim::kExpertGateUp || dim == Dim::kSharedGateUp) {
-    const int64_t size = dim_size(dim, config) / 2;
+    const int64_t size = dim_size(dim, config, layer) / 2;
     const Range gate = rank_range(size, rank, world_size);
     return {gate, {.begin = size + gate.begin, .count = gate.count}};
   }
-  return {rank_range(dim_size(dim, config), rank, world_size)};
+  return {rank_range(dim_size(dim, config, layer), rank, world_size)};
 }
 
 }  // namespace tgi

@@ -19,7 +19,7 @@ struct TensorEntry {
   int64_t rows = 0;  // whole, before any split; 1 for vectors
   int64_t cols = 0;
   int32_t num_parts = 1;    // of a vector that is stored head by head
-  int64_t head_dim = 0;     // of the model
+  int64_t head_dim = 0;     // of the layer
   int64_t num_stacked = 0;  // experts whose vectors or matrices are one tensor; 0: it is alone
   int64_t per_channel = 0;  // numbers of a channel, of a vector that is stored (channels, numbers)
 
@@ -66,9 +66,10 @@ double count_parameters(const LoadedConfig& model);
 // Throws kInvalidArgument when heads or intermediate_size can't be dealt out evenly.
 void check_world_size(const ModelConfig& config, int world_size);
 
-// The rank's part of a dimension of this kind: one range, or one within each of q, k and v for the
-// fused kind. REQUIRES: check_world_size.
-std::vector<Range> rank_ranges(Dim dim, const ModelConfig& config, int rank, int world_size);
+// The rank's part of a dimension of this kind in that layer (-1: in none): one range, or one within
+// each of q, k and v for the fused kind. REQUIRES: check_world_size.
+std::vector<Range> rank_ranges(
+    Dim dim, const ModelConfig& config, int32_t layer, int rank, int world_size);
 
 // All of the dimension, as one range per part.
 std::vector<Range> whole_range(int64_t size);

@@ -29,7 +29,6 @@ Transformer::Transformer(const ModelConfig& config,
       device_(device),
       communicator_(communicator),
       num_heads_(config.num_heads / communicator.world_size()),
-      num_kv_heads_(config.num_kv_heads / communicator.world_size()),
       kv_places_(kv_plan.places),
       state_index_(count_before(config, &LayerPlan::has_state)) {
   const DType dtype = device.info().activation_dtype;
@@ -75,11 +74,15 @@ void Transformer::run(int32_t num_tokens, int32_t num_output_rows) {
   // Only the rows that are wanted go through the last norm and the head.
   const Tensor residual = w.normed.first_rows(num_output_rows);
   const Tensor rows = w.last_rows.first_rows(num_output_rows);
-  device_.gather_output_rows(stream.sum, residual);
-  device_.gather_output_rows(stream.branch, rows);
   NormArgs final_norm = norm_args(weights_.final_norm, weights_.final_norm_bias);
   final_norm.x = rows;
-  final_norm.residual = residual;
+  if (stream.has_branch) {
+    device_.gather_output_rows(stream.sum, residual);
+    device_.gather_output_rows(stream.branch, rows);
+    final_norm.residual = residual;
+  } else {
+    device_.gather_output_rows(stream.sum, rows);
+  }
   final_norm.x_multiplier = config_.residual_multiplier;
   final_norm.out = rows;
   device_.norm(final_norm);
@@ -118,6 +121,7 @@ void Transformer::run_embedding(const Tensor& hidden) {
       device_.embed({.position_table = weights_.position_embedding.get(), .out = hidden});
     }
   }
+  if (weights_.layer_input_table != nullptr) embed_layer_inputs(hidden);
   if (weights_.embedding_norm.get() == nullptr) return;
   NormArgs norm = norm_args(weights_.embedding_norm, weights_.embedding_norm_bias);
   norm.x = hidden;
@@ -189,6 +193,10 @@ Tensor Transformer::read(Stream& stream,
 
 void Transformer::write(Stream& stream, const DeviceVector& post_norm) {
   communicator_.all_reduce_sum(stream.branch);
+  write_whole(stream, post_norm);
+}
+
+void Transformer::write_whole(Stream& stream, const DeviceVector& post_norm) {
   stream.has_branch = true;
   if (post_norm.get() == nullptr) return;
   NormArgs norm = norm_args(post_norm, {});
@@ -206,9 +214,28 @@ void Transformer::run_layer_on(int32_t layer, Stream& stream) {
                stream.branch);
     write(stream, weights.attention_post_norm);
   }
-  if (plan.mlp == MlpKind::kNone) return;
-  run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
-  write(stream, weights.mlp_post_norm);
+  if (plan.mlp == MlpKind::kBoth) {
+    run_both_mlps(weights, stream);
+  } else if (plan.mlp != MlpKind::kNone) {
+    run_mlp(layer, weights, read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
+    write(stream, weights.mlp_post_norm);
+  }
+  if (weights.layer_input_gate.weight != nullptr) add_layer_input(layer, weights, stream);
+  scale_stream(weights, stream);
+}
+
+void Transformer::run_both_mlps(const LayerWeights& weights, Stream& stream) {
+  const Tensor chosen = workspace_.second_branch.first_rows(stream.sum.rows);
+  run_dense_mlp(weights.gate_up, weights.mlp_inner_norm, weights.down,
+                read(stream, weights.mlp_norm, weights.mlp_norm_bias), stream.branch);
+  communicator_.all_reduce_sum(stream.branch);
+  norm_inner(weights.dense_post_norm, stream.branch);
+  choose_experts(weights, read(stream, weights.router_norm, {}));
+  run_chosen_experts(weights, read(stream, weights.experts_norm, {}), chosen);
+  communicator_.all_reduce_sum(chosen);
+  norm_inner(weights.experts_post_norm, chosen);
+  device_.add({.x = stream.branch, .y = chosen, .out = stream.branch});
+  write_whole(stream, weights.mlp_post_norm);
 }
 
 void Transformer::run_mixers(int32_t layer,
@@ -235,33 +262,42 @@ void Transformer::run_branches_at_once(const LayerWeights& weights, int32_t laye
   write(stream, {});
 }
 
+KvHeads Transformer::heads_of(int32_t layer) const {
+  KvHeads heads = kv_heads_of(config_, layer);
+  heads.num_kv_heads /= communicator_.world_size();
+  return heads;
+}
+
 void Transformer::run_attention(int32_t layer,
                                 const LayerWeights& weights,
                                 const Tensor& stream,
                                 const Tensor& out) {
   if (has_latents(config_)) return run_latent_attention(layer, weights, stream, out);
   const Tensor x = multiplied(stream, config_.attention_input_multiplier);
-  const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
-  const int64_t kv_size = int64_t{num_kv_heads_} * config_.head_dim;
-  const Tensor all = workspace_.qkv.first_rows(x.rows);
-  const Tensor qkv = all.columns(0, q_size + 2 * kv_size);
-  const Tensor attended = workspace_.attended.first_rows(x.rows);
   const LayerPlan& plan = config_.layers[static_cast<size_t>(layer)];
+  const KvHeads heads = heads_of(layer);
+  const int32_t num_new_kv_heads = plan.has_own_kv() ? heads.num_kv_heads : 0;
+  const int64_t q_size = int64_t{num_heads_} * heads.head_dim;
+  const int64_t kv_size = int64_t{num_new_kv_heads} * heads.head_dim;
+  const Tensor all = workspace_.qkv.first_rows(x.rows).columns(0, weights.qkv.weight->rows);
+  const Tensor qkv = all.columns(0, q_size + 2 * kv_size);
+  const Tensor attended = workspace_.attended.first_rows(x.rows).columns(0, q_size);
   const bool norms_heads = config_.qk_norm == QkNorm::kHead;
-  const Tensor ones = plan.divides_qk ? workspace_.ones.columns(0, config_.head_dim) : Tensor{};
+  const bool needs_ones = plan.divides_qk || plan.divides_v;
+  const Tensor ones = needs_ones ? workspace_.ones.columns(0, heads.head_dim) : Tensor{};
   const auto qk_norm = [&](const DeviceVector& weight) -> const Tensor* {
     if (!norms_heads) return nullptr;
     return plan.divides_qk ? &ones : weight.get();
   };
 
   weights.qkv.apply(device_, x, all);
-  multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
-  if (!norms_heads) norm_qk_rows(weights, qkv);
+  if (kv_size > 0) multiply(qkv.columns(q_size, kv_size), config_.key_multiplier);
+  if (!norms_heads) norm_qk_rows(weights, qkv.columns(0, q_size), qkv.columns(q_size, kv_size));
   device_.qk_norm_rope_store_kv({
       .place = kv_places_[static_cast<size_t>(layer)],
       .num_heads = num_heads_,
-      .num_kv_heads = num_kv_heads_,
-      .head_dim = config_.head_dim,
+      .num_kv_heads = num_new_kv_heads,
+      .head_dim = heads.head_dim,
       .rope = plan.rope == kNoRope ? kNoRope : ropes_[static_cast<size_t>(plan.rope)],
       .clip = config_.qkv_clip,
       .query_scale = plan.query_scale,
@@ -269,6 +305,7 @@ void Transformer::run_attention(int32_t layer,
       .norm_kind = config_.qk_norm_kind,
       .q_norm = qk_norm(weights.q_norm),
       .k_norm = qk_norm(weights.k_norm),
+      .v_norm = plan.divides_v ? &ones : nullptr,
       .q_norm_bias = weights.q_norm_bias.get(),
       .k_norm_bias = weights.k_norm_bias.get(),
       .norm_eps = config_.norm_eps,
@@ -276,8 +313,8 @@ void Transformer::run_attention(int32_t layer,
   });
   device_.attention({.place = kv_places_[static_cast<size_t>(layer)],
                      .num_heads = num_heads_,
-                     .num_kv_heads = num_kv_heads_,
-                     .head_dim = config_.head_dim,
+                     .num_kv_heads = heads.num_kv_heads,
+                     .head_dim = heads.head_dim,
                      .scale = config_.attention_scale * plan.score_multiplier,
                      .softcap = config_.attention_softcap,
                      .sliding_window = plan.sliding_window,
@@ -308,15 +345,13 @@ void Transformer::norm_inner(const DeviceVector& weight, const Tensor& x) {
   }
 }
 
-void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& qkv) {
-  const int64_t q_size = int64_t{num_heads_} * config_.head_dim;
-  const int64_t k_size = int64_t{num_kv_heads_} * config_.head_dim;
+void Transformer::norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k) {
   const auto norm = [&](const DeviceVector& weight, const Tensor& part) {
     if (weight.get() != nullptr)
       norm_in_place(config_.qk_norm_kind, config_.norm_eps, weight.get(), part);
   };
-  norm(weights.q_norm, qkv.columns(0, q_size));
-  norm(weights.k_norm, qkv.columns(q_size, k_size));
+  norm(weights.q_norm, q);
+  norm(weights.k_norm, k);
 }
 
 void Transformer::run_mlp(int32_t layer,
@@ -356,9 +391,24 @@ void Transformer::activate(const Tensor& gate_up, const Tensor& out) {
 }
 
 void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out) {
+  choose_experts(weights, x);
+  run_chosen_experts(weights, x, out);
+}
+
+void Transformer::choose_experts(const LayerWeights& weights, const Tensor& x) {
+  const Tensor logits = workspace_.router_logits.first_rows(x.rows);
+  weights.router.apply(device_, x, logits);
+  device_.route({.rule = config_.experts.route,
+                 .logits = logits,
+                 .choice_bias = weights.choice_bias.get(),
+                 .expert_scale = weights.expert_scale.get()});
+}
+
+void Transformer::run_chosen_experts(const LayerWeights& weights,
+                                     const Tensor& x,
+                                     const Tensor& out) {
   const Workspace& w = workspace_;
   const int64_t num_routed = x.rows * config_.experts.route.top_k;
-  const Tensor logits = w.router_logits.first_rows(x.rows);
   const Tensor gate_up = w.routed_gate_up.first_rows(num_routed);
   const Tensor activated = w.routed_activated.first_rows(num_routed);
   const Tensor down = w.routed_down.first_rows(num_routed);
@@ -369,9 +419,6 @@ void Transformer::run_experts(const LayerWeights& weights, const Tensor& x, cons
   const Tensor given = is_narrow ? w.experts_out.first_rows(x.rows) : out;
   const bool weighs_inputs = config_.experts.weighs_inputs;
 
-  weights.router.apply(device_, x, logits);
-  device_.route(
-      {.rule = config_.experts.route, .logits = logits, .choice_bias = weights.choice_bias.get()});
   if (is_narrow) weights.experts_in.apply(device_, x, in);
   device_.expert_matmul({.experts = weights.experts_gate_up.views, .x = in, .out = gate_up});
   // The product with what is weighed is the weighed product.

@@ -70,13 +70,18 @@ class Transformer final : public Forward {
     Tensor experts_out;
     // (max_batch_tokens, hidden): rows whose logits are wanted, normed; for sample()
     Tensor last_rows;
-    Tensor embedded;     // (max_batch_tokens, embedding), where that is not as wide as the stream
-    Tensor state_in;     // (max_batch_tokens, what in_proj of a layer with a state gives)
-    Tensor convolved;    // (max_batch_tokens, channels of the convolution)
-    Tensor state_parts;  // (max_batch_tokens, step_rank + 2 * state_size)
-    Tensor steps;        // (max_batch_tokens, channels)
-    Tensor ones;         // (1, hidden at least), f32: of norms without weights
-    Tensor slopes;       // (1, num_heads), f32, of ALiBi
+    Tensor embedded;      // (max_batch_tokens, embedding), where that is not as wide as the stream
+    Tensor state_in;      // (max_batch_tokens, what in_proj of a layer with a state gives)
+    Tensor convolved;     // (max_batch_tokens, channels of the convolution)
+    Tensor state_parts;   // (max_batch_tokens, step_rank + 2 * state_size)
+    Tensor steps;         // (max_batch_tokens, channels)
+    Tensor layer_inputs;  // (max_batch_tokens, layers * size), where there are such rows
+    Tensor layer_input_in;  // (max_batch_tokens, layers * size): what the embedding gives to them
+    // (max_batch_tokens, 2 * size): what the stream makes of a layer's row, then the row.
+    Tensor layer_gate;
+    Tensor layer_product;  // (max_batch_tokens, size)
+    Tensor ones;           // (1, hidden at least), f32: of norms without weights
+    Tensor slopes;         // (1, num_heads), f32, of ALiBi
   };
   // transformer_workspace.cc: lays the tensors out from `base`; qkv/attended, those of a state,
   // gate_up/activated and those of experts are never alive together and share memory.
@@ -101,6 +106,8 @@ class Transformer final : public Forward {
   Tensor read(Stream& stream, const DeviceVector& norm, const DeviceVector& norm_bias);
   // What `branch` holds will be added to the stream, through a norm of its own where there is one.
   void write(Stream& stream, const DeviceVector& post_norm);
+  // The same of one that ranks have summed up already.
+  void write_whole(Stream& stream, const DeviceVector& post_norm);
 
   // Attention, a state, or both of one input.
   void run_mixers(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
@@ -114,6 +121,7 @@ class Transformer final : public Forward {
   void norm_mamba_parts(const LayerWeights& weights, const Tensor& parts);
   void multiply(const Tensor& x, float factor);      // in place
   Tensor multiplied(const Tensor& x, float factor);  // a copy, unless by 1
+  KvHeads heads_of(int32_t layer) const;             // of this rank
   void run_attention(int32_t layer,
                      const LayerWeights& weights,
                      const Tensor& x,
@@ -125,7 +133,7 @@ class Transformer final : public Forward {
                             const Tensor& out);
   void norm_in_place(NormKind kind, float eps, const Tensor* weight, const Tensor& x);
   void norm_inner(const DeviceVector& weight, const Tensor& x);  // where there is such a norm
-  void norm_qk_rows(const LayerWeights& weights, const Tensor& qkv);
+  void norm_qk_rows(const LayerWeights& weights, const Tensor& q, const Tensor& k);
   void run_mlp(int32_t layer, const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void run_dense_mlp(const Linear& gate_up,
                      const DeviceVector& inner_norm,
@@ -134,6 +142,14 @@ class Transformer final : public Forward {
                      const Tensor& out);
   void activate(const Tensor& gate_up, const Tensor& out);
   void run_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  void choose_experts(const LayerWeights& weights, const Tensor& x);
+  void run_chosen_experts(const LayerWeights& weights, const Tensor& x, const Tensor& out);
+  // Experts beside a dense MLP.
+  void run_both_mlps(const LayerWeights& weights, Stream& stream);
+  // transformer_layer_inputs.cc: rows of each token for each layer.
+  void embed_layer_inputs(const Tensor& embedded);
+  void add_layer_input(int32_t layer, const LayerWeights& weights, Stream& stream);
+  void scale_stream(const LayerWeights& weights, Stream& stream);
   void add_shared_expert(const LayerWeights& weights, const Tensor& x, const Tensor& out);
   void sample_rows(const Tensor& rows);
   void copy_constants();
@@ -145,7 +161,6 @@ class Transformer final : public Forward {
   Device& device_;
   Communicator& communicator_;
   const int32_t num_heads_;               // of this rank
-  const int32_t num_kv_heads_;            // of this rank
   std::vector<int32_t> ropes_;            // of the device, by their index in the config
   const std::vector<KvPlace> kv_places_;  // by layer
   std::vector<int32_t> state_index_;      // by layer: which of those with a state it is

@@ -30,14 +30,24 @@ class Layout {
 };
 
 int64_t qkv_width(const ModelConfig& config, int world_size) {
-  const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
-  const int64_t kv = int64_t{config.num_kv_heads / world_size} * config.head_dim;
-  return q + 2 * kv + (config.has_output_gate ? q : 0);
+  int64_t most = 0;
+  for (int32_t layer = 0; layer < config.num_layers; ++layer) {
+    const KvHeads heads = kv_heads_of(config, layer);
+    const int64_t q = int64_t{config.num_heads / world_size} * heads.head_dim;
+    const int64_t kv = int64_t{heads.num_kv_heads / world_size} * heads.head_dim;
+    most = std::max(most, q + 2 * kv + (config.has_output_gate ? q : 0));
+  }
+  return most;
 }
 
 bool has_both_mixers(const ModelConfig& config) {
   return std::ranges::any_of(
       config.layers, [](const LayerPlan& plan) { return plan.has_attention && plan.has_state; });
+}
+
+bool has_both_mlps(const ModelConfig& config) {
+  return std::ranges::any_of(config.layers,
+                             [](const LayerPlan& plan) { return plan.mlp == MlpKind::kBoth; });
 }
 
 bool multiplies_inputs(const ModelConfig& config) {
@@ -60,9 +70,10 @@ Layout take_state(const StateConfig& state, Layout layout, Workspace& out) {
 
 Transformer::Workspace Transformer::lay_out(
     const ModelConfig& config, DType dtype, int world_size, int32_t max_batch_tokens, void* base) {
-  const int64_t q = int64_t{config.num_heads / world_size} * config.head_dim;
+  const int32_t head_dim = most_kv_heads(config).head_dim;
+  const int64_t q = int64_t{config.num_heads / world_size} * head_dim;
   const int64_t intermediate =
-      std::max(config.intermediate_size, config.experts.shared_intermediate_size) / world_size;
+      std::max(most_intermediate(config), config.experts.shared_intermediate_size) / world_size;
   Workspace out;
   Layout shared(base, dtype, max_batch_tokens);
   out.residual = shared.take(config.hidden_size);
@@ -71,7 +82,14 @@ Transformer::Workspace Transformer::lay_out(
   out.last_rows = shared.take(config.hidden_size);
   if (config.embedding_size > 0) out.embedded = shared.take(config.embedding_size);
   if (multiplies_inputs(config)) out.scaled = shared.take(config.hidden_size);
-  if (config.parallel_branches || has_both_mixers(config))
+  if (config.layer_inputs.size > 0) {
+    const int64_t all = int64_t{config.num_layers} * config.layer_inputs.size;
+    out.layer_inputs = shared.take(all);
+    out.layer_input_in = shared.take(all);
+    out.layer_gate = shared.take(int64_t{2} * config.layer_inputs.size);
+    out.layer_product = shared.take(config.layer_inputs.size);
+  }
+  if (config.parallel_branches || has_both_mixers(config) || has_both_mlps(config))
     out.second_branch = shared.take(config.hidden_size);
   if (config.experts.shared_intermediate_size > 0) {
     out.shared_expert = shared.take(config.hidden_size);
@@ -108,9 +126,10 @@ Transformer::Workspace Transformer::lay_out(
   Layout last(base, DType::kF32, 1,
               std::max({attention.offset(), state.offset(), mlp.offset(), routed.offset()}));
   if (!config.norms_have_weights || config.state.norms_parts ||
-      count_layers(config, &LayerPlan::divides_qk) > 0) {
-    out.ones = last.take(std::max(
-        {config.hidden_size, config.head_dim, config.state.step_rank, config.state.state_size}));
+      count_layers(config, &LayerPlan::divides_qk) > 0 ||
+      count_layers(config, &LayerPlan::divides_v) > 0) {
+    out.ones = last.take(
+        std::max({config.hidden_size, head_dim, config.state.step_rank, config.state.state_size}));
   }
   if (!config.alibi_slopes.empty()) out.slopes = last.take(config.num_heads / world_size);
   out.size_bytes = last.offset();

@@ -36,7 +36,7 @@ void leave_first(std::vector<std::string>& items) {
 MatrixKind kind_of(Role role) {
   if (role == Role::kLmHead) return MatrixKind::kHead;
   const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding ||
-                            role == Role::kTypeEmbedding;
+                            role == Role::kTypeEmbedding || role == Role::kLayerInputTable;
   return is_embedding ? MatrixKind::kEmbedding : MatrixKind::kLayer;
 }
 

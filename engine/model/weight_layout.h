@@ -75,6 +75,10 @@ inline constexpr std::array<LinearPart, 4> kStateInParts = {{
 }};
 inline constexpr std::array<LinearPart, 1> kStatePartsParts = {{{Role::kStateParts, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kStepParts = {{{Role::kStep, Role::kStepBias}}};
+inline constexpr std::array<LinearPart, 1> kLayerInputGateParts = {
+    {{Role::kLayerInputGate, Role::kCount}}};
+inline constexpr std::array<LinearPart, 1> kLayerInputOutParts = {
+    {{Role::kLayerInputOut, Role::kCount}}};
 inline constexpr std::array<LinearPart, 1> kStateOutParts = {
     {{Role::kStateOut, Role::kStateOutBias}}};
 
@@ -86,7 +90,7 @@ inline constexpr std::array<LayerLinear, 4> kLayerLinears = {{
 }};
 
 // Of latent attention, of layers with a state, and of those with experts, beside them.
-inline constexpr std::array<LayerLinear, 11> kOtherLinears = {{
+inline constexpr std::array<LayerLinear, 13> kOtherLinears = {{
     {&LayerWeights::latent_down, kLatentDownParts},
     {&LayerWeights::state_in, kStateInParts},
     {&LayerWeights::state_parts, kStatePartsParts},
@@ -98,6 +102,8 @@ inline constexpr std::array<LayerLinear, 11> kOtherLinears = {{
     {&LayerWeights::shared_gate_up, kSharedGateUpParts},
     {&LayerWeights::shared_down, kSharedDownParts},
     {&LayerWeights::shared_output_gate, kSharedOutputGateParts},
+    {&LayerWeights::layer_input_gate, kLayerInputGateParts},
+    {&LayerWeights::layer_input_out, kLayerInputOutParts},
 }};
 
 // Where an adapter can add something (engine/tensor/low_rank.h): the linears of each layer, those
@@ -125,7 +131,7 @@ inline constexpr std::array<ExpertLinear, 2> kExpertLinears = {{
     {&LayerWeights::experts_down, kExpertDownParts},
 }};
 
-inline constexpr std::array<LayerVector, 25> kLayerVectors = {{
+inline constexpr std::array<LayerVector, 31> kLayerVectors = {{
     {&LayerWeights::attention_norm, Role::kAttentionNorm},
     {&LayerWeights::attention_norm_bias, Role::kAttentionNormBias},
     {&LayerWeights::q_norm, Role::kQNorm},
@@ -141,7 +147,13 @@ inline constexpr std::array<LayerVector, 25> kLayerVectors = {{
     {&LayerWeights::mlp_norm_bias, Role::kMlpNormBias},
     {&LayerWeights::mlp_inner_norm, Role::kMlpInnerNorm},
     {&LayerWeights::mlp_post_norm, Role::kMlpPostNorm},
+    {&LayerWeights::dense_post_norm, Role::kDensePostNorm},
+    {&LayerWeights::experts_norm, Role::kExpertsNorm},
+    {&LayerWeights::experts_post_norm, Role::kExpertsPostNorm},
+    {&LayerWeights::router_norm, Role::kRouterNorm},
+    {&LayerWeights::layer_input_post_norm, Role::kLayerInputPostNorm},
     {&LayerWeights::choice_bias, Role::kChoiceBias},
+    {&LayerWeights::expert_scale, Role::kExpertScale},
     {&LayerWeights::conv, Role::kConv},
     {&LayerWeights::conv_bias, Role::kConvBias},
     {&LayerWeights::head_step_bias, Role::kStateStepBias},
@@ -163,18 +175,21 @@ struct ModelVector {
   Role role;
 };
 
-inline constexpr std::array<ModelMatrix, 6> kModelMatrices = {{
+inline constexpr std::array<ModelMatrix, 8> kModelMatrices = {{
     {&ModelWeights::token_embedding, Role::kTokenEmbedding},
     {&ModelWeights::position_embedding, Role::kPositionEmbedding},
     {&ModelWeights::type_embedding, Role::kTypeEmbedding},
     {&ModelWeights::untied_lm_head, Role::kLmHead},
     {&ModelWeights::embedding_in, Role::kEmbeddingIn},
     {&ModelWeights::head_in, Role::kHeadIn},
+    {&ModelWeights::layer_input_table, Role::kLayerInputTable},
+    {&ModelWeights::layer_input_in, Role::kLayerInputIn},
 }};
 
-inline constexpr std::array<ModelVector, 5> kModelVectors = {{
+inline constexpr std::array<ModelVector, 6> kModelVectors = {{
     {&ModelWeights::embedding_norm, Role::kEmbeddingNorm},
     {&ModelWeights::embedding_norm_bias, Role::kEmbeddingNormBias},
+    {&ModelWeights::layer_input_norm, Role::kLayerInputNorm},
     {&ModelWeights::final_norm, Role::kFinalNorm},
     {&ModelWeights::final_norm_bias, Role::kFinalNormBias},
     {&ModelWeights::lm_head_bias, Role::kLmHeadBias},

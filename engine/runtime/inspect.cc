@@ -21,6 +21,7 @@
 #include "engine/model/transformer.h"
 #include "engine/runtime/backend_loader.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/kv_facts.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/text/chat_template.h"
@@ -123,6 +124,8 @@ void add_config(const LoadedConfig& model, ipc::ModelFacts& facts) {
   facts.num_heads = config.num_heads;
   facts.num_kv_heads = cached_heads(config, 1);
   facts.head_dim = cached_head_dim(config);
+  facts.kv_heads = shown_kv_heads(config);
+  facts.num_shared_kv_layers = num_shared_kv_layers(config);
   facts.vocab_size = config.vocab_size;
   facts.max_positions = config.max_positions;
   facts.sliding_window = longest_window(config);

@@ -13,6 +13,7 @@
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/kv_facts.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/prepared_model.h"
 
@@ -84,7 +85,9 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.kv_groups = {.num_full = ranks.kv_groups.num_full,
                      .num_windowed = ranks.kv_groups.num_windowed,
                      .window = ranks.kv_groups.window,
-                     .num_layers = ranks.num_group_layers};
+                     .num_layers = ranks.num_group_layers,
+                     .heads = shown_kv_heads(config),
+                     .num_shared = num_shared_kv_layers(config)};
   facts.num_blocks = plan.num_blocks;
   facts.kv_bytes_per_token = ranks.kv_groups.num_groups() * ranks.block_bytes / block_size;
   facts.weight_bytes_per_token = ranks.streamed_bytes_per_token;

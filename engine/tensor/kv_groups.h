@@ -13,6 +13,16 @@ namespace tgi {
 // multiples of it.
 inline constexpr int32_t kKvTile = 64;
 
+// The keys and values of a token in one layer: num_kv_heads of head_dim numbers each.
+struct KvHeads {
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+
+  int64_t numbers() const { return int64_t{num_kv_heads} * head_dim; }  // of the keys, or values
+
+  bool operator==(const KvHeads&) const = default;
+};
+
 // Where a layer has its keys and values.
 struct KvPlace {
   int32_t group = 0;  // whose blocks hold them

@@ -11,6 +11,8 @@ from transformers.core_model_loading import revert_weight_conversion
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 EMBEDDINGS = ("embed", "wte", "wpe")
+# Factors, of about 1.
+FACTORS = (".layer_scalar", ".router.scale", ".per_expert_scale")
 # Neither matrices nor norms, whatever their shape.
 SMALL = ("_bias", ".A_log", ".D", ".e_score_correction_bias", "sinks")
 
@@ -23,6 +25,8 @@ def is_norm(name):
 def random_values(name, value, generator, storage, is_gpt2):
     """Larger than a real initialisation: the logits should say something."""
     noise = torch.randn(value.shape, generator=generator)
+    if name.endswith(FACTORS):
+        return 1.0 + 0.2 * noise
     centre = 1.0 if is_norm(name) and not (
         storage.get("zero_centred_norms") and "linear_attn" not in name) else 0.0
     if (value.dim() == 1 and not name.endswith(SMALL)) or is_norm(name):

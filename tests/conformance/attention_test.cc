@@ -34,6 +34,8 @@ struct Setup {
   bool sinks = false;
   bool causal = true;
   int32_t bias_reach = -1;  // of distances; -1: none
+  bool value_norm = false;
+  bool unlike = false;  // other layers have other heads
   std::vector<int32_t> lengths = {70, 5, 130};
 
   int32_t width() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
@@ -203,6 +205,18 @@ std::vector<Setup> setups() {
        .causal = false,
        .bias_reach = 150},
       {.name = "causal, distances", .bias_reach = 40},
+      {.name = "heads of v normed too", .norms = true, .rope = make_rope(16), .value_norm = true},
+      {.name = "layers with other heads", .unlike = true},
+      {.name = "layers with other heads, bf16, blocks of 32, a window",
+       .num_heads = 6,
+       .num_kv_heads = 3,
+       .head_dim = 24,
+       .dtype = DType::kBF16,
+       .block_size = 32,
+       .window = 20,
+       .norms = true,
+       .value_norm = true,
+       .unlike = true},
       {.name = "dynamic rope", .rope = dynamic_rope()},
       {.name = "norms after the rotation",
        .norms = true,
@@ -237,6 +251,15 @@ std::vector<Setup> setups() {
                    .lengths = {random.integer(1, 150), random.integer(1, 150), 1}});
   }
   return out;
+}
+
+// Where layers differ another one lies before the one that is looked at, and the other group's
+// block is larger.
+std::vector<std::vector<KvHeads>> groups_of(const Setup& setup) {
+  if (!setup.unlike) return {};
+  const KvHeads own = {.num_kv_heads = setup.num_kv_heads, .head_dim = setup.head_dim};
+  const KvHeads other = {.num_kv_heads = own.num_kv_heads + 1, .head_dim = own.head_dim + 20};
+  return {{other, other, other}, {own, other, own}};
 }
 
 bool for_encoders(const Setup& setup) {
@@ -308,6 +331,7 @@ class Run {
     Floats sinks = random.values(setup.num_heads);
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i] *= i % 4 == 3 ? 120.0F : 4.0F;
     sinks_.emplace(DeviceTensor::vector(device, sinks));
+    v_norm_.emplace(DeviceTensor::vector(device, random.values(setup.head_dim)));
     if (setup.bias_reach >= 0) {
       const int64_t width = 2 * int64_t{setup.bias_reach} + 1;
       Floats biases = random.values(setup.num_heads * width);
@@ -324,7 +348,8 @@ class Run {
                            .head_dim = setup.head_dim,
                            .block_size = setup.block_size,
                            .num_blocks = num_blocks,
-                           .dtype = setup.dtype},
+                           .dtype = setup.dtype,
+                           .groups = groups_of(setup)},
                           {.num_slots = num_slots,
                            .max_blocks_per_slot = blocks_per_slot,
                            .max_batch_tokens = 512,
@@ -334,7 +359,8 @@ class Run {
                            .num_heads = setup.num_heads,
                            .num_kv_heads = setup.num_kv_heads,
                            .head_dim = setup.head_dim,
-                           .has_alibi = setup.alibi});
+                           .has_alibi = setup.alibi,
+                           .norms_values = setup.value_norm});
     // The last one is nobody's: where a table names it, nothing may be read.
     for (int32_t i = 0; i < num_blocks; ++i) free_blocks_.push_back(i);
     foreign_block_ = free_blocks_.back();
@@ -368,6 +394,7 @@ class Run {
   }
 
  private:
+  int32_t looked_at() const { return setup_.unlike ? 2 : 1; }
   int64_t output_width() const { return int64_t{setup_.num_heads} * setup_.head_dim; }
   int64_t first_row(size_t sequence) const {
     int64_t row = 0;
@@ -424,10 +451,10 @@ class Run {
     }
   }
 
-  // The same rows go to both layers; layer 1 is what is looked at, so that a mix-up shows.
+  // The same rows go to two layers; the second is what is looked at, so that a mix-up shows.
   void store(const DeviceTensor& qkv) {
     DeviceTensor copy(device_, qkv.view().rows, setup_.width(), qkv.read());
-    for (const int32_t layer : {0, 1}) {
+    for (const int32_t layer : {0, looked_at()}) {
       device_.qk_norm_rope_store_kv(
           {.place = {.group = 1, .layer = layer},
            .num_heads = setup_.num_heads,
@@ -440,6 +467,7 @@ class Run {
            .norm_kind = setup_.norm_kind,
            .q_norm = setup_.norms ? &q_norm_->view() : nullptr,
            .k_norm = setup_.norms ? &k_norm_->view() : nullptr,
+           .v_norm = setup_.value_norm ? &v_norm_->view() : nullptr,
            .q_norm_bias = setup_.norm_biases ? &q_norm_bias_->view() : nullptr,
            .k_norm_bias = setup_.norm_biases ? &k_norm_bias_->view() : nullptr,
            .norm_eps = 1e-6F,
@@ -449,7 +477,7 @@ class Run {
 
   void run_layers(const DeviceTensor& qkv, const DeviceTensor& out) {
     store(qkv);
-    device_.attention({.place = {.group = 1, .layer = 1},
+    device_.attention({.place = {.group = 1, .layer = looked_at()},
                        .num_heads = setup_.num_heads,
                        .num_kv_heads = setup_.num_kv_heads,
                        .head_dim = setup_.head_dim,
@@ -468,8 +496,8 @@ class Run {
   Device& device_;
   const Setup& setup_;
   Floats input_, output_;
-  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, slopes_, sinks_,
-      distance_bias_;
+  std::optional<DeviceTensor> q_norm_, k_norm_, q_norm_bias_, k_norm_bias_, v_norm_, slopes_,
+      sinks_, distance_bias_;
   int32_t rope_ = -1;
   std::vector<int32_t> free_blocks_;
   int32_t foreign_block_ = 0;
@@ -485,7 +513,8 @@ Floats run_plan(Device& device, const Setup& setup, const Plan& plan) {
 // differ by a rounding, and in a 16-bit cache now and then by a whole step of it.
 double tolerance(const Setup& setup, DType activation) {
   double allowed = 2e-5;
-  const bool changed = setup.norms || setup.rope.rotary_dim > 0 || setup.query_scale.beta != 0.0F;
+  const bool changed = setup.norms || setup.value_norm || setup.rope.rotary_dim > 0 ||
+                       setup.query_scale.beta != 0.0F;
   if (changed && setup.dtype != DType::kF32) allowed += 4.0 * roundoff(setup.dtype);
   // The softmax's weights are rounded too, and rotated queries; values are below 2.
   if (changed) allowed += 8.0 * roundoff(activation);
@@ -495,7 +524,8 @@ double tolerance(const Setup& setup, DType activation) {
 
 bool can_run(const DeviceCase& device_case, const Setup& setup) {
   return device_case.can_cache(setup.dtype, setup.head_dim) &&
-         (!for_encoders(setup) || device_case.takes_encoders);
+         (!for_encoders(setup) || device_case.takes_encoders) &&
+         (!(setup.unlike || setup.value_norm) || device_case.takes_unlike_heads);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ void add_cuda(Backend& backend, const std::string& kind, std::vector<DeviceCase>
                                   int32_t head_dim) { return cache == dtype && head_dim <= 256; },
            .holds_latents = [dtype](DType cache) { return cache == dtype; },
            .takes_encoders = false,
+           .takes_unlike_heads = false,
            .is_slow = true});
     }
   }

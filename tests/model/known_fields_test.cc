@@ -60,7 +60,9 @@ Json as_json(const ModelConfig& c) {
     const PositionScale& scale = layer.query_scale;
     layers.push_back({static_cast<int>(layer.mlp), layer.sliding_window, layer.rope, scale.beta,
                       scale.positions, scale.offset, layer.score_multiplier, layer.has_attention,
-                      layer.has_state, layer.attention_chunk, layer.divides_qk});
+                      layer.has_state, layer.attention_chunk, layer.divides_qk, layer.divides_v,
+                      layer.keys_are_values, layer.num_kv_heads, layer.head_dim,
+                      layer.intermediate_size, layer.kv_layer});
   }
   Json ropes = Json::array();
   for (const RopeSpec& rope : c.ropes) {
@@ -74,7 +76,9 @@ Json as_json(const ModelConfig& c) {
        {c.experts.num_experts, c.experts.intermediate_size, c.experts.shared_intermediate_size,
         static_cast<int>(route.score), route.top_k, route.num_groups, route.top_groups,
         route.group_best, route.normalises, route.scale, route.mixer_width,
-        c.experts.has_choice_bias, c.experts.weighs_inputs, c.experts.hidden_size}},
+        c.experts.has_choice_bias, c.experts.has_scale, c.experts.weighs_inputs,
+        c.experts.hidden_size}},
+      {"layer_inputs", {c.layer_inputs.size, c.layer_inputs.vocab_size}},
       {"state",
        {static_cast<int>(state.kind), state.conv_kernel, state.num_heads, state.head_dim,
         state.state_size, state.num_groups, state.step_rank, state.min_step,
@@ -214,6 +218,10 @@ std::map<std::string, Change> changes() {
   Json types(32, "full_attention");
   types[0] = "sliding_attention";
   const Json window = {{"use_sliding_window", true}, {"sliding_window", 64}};
+  const Json experts = {{"enable_moe_block", true},
+                        {"num_experts", 6},
+                        {"top_k_experts", 2},
+                        {"moe_intermediate_size", 40}};
   return {
       {"vocab_size", {33000}},
       {"hidden_size", {12288}},
@@ -268,10 +276,20 @@ std::map<std::string, Change> changes() {
       {"logit_scale", {0.5}},
       {"use_qk_norm", {true}},
       {"num_local_experts", {12}},
-      {"num_experts", {24}},
+      {"num_experts", {24, experts}},
+      {"enable_moe_block", {true, experts}},
+      {"top_k_experts", {3, experts}},
+      {"attention_k_eq_v", {true}},
+      {"num_kv_shared_layers", {5}},
+      {"use_double_wide_mlp", {true, {{"num_kv_shared_layers", 5}}}},
+      {"hidden_size_per_layer_input", {100}},
+      {"vocab_size_per_layer_input", {300000}},
+      {"global_head_dim", {100}},
+      {"num_global_key_value_heads", {2, {{"attention_k_eq_v", true}}}},
+      {"per_layer_config", {Json{{"5", {{"head_dim", 100}}}}}},
       {"num_experts_per_tok", {3}},
       {"norm_topk_prob", {true}},
-      {"moe_intermediate_size", {96}},
+      {"moe_intermediate_size", {96, experts}},
       {"shared_expert_intermediate_size", {96}},
       {"shared_intermediate_size", {96}},
       {"decoder_sparse_step", {2}},

@@ -1,5 +1,6 @@
 #include "engine/model/kv_plan.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tests/catch.h"
@@ -72,6 +73,59 @@ TEST_CASE("windowed layers are in groups of their own, of one size with the othe
   const KvPlan mixed = plan_of(of_layers("sw-sw-s", 64), 1024);
   CHECK(mixed.num_layers == 2);
   CHECK(mixed.groups == KvGroups{.num_full = 1, .num_windowed = 1, .window = 64});
+}
+
+TEST_CASE("blocks of layers with other heads are of one size, and hold as many as fit") {
+  // Five layers with a window and 4 heads of 64 for each one without, of 2 heads of 96.
+  ModelConfig config = of_layers("wwwww-wwwww-", 512);
+  config.num_kv_heads = 4;
+  config.head_dim = 64;
+  for (LayerPlan& layer : config.layers) {
+    if (layer.sliding_window > 0) continue;
+    layer.num_kv_heads = 2;
+    layer.head_dim = 96;
+  }
+  const KvPlan plan = plan_of(config, 8192);
+  const auto size_of = [](const std::vector<KvHeads>& group) {
+    int64_t size = 0;
+    for (const KvHeads& heads : group) size += heads.numbers();
+    return size;
+  };
+  REQUIRE(plan.heads.size() == static_cast<size_t>(plan.groups.num_groups()));
+  int64_t largest = 0;
+  int64_t all = 0;
+  for (const std::vector<KvHeads>& group : plan.heads) {
+    largest = std::max(largest, size_of(group));
+    all += size_of(group);
+  }
+  CHECK(all == 10 * 4 * 64 + 2 * 2 * 96);
+  for (size_t i = 0; i < plan.places.size(); ++i) {
+    const KvPlace place = plan.places[i];
+    CHECK(plan.heads[static_cast<size_t>(place.group)][static_cast<size_t>(place.layer)] ==
+          kv_heads_of(config, static_cast<int32_t>(i)));
+  }
+  // Two without a window in one block of 384; one and a half of the others would fit.
+  CHECK(plan.groups == KvGroups{.num_full = 1, .num_windowed = 10, .window = 512});
+  CHECK(largest == 384);
+
+  // Within a window's context all are in one block.
+  const KvPlan one = one_kv_group(config);
+  CHECK(one.num_layers == 12);
+  REQUIRE(one.heads.size() == 1);
+  CHECK(size_of(one.heads[0]) == all);
+}
+
+TEST_CASE("a layer that reads another one's keys and values takes no place") {
+  ModelConfig config = of_layers("-w-w-w", 128);
+  config.layers[4].kv_layer = 2;
+  config.layers[5].kv_layer = 3;
+  const KvPlan plan = plan_kv_groups(config, 4096);
+  CHECK(plan.num_layers == 2);
+  CHECK(plan.groups == KvGroups{.num_full = 1, .num_windowed = 1, .window = 128});
+  CHECK(plan.places[4] == plan.places[2]);
+  CHECK(plan.places[5] == plan.places[3]);
+  CHECK(plan.places[0] != plan.places[2]);
+  CHECK(one_kv_group(config).num_layers == 4);
 }
 
 TEST_CASE("what windowed groups need begins at a tile") {

@@ -107,6 +107,56 @@ TEST_CASE("inspect plans windowed layers by their windows, and loading takes as 
   FAIL("no plan for bf16");
 }
 
+TEST_CASE(
+    "inspect tells which layers have which heads and which share, and loading takes as much") {
+  const TempFolder folder;
+  Json types = Json::array();
+  for (int i = 0; i < 10; ++i) types.push_back(i % 5 == 4 ? "full_attention" : "sliding_attention");
+  const Json config = {{"architectures", {"Gemma4ForCausalLM"}},
+                       {"vocab_size", 320},
+                       {"vocab_size_per_layer_input", 320},
+                       {"hidden_size", 32},
+                       {"hidden_size_per_layer_input", 8},
+                       {"intermediate_size", 48},
+                       {"num_hidden_layers", 10},
+                       {"layer_types", types},
+                       {"num_attention_heads", 2},
+                       {"num_key_value_heads", 1},
+                       {"num_kv_shared_layers", 3},
+                       {"head_dim", 32},
+                       {"global_head_dim", 64},
+                       {"max_position_embeddings", 4096},
+                       {"sliding_window", 128},
+                       {"dtype", "bfloat16"}};
+  std::ofstream(folder.file("config.json")) << config.dump();
+  ModelOptions options = of(folder.path());
+  options.load_format = "dummy";
+  options.max_batch_tokens = 64;
+  const ipc::ModelFacts facts = inspect_model(options);
+  CHECK(facts.num_shared_kv_layers == 3);
+  REQUIRE(facts.kv_heads.size() == 2);
+  CHECK(facts.kv_heads[0].num_layers == 6);
+  CHECK(facts.kv_heads[0].head_dim == 32);
+  CHECK(facts.kv_heads[1].num_layers == 1);
+  CHECK(facts.kv_heads[1].head_dim == 64);
+  for (const ipc::DTypePlan& plan : facts.plans) {
+    if (plan.dtype != "bf16") continue;
+    const ipc::ModelStatus loaded = ServedModel::load(options)->status();
+    // One layer of 64 is as large as two of 32.
+    CHECK(loaded.kv_groups.num_full == 1);
+    CHECK(loaded.kv_groups.num_windowed == 3);
+    CHECK(loaded.kv_groups.num_shared == 3);
+    CHECK(loaded.kv_groups.heads.size() == 2);
+    CHECK(plan.weights == loaded.memory.weights);
+    CHECK(plan.workspace == loaded.memory.workspace);
+    // Of a token: keys and values of 64 numbers in 2 bytes, in each of four groups.
+    CHECK(plan.kv_bytes_per_token == 4 * 2 * 64 * 2);
+    CHECK(plan.kv_bytes_per_token == loaded.kv_bytes_per_token);
+    return;
+  }
+  FAIL("no plan for bf16");
+}
+
 TEST_CASE("inspect tells what the files hold, and what is wrong with them") {
   const TempFolder folder;
   fs::copy(kModels + "qwen2", folder.file("m"));

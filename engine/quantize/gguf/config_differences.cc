@@ -100,13 +100,13 @@ auto members_of(const ModelConfig& config) {
                norms_have_weights, parallel_branches, shares_branch_norm, residual_after_norm,
                activation, gate_limits, gated_mlp, experts, state, attention_bias,
                attention_output_bias, mlp_bias, lm_head_bias, learned_positions, position_offset,
-               num_token_types, head_input, latent, alibi_slopes, distance_buckets, attention_scale,
-               attention_softcap, is_causal, gives_vectors, has_output_gate, qkv_clip, has_qk_norm,
-               qk_norm, qk_norm_kind, qk_norm_after_rope, embedding_multiplier, residual_multiplier,
-               attention_input_multiplier, key_multiplier, attention_output_multiplier,
-               mlp_gate_multiplier, mlp_output_multiplier, logit_scale, logit_softcap,
-               tied_embeddings, divides_head_rows, checkpoint_dtype, eos_token_ids, bos_token_id] =
-      config;
+               num_token_types, head_input, latent, layer_inputs, alibi_slopes, distance_buckets,
+               attention_scale, attention_softcap, is_causal, gives_vectors, has_output_gate,
+               qkv_clip, has_qk_norm, qk_norm, qk_norm_kind, qk_norm_after_rope,
+               embedding_multiplier, residual_multiplier, attention_input_multiplier,
+               key_multiplier, attention_output_multiplier, mlp_gate_multiplier,
+               mlp_output_multiplier, logit_scale, logit_softcap, tied_embeddings,
+               divides_head_rows, checkpoint_dtype, eos_token_ids, bos_token_id] = config;
   return std::tuple{Named{"vocab_size", vocab_size},
                     Named{"hidden_size", hidden_size},
                     Named{"embedding_size", embedding_size},
@@ -137,6 +137,7 @@ auto members_of(const ModelConfig& config) {
                     Named{"position_offset", position_offset},
                     Named{"num_token_types", num_token_types},
                     Named{"head_input", head_input},
+                    Named{"layer_inputs", layer_inputs},
                     Named{"alibi_slopes", alibi_slopes},
                     Named{"distance_buckets", distance_buckets},
                     Named{"attention_scale", attention_scale},
@@ -164,7 +165,7 @@ auto members_of(const ModelConfig& config) {
 
 auto members_of(const ExpertsConfig& config) {
   const auto& [num_experts, hidden_size, intermediate_size, shared_intermediate_size,
-               has_shared_gate, weighs_inputs, has_choice_bias, route] = config;
+               has_shared_gate, weighs_inputs, has_choice_bias, has_scale, route] = config;
   return std::tuple{Named{"experts: num_experts", num_experts},
                     Named{"experts: hidden_size", hidden_size},
                     Named{"experts: intermediate_size", intermediate_size},
@@ -172,6 +173,7 @@ auto members_of(const ExpertsConfig& config) {
                     Named{"experts: has_shared_gate", has_shared_gate},
                     Named{"experts: weighs_inputs", weighs_inputs},
                     Named{"experts: has_choice_bias", has_choice_bias},
+                    Named{"experts: has_scale", has_scale},
                     Named{"experts: route", route}};
 }
 

@@ -1,0 +1,425 @@
+// Gemma 4 (text): Gemma's block with norms before and after each branch, of heads of q, k and v.
+// Layers that see everything have heads of another size than those with a window, and may read
+// their values off the keys' matrix; the last layers of each kind read the keys and values of the
+// last one before them. Small ones have rows for each layer, large ones experts beside the MLP.
+// Source: models/gemma4 in `transformers`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "engine/model/architecture.h"
+#include "engine/model/config_fields.h"
+#include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
+#include "engine/model/known_fields.h"
+#include "engine/model/multimodal_fields.h"
+#include "engine/model/rope.h"
+
+namespace tgi {
+namespace {
+
+constexpr DecoderFields kGemma4Decoder = {
+    .activation = "hidden_activation",
+    .default_vocab_size = 262144,
+    .default_hidden_size = 2304,
+    .default_num_layers = 30,
+    .default_num_heads = 8,
+    .default_num_kv_heads = 4,
+    .default_head_dim = 256,
+    .default_intermediate = 9216,
+    .default_max_positions = 131072,
+    .default_activation = "gelu_pytorch_tanh",
+    .default_tied = true,
+    .default_bos = 2,
+    .default_eos = 1,
+};
+
+// What differs by layer, as the config class writes it: {"5": {"head_dim": 512}}.
+void read_layer_overrides(const JsonReader& config, ModelConfig& model) {
+  const JsonReader all = config.object("per_layer_config");
+  for (const auto& [key, value] : all.json().items()) {
+    const bool is_number = !key.empty() && key.size() < 6 &&
+                           std::ranges::all_of(key, [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number || std::stoi(key) >= model.num_layers) {
+      throw Error(Code::kInvalidArgument, fmt::format("{}: expected the number of a layer below {}",
+                                                      all.path_of(key), model.num_layers));
+    }
+    const JsonReader own = all.object(key);
+    for (const auto& [field, said] : own.json().items()) {
+      if (field == "head_dim" || field == "num_key_value_heads") continue;
+      throw Error(Code::kUnsupported,
+                  fmt::format("{}: layer {} says {} = {}, which is not supported; known are "
+                              "head_dim and num_key_value_heads",
+                              config.path_of("per_layer_config"), key, field, said.dump()));
+    }
+    LayerPlan& layer = model.layers[static_cast<size_t>(std::stoi(key))];
+    if (own.has("head_dim")) layer.head_dim = read_size(own, "head_dim", 0, kMaxHeadDim);
+    if (own.has("num_key_value_heads"))
+      layer.num_kv_heads = read_size(own, "num_key_value_heads", 0, kMaxHeads);
+  }
+}
+
+void read_gemma4_heads(const JsonReader& config, ModelConfig& model) {
+  if (config.json().contains("per_layer_config")) {
+    if (config.has("per_layer_config")) read_layer_overrides(config, model);
+  } else {
+    const int32_t head_dim = read_size(config, "global_head_dim", 512, kMaxHeadDim);
+    const bool has_own_count =
+        config.boolean_or("attention_k_eq_v", false) && config.has("num_global_key_value_heads");
+    for (LayerPlan& layer : model.layers) {
+      if (layer.sliding_window > 0) continue;
+      layer.head_dim = head_dim;
+      if (has_own_count)
+        layer.num_kv_heads = read_size(config, "num_global_key_value_heads", 0, kMaxHeads);
+    }
+  }
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    const KvHeads heads = kv_heads_of(model, i);
+    if (model.num_heads % heads.num_kv_heads != 0 ||
+        int64_t{model.num_heads} * heads.head_dim > kMaxQuerySize) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("layer {}: {} heads of {} with {} KV heads; expected a multiple of "
+                      "the KV heads, and no more than {} numbers of q",
+                      i, model.num_heads, heads.head_dim, heads.num_kv_heads, kMaxQuerySize));
+    }
+    // Where all are alike nothing is said of each.
+    LayerPlan& layer = model.layers[static_cast<size_t>(i)];
+    if (layer.head_dim == model.head_dim) layer.head_dim = 0;
+    if (layer.num_kv_heads == model.num_kv_heads) layer.num_kv_heads = 0;
+  }
+}
+
+// Of the layers with a window, or of those without: a rope is for all of them.
+int32_t head_dim_of_kind(const ModelConfig& model, bool windowed) {
+  int32_t found = 0;
+  for (int32_t i = 0; i < model.num_layers; ++i) {
+    if ((model.layers[static_cast<size_t>(i)].sliding_window > 0) != windowed) continue;
+    const int32_t head_dim = kv_heads_of(model, i).head_dim;
+    if (found != 0 && found != head_dim) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("per_layer_config: layers of one kind have heads of {} and of {}, "
+                              "which is not supported; expected one size for each kind",
+                              found, head_dim));
+    }
+    found = head_dim;
+  }
+  return found == 0 ? model.head_dim : found;
+}
+
+void read_gemma4_ropes(const JsonReader& config, ModelConfig& model) {
+  Json json = config.json();
+  if (!config.has("rope_parameters")) {
+    json["rope_parameters"] = Json::parse(
+        R"({"sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+            "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+                               "rope_theta": 1000000.0}})");
+  }
+  std::string path = config.path_of("");
+  if (path.ends_with('.')) path.pop_back();
+  read_rope_by_window(JsonReader(json, path), model,
+                      {.head_dim = head_dim_of_kind(model, true),
+                       .layer_type = "sliding_attention",
+                       .widens_context = false},
+                      {.default_theta = 1e6,
+                       .head_dim = head_dim_of_kind(model, false),
+                       .layer_type = "full_attention",
+                       .widens_context = false});
+}
+
+void read_shared_kv(const JsonReader& config, ModelConfig& model) {
+  const int64_t num_shared = config.integer_or("num_kv_shared_layers", 0);
+  const std::string path = config.path_of("num_kv_shared_layers");
+  if (num_shared < 0 || num_shared >= model.num_layers) {
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("{}: {} of {} layers; expected 0 to {}: a layer without keys and values "
+                    "needs one before it that has them",
+                    path, num_shared, model.num_layers, model.num_layers - 1));
+  }
+  const auto first = static_cast<int32_t>(model.num_layers - num_shared);
+  for (int32_t i = first; i < model.num_layers; ++i) {
+    LayerPlan& layer = model.layers[static_cast<size_t>(i)];
+    for (int32_t before = first - 1; before >= 0 && layer.kv_layer == kOwnKv; --before) {
+      const LayerPlan& other = model.layers[static_cast<size_t>(before)];
+      if ((other.sliding_window > 0) == (layer.sliding_window > 0)) layer.kv_layer = before;
+    }
+    if (layer.kv_layer == kOwnKv) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: layer {} has to read keys and values of a layer of its kind "
+                              "before layer {}, and there is none",
+                              path, i, first));
+    }
+    if (kv_heads_of(model, layer.kv_layer) != kv_heads_of(model, i)) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: layer {} reads keys and values of layer {}, whose heads are of "
+                              "another size",
+                              path, i, layer.kv_layer));
+    }
+    if (config.boolean_or("use_double_wide_mlp", false)) {
+      layer.intermediate_size = 2 * model.intermediate_size;
+    }
+  }
+  for (LayerPlan& layer : model.layers) layer.divides_v = layer.has_own_kv();
+}
+
+void read_gemma4_experts(const JsonReader& config, ModelConfig& model) {
+  if (!config.boolean_or("enable_moe_block", false)) return;
+  read_experts(config,
+               {.top_k = "top_k_experts",
+                .intermediate_size = "moe_intermediate_size",
+                .default_num_experts = 0,
+                .default_top_k = 0,
+                .normalises = true},
+               model);
+  model.experts.has_scale = true;
+  for (LayerPlan& layer : model.layers) layer.mlp = MlpKind::kBoth;
+}
+
+void read_layer_inputs(const JsonReader& config, ModelConfig& model) {
+  const int64_t size = config.json().contains("hidden_size_per_layer_input")
+                           ? config.integer_or("hidden_size_per_layer_input", 0)
+                           : 256;
+  if (size == 0) return;
+  model.layer_inputs.size =
+      check_size(config, "hidden_size_per_layer_input", size, kMaxIntermediateSize);
+  model.layer_inputs.vocab_size =
+      read_size(config, "vocab_size_per_layer_input", 262144, kMaxVocabSize);
+  if (model.layer_inputs.vocab_size < model.vocab_size) {
+    throw Error(Code::kUnsupported,
+                fmt::format("{}: {} is less than the {} tokens of vocab_size, so that some tokens "
+                            "have no row; expected as many or more",
+                            config.path_of("vocab_size_per_layer_input"),
+                            model.layer_inputs.vocab_size, model.vocab_size));
+  }
+}
+
+ModelConfig read_gemma4(const JsonReader& config) {
+  ModelConfig model = read_decoder_config(config, kGemma4Decoder);
+  model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
+  model.attention_bias = config.boolean_or("attention_bias", false);
+  model.attention_scale = 1.0F;
+  model.logit_softcap =
+      read_optional_positive(config, "final_logit_softcapping", {}).value_or(0.0F);
+  read_windows(config, {.default_window = 512, .default_pattern = 6, .null_is_no_window = false},
+               model);
+  // Whatever layer_types says of it.
+  model.layers.back().sliding_window = 0;
+  read_gemma4_heads(config, model);
+  read_gemma4_ropes(config, model);
+  read_shared_kv(config, model);
+  read_gemma4_experts(config, model);
+  read_layer_inputs(config, model);
+  for (LayerPlan& layer : model.layers) {
+    layer.keys_are_values =
+        layer.sliding_window == 0 && config.boolean_or("attention_k_eq_v", false);
+  }
+  return model;
+}
+
+constexpr auto kGemma4Fields = std::to_array<KnownField>({
+    read("vocab_size"),
+    read("hidden_size"),
+    read("intermediate_size"),
+    read("num_hidden_layers"),
+    read("num_attention_heads"),
+    read_or_null("num_key_value_heads"),
+    read("head_dim"),
+    read("hidden_activation"),
+    read("max_position_embeddings"),
+    read("rms_norm_eps"),
+    read_or_null("tie_word_embeddings"),
+    read_or_null("rope_parameters"),
+    read("attention_bias"),
+    read("sliding_window"),
+    read_or_null("layer_types"),
+    read_or_null("final_logit_softcapping"),
+    harmless_if("use_bidirectional_attention", "[\"vision\"]", "tokens of text see those before"),
+    read_or_null("vocab_size_per_layer_input"),
+    read_or_null("hidden_size_per_layer_input"),
+    read("attention_k_eq_v"),
+    read("num_kv_shared_layers"),
+    read("enable_moe_block"),
+    read("use_double_wide_mlp"),
+    read_or_null("num_experts"),
+    read_or_null("top_k_experts"),
+    read_or_null("moe_intermediate_size"),
+    read("global_head_dim"),
+    read_or_null("num_global_key_value_heads"),
+    read_or_null("per_layer_config"),
+});
+
+constexpr std::string_view kSounds = "is about sounds, and only text is read";
+
+constexpr auto kGemma4MultimodalFields =
+    join_fields(kMultimodalFields,
+                std::to_array<KnownField>({
+                    harmless("boi_token_id", kImages),
+                    harmless("eoi_token_id", kImages),
+                    harmless("vision_soft_tokens_per_image", kImages),
+                    harmless("audio_config", kSounds),
+                    harmless("boa_token_id", kSounds),
+                    harmless("eoa_token_id", kSounds),
+                    harmless("eoa_token_index", kSounds),
+                    harmless("audio_token_id", kSounds),
+                }));
+
+constexpr auto kGemma4MultimodalIgnored = std::to_array<std::string_view>({
+    "vision_tower.*",
+    "audio_tower.*",
+    "embed_vision.*",
+    "embed_audio.*",
+});
+
+constexpr bool gemma4_has_own_kv(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].has_own_kv();
+}
+// Layers that see everything may have no matrix of v.
+constexpr bool takes_keys_as_values(const ModelConfig& config, int32_t layer) {
+  return gemma4_has_own_kv(config, layer) &&
+         config.layers[static_cast<size_t>(layer)].keys_are_values;
+}
+constexpr bool has_own_values(const ModelConfig& config, int32_t layer) {
+  return gemma4_has_own_kv(config, layer) && !takes_keys_as_values(config, layer);
+}
+constexpr bool has_k_bias(const ModelConfig& config, int32_t layer) {
+  return config.attention_bias && gemma4_has_own_kv(config, layer);
+}
+constexpr bool has_v_bias(const ModelConfig& config, int32_t layer) {
+  return config.attention_bias && has_own_values(config, layer);
+}
+constexpr bool has_k_bias_as_v(const ModelConfig& config, int32_t layer) {
+  return config.attention_bias && takes_keys_as_values(config, layer);
+}
+constexpr bool has_experts_beside(const ModelConfig& config, int32_t layer) {
+  return config.layers[static_cast<size_t>(layer)].mlp == MlpKind::kBoth;
+}
+constexpr bool has_layer_inputs(const ModelConfig& config, int32_t /*layer*/) {
+  return config.layer_inputs.size > 0;
+}
+
+constexpr auto kGemma4AttentionTensors = std::to_array<TensorSpec>({
+    {Role::kQ, "model.layers.{layer}.self_attn.q_proj.weight", Dim::kQ, Dim::kHidden, Split::kRows},
+    {Role::kK, "model.layers.{layer}.self_attn.k_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows,
+     gemma4_has_own_kv},
+    {Role::kV, "model.layers.{layer}.self_attn.v_proj.weight", Dim::kKv, Dim::kHidden, Split::kRows,
+     has_own_values},
+    {.role = Role::kV,
+     .name = "model.layers.{layer}.self_attn.k_proj.weight",
+     .rows = Dim::kKv,
+     .cols = Dim::kHidden,
+     .split = Split::kRows,
+     .only_if = takes_keys_as_values,
+     .is_counted = false},
+    {Role::kQBias, "model.layers.{layer}.self_attn.q_proj.bias", Dim::kOne, Dim::kQ, Split::kRows,
+     has_attention_bias},
+    {Role::kKBias, "model.layers.{layer}.self_attn.k_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     has_k_bias},
+    {Role::kVBias, "model.layers.{layer}.self_attn.v_proj.bias", Dim::kOne, Dim::kKv, Split::kRows,
+     has_v_bias},
+    {.role = Role::kVBias,
+     .name = "model.layers.{layer}.self_attn.k_proj.bias",
+     .rows = Dim::kOne,
+     .cols = Dim::kKv,
+     .split = Split::kRows,
+     .only_if = has_k_bias_as_v,
+     .is_counted = false},
+    {Role::kQNorm, "model.layers.{layer}.self_attn.q_norm.weight", Dim::kOne, Dim::kHeadDim},
+    {Role::kKNorm, "model.layers.{layer}.self_attn.k_norm.weight", Dim::kOne, Dim::kHeadDim,
+     Split::kNone, gemma4_has_own_kv},
+});
+
+constexpr auto kGemma4ExpertTensors = std::to_array<TensorSpec>({
+    {Role::kRouter, "model.layers.{layer}.router.proj.weight", Dim::kExperts, Dim::kHidden,
+     Split::kNone, has_experts_beside},
+    {Role::kRouterNorm, "model.layers.{layer}.router.scale", Dim::kOne, Dim::kHidden, Split::kNone,
+     has_experts_beside},
+    {Role::kExpertScale, "model.layers.{layer}.router.per_expert_scale", Dim::kOne, Dim::kExperts,
+     Split::kNone, has_experts_beside},
+    {.role = Role::kExpertGateUp,
+     .name = "model.layers.{layer}.experts.gate_up_proj",
+     .rows = Dim::kExpertGateUp,
+     .cols = Dim::kHidden,
+     .split = Split::kRows,
+     .only_if = has_experts_beside,
+     .stacked = true},
+    {.role = Role::kExpertDown,
+     .name = "model.layers.{layer}.experts.down_proj",
+     .rows = Dim::kHidden,
+     .cols = Dim::kExpertIntermediate,
+     .split = Split::kColumns,
+     .only_if = has_experts_beside,
+     .stacked = true},
+    {Role::kDensePostNorm, "model.layers.{layer}.post_feedforward_layernorm_1.weight", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_experts_beside},
+    {Role::kExpertsNorm, "model.layers.{layer}.pre_feedforward_layernorm_2.weight", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_experts_beside},
+    {Role::kExpertsPostNorm, "model.layers.{layer}.post_feedforward_layernorm_2.weight", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_experts_beside},
+});
+
+constexpr auto kLayerInputTensors = std::to_array<TensorSpec>({
+    {Role::kLayerInputTable, "model.embed_tokens_per_layer.weight", Dim::kLayerInputVocab,
+     Dim::kLayerInputs, Split::kNone, has_layer_inputs},
+    {Role::kLayerInputIn, "model.per_layer_model_projection.weight", Dim::kLayerInputs,
+     Dim::kHidden, Split::kNone, has_layer_inputs},
+    {Role::kLayerInputNorm, "model.per_layer_projection_norm.weight", Dim::kOne, Dim::kLayerInput,
+     Split::kNone, has_layer_inputs},
+    {Role::kLayerInputGate, "model.layers.{layer}.per_layer_input_gate.weight", Dim::kLayerInput,
+     Dim::kHidden, Split::kNone, has_layer_inputs},
+    {Role::kLayerInputOut, "model.layers.{layer}.per_layer_projection.weight", Dim::kHidden,
+     Dim::kLayerInput, Split::kNone, has_layer_inputs},
+    {Role::kLayerInputPostNorm, "model.layers.{layer}.post_per_layer_input_norm.weight", Dim::kOne,
+     Dim::kHidden, Split::kNone, has_layer_inputs},
+    {Role::kStreamScale, "model.layers.{layer}.layer_scalar", Dim::kOne, Dim::kOne},
+});
+
+constexpr auto kGemma4Tensors = join_tensors(kLlamaOuterTensors,
+                                             kFourNormTensors,
+                                             kGemma4AttentionTensors,
+                                             kLlamaOTensors,
+                                             kLlamaOBiasTensors,
+                                             kLlamaMlpTensors,
+                                             kGemma4ExpertTensors,
+                                             kLayerInputTensors);
+
+// Layers that read another one's keys and values may be stored with matrices of their own, which
+// nothing reads; and norms without weights are not stored.
+constexpr auto kUnreadKv = std::to_array<std::string_view>({
+    ".self_attn.k_proj.weight",
+    ".self_attn.v_proj.weight",
+    ".self_attn.k_norm.weight",
+});
+
+constexpr auto kGemma4Names = std::to_array<std::string_view>({"Gemma4ForCausalLM"});
+constexpr auto kGemma4Types = std::to_array<std::string_view>({"gemma4_text"});
+constexpr auto kGemma4MultimodalNames =
+    std::to_array<std::string_view>({"Gemma4ForConditionalGeneration"});
+constexpr auto kGemma4MultimodalTypes = std::to_array<std::string_view>({"gemma4"});
+
+}  // namespace
+
+extern const Architecture kGemma4;
+constexpr Architecture kGemma4 = {
+    .names = kGemma4Names,
+    .model_types = kGemma4Types,
+    .prefix = "model.",
+    .read_config = read_gemma4,
+    .fields = kGemma4Fields,
+    .tensors = kGemma4Tensors,
+    .ignored = kUnreadKv,
+};
+
+extern const Architecture kGemma4Multimodal;
+constexpr Architecture kGemma4Multimodal = multimodal_of(kGemma4MultimodalNames,
+                                                         kGemma4MultimodalTypes,
+                                                         R"({"model_type": "gemma4_text"})",
+                                                         kGemma4MultimodalFields,
+                                                         kGemma4MultimodalIgnored);
+
+}  // namespace tgi
