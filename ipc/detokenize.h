@@ -13,6 +13,7 @@ namespace tgi::ipc {
 inline constexpr std::string_view kDetokenize = "detokenize";
 
 struct DetokenizeParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::vector<int32_t> ids;
 };
 struct DetokenizeResult {
