@@ -52,10 +52,10 @@ TEST_CASE("unloading one model leaves the others, and its name is free again") {
   ModelHost host(std::chrono::milliseconds(0));
   host.load(small_demo(""));
   host.load(small_demo("second"));
-  const auto before = host.current();
+  const ServedModel* const before = host.current().get();  // who holds it keeps it from its end
   host.unload("second");
   CHECK(host.beside().empty());
-  CHECK(host.current() == before);
+  CHECK(host.current().get() == before);
   CHECK(error_of([&] { host.unload("second"); })->code() == Code::kNotFound);
   host.load(small_demo("second"));
   host.unload();
