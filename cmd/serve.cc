@@ -325,9 +325,13 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     service.options.set(options_of_all(options, options_of_another(options, *now.model), now));
   };
   service.look_again = [&] {
+    constexpr int kTimeoutMs = 250;  // the routes that ask answer without a daemon too
+    ipc::ClientOptions asked{.socket_path = socket, .hello_timeout_ms = kTimeoutMs};
     try {
-      const ipc::Status now = ipc::status_from_json(
-          http::ask_daemon(service, ipc::kStatus, ipc::OrderedJson::object()));
+      ipc::Exchange exchange(asked, ipc::kStatus, ipc::OrderedJson::object());
+      const std::optional<ipc::Reply> reply = exchange.next(kTimeoutMs);
+      if (!reply || !reply->result) return;
+      const ipc::Status now = ipc::status_from_json(*reply->result);
       if (now.model) take_models(now);
     } catch (const Error&) {
       // The watch tells of a daemon that does not answer.

@@ -83,7 +83,7 @@ TEST_CASE("a model that does not fit is refused with what the others hold, and t
   host.load(small_demo(""));
   const auto before = host.current();
   ModelOptions large = small_demo("large");
-  large.kv_cache_bytes = int64_t{1} << 50;
+  large.kv_cache_bytes = int64_t{1} << 45;
   const auto error = error_of([&] { host.load(large); });
   REQUIRE(error);
   CHECK(error->code() == Code::kOutOfMemory);
