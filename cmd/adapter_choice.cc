@@ -14,7 +14,8 @@ void add_adapter_flag(CLI::App& app, std::string& adapter) {
 }
 
 AdapterChoice choose_adapter(Session& session, const std::string& adapter, bool offline) {
-  const ipc::AdapterList list = ipc::adapter_list_from_json(session.client().call(ipc::kAdapters));
+  const ipc::AdapterList list = ipc::adapter_list_from_json(session.client().call(
+      ipc::kAdapters, ipc::to_json(ipc::ModelParams{.model = session.model_name()})));
   const bool is_loaded = std::ranges::any_of(
       list.adapters, [&](const ipc::AdapterStatus& each) { return each.name == adapter; });
   if (is_loaded) return {.name = adapter};

@@ -143,6 +143,7 @@ void Chat::take_turn(const std::string& input) {
 
 ipc::GenerateRequest Chat::request() const {
   ipc::GenerateRequest out;
+  out.model = session_.model_name();
   out.messages = conversation.messages();
   out.tools = tools_;
   out.reasoning_effort = reasoning_.effort;

@@ -127,6 +127,7 @@ int run_embed(const EmbedFlags& flags, const CommonFlags& common) {
   choose_model(session, flags.model);
   session.prepare();
   ipc::VectorParams params = params_of(flags);
+  params.model = session.model_name();
   if (!flags.adapter.empty()) {
     const AdapterChoice choice = choose_adapter(session, flags.adapter, flags.model.offline);
     params.adapter = choice.name;
@@ -190,6 +191,7 @@ int run_rerank(const RerankFlags& flags, const CommonFlags& common) {
   std::vector<double> scores;
   for (size_t begin = 0; begin < texts.size(); begin += kTextsAtOnce) {
     ipc::VectorParams params;
+    params.model = session.model_name();
     params.truncate = flags.truncate;
     params.raw_scores = flags.raw_scores;
     for (size_t i = begin; i < std::min(begin + kTextsAtOnce, texts.size()); ++i) {

@@ -239,6 +239,7 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   if (flags.lines) return run_generate_lines(flags, params, prompt, session);
   ipc::GenerateRequest request = make_request(flags, params, prompt);
   session.prepare();
+  request.model = session.model_name();
   set_adapter(choose_adapter(session, flags), request);
   const ipc::DoneEvent done =
       flags.json ? generate_json(flags, request, session) : generate_text(flags, request, session);

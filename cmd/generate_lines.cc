@@ -79,11 +79,13 @@ Answer answer_one(const GenerateFlags& flags,
                   const ipc::GenerateParams& params,
                   const std::optional<AdapterChoice>& adapter,
                   const std::string& prompt,
-                  const ipc::Client& client) {
+                  const Session& session) {
+  const ipc::Client& client = session.client();
   for (int pause_ms = kFirstPauseMs;; pause_ms = std::min(2 * pause_ms, kLongestPauseMs)) {
     try {
       try {
         ipc::GenerateRequest request = make_request(flags, params, prompt);
+        request.model = session.model_name();
         set_adapter(adapter, request);
         return client.generate(request, [](const ipc::TokenEvent&) {});
       } catch (const Error& error) {
@@ -173,7 +175,7 @@ int run_generate_lines(const GenerateFlags& flags,
   for (size_t i = 0; i < num_workers; ++i) {
     workers.emplace_back([&] {
       while (const auto index = board.take()) {
-        Answer answer = answer_one(flags, params, adapter, lines[*index], session.client());
+        Answer answer = answer_one(flags, params, adapter, lines[*index], session);
         if (std::holds_alternative<ipc::Stopped>(answer)) board.stop();
         board.put(*index, std::move(answer));
       }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
+#include "ipc/model_name.h"
 
 namespace tgi {
 namespace {
@@ -64,6 +65,11 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
          "not here, a name of `tgi ls`, or \"demo\" for the built-in model")
       ->type_name("MODEL")
       ->required();
+  app.add_option("--name", flags.name,
+                 "serve it beside the models that are loaded, under this name, by which requests "
+                 "and -m ask for it; a model of this name gives way; default: it takes the place "
+                 "of the default model")
+      ->type_name("NAME");
   app.add_option("--revision", flags.revision, "of the hub: a branch, a tag or a commit")
       ->type_name("REV");
   app.add_flag("--offline", flags.offline, "download nothing");
@@ -88,6 +94,14 @@ ipc::GivenSettings settings_of(const LoadFlags& flags) {
 
 int run_load(const LoadFlags& flags, const CommonFlags& common) {
   ipc::LoadParams params{.model = {}, .settings = settings_of(flags)};
+  if (!flags.name.empty()) {
+    params.name = flags.name;
+    try {
+      ipc::check_model_name(flags.name);
+    } catch (const Error& error) {
+      throw error.in("--name");
+    }
+  }
   Session session(common);
   const bool is_dummy = params.settings.values().load_format == "dummy";
   params.model = resolve_model(flags.model, {.revision = flags.revision,
@@ -97,6 +111,7 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
   session.client().call(ipc::kLoad, ipc::to_json(params));
+  if (params.name) session.want_named(*params.name);
   const ipc::Status status = session.prepare({.may_start = false});
   if (!status.model) {
     throw Error(Code::kUnavailable,
@@ -104,10 +119,10 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
                             status.phase));
   }
   session.say_verbose(format_status(status));
-  session.out().write(fmt::format("loaded {} ({}, {}) in {:.2f} s\n",
-                                  shown_model(status.model->name), status.model->architecture,
-                                  format_bytes(status.model->memory.weights),
-                                  status.model->load_seconds));
+  session.out().write(
+      fmt::format("loaded {}{} ({}, {}) in {:.2f} s\n", shown_model(status.model->name),
+                  params.name ? " as " + *params.name : "", status.model->architecture,
+                  format_bytes(status.model->memory.weights), status.model->load_seconds));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// tgi load: puts a model into the daemon in place of the one that is there.
+// tgi load: puts a model into the daemon, in place of the default one or, with a name, beside it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,6 +12,7 @@ namespace tgi {
 
 struct LoadFlags {
   std::string model;
+  std::string name;  // empty: in place of the default one
   std::string revision;
   bool offline = false;
   // By the names of their flags: all of ipc/model_settings.h that come with a load.

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 namespace tgi {
@@ -84,7 +85,9 @@ std::string kv_heads(const ipc::KvGroupCounts& groups) {
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
-      {"model", shown_model(model.name)},
+      {"model", model.served_name.empty() || model.served_name == model.name
+                    ? shown_model(model.name)
+                    : fmt::format("{} ({})", model.served_name, shown_model(model.name))},
       {"architecture",
        fmt::format("{}, {} parameters", model.architecture, format_count(model.num_params))},
       {"backend", backend(model)},
@@ -149,6 +152,46 @@ std::vector<Row> counter_rows(const ipc::Counters& counters) {
   };
 }
 
+int64_t held_bytes(const std::optional<ipc::ModelStatus>& model) {
+  if (!model) return 0;
+  return model->memory.weights + model->memory.kv_cache + model->memory.workspace;
+}
+
+// "600.0 MiB: demo 200.0 MiB, second 400.0 MiB"
+std::string memory_of_all(const ipc::Status& status) {
+  int64_t sum = held_bytes(status.model);
+  std::vector<std::string> parts;
+  if (status.model) {
+    const std::string& name = status.model->served_name;
+    parts.push_back(fmt::format("{} {}", name.empty() ? shown_model(status.model->name) : name,
+                                format_bytes(sum)));
+  }
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (!other.model) continue;
+    sum += held_bytes(other.model);
+    parts.push_back(fmt::format("{} {}", other.name, format_bytes(held_bytes(other.model))));
+  }
+  return fmt::format("{}: {}", format_bytes(sum), fmt::join(parts, ", "));
+}
+
+std::string phase(const std::string& phase, const std::string& detail) {
+  return detail.empty() ? phase : fmt::format("{}: {}", phase, detail);
+}
+
+// Those beside the default one, each after an empty line.
+void add_others(const ipc::Status& status, std::vector<Row>& rows) {
+  for (const ipc::OtherModelStatus& other : status.others) {
+    rows.push_back({});
+    if (other.model) {
+      for (Row& row : model_rows(*other.model)) rows.push_back(std::move(row));
+      for (Row& row : counter_rows(other.counters)) rows.push_back(std::move(row));
+    } else {
+      rows.push_back({"model", other.name});
+    }
+    if (other.phase != "ready") rows.push_back({"phase", phase(other.phase, other.phase_detail)});
+  }
+}
+
 }  // namespace
 
 std::string format_bytes(int64_t bytes) {
@@ -162,18 +205,20 @@ std::string format_bytes(int64_t bytes) {
 std::string format_status(const ipc::Status& status) {
   std::vector<Row> rows = {
       {"daemon", fmt::format("version {}, pid {}, {}", status.version, status.pid, status.socket)},
-      {"phase", status.phase_detail.empty()
-                    ? status.phase
-                    : fmt::format("{}: {}", status.phase, status.phase_detail)},
+      {"phase", phase(status.phase, status.phase_detail)},
       {"uptime", format_duration(status.uptime_seconds)},
       {"resident", format_bytes(status.rss_bytes)},
   };
+  if (!status.others.empty()) rows.push_back({"memory of all", memory_of_all(status)});
   if (status.model) {
     for (Row& row : model_rows(*status.model)) rows.push_back(std::move(row));
   }
   for (Row& row : counter_rows(status.counters)) rows.push_back(std::move(row));
+  add_others(status, rows);
   std::string out;
-  for (const Row& row : rows) out += fmt::format("{:<16} {}\n", row.name, row.value);
+  for (const Row& row : rows) {
+    out += row.name.empty() ? "\n" : fmt::format("{:<16} {}\n", row.name, row.value);
+  }
   return out;
 }
 

@@ -73,7 +73,8 @@ std::string pipeline_tag(std::string_view task) {
 http::ApiOptions api_options(const ServeOptions& options, const ipc::ModelStatus& model) {
   http::ApiOptions out;
   const bool is_as_asked = !options.model.empty() && model.name == options.model_path;
-  out.model_id = is_as_asked ? options.model : shown_model(model.name);
+  const std::string& name = model.served_name;
+  out.model_id = is_as_asked ? options.model : name.empty() ? shown_model(model.name) : name;
   out.compute_type =
       options.compute_type.empty() ? model.backend + "+optimized" : options.compute_type;
   out.pipeline_tag = pipeline_tag(model.task);
@@ -105,6 +106,20 @@ http::ApiOptions options_of_another(const ServeOptions& options, const ipc::Mode
   out.max_best_of = std::min(out.max_best_of, model.max_best_of);
   out.max_stop_sequences = std::min(out.max_stop_sequences, model.max_stop_sequences);
   out.max_top_n_tokens = std::min(out.max_top_n_tokens, model.max_top_n_tokens);
+  return out;
+}
+
+// Of all models of the daemon, the default one's first. REQUIRES: there is a default one.
+std::vector<http::ApiOptions> options_of_all(const ServeOptions& options,
+                                             http::ApiOptions of_default,
+                                             const ipc::Status& status) {
+  std::vector<http::ApiOptions> out = {std::move(of_default)};
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (!other.model) continue;
+    http::ApiOptions& added = out.emplace_back(options_of_another(options, *other.model));
+    added.model_id = other.name;
+    added.daemon_model = other.name;
+  }
   return out;
 }
 
@@ -264,6 +279,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     of_model.revision = options.revision;
     options.model_path = resolve_model(options.model, of_model);
   }
+  for (ipc::NamedModel& each : options.beside) each.model = resolve_model(each.model, resolve);
   if (options.merge_adapter_weights) {
     if (options.static_adapter.empty()) {
       throw Error(Code::kInvalidArgument,
@@ -290,7 +306,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const int num_pumps = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 4U));
   http::StreamPumps pumps(num_pumps, cut_off.get(), http::ConnectionLimits().write_timeout);
   http::ResponseStore responses(options.max_stored_responses, options.max_stored_bytes);
-  http::Service service{.options = limits,
+  http::Service service{.options = options_of_all(options, limits, status),
                         .daemon = {.socket_path = socket, .cancel_fd = cut_off.get()},
                         .permits = http::Permits(limits.max_concurrent_requests),
                         .metrics = metrics,
@@ -305,19 +321,31 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     gateway_options.aliases.emplace_back(alias.path, alias.route);
   }
   http::Gateway gateway(std::move(gateway_options), service);
+  const auto take_models = [&](const ipc::Status& now) {
+    service.options.set(options_of_all(options, options_of_another(options, *now.model), now));
+  };
+  service.look_again = [&] {
+    constexpr int kTimeoutMs = 250;  // the routes that ask answer without a daemon too
+    ipc::ClientOptions asked{.socket_path = socket, .hello_timeout_ms = kTimeoutMs};
+    try {
+      ipc::Exchange exchange(asked, ipc::kStatus, ipc::OrderedJson::object());
+      const std::optional<ipc::Reply> reply = exchange.next(kTimeoutMs);
+      if (!reply || !reply->result) return;
+      const ipc::Status now = ipc::status_from_json(*reply->result);
+      if (now.model) take_models(now);
+    } catch (const Error&) {
+      // The watch tells of a daemon that does not answer.
+    }
+  };
   // Outlives the server, whose threads ask it.
   ServeWatch watch({.socket_path = socket,
                     .serve = options,
                     .daemon = static_cast<pid_t>(status.pid),
                     .model = status.model->name,
-                    .on_model =
-                        [&](const ipc::Status& now) {
-                          service.options.set(options_of_another(options, *now.model));
-                        },
-                    .on_event =
-                        [&](bool is_trouble, const std::string& text) {
-                          log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
-                        }});
+                    .on_model = take_models,
+                    .on_event = [&](bool is_trouble, const std::string& text) {
+                      log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
+                    }});
   service.daemon_trouble = [&watch] { return watch.trouble(); };
   http::ServerOptions server_options;
   server_options.host = options.host;

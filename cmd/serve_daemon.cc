@@ -44,8 +44,11 @@ void check_settings(const ipc::Status& status,
 }
 
 // What is the daemon's alone is left out: this one runs already.
-void load(const ipc::Client& client, const std::string& model, const ServeOptions& options) {
-  ipc::LoadParams params{.model = model};
+void load(const ipc::Client& client,
+          const std::string& model,
+          const std::optional<std::string>& name,
+          const ServeOptions& options) {
+  ipc::LoadParams params{.model = model, .name = name};
   if (options.tokenizer_config_path) {
     params.settings.set("tokenizer-config", absolute_model(*options.tokenizer_config_path));
   }
@@ -71,6 +74,26 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
   return flags;
 }
 
+// Those that are not there yet are loaded.
+ipc::Status with_models_beside(const ipc::Client& client,
+                               const ServeOptions& options,
+                               ipc::Status status) {
+  if (options.beside.empty()) return status;
+  for (const auto& [name, model] : options.beside) {
+    if (!ipc::has_model(status, name)) {
+      load(client, model, name, options);
+      continue;
+    }
+    const auto found = ipc::find_model(status, name).model;
+    if (found && found->name != model) {
+      refuse_running(
+          fmt::format("has the model {} under the name {}, not {}", found->name, name, model),
+          client);
+    }
+  }
+  return client.status();
+}
+
 }  // namespace
 
 ipc::Status prepare_served_model(const ipc::Client& client,
@@ -86,7 +109,7 @@ ipc::Status prepare_served_model(const ipc::Client& client,
   };
   ipc::Status status = ipc::prepare_daemon(client, start);
   if (!status.model && !model.empty()) {
-    load(client, model, options);
+    load(client, model, std::nullopt, options);
     start.may_start = false;
     status = ipc::prepare_daemon(client, start);
     started = true;
@@ -96,7 +119,7 @@ ipc::Status prepare_served_model(const ipc::Client& client,
                                              "MODEL",
                                              client.socket_path()));
   }
-  if (started) return status;
+  if (started) return with_models_beside(client, options, std::move(status));
   if (!model.empty() && status.model->name != model) {
     refuse_running(fmt::format("has the model {}, not {} as asked for", status.model->name, model),
                    client);
@@ -105,7 +128,7 @@ ipc::Status prepare_served_model(const ipc::Client& client,
   if (options.tokenizer_config_path) {
     refuse_running("was started without --tokenizer-config-path", client);
   }
-  return status;
+  return with_models_beside(client, options, std::move(status));
 }
 
 }  // namespace tgi

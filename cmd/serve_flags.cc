@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
@@ -76,6 +77,7 @@ class Resolver {
       for (const LauncherRow& row : group.rows) resolve_row(row, flags_.rows.at(index++));
     }
     take_model();
+    take_beside();
     take_http();
     check_lengths();
     check_sharded();
@@ -133,6 +135,26 @@ class Resolver {
   [[noreturn]] static void rethrow_for_flag(const std::string& flag, const Error& error) {
     if (error.code() == Code::kInvalidArgument) throw UsageError(error.in(flag).what());
     throw error.in(flag);
+  }
+
+  void take_beside() {
+    for (const std::string& text : flags_.beside->results()) {
+      ipc::NamedModel model;
+      try {
+        model = ipc::split_named_model(text);
+      } catch (const Error& error) {
+        throw UsageError(fmt::format("--model: {}", error.what()));
+      }
+      if (model.name.empty()) {
+        throw UsageError(fmt::format("--model: expected NAME=MODEL, got \"{}\"", text));
+      }
+      const bool is_twice = std::ranges::any_of(
+          options_.beside, [&](const auto& other) { return other.name == model.name; });
+      if (is_twice) {
+        throw UsageError(fmt::format("--model: two models have the name {}", model.name));
+      }
+      options_.beside.push_back(std::move(model));
+    }
   }
 
   void take_model() {
@@ -275,6 +297,13 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
                      "ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION, which is downloaded when it "
                      "is not here, a name of `tgi ls`, or \"demo\"; default: what the daemon has")
           ->type_name("MODEL");
+  flags.beside =
+      app.add_option("--model", CLI::callback_t(),
+                     "one more model beside MODEL, under a name by which requests ask for it; may "
+                     "be given more than once")
+          ->type_name("NAME=MODEL")
+          ->expected(1, CLI::detail::expected_max_vector_size)
+          ->allow_extra_args(false);
   flags.http = app.add_option("--http", CLI::callback_t(),
                               "where to listen, as :8080, 127.0.0.1:8080 or [::1]:8080; port 0: a "
                               "free one; default 127.0.0.1:3000, with an API key 0.0.0.0:3000")

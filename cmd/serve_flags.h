@@ -16,6 +16,7 @@ namespace tgi {
 struct ServeFlags {
   std::vector<const CLI::Option*> rows;  // of all groups in order; null: a variable without a flag
   const CLI::Option* model = nullptr;
+  const CLI::Option* beside = nullptr;
   const CLI::Option* http = nullptr;
 };
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ipc/model_name.h"
+
 namespace tgi {
 
 // A setting of tgid, by the name of its flag there: {"max-running", "32"}.
@@ -31,6 +33,7 @@ struct ServeOptions {
   std::string cache_dir;   // empty: huggingface_hub's
   bool offline = false;    // nothing is downloaded
   std::string model_path;  // for the daemon; filled in by run_serve, which downloads
+  std::vector<ipc::NamedModel> beside;  // more models; run_serve makes paths of theirs too
 
   // --- where and for whom
   std::string host = "127.0.0.1";  // an address or a name, an IPv6 address without brackets

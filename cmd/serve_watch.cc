@@ -22,6 +22,15 @@ using std::chrono::milliseconds;
 // Who ran as long as this has not died of what it was started with.
 constexpr std::chrono::seconds kRanWell{60};
 
+std::string models_beside(const ipc::Status& status) {
+  std::string out;
+  for (const ipc::OtherModelStatus& other : status.others) {
+    if (!other.model) continue;
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", other.name, other.model->name);
+  }
+  return out;
+}
+
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
   return fmt::format("ended with exit status {}", WEXITSTATUS(status));
@@ -116,7 +125,14 @@ bool ServeWatch::look() {
   }
   adopt(static_cast<pid_t>(status->pid));
   if (!status->model) return false;
-  if (!trouble().empty() || status->model->name != model_) take(*status);
+  if (!trouble().empty() || status->model->name != model_) {
+    take(*status);
+  } else if (models_beside(*status) != beside_) {
+    beside_ = models_beside(*status);
+    if (options_.on_model) options_.on_model(*status);
+    options_.on_event(false, beside_.empty() ? fmt::format("the only model is now {}", model_)
+                                             : fmt::format("beside it are now {}", beside_));
+  }
   return true;
 }
 
@@ -125,6 +141,7 @@ void ServeWatch::take(const ipc::Status& status) {
   is_dead_ = false;
   set_trouble("");
   model_ = status.model->name;
+  beside_ = models_beside(status);
   if (options_.on_model) options_.on_model(status);
   options_.on_event(
       false, fmt::format("{} {}", is_new ? "the daemon is back with" : "the model is now", model_));

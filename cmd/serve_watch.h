@@ -28,7 +28,7 @@ struct ServeWatchOptions {
   std::chrono::milliseconds first_wait{250};
   std::chrono::milliseconds longest_wait{30'000};
 
-  // Called on the watch's thread, when the model is another one or the daemon a new one.
+  // Called on the watch's thread, when a model is another one or the daemon a new one.
   std::function<void(const ipc::Status&)> on_model;
   std::function<void(bool is_trouble, const std::string&)> on_event;
 };
@@ -60,6 +60,7 @@ class ServeWatch {
   pid_t daemon_ = 0;  // whose end is waited for; 0: none
   pid_t seen_ = 0;    // the last that answered
   std::string model_;
+  std::string beside_;    // the models beside it, each as NAME=PATH
   bool is_dead_ = false;  // and is to be started again
   int num_starts_ = 0;    // since it last ran for a while
   std::chrono::steady_clock::time_point started_at_;

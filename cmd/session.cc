@@ -38,6 +38,7 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
   options.may_start = options.may_start && !flags_.no_start;
   const bool tell = flags_.verbose || ::isatty(STDERR_FILENO) == 1;
   if (tell) options.on_notice = [](const std::string& line) { say(line); };
+  if (name_) return prepare_named(options);
   if (!model_) return ipc::prepare_daemon(client_, options);
   options.daemon_flags = {"--model", *model_};
   ipc::Status status = ipc::prepare_daemon(client_, options);
@@ -50,24 +51,54 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
     throw Error(
         Code::kInvalidArgument,
         fmt::format("the daemon at {} has the model {}, not {} as asked for; `tgi load` puts it in "
-                    "its place, or give this one another --socket",
+                    "its place, with --name beside it, or give this one another --socket",
                     client_.socket_path(), shown_model(status.model->name), shown_model(*model_)));
   }
   return status;
+}
+
+ipc::Status Session::prepare_named(const ipc::StartOptions& options) const {
+  constexpr int kPollMs = 20;
+  for (bool is_told = false;; client_.pause(kPollMs)) {
+    ipc::Status status = client_.status();
+    const ipc::OtherModelStatus found = ipc::find_model(status, *name_);
+    if (found.phase == "loading" || found.phase == "draining") {
+      if (!is_told && options.on_notice) options.on_notice(fmt::format("loading {}", *name_));
+      is_told = true;
+      continue;
+    }
+    if (found.phase == "failed") {
+      throw Error(Code::kUnavailable, fmt::format("the daemon could not load the model {}: {}",
+                                                  *name_, found.phase_detail));
+    }
+    status.phase = found.phase;
+    status.phase_detail = found.phase_detail;
+    status.model = found.model;
+    status.counters = found.counters;
+    return status;
+  }
 }
 
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(
          "-m,--model", flags.model,
          "a folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, which is "
-         "downloaded when it is not here, a name of `tgi ls`, or \"demo\"; default: what the "
-         "daemon has")
+         "downloaded when it is not here, a name of `tgi ls`, \"demo\", or the name of one of "
+         "several models that the daemon has (`tgi ps`); default: the daemon's default model")
       ->type_name("MODEL");
   app.add_flag("--offline", flags.offline, "download nothing");
 }
 
 void choose_model(Session& session, const ModelFlags& flags) {
   if (flags.model.empty()) return;
+  try {
+    if (ipc::has_model(session.client().status(), flags.model)) {
+      session.want_named(flags.model);
+      return;
+    }
+  } catch (const ipc::NobodyListens&) {
+    // The one that is started has it by its path.
+  }
   session.want_model(resolve_model(
       flags.model, {.offline = flags.offline, .cancel_fd = session.interrupt().fd()}));
 }

@@ -42,6 +42,13 @@ class Session {
   // From now on prepare() wants this model in the daemon: a folder's path, or "demo".
   void want_model(std::string path) { model_ = std::move(path); }
 
+  // From now on prepare() waits for the model that the daemon has under this name, and its status
+  // tells of it as of the only one.
+  void want_named(std::string name) { name_ = std::move(name); }
+
+  // For the requests: nothing, or the name that was wanted.
+  const std::optional<std::string>& model_name() const { return name_; }
+
   // Finds or starts the daemon and waits for its model. A daemon without one is told to load the
   // one that is wanted; throws kInvalidArgument when it has another.
   ipc::Status prepare(ipc::StartOptions options = {}) const;
@@ -51,22 +58,26 @@ class Session {
   void say_verbose(std::string_view line) const;
 
  private:
+  ipc::Status prepare_named(const ipc::StartOptions& options) const;
+
   const CommonFlags& flags_;
   Interrupt interrupt_;
   Output out_;
   ipc::Client client_;
   std::optional<std::string> model_;
+  std::optional<std::string> name_;
 };
 
 // --model, --offline of the commands that ask a model.
 struct ModelFlags {
-  std::string model;  // empty: whatever the daemon has
+  std::string model;  // empty: the daemon's default one
   bool offline = false;
 };
 
 void add_model_flags(CLI::App& app, ModelFlags& flags);
 
-// Finds or downloads the model and makes the session want it. Nothing without --model.
+// Makes the session want the model: the one that the daemon has under that name, else one that is
+// found or downloaded. Nothing without --model.
 void choose_model(Session& session, const ModelFlags& flags);
 
 // "error: ..." on stderr and the exit status of the error's code.

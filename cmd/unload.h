@@ -1,13 +1,16 @@
-// tgi unload: frees the memory of the model; the daemon stays. Never starts a daemon.
+// tgi unload: frees the memory of a model; the daemon stays. Never starts a daemon.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "cmd/session.h"
 
 namespace tgi {
 
-struct UnloadFlags {};
+struct UnloadFlags {
+  std::string name;  // empty: the default model
+};
 
 void add_unload_flags(CLI::App& app, UnloadFlags& flags);
 int run_unload(const UnloadFlags& flags, const CommonFlags& common);

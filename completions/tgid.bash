@@ -28,7 +28,7 @@ _tgid() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   case "$previous" in
-    --model) _tgi_models; return ;;
+    --model) COMPREPLY=(); return ;;
     --pooling) _tgi_words 'auto cls mean max last-token'; return ;;
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;

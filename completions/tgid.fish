@@ -1,6 +1,6 @@
 # Completion of tgid for fish. Written by `scripts/make_docs` from the options of tgid; do not edit.
 complete -c tgid -f
-complete -c tgid -l model -x -a '(tgi ls --quiet 2>/dev/null) (__fish_complete_directories)' -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable'
+complete -c tgid -l model -x -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable; more than once: several models, each but the first under a name by which requests ask for it'
 complete -c tgid -l no-model -d 'start without a model; `tgi load` brings one'
 complete -c tgid -l pooling -x -a 'auto cls mean max last-token' -d 'which hidden states make the vector of a text: of its first or last token, the mean or the highest of all; auto: what the model\'s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token'
 complete -c tgid -l load-format -x -a 'auto dummy' -d 'dummy: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy'

@@ -17,7 +17,7 @@ _tgi_adapters() {
 
 _tgid() {
   _arguments \
-    '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable]:MODEL:_tgi_models' \
+    '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable; more than once\: several models, each but the first under a name by which requests ask for it]:[NAME=]MODEL: ' \
     '--no-model[start without a model; `tgi load` brings one]' \
     '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
     '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \

@@ -107,7 +107,7 @@ void handle_generate(Services& services,
       asked->merged_adapters ? services.merge_jobs : services.intake_jobs, outbox, caller.session,
       [&outbox, &models, session = caller.session, ended = caller.ended, asked] {
         if (ended.stop_requested()) return;
-        const std::shared_ptr<ServedModel> model = models.require();
+        const std::shared_ptr<ServedModel> model = models.require(asked->model);
         std::unique_ptr<Request> request = model->prepare(*asked, ended);
         const uint64_t request_id = request->id;
         model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
@@ -147,7 +147,7 @@ void answer_texts(Services& services,
           [&outbox, &jobs, &models, method, make, asked, session = caller.session,
            ended = caller.ended] {
             if (ended.stop_requested()) return;
-            const std::shared_ptr<ServedModel> model = models.require();
+            const std::shared_ptr<ServedModel> model = models.require(asked->model);
             std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(method, *asked);
             std::vector<uint64_t> ids;
             for (const auto& request : requests) ids.push_back(request->id);
@@ -227,33 +227,34 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
     status.model = model->status();
     status.counters = model->engine().stats().counters;
   }
+  for (const auto& [name, slot] : services.models.beside()) {
+    ipc::OtherModelStatus& other = status.others.emplace_back();
+    other.name = name;
+    other.phase = slot->phase();
+    other.phase_detail = slot->phase_detail();
+    if (const auto model = slot->current()) {
+      other.model = model->status();
+      other.counters = model->engine().stats().counters;
+    }
+  }
   post(services.outbox, {caller.session, ipc::to_json(status)});
-}
-
-// What was asked for, and as the daemon was started what was not.
-ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked) {
-  ModelOptions options = settings.model;
-  options.model = asked.model;
-  asked.settings.apply_to(options);
-  return options;
 }
 
 void handle_load(Services& services, const Caller& caller, const Asked<ipc::LoadParams>& asked) {
   const ModelOptions options = model_options(services.options, *asked);
   ModelHost& models = services.models;
   answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, options] {
-    models.load(options);
-    const auto model = models.current();
+    const auto model = models.load(options);
     return model ? OrderedJson{{"model", options.model},
                                {"load_seconds", model->status().load_seconds}}
                  : OrderedJson{{"model", options.model}};
   });
 }
 
-void handle_unload(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
+void handle_unload(Services& services, const Caller& caller, const Asked<ipc::ModelParams>& asked) {
   ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models] {
-    models.unload();
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, asked] {
+    models.unload(asked->model);
     return OrderedJson::object();
   });
 }
@@ -269,7 +270,7 @@ void handle_load_adapter(Services& services,
                          const Asked<ipc::LoadAdapterParams>& asked) {
   ModelHost& models = services.models;
   answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    const std::shared_ptr<ServedModel> model = models.require();
+    const std::shared_ptr<ServedModel> model = models.require(asked->model);
     (void)model->adapters().load(asked->name, asked->path);
     if (asked->pinned) model->adapters().pin(asked->name, *asked->pinned);
     for (const ipc::AdapterStatus& each : model->adapters().list()) {
@@ -287,16 +288,19 @@ void handle_unload_adapter(Services& services,
   // No thread waits for the requests that have it.
   run_job(services.intake_jobs, outbox, caller.session,
           [&models, &outbox, session = caller.session, asked] {
-            models.require()->adapters().unload(asked->name, [&outbox, session] {
+            models.require(asked->model)->adapters().unload(asked->name, [&outbox, session] {
               post(outbox, {session, OrderedJson::object()});
             });
           });
 }
 
-void handle_adapters(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
+void handle_adapters(Services& services,
+                     const Caller& caller,
+                     const Asked<ipc::ModelParams>& asked) {
   ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session,
-                [&models] { return ipc::to_json(models.require()->list_adapters()); });
+  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
+    return ipc::to_json(models.require(asked->model)->list_adapters());
+  });
 }
 
 void handle_tokenize(Services& services,
@@ -304,7 +308,7 @@ void handle_tokenize(Services& services,
                      const Asked<ipc::TokenizeParams>& asked) {
   ModelHost& models = services.models;
   answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    return ipc::to_json(models.require()->intake().tokenize(*asked));
+    return ipc::to_json(models.require(asked->model)->intake().tokenize(*asked));
   });
 }
 
@@ -313,8 +317,8 @@ void handle_detokenize(Services& services,
                        const Asked<ipc::DetokenizeParams>& asked) {
   ModelHost& models = services.models;
   answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    return ipc::to_json(
-        ipc::DetokenizeResult{.text = models.require()->intake().detokenize(asked->ids)});
+    return ipc::to_json(ipc::DetokenizeResult{
+        .text = models.require(asked->model)->intake().detokenize(asked->ids)});
   });
 }
 
@@ -344,8 +348,7 @@ void handle_merge(Services& services, const Caller& caller, const Asked<ipc::Mer
 }
 
 void handle_metrics(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
-  post(services.outbox,
-       {caller.session, ipc::to_json(collect_metrics(services.models.current().get()))});
+  post(services.outbox, {caller.session, ipc::to_json(collect_metrics(services.models))});
 }
 
 void handle_quantize(Services& services,
@@ -355,10 +358,10 @@ void handle_quantize(Services& services,
 }
 
 // On the thread of the loads: the second copy of the model must not meet another one's plan.
-void handle_check(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
+void handle_check(Services& services, const Caller& caller, const Asked<ipc::ModelParams>& asked) {
   ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models] {
-    const LogitCheck check = check_logits(*models.require());
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, asked] {
+    const LogitCheck check = check_logits(*models.require(asked->model));
     return OrderedJson{{"num_positions", check.num_positions},
                        {"mean_kl", check.mean_kl},
                        {"max_kl", check.max_kl},
@@ -392,7 +395,7 @@ constexpr std::array<MethodRow, 17> kMethods = {{
     method<ipc::vector_params_from_json, handle_classify>(ipc::kClassify, Access::kUse),
     method<no_params, handle_status>(ipc::kStatus, Access::kUse),
     method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
-    method<no_params, handle_unload>(ipc::kUnload, Access::kManage),
+    method<ipc::model_params_from_json, handle_unload>(ipc::kUnload, Access::kManage),
     method<no_params, handle_stop>(ipc::kStop, Access::kManage),
     method<ipc::tokenize_params_from_json, handle_tokenize>(ipc::kTokenize, Access::kUse),
     method<ipc::detokenize_params_from_json, handle_detokenize>(ipc::kDetokenize, Access::kUse),
@@ -400,14 +403,14 @@ constexpr std::array<MethodRow, 17> kMethods = {{
                                                                     Access::kManage),
     method<ipc::unload_adapter_params_from_json, handle_unload_adapter>(ipc::kUnloadAdapter,
                                                                         Access::kManage),
-    method<no_params, handle_adapters>(ipc::kAdapters, Access::kUse),
+    method<ipc::model_params_from_json, handle_adapters>(ipc::kAdapters, Access::kUse),
     method<no_params, handle_metrics>(ipc::kMetrics, Access::kUse),
     // Reads any folder that the daemon's user may read.
     method<ipc::inspect_params_from_json, handle_inspect>(ipc::kInspect, Access::kManage),
     method<ipc::merge_params_from_json, handle_merge>(ipc::kMerge, Access::kManage),
     method<ipc::quantize_params_from_json, handle_quantize>(ipc::kQuantize, Access::kManage),
     // Takes memory for a second model.
-    method<no_params, handle_check>(ipc::kCheck, Access::kManage),
+    method<ipc::model_params_from_json, handle_check>(ipc::kCheck, Access::kManage),
 }};
 
 const MethodRow& find_method(const std::string& name) {
@@ -432,6 +435,14 @@ std::function<void()> decode(Services& services, const Caller& caller, const std
 }
 
 }  // namespace
+
+ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked) {
+  ModelOptions options = settings.model;
+  options.model = asked.model;
+  options.name = asked.name.value_or("");
+  asked.settings.apply_to(options);
+  return options;
+}
 
 void dispatch(Services& services, const Caller& caller, std::string line) {
   if (line.size() <= kMaxInlineBytes) {

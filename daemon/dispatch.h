@@ -46,6 +46,9 @@ struct Caller {
 // A longer request is decoded by one of the intake jobs: 64 MiB of JSON take seconds.
 inline constexpr size_t kMaxInlineBytes = size_t{64} << 10;
 
+// What was asked for, and as the daemon was started what was not.
+ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked);
+
 // Answers `line`, now or later. Never throws: what is wrong goes to the client.
 void dispatch(Services& services, const Caller& caller, std::string line);
 

@@ -42,7 +42,7 @@ int run_daemon(int argc, char** argv) {
   app.add_flag("--man", print_man, "print the man page")->group("");
   app.add_option("--completion", completion, "print the completion of a shell")->group("");
   const auto rows = tgi::daemon::option_table();
-  std::vector<std::string> values(rows.size());
+  std::vector<std::vector<std::string>> values(rows.size());
   std::vector<CLI::Option*> added;
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string flag = "--" + std::string(rows[i].name);
@@ -50,8 +50,11 @@ int run_daemon(int argc, char** argv) {
     if (rows[i].is_switch()) {
       added.push_back(app.add_flag(flag, help));
     } else {
-      added.push_back(
-          app.add_option(flag, values[i], help)->type_name(std::string(rows[i].value_name)));
+      added.push_back(app.add_option(flag, values[i], help)
+                          ->type_name(std::string(rows[i].value_name))
+                          ->expected(1)
+                          ->multi_option_policy(rows[i].reset ? CLI::MultiOptionPolicy::TakeAll
+                                                              : CLI::MultiOptionPolicy::Throw));
     }
   }
   try {
@@ -74,7 +77,10 @@ int run_daemon(int argc, char** argv) {
   std::vector<tgi::daemon::GivenFlag> given;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (added[i]->count() == 0) continue;
-    given.push_back({std::string(rows[i].name), rows[i].is_switch() ? "1" : values[i]});
+    if (rows[i].is_switch()) values[i] = {"1"};
+    for (const std::string& value : values[i]) {
+      given.push_back({std::string(rows[i].name), value});
+    }
   }
   const tgi::daemon::ResolvedOptions resolved = tgi::daemon::resolve_options(given);
   if (probe) {

@@ -1,5 +1,7 @@
 #include "daemon/metrics.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace tgi::daemon {
@@ -84,11 +86,8 @@ void add_step_families(const StepMetrics& steps, std::vector<MetricFamily>& out)
                  .samples = {value_of(steps.num_not_finite)}});
 }
 
-}  // namespace
-
-std::vector<MetricFamily> collect_metrics(ServedModel* model) {
+std::vector<MetricFamily> families_of(ServedModel* model) {
   std::vector<MetricFamily> out;
-  if (model == nullptr) return out;
   const EngineStats stats = model->engine().stats();
   const ipc::ModelStatus facts = model->status();
   const auto add = [&](const char* name, const char* type, const char* help, int64_t value) {
@@ -130,6 +129,32 @@ std::vector<MetricFamily> collect_metrics(ServedModel* model) {
        .samples = {value_of(guides.num_compiled, "kind", "compiled"),
                    value_of(guides.num_found, "kind", "found")}});
   add_step_families(stats.steps, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<MetricFamily> collect_metrics(const ModelHost& models) {
+  std::vector<MetricFamily> out;
+  for (const auto& [name, slot] : models.all()) {
+    const auto model = slot->current();
+    if (model == nullptr) continue;
+    std::vector<MetricFamily> families = families_of(model.get());
+    for (MetricFamily& family : families) {
+      for (MetricSample& sample : family.samples) {
+        if (!name.empty()) sample.labels.emplace_back("model", name);
+      }
+    }
+    // Those of every model are the same, in the same order.
+    if (out.empty()) {
+      out = std::move(families);
+      continue;
+    }
+    for (size_t i = 0; i < out.size(); ++i) {
+      auto& samples = out[i].samples;
+      std::ranges::move(families.at(i).samples, std::back_inserter(samples));
+    }
+  }
   return out;
 }
 

@@ -4,12 +4,13 @@
 
 #include <vector>
 
-#include "engine/runtime/served_model.h"
+#include "daemon/model_host.h"
 #include "ipc/protocol.h"
 
 namespace tgi::daemon {
 
-// `model` null: none is loaded, the answer is empty.
-std::vector<ipc::MetricFamily> collect_metrics(ServedModel* model);
+// Of all models; samples of one that has a name have it as the label "model". Empty when none is
+// loaded.
+std::vector<ipc::MetricFamily> collect_metrics(const ModelHost& models);
 
 }  // namespace tgi::daemon

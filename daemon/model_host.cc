@@ -1,189 +1,124 @@
 #include "daemon/model_host.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <chrono>
-#include <new>
-#include <optional>
-#include <thread>
+#include <algorithm>
 
-#include "base/log.h"
+#include "engine/runtime/memory_plan.h"
 
 namespace tgi::daemon {
 
-void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error) {
-  const auto deadline = Clock::now() + timeout;
-  while (engine.num_live_requests() > 0 && Clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  engine.refuse_all(error);
-}
+ModelHost::ModelHost(std::chrono::milliseconds drain_timeout)
+    : drain_timeout_(drain_timeout), default_(std::make_shared<ModelSlot>(drain_timeout)) {}
 
-std::shared_ptr<ServedModel> ModelHost::current() const {
+std::vector<ModelHost::Named> ModelHost::beside() const {
   const std::lock_guard lock(mutex_);
-  return model_;
+  return {beside_.begin(), beside_.end()};
 }
 
-std::shared_ptr<ServedModel> ModelHost::require() const {
-  const std::lock_guard lock(mutex_);
-  if (stopping_) throw Error(Code::kOverloaded, "the daemon is stopping and takes no new work");
-  if (phase_ == "ready") return model_;
-  if (phase_ == "loading" || phase_ == "draining") {
-    throw Error(Code::kOverloaded,
-                fmt::format("no model is ready: {} {}; try again in a moment", phase_, detail_));
-  }
-  if (phase_ == "failed") {
-    throw Error(Code::kNotFound,
-                fmt::format("no model is loaded, the last one failed: {}", detail_));
-  }
-  throw Error(Code::kNotFound, "no model is loaded; load one with: tgi load PATH");
+std::vector<ModelHost::Named> ModelHost::all() const {
+  std::vector<Named> out = beside();
+  out.emplace(out.begin(), default_->name(), default_);
+  return out;
 }
 
-// Under the lock: whoever asks must not be the last who holds the model.
-EngineProgress ModelHost::progress() const {
-  const std::lock_guard lock(mutex_);
-  return model_ == nullptr ? EngineProgress{} : model_->engine().progress();
-}
-
-std::string ModelHost::phase() const {
-  const std::lock_guard lock(mutex_);
-  return stopping_ ? "stopping" : phase_;
-}
-
-std::string ModelHost::phase_detail() const {
-  const std::lock_guard lock(mutex_);
-  return detail_;
-}
-
-void ModelHost::begin(const std::string& phase, const std::string& detail) {
-  const std::lock_guard lock(mutex_);
-  if (stopping_) throw Error(Code::kOverloaded, "the daemon is stopping and takes no new work");
-  if (busy_) {
-    throw Error(Code::kOverloaded,
-                fmt::format("another change of model is under way: {} {}; try again later", phase_,
-                            detail_));
-  }
-  busy_ = true;
-  phase_ = model_ != nullptr ? "draining" : phase;
-  detail_ = detail;
-}
-
-void ModelHost::drop_current() {
-  std::shared_ptr<ServedModel> model = current();
-  if (model == nullptr) return;
-  drain(model->engine(), drain_timeout_, Error(Code::kCancelled, "the model is being unloaded"));
+std::shared_ptr<ModelSlot> ModelHost::find(const ModelName& name) const {
+  if (!name) return default_;
   {
     const std::lock_guard lock(mutex_);
-    model_.reset();
+    if (const auto it = beside_.find(*name); it != beside_.end()) return it->second;
   }
-  // A handler may hold it for a moment longer; its memory must be free before the next one is
-  // planned.
-  const std::weak_ptr<ServedModel> watch = model;
-  model.reset();
-  while (!watch.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  log_info("model unloaded");
+  return default_->is_called(*name) ? default_ : nullptr;
+}
+
+std::shared_ptr<ModelSlot> ModelHost::find_or_throw(const ModelName& name) const {
+  if (auto slot = find(name)) return slot;
+  std::vector<std::string> names;
+  for (const auto& [each, slot] : all()) {
+    const auto model = slot->current();
+    if (!each.empty()) {
+      names.push_back(each);
+    } else if (model != nullptr) {
+      names.push_back(model->options().model);
+    }
+  }
+  throw Error(
+      Code::kNotFound,
+      fmt::format("no model is called {}; there {}", name->substr(0, 200),
+                  names.empty() ? "is none" : fmt::format("are: {}", fmt::join(names, ", "))));
+}
+
+std::shared_ptr<ServedModel> ModelHost::require(const ModelName& name) const {
+  return find_or_throw(name)->require();
+}
+
+std::shared_ptr<ModelSlot> ModelHost::place_of(const std::string& name, bool& is_new) {
+  const std::lock_guard lock(mutex_);
+  const auto it = beside_.find(name);
+  is_new = false;
+  if (it != beside_.end()) return it->second;
+  if (name.empty() || default_->name() == name) return default_;
+  if (default_->phase() == "no model") return default_;
+  is_new = true;
+  auto slot = std::make_shared<ModelSlot>(drain_timeout_);
+  if (stopping_) slot->refuse_new_work();
+  return beside_.emplace(name, std::move(slot)).first->second;
+}
+
+// "a 1.2 GiB, b 300.0 MiB"; empty: there are none.
+std::string ModelHost::describe_others(const ModelSlot& slot) const {
+  std::vector<std::string> out;
+  for (const auto& [name, other] : all()) {
+    const auto model = other->current();
+    if (other.get() == &slot || model == nullptr) continue;
+    const ipc::MemoryPlan memory = model->status().memory;
+    out.push_back(fmt::format("{} {}", name.empty() ? model->options().model : name,
+                              format_bytes(memory.weights + memory.kv_cache + memory.workspace)));
+  }
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
+std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& options) {
+  bool is_new = false;
+  const std::shared_ptr<ModelSlot> slot = place_of(options.name, is_new);
+  const auto forget = [&] {
+    const std::lock_guard lock(mutex_);
+    if (is_new) beside_.erase(options.name);
+  };
+  try {
+    slot->load(options);
+    return slot->current();
+  } catch (const Error& error) {
+    forget();
+    const std::string others = describe_others(*slot);
+    if (error.code() != Code::kOutOfMemory || others.empty()) throw;
+    throw Error(Code::kOutOfMemory,
+                fmt::format("{}; loaded beside it: {}, which go on; `tgi unload NAME` makes room",
+                            error.what(), others));
+  } catch (...) {
+    forget();
+    throw;
+  }
 }
 
 void ModelHost::announce_load(const ModelOptions& options) {
+  bool is_new = false;
+  place_of(options.name, is_new)->announce_load(options);
+}
+
+void ModelHost::unload(const ModelName& name) {
+  const std::shared_ptr<ModelSlot> slot = find_or_throw(name);
+  slot->unload();
   const std::lock_guard lock(mutex_);
-  phase_ = "loading";
-  detail_ = options.model;
-}
-
-void ModelHost::set_loading(const std::string& model) {
-  const std::lock_guard lock(mutex_);
-  phase_ = "loading";
-  detail_ = model;
-}
-
-void ModelHost::set_ready(std::unique_ptr<ServedModel> model) {
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
-  model_ = std::move(model);
-  phase_ = "ready";
-  detail_.clear();
-}
-
-void ModelHost::set_failed(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
-  phase_ = "failed";
-  detail_ = reason;
-}
-
-// Null when nothing serves: then there is nothing to lose, and the load itself finds what is wrong.
-std::unique_ptr<PreparedModel> ModelHost::prepare_beside_current(
-    const ModelOptions& options) const {
-  const std::shared_ptr<ServedModel> serving = current();
-  if (serving == nullptr) return nullptr;
-  std::unique_ptr<PreparedModel> prepared = prepare_model(options);
-  check_fits(*prepared, *serving);
-  return prepared;
-}
-
-Error ModelHost::load_again(const ModelOptions& before, const Error& failure) {
-  const auto with = [&](const std::string& outcome) {
-    return Error(failure.code(), fmt::format("{}; {}", failure.what(), outcome));
-  };
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return failure;
-  }
-  log_warn("a load failed, the model before is loaded again",
-           {{"error", failure.what()}, {"model", before.model}});
-  set_loading(before.model);
-  try {
-    set_ready(ServedModel::load(before));
-    return with(fmt::format("{}, which served before, was loaded again", before.model));
-  } catch (const std::exception& error) {
-    return with(
-        fmt::format("{}, which served before, could not be loaded again ({}), so that there is no "
-                    "model now; load one with: tgi load PATH",
-                    before.model, error.what()));
-  }
-}
-
-void ModelHost::load(const ModelOptions& options) {
-  ModelOptions stoppable = options;
-  stoppable.stop = stop_.get_token();
-  std::unique_ptr<PreparedModel> prepared = prepare_beside_current(stoppable);
-  begin("loading", options.model);
-  std::optional<ModelOptions> before;
-  std::optional<Error> failure;
-  try {
-    if (const auto serving = current()) before = serving->options();
-    drop_current();
-    set_loading(options.model);
-    if (prepared == nullptr) prepared = prepare_model(stoppable);
-    set_ready(ServedModel::load(std::move(prepared)));
-    return;
-  } catch (const Error& error) {
-    failure = error;
-  } catch (const std::bad_alloc&) {
-    failure.emplace(Code::kOutOfMemory, "the daemon has no memory left for this model");
-  } catch (const std::exception& error) {
-    failure.emplace(Code::kInternal, error.what());
-  }
-  if (before) failure = load_again(*before, *failure);
-  if (phase() != "ready") set_failed(failure->what());
-  throw Error(*failure);
-}
-
-void ModelHost::unload() {
-  begin("no model", "");
-  drop_current();
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
-  phase_ = "no model";
-  detail_.clear();
+  std::erase_if(beside_, [&](const auto& each) { return each.second == slot; });
 }
 
 void ModelHost::refuse_new_work() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.request_stop();
+  default_->refuse_new_work();
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  for (const auto& [name, slot] : beside_) slot->refuse_new_work();
 }
 
 }  // namespace tgi::daemon

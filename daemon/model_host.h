@@ -1,77 +1,66 @@
-// Which model the daemon serves, and the way from one to the next: loading, ready, draining, none.
-// Safe from any thread.
-//
-// A model lives as long as somebody holds it: whoever works with it takes a shared_ptr for that
-// moment, so that unload never pulls it away under a handler.
+// The models that the daemon serves: the default one, which requests that name none go to, and any
+// number beside it, each under a name. Each is a ModelSlot with phases of its own: what happens to
+// one changes nothing of another. Safe from any thread.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <stop_token>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "base/error.h"
-#include "engine/runtime/prepared_model.h"
-#include "engine/runtime/served_model.h"
+#include "daemon/model_slot.h"
 
 namespace tgi::daemon {
 
+// A model as requests name it; nothing: the default one.
+using ModelName = std::optional<std::string>;
+
 class ModelHost {
  public:
-  explicit ModelHost(std::chrono::milliseconds drain_timeout) : drain_timeout_(drain_timeout) {}
+  explicit ModelHost(std::chrono::milliseconds drain_timeout);
 
-  // The model that is ready. Throws kOverloaded saying why there is none (loading, draining) or
-  // kNotFound (none loaded).
-  std::shared_ptr<ServedModel> require() const;
+  // The model of that name, ready. The default one is also found by its own name and by what it was
+  // loaded from. Throws what ModelSlot::require throws, and kNotFound for a name that is none, with
+  // those there are.
+  std::shared_ptr<ServedModel> require(const ModelName& name = {}) const;
 
-  std::shared_ptr<ServedModel> current() const;  // null: none
+  // The default model, null: none; and its phase.
+  std::shared_ptr<ServedModel> current() const { return default_->current(); }
+  std::string phase() const { return default_->phase(); }
+  std::string phase_detail() const { return default_->phase_detail(); }
 
-  // Blocks until the model is ready. A model that was there before finishes its requests first (up
-  // to the drain timeout) and is dropped before the new one takes memory. Throws what
-  // prepare_model, check_fits and ServedModel::load throw. The first two find what can be known
-  // before the weights are read, and the model that was there serves on. After damaged weights, a
-  // failing disk or memory that somebody else took meanwhile it is loaded again, and the error says
-  // so, or why that did not work either. Throws kOverloaded when another load or unload is under
-  // way.
-  void load(const ModelOptions& options);
+  // Those beside the default one, by name; and all of them, the default one first, under "" if it
+  // has no name.
+  using Named = std::pair<std::string, std::shared_ptr<const ModelSlot>>;
+  std::vector<Named> beside() const;
+  std::vector<Named> all() const;
 
-  // The phase is "loading" from now on, before load is called on another thread: who asks in
-  // between must not be told that there will be no model.
+  // Loads into the slot of options.name, which is made when there is none; without a name, or where
+  // there is no default model, into that of the default one. Throws what ModelSlot::load throws,
+  // and kOutOfMemory with what the others hold; a slot that was made for it is gone then. Gives the
+  // model, null when it is gone already.
+  std::shared_ptr<ServedModel> load(const ModelOptions& options);
+  // As ModelSlot's. The slot stays, whatever becomes of the load.
   void announce_load(const ModelOptions& options);
-  void unload();
+  // Throws kNotFound for a name that is none.
+  void unload(const ModelName& name = {});
 
-  // From now on nothing is taken any more: the daemon stops. A load that is under way ends soon
-  // with kCancelled.
   void refuse_new_work();
 
-  // The progress of the loaded model's engine; nothing without a model.
-  EngineProgress progress() const;
-
-  // "no model", "loading", "ready", "draining", "failed", "stopping"
-  std::string phase() const;
-  std::string phase_detail() const;
-
  private:
-  void begin(const std::string& phase, const std::string& detail);
-  void drop_current();
-  void set_loading(const std::string& model);
-  void set_ready(std::unique_ptr<ServedModel> model);
-  void set_failed(const std::string& reason);
-  std::unique_ptr<PreparedModel> prepare_beside_current(const ModelOptions& options) const;
-  Error load_again(const ModelOptions& before, const Error& failure);
+  std::shared_ptr<ModelSlot> find(const ModelName& name) const;  // null: none
+  std::shared_ptr<ModelSlot> find_or_throw(const ModelName& name) const;
+  std::shared_ptr<ModelSlot> place_of(const std::string& name, bool& is_new);
+  std::string describe_others(const ModelSlot& slot) const;
 
   const std::chrono::milliseconds drain_timeout_;
+  const std::shared_ptr<ModelSlot> default_;
   mutable std::mutex mutex_;
-  std::shared_ptr<ServedModel> model_;  // guarded by mutex_, as all below
-  std::string phase_ = "no model";
-  std::string detail_;
-  bool busy_ = false;  // a load or unload is under way
+  std::map<std::string, std::shared_ptr<ModelSlot>> beside_;  // guarded by mutex_, as all below
   bool stopping_ = false;
-  std::stop_source stop_;  // of loads; safe by itself
 };
-
-// Waits until the engine has no request left; after `timeout` those that still run are told
-// `error`.
-void drain(Engine& engine, std::chrono::milliseconds timeout, const Error& error);
 
 }  // namespace tgi::daemon

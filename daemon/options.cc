@@ -19,12 +19,15 @@ using ipc::setting;
 using OwnSetting = ipc::Setting<Options>;
 
 // Before the settings of a model on the page of the manual, and after them.
+constexpr ipc::SettingFacts kModel{
+    .name = "model",
+    .value_name = "[NAME=]MODEL",
+    .help =
+        "Hugging Face folder to load at start, or \"demo\" for the toy model inside the "
+        "executable; more than once: several models, each but the first under a name by which "
+        "requests ask for it"};
+
 constexpr auto kFirst = std::to_array<OwnSetting>({
-    setting<&Options::model, &ModelOptions::model>(
-        {.name = "model",
-         .value_name = "MODEL",
-         .help = "Hugging Face folder to load at start, or \"demo\" for the toy model inside the "
-                 "executable"}),
     setting<&Options::no_model>(
         {.name = "no-model", .help = "start without a model; `tgi load` brings one"}),
 });
@@ -68,6 +71,35 @@ OptionRow option_row(const ipc::Setting<Settings>& row, Part part) {
           [&row, part](const Options& options) { return row.get(part(options)); }};
 }
 
+void add_model(Options& options, const std::string& text) {
+  ipc::NamedModel model = ipc::split_named_model(text);
+  const bool is_first = options.models.empty();
+  if (!is_first && model.name.empty()) {
+    throw Error(Code::kInvalidArgument,
+                fmt::format("expected NAME=MODEL for each model but the first, got \"{}\"", text));
+  }
+  for (const ipc::NamedModel& other : options.models) {
+    if (!model.name.empty() && other.name == model.name) {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("expected a name for each model, got {} twice", model.name));
+    }
+  }
+  if (is_first) {
+    options.model.model = model.model;
+    options.model.name = model.name;
+  }
+  options.models.push_back(std::move(model));
+}
+
+std::string all_models(const Options& options) {
+  if (options.models.empty()) return options.model.model;
+  std::string out;
+  for (const auto& [name, model] : options.models) {
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", name, name.empty() ? "" : "=", model);
+  }
+  return out;
+}
+
 std::vector<OptionRow> make_table() {
   const auto whole = [](auto& options) -> auto& {
     return options;
@@ -76,6 +108,7 @@ std::vector<OptionRow> make_table() {
     return options.model;
   };
   std::vector<OptionRow> rows;
+  rows.push_back({kModel, add_model, all_models, [](Options& options) { options.models.clear(); }});
   for (const OwnSetting& row : kFirst) rows.push_back(option_row(row, whole));
   for (const ipc::ModelSetting& row : ipc::model_settings()) rows.push_back(option_row(row, model));
   for (const OwnSetting& row : kLast) rows.push_back(option_row(row, whole));
@@ -114,13 +147,18 @@ ResolvedOptions resolve_options(const std::vector<GivenFlag>& flags) {
         throw error.in(where);
       }
     };
+    const auto reset = [&] {
+      if (row.reset) row.reset(out.options);
+    };
     const std::string variable = environment_name(row);
     if (const char* text = std::getenv(variable.c_str()); text != nullptr && *text != '\0') {
+      reset();
       apply(text, variable);
       origin = Origin::kEnvironment;
     }
     for (const GivenFlag& given : flags) {
       if (given.flag != row.name) continue;
+      if (origin != Origin::kFlag) reset();
       apply(given.value, "--" + given.flag);
       origin = Origin::kFlag;
     }

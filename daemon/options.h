@@ -11,14 +11,16 @@
 #include <vector>
 
 #include "engine/runtime/served_model.h"
+#include "ipc/model_name.h"
 #include "ipc/setting.h"
 
 namespace tgi::daemon {
 
 struct Options {
-  ModelOptions model;
-  bool no_model = false;  // start without loading one
-  std::string socket;     // path; default_socket_path() when not set
+  ModelOptions model;                   // the default one, with the settings of all
+  std::vector<ipc::NamedModel> models;  // as they were given, the default one first; none: demo
+  bool no_model = false;                // start without loading one
+  std::string socket;                   // path; default_socket_path() when not set
   // Names; empty: the daemon's own user and root alone. What each may do is in daemon/access.h.
   std::string allow_group;
   std::string manage_group;
@@ -32,6 +34,8 @@ struct Options {
 struct OptionRow : ipc::SettingFacts {
   std::function<void(Options& options, const std::string& text)> set;  // throws kInvalidArgument
   std::function<std::string(const Options& options)> get;
+  // (optional) It may be given more than once: forgets what was given elsewhere.
+  std::function<void(Options& options)> reset{};
 };
 
 std::span<const OptionRow> option_table();

@@ -23,7 +23,7 @@ class ProgressWatch {
   }
 
  private:
-  const std::chrono::milliseconds timeout_;
+  std::chrono::milliseconds timeout_;
   bool waits_ = false;
   int64_t num_steps_ = 0;
   std::chrono::steady_clock::time_point since_{};  // the last step, or the begin of the work

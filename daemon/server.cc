@@ -43,11 +43,20 @@ UniqueFd block_signals() {
   return UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
+std::vector<ModelOptions> models_at_start(const Options& options) {
+  if (options.no_model) return {};
+  std::vector<ModelOptions> out = {options.model};
+  for (size_t i = 1; i < options.models.size(); ++i) {
+    const auto& [name, model] = options.models[i];
+    out.push_back(model_options(options, {.model = model, .name = name}));
+  }
+  return out;
+}
+
 }  // namespace
 
 Server::Server(const Options& options)
     : options_(options),
-      progress_(options.stall_timeout),
       signals_(block_signals()),
       inherited_(take_inherited_listener()),
       access_(options, inherited_.has_value()),
@@ -108,14 +117,14 @@ void Server::watch(int fd, uint64_t key, uint32_t events, bool known) {
 
 int Server::run() {
   log_info("listening", {{"socket", options_.socket}, {"version", ipc::kVersion}});
-  if (!options_.no_model) {
-    models_.announce_load(options_.model);
-    load_jobs_->post([this] {
+  const std::vector<ModelOptions> models = models_at_start(options_);
+  for (const ModelOptions& model : models) models_.announce_load(model);
+  for (const ModelOptions& model : models) {
+    load_jobs_->post([this, model] {
       try {
-        models_.load(options_.model);
+        models_.load(model);
       } catch (const std::exception& error) {
-        log_error("the model can't be loaded",
-                  {{"model", options_.model.model}, {"error", error.what()}});
+        log_error("the model can't be loaded", {{"model", model.model}, {"error", error.what()}});
       }
       outbox_.wake();  // for the service manager, who is told how it went
     });
@@ -187,10 +196,25 @@ void Server::accept_later(const std::exception& reason) {
   accept_again_at_ = std::chrono::steady_clock::now() + kAcceptPause;
 }
 
+// Each engine by itself: steps of one are no sign of life of another.
+bool Server::all_get_on() {
+  const auto now = std::chrono::steady_clock::now();
+  bool out = true;
+  std::map<std::string, ProgressWatch> watches;
+  for (const auto& [name, slot] : models_.all()) {
+    const auto before = progress_.find(name);
+    ProgressWatch watch =
+        before == progress_.end() ? ProgressWatch(options_.stall_timeout) : before->second;
+    out = watch.gets_on(slot->progress(), now) && out;
+    watches.emplace(name, watch);
+  }
+  progress_.swap(watches);
+  return out;
+}
+
 void Server::tell_manager() {
   if (!manager_.is_there()) return;
-  const bool got_on = std::exchange(
-      gets_on_, progress_.gets_on(models_.progress(), std::chrono::steady_clock::now()));
+  const bool got_on = std::exchange(gets_on_, all_get_on());
   if (got_on && !gets_on_) {
     log_error(
         "requests wait and no step ends; the service manager's watchdog gets no more signs "
@@ -339,7 +363,9 @@ bool Server::is_finished() {
   if (!drainer_.joinable()) {
     drainer_ = std::jthread([this] {
       try {
-        if (const auto model = models_.current()) {
+        for (const auto& [name, slot] : models_.all()) {
+          const auto model = slot->current();
+          if (model == nullptr) continue;
           model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
         }
       } catch (const std::exception& error) {

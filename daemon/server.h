@@ -5,8 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +43,7 @@ class Server {
   void accept_clients();
   void accept(UniqueFd client);
   void accept_later(const std::exception& reason);
+  bool all_get_on();
   void tell_manager();
   void serve(Session& session, uint32_t events);
   void deliver();
@@ -57,8 +60,8 @@ class Server {
 
   Options options_;
   ServiceManager manager_;
-  ProgressWatch progress_;
-  bool gets_on_ = true;  // the engine does, as far as progress_ saw
+  std::map<std::string, ProgressWatch> progress_;  // by the model's name
+  bool gets_on_ = true;                            // the engine does, as far as progress_ saw
   UniqueFd signals_;
   std::optional<UniqueFd> inherited_;  // moved into listener_; whether there was one stays known
   AccessRules access_;

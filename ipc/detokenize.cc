@@ -10,6 +10,7 @@ namespace tgi::ipc {
 template <>
 std::span<const Field<DetokenizeParams>> fields<DetokenizeParams>() {
   static constexpr std::array kFields = {
+      field<&DetokenizeParams::model>("model"),
       field<&DetokenizeParams::ids>("ids", {.required = true}),
   };
   return kFields;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@ namespace tgi::ipc {
 inline constexpr std::string_view kDetokenize = "detokenize";
 
 struct DetokenizeParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::vector<int32_t> ids;
 };
 struct DetokenizeResult {

@@ -139,6 +139,7 @@ struct MergedAdapters {
 // Exactly one of prompt, prompt_ids, messages. On the wire the fields of `params` stand beside the
 // others: {"prompt": "hi", "stream": true, "temperature": 0.7}.
 struct GenerateRequest {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::optional<std::string> prompt;
   std::optional<std::vector<int32_t>> prompt_ids;
   // [{role, content, ...}]; rendered by the model's chat template.
@@ -251,18 +252,27 @@ struct ProgressEvent {
   std::optional<double> seconds_left{};  // where it can be told
 };
 
+// What methods about one model take that have nothing else to say.
+struct ModelParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
+};
+
 struct LoadParams {
   std::string model;  // a folder, or "demo"
+  // (optional) It is served beside the others, by this name; absent: it takes the default's place.
+  std::optional<std::string> name{};
   GivenSettings settings{};
 };
 
 struct LoadAdapterParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::string name;
   std::string path;                 // a folder
   std::optional<bool> pinned = {};  // it stays on the device although no request wants it
 };
 
 struct UnloadAdapterParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::string name;
 };
 
@@ -335,7 +345,8 @@ struct LeftOutKernels {
 };
 
 struct ModelStatus {
-  std::string name;
+  std::string name;           // what it was loaded from
+  std::string served_name{};  // by which requests ask for it; "": it has none
   std::string architecture;
   std::string task = "generate";  // "embed", "classify", "classify-tokens"
   int64_t dimensions = 0;         // of a text's vector, or scores of a text
@@ -397,6 +408,15 @@ struct Counters {  // since the daemon started
   int64_t num_steps = 0;
 };
 
+// A model beside the default one.
+struct OtherModelStatus {
+  std::string name;
+  std::string phase;  // as in Status
+  std::string phase_detail;
+  std::optional<ModelStatus> model{};
+  Counters counters{};
+};
+
 struct Status {
   std::string version{kVersion};
   int64_t pid = 0;
@@ -405,9 +425,15 @@ struct Status {
   std::string phase_detail;  // what is being loaded, or why it failed
   std::string socket;
   int64_t rss_bytes = 0;
-  std::optional<ModelStatus> model;
-  Counters counters;
+  std::optional<ModelStatus> model;  // the default one
+  Counters counters;                 // of it
+  std::vector<OtherModelStatus> others{};
 };
+
+// Whether a model was given that name; and that model. find_model throws kNotFound with the names
+// that there are.
+bool has_model(const Status& status, const std::string& name);
+OtherModelStatus find_model(const Status& status, const std::string& name);
 
 // One time series of a metric family: a value, or the buckets of a histogram.
 struct MetricSample {
@@ -427,6 +453,7 @@ struct MetricFamily {
 };
 
 struct TokenizeParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::optional<std::string> prompt;
   std::optional<OrderedJson> messages;
   // Chat only, as in a GenerateRequest.
@@ -493,6 +520,8 @@ OrderedJson to_json(const GenerateParams& params);
 GenerateParams generate_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const GenerateRequest& request);
 GenerateRequest generate_request_from_json(const OrderedJson& params);
+OrderedJson to_json(const ModelParams& params);
+ModelParams model_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadParams& params);
 LoadParams load_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadAdapterParams& params);

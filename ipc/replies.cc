@@ -253,6 +253,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
   using M = ModelStatus;
   static constexpr std::array kFields = {
       field<&M::name>("name"),
+      field<&M::served_name>("served_name", kLeaveOutEmpty),
       field<&M::architecture>("architecture"),
       field<&M::task>("task"),
       field<&M::dimensions>("dimensions"),
@@ -318,6 +319,19 @@ std::span<const Field<Counters>> fields<Counters>() {
 }
 
 template <>
+std::span<const Field<OtherModelStatus>> fields<OtherModelStatus>() {
+  using O = OtherModelStatus;
+  static constexpr std::array kFields = {
+      field<&O::name>("name", kRequired),
+      field<&O::phase>("phase", kRequired),
+      field<&O::phase_detail>("phase_detail", kLeaveOutEmpty),
+      field<&O::model>("model"),
+      field<&O::counters>("counters"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<Status>> fields<Status>() {
   static constexpr std::array kFields = {
       field<&Status::version>("version"),
@@ -329,6 +343,7 @@ std::span<const Field<Status>> fields<Status>() {
       field<&Status::rss_bytes>("rss_bytes"),
       field<&Status::model>("model"),
       field<&Status::counters>("counters"),
+      field<&Status::others>("others", kLeaveOutEmpty),
   };
   return kFields;
 }

@@ -12,6 +12,7 @@
 
 #include "base/known_names.h"
 #include "ipc/field_table.h"
+#include "ipc/model_name.h"
 
 namespace tgi::ipc {
 namespace {
@@ -168,6 +169,7 @@ std::span<const Field<MergedAdapters>> fields<MergedAdapters>() {
 template <>
 std::span<const Field<LoadAdapterParams>> fields<LoadAdapterParams>() {
   static constexpr std::array kFields = {
+      field<&LoadAdapterParams::model>("model"),
       field<&LoadAdapterParams::name>("name", {.required = true}),
       field<&LoadAdapterParams::path>("path", {.required = true}),
       field<&LoadAdapterParams::pinned>("pinned"),
@@ -188,7 +190,16 @@ std::span<const Field<MergeParams>> fields<MergeParams>() {
 template <>
 std::span<const Field<UnloadAdapterParams>> fields<UnloadAdapterParams>() {
   static constexpr std::array kFields = {
+      field<&UnloadAdapterParams::model>("model"),
       field<&UnloadAdapterParams::name>("name", {.required = true}),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<ModelParams>> fields<ModelParams>() {
+  static constexpr std::array kFields = {
+      field<&ModelParams::model>("model"),
   };
   return kFields;
 }
@@ -245,6 +256,7 @@ template <>
 std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
   using R = GenerateRequest;
   static constexpr std::array kFields = {
+      field<&R::model>("model"),
       field<&R::prompt>("prompt"),
       field<&R::prompt_ids>("prompt_ids", {.low = 0}),
       field<&R::messages>("messages"),
@@ -268,6 +280,7 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
 template <>
 std::span<const Field<TokenizeParams>> fields<TokenizeParams>() {
   static constexpr std::array kFields = {
+      field<&TokenizeParams::model>("model"),
       field<&TokenizeParams::prompt>("prompt"),
       field<&TokenizeParams::messages>("messages"),
       field<&TokenizeParams::tools>("tools"),
@@ -381,15 +394,24 @@ UnloadAdapterParams unload_adapter_params_from_json(const OrderedJson& params) {
   return out;
 }
 
+OrderedJson to_json(const ModelParams& params) {
+  return write_value(params);
+}
+
+ModelParams model_params_from_json(const OrderedJson& params) {
+  return from_params<ModelParams>(params);
+}
+
 OrderedJson to_json(const LoadParams& params) {
   OrderedJson out = {{"model", params.model}};
+  if (params.name) out["name"] = *params.name;
   params.settings.write(out);
   return out;
 }
 
 LoadParams load_params_from_json(const OrderedJson& params) {
   require_object(params, "params");
-  std::vector<std::string> known = {"model"};
+  std::vector<std::string> known = {"model", "name"};
   for (const ModelSetting& row : model_settings()) {
     if (row.is_of_load()) known.push_back(field_name(row.name));
   }
@@ -399,6 +421,14 @@ LoadParams load_params_from_json(const OrderedJson& params) {
   if (model == params.end() || model->is_null()) fail_field("model", "missing");
   read_value(*model, "model", {}, out.model);
   if (out.model.empty()) fail_field("model", "expected a folder or \"demo\", got \"\"");
+  if (const auto name = params.find("name"); name != params.end() && !name->is_null()) {
+    read_value(*name, "name", {}, out.name.emplace());
+    try {
+      check_model_name(*out.name);
+    } catch (const Error& error) {
+      throw error.in("name");
+    }
+  }
   out.settings.read(params);
   return out;
 }

@@ -26,6 +26,7 @@ template <>
 std::span<const Field<VectorParams>> fields<VectorParams>() {
   using V = VectorParams;
   static constexpr std::array kFields = {
+      field<&V::model>("model"),
       field<&V::inputs>("inputs", {.required = true}),
       field<&V::truncate>("truncate"),
       field<&V::adapter>("adapter"),

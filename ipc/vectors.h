@@ -24,6 +24,7 @@ struct TextInput {
 };
 
 struct VectorParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
   std::vector<TextInput> inputs;
   bool truncate = false;  // the end of what is too long; else it is refused
   std::optional<std::string> adapter{};

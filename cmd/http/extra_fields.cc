@@ -90,7 +90,7 @@ constexpr std::array kVllmCompletion = {
 constexpr std::array kNative = {
     ExtraField{"options", kAnything, "belongs to the hub's inference API"},
     ExtraField{"model", kAnything,
-               "these routes have no name for a model: they serve what is loaded"},
+               "one of several models by its name; any other name means the default one"},
 };
 
 // LoRAX's parameters, and names of transformers' generate() that people send to TGI.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cmd/http/generation.h"
+#include "cmd/http/model_choice.h"
 
 namespace tgi::http {
 namespace {
@@ -255,6 +256,9 @@ Response Gateway::answer(const Route& route, const Request& request) const {
   };
   Response response;
   try {
+    if (!route.request_schema.empty()) {
+      if (const auto model = model_of_body(request.body)) choose_served_model(*scope, *model);
+    }
     response = route.handle(scope, request);
   } catch (const ApiError& error) {
     response = refuse(error);

@@ -36,6 +36,7 @@ Generation::Generation(std::shared_ptr<Scope> scope, std::vector<ipc::GenerateRe
   guarded([&] {
     for (ipc::GenerateRequest& request : asked) {
       request.announce = true;
+      request.model = scope_->daemon_model();
       exchanges_.push_back(
           std::make_unique<ipc::Exchange>(options, ipc::kGenerate, ipc::to_json(request)));
     }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cmd/http/adapters.h"
+#include "cmd/http/model_choice.h"
 #include "ipc/client.h"
 #include "ipc/detokenize.h"
 
@@ -52,6 +53,11 @@ ipc::Status ask_status(const Scope& scope) {
   try {
     status =
         ipc::status_from_json(ask_daemon(scope.service(), ipc::kStatus, OrderedJson::object()));
+    if (const auto name = scope.daemon_model()) {
+      ipc::OtherModelStatus found = ipc::find_model(*status, *name);
+      status->model = std::move(found.model);
+      status->counters = found.counters;
+    }
   } catch (const Error& error) {
     throw daemon_error(error, false);
   }
@@ -59,7 +65,8 @@ ipc::Status ask_status(const Scope& scope) {
   return *std::move(status);
 }
 
-ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params) {
+ipc::TokenizeResult ask_tokens(const Scope& scope, ipc::TokenizeParams params) {
+  params.model = scope.daemon_model();
   try {
     return ipc::tokenize_result_from_json(
         ipc::Client(scope.service().daemon).call(ipc::kTokenize, ipc::to_json(params)));
@@ -86,7 +93,8 @@ std::string ask_text(const Scope& scope, std::vector<int32_t> ids) {
     return ipc::detokenize_result_from_json(
                ipc::Client(scope.service().daemon)
                    .call(ipc::kDetokenize,
-                         ipc::to_json(ipc::DetokenizeParams{.ids = std::move(ids)})))
+                         ipc::to_json(ipc::DetokenizeParams{.model = scope.daemon_model(),
+                                                            .ids = std::move(ids)})))
         .text;
   } catch (const Error& error) {
     throw daemon_error(error, false);
@@ -94,7 +102,8 @@ std::string ask_text(const Scope& scope, std::vector<int32_t> ids) {
 }
 
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ApiOptions& options = scope->options();
+  const std::shared_ptr<const ApiOptions> now = models_now(scope->service())->front();
+  const ApiOptions& options = *now;
   return json_response(200, {{"model_id", options.model_id},
                              {"model_sha", nullptr},
                              {"model_pipeline_tag", options.pipeline_tag},
@@ -144,8 +153,10 @@ Response metrics_page(std::shared_ptr<Scope> scope, const Request& /*request*/) 
 }
 
 Response models(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ApiOptions& options = scope->options();
-  OrderedJson data = OrderedJson::array({model_json(options.model_id, options)});
+  const auto served = models_now(scope->service());
+  const ApiOptions& options = *served->front();
+  OrderedJson data = OrderedJson::array();
+  for (const auto& each : *served) data.push_back(model_json(each->model_id, *each));
   for (const std::string& name : adapter_names(scope->service())) {
     data.push_back(model_json(name, options));
   }
@@ -155,7 +166,11 @@ Response models(std::shared_ptr<Scope> scope, const Request& /*request*/) {
 Response one_model(std::shared_ptr<Scope> scope, const Request& request) {
   constexpr std::string_view kPrefix = "/v1/models/";
   const std::string name = request.path.substr(kPrefix.size());
-  const ApiOptions& options = scope->options();
+  const auto served = models_now(scope->service());
+  const ApiOptions& options = *served->front();
+  for (const auto& each : *served) {
+    if (each->model_id == name) return json_response(200, model_json(name, *each));
+  }
   const std::vector<std::string> names = adapter_names(scope->service());
   const bool is_adapter = std::ranges::find(names, name) != names.end();
   if (!is_adapter && !is_base_model(name.empty() ? "?" : name, options)) {

@@ -22,7 +22,7 @@ Response one_model(std::shared_ptr<Scope> scope, const Request& request);
 ipc::Status ask_status(const Scope& scope);
 
 // The tokens of a prompt or a chat, by the daemon.
-ipc::TokenizeResult ask_tokens(const Scope& scope, const ipc::TokenizeParams& params);
+ipc::TokenizeResult ask_tokens(const Scope& scope, ipc::TokenizeParams params);
 
 // The text of tokens, by the daemon.
 std::string ask_text(const Scope& scope, std::vector<int32_t> ids);

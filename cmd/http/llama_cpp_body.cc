@@ -244,7 +244,7 @@ std::span<const BodyField<DetokenizeBody>> body_fields<DetokenizeBody>() {
 template <>
 std::span<const ExtraField> extra_fields<DetokenizeBody>() {
   static constexpr std::array kExtras = {
-      ExtraField{"model", kAnything, "all that is served has one tokenizer"},
+      ExtraField{"model", kAnything, "one of several models; any other name means the default one"},
   };
   return kExtras;
 }
@@ -253,7 +253,8 @@ template <>
 std::span<const BodyField<VllmTokenizeBody>> body_fields<VllmTokenizeBody>() {
   using B = VllmTokenizeBody;
   static constexpr std::array kFields = {
-      body_field<&B::model>("model", {"all that is served has one tokenizer"}),
+      body_field<&B::model>("model",
+                            {"one of several models; any other name means the default one"}),
       body_field<&B::prompt>("prompt", {.description = "the text", .required = true}),
       body_field<&B::add_special_tokens>("add_special_tokens",
                                          {"what a text begins and ends with too; default true"}),

@@ -1,6 +1,7 @@
 // ollama's routes about models: what is served is all there is.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/sha.h>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/info_api.h"
+#include "cmd/http/model_choice.h"
 #include "cmd/http/ollama_api.h"
 #include "cmd/http/vectors_api.h"
 #include "ipc/model_facts.h"
@@ -129,6 +131,27 @@ OrderedJson model_info(const ipc::ModelStatus& model, const std::optional<ipc::M
   return out;
 }
 
+struct ServedStatus {
+  std::string model_id;
+  int64_t max_total_tokens = 0;
+  ipc::ModelStatus model;
+  ipc::Status daemon;
+};
+
+// Of all models, the default one's first.
+std::vector<ServedStatus> ask_served(Scope& scope) {
+  const auto served = models_now(scope.service());
+  const ipc::Status daemon = ask_status(scope);
+  std::vector<ServedStatus> out;
+  for (const auto& each : *served) {
+    const auto model = each->daemon_model.empty()
+                           ? daemon.model
+                           : ipc::find_model(daemon, each->daemon_model).model;
+    if (model) out.push_back({each->model_id, each->max_total_tokens, *model, daemon});
+  }
+  return out;
+}
+
 void require_known(Scope& scope, const std::string& name) {
   ipc::GenerateRequest request;
   choose_ollama_model(scope, name, request);
@@ -168,35 +191,37 @@ void choose_ollama_model(Scope& scope, const std::string& name, ipc::GenerateReq
     if (error.status() != 404) throw;
     throw ApiError(404, error.type(),
                    fmt::format("model '{}' not found; this server has '{}'", name.substr(0, 200),
-                               scope.options().model_id),
+                               fmt::join(scope.options().model_ids, "', '")),
                    error.code());
   }
 }
 
 Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ipc::Status status = ask_status(*scope);
-  const ipc::ModelStatus& model = *status.model;
   OrderedJson models = OrderedJson::array();
-  std::vector<std::string> names = adapter_names(scope->service());
-  names.insert(names.begin(), scope->options().model_id);
-  for (const std::string& name : names) {
-    OrderedJson one = head_of(tagged(name), model);
-    one["modified_at"] = modified_at(model, status);
+  const auto add = [&](const std::string& name, const ServedStatus& served) {
+    OrderedJson one = head_of(tagged(name), served.model);
+    one["modified_at"] = modified_at(served.model, served.daemon);
     models.push_back(std::move(one));
-  }
+  };
+  const std::vector<ServedStatus> served = ask_served(*scope);
+  for (const ServedStatus& each : served) add(each.model_id, each);
+  for (const std::string& name : adapter_names(scope->service())) add(name, served.front());
   return json_response(200, {{"models", std::move(models)}});
 }
 
 Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const ipc::ModelStatus model = *ask_status(*scope).model;
-  OrderedJson one = head_of(tagged(scope->options().model_id), model);
-  const ipc::MemoryPlan& memory = model.memory;
-  const int64_t size = memory.weights + memory.kv_cache + memory.workspace;
-  one["size"] = size;
-  one["size_vram"] = model.backend == "cpu" || model.backend == "reference" ? 0 : size;
-  one["context_length"] = scope->options().max_total_tokens;
-  one["expires_at"] = "9999-12-31T23:59:59Z";  // it stays
-  return json_response(200, {{"models", {std::move(one)}}});
+  OrderedJson models = OrderedJson::array();
+  for (const ServedStatus& each : ask_served(*scope)) {
+    OrderedJson one = head_of(tagged(each.model_id), each.model);
+    const ipc::MemoryPlan& memory = each.model.memory;
+    const int64_t size = memory.weights + memory.kv_cache + memory.workspace;
+    one["size"] = size;
+    one["size_vram"] = each.model.backend == "cpu" || each.model.backend == "reference" ? 0 : size;
+    one["context_length"] = each.max_total_tokens;
+    one["expires_at"] = "9999-12-31T23:59:59Z";  // it stays
+    models.push_back(std::move(one));
+  }
+  return json_response(200, {{"models", std::move(models)}});
 }
 
 Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body) {

@@ -1,5 +1,6 @@
 #include "cmd/http/openai_body.h"
 
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cmd/http/adapters.h"
+#include "cmd/http/model_choice.h"
 
 namespace tgi::http {
 namespace {
@@ -243,7 +245,7 @@ ApiError model_not_found(const std::string& model,
                          const std::string& reason) {
   return {404, "model_not_found",
           fmt::format("The model `{}` does not exist; this server has `{}`{}", model.substr(0, 200),
-                      options.model_id,
+                      fmt::join(options.model_ids, "`, `"),
                       reason.empty() ? "" : ", and no adapter of that name: " + reason)};
 }
 
@@ -258,6 +260,7 @@ static bool is_known_adapter(const Service& service, const std::string& name) {
 void choose_by_model(Scope& scope,
                      const OpenAiParameters& parameters,
                      std::span<ipc::GenerateRequest> requests) {
+  if (parameters.model) choose_served_model(scope, *parameters.model);
   const ApiOptions& options = scope.options();
   AdapterAsk ask{.source = parameters.adapter_source, .token = parameters.api_token};
   ipc::GenerateRequest chosen;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
 #include "cmd/http/adapters.h"
 #include "cmd/http/log_text.h"
 
@@ -33,15 +34,35 @@ std::vector<std::string> all_of(const Request& request, std::string_view name) {
 
 }  // namespace
 
+std::shared_ptr<const ApiOptions> CurrentOptions::find(std::string_view model_id) const {
+  const std::shared_ptr<const All> all = this->all();
+  const auto it = std::ranges::find(
+      *all, model_id, [](const auto& each) -> const std::string& { return each->model_id; });
+  return it == all->end() ? nullptr : *it;
+}
+
+void CurrentOptions::set(std::vector<ApiOptions> options) {
+  TGI_CHECK(!options.empty());
+  std::vector<std::string> names;
+  for (const ApiOptions& each : options) names.push_back(each.model_id);
+  auto next = std::make_shared<All>();
+  for (ApiOptions& each : options) {
+    each.model_ids = names;
+    next->push_back(std::make_shared<const ApiOptions>(std::move(each)));
+  }
+  const std::lock_guard lock(mutex_);
+  options_ = std::move(next);
+}
+
 Scope::Scope(Service& service, const Request& request, std::string route)
     : service_(service),
-      options_(service.options.get()),
+      options_{service.options.get()},
       peer_fd_(request.peer_fd),
       arrived_at_(request.arrived_at) {
   record_.method = request.method;
   record_.route = std::move(route);
   record_.path = request.path;
-  record_.model = options_->model_id;
+  record_.model = options().model_id;
   record_.started_at = request.arrived_at_system;
   record_.trace_in =
       read_trace_context(all_of(request, "traceparent"), all_of(request, "tracestate"));
@@ -52,6 +73,16 @@ Scope::Scope(Service& service, const Request& request, std::string route)
 Scope::~Scope() {
   give_back_permits();
   if (record_.is_generation) --service_.num_unanswered;
+}
+
+void Scope::choose_model(std::shared_ptr<const ApiOptions> options) {
+  record_.model = options->model_id;
+  options_.push_back(std::move(options));
+}
+
+std::optional<std::string> Scope::daemon_model() const {
+  if (options().daemon_model.empty()) return std::nullopt;
+  return options().daemon_model;
 }
 
 void Scope::give_back_permits() {
@@ -161,6 +192,8 @@ ipc::OrderedJson ask_daemon(const Service& service,
 
 void choose_adapter(Scope& scope, const AdapterAsk& ask, ipc::GenerateRequest& request) {
   if (scope.service().adapters == nullptr) return;
+  // The one that is given to requests that name none is of the default model.
+  if (scope.daemon_model() && !ask.id && !ask.merged) return;
   try {
     scope.service().adapters->choose(ask, scope.options().model_id, request);
   } catch (const ApiError& error) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,11 @@ namespace tgi::http {
 // Limits of this gateway and facts it tells. A request sees the same from its first line to its
 // last.
 struct ApiOptions {
-  std::string model_id;      // told by /info and /v1/models; clients may name it
-  std::string compute_type;  // the x-compute-type header
+  std::string model_id;  // told by /info and /v1/models; clients may name it
+  // By which the daemon is asked for the model; "": it is its default one.
+  std::string daemon_model{};
+  std::vector<std::string> model_ids{};          // of all that are served; CurrentOptions sets them
+  std::string compute_type;                      // the x-compute-type header
   std::string pipeline_tag = "text-generation";  // what the hub calls the model's task
   int64_t max_concurrent_requests = 128;
   int64_t max_best_of = 2;
@@ -64,25 +68,30 @@ class Permits {
   std::atomic<int64_t> taken_{0};
 };
 
-// What holds for requests that come now: the daemon may be given another model at any time.
+// What holds for requests that come now: the daemon may be given other models at any time.
 // Thread-safe.
 class CurrentOptions {
  public:
-  CurrentOptions(ApiOptions options) { set(std::move(options)); }
+  using All = std::vector<std::shared_ptr<const ApiOptions>>;
 
-  std::shared_ptr<const ApiOptions> get() const {
+  CurrentOptions(ApiOptions options) { set({std::move(options)}); }
+  CurrentOptions(std::vector<ApiOptions> options) { set(std::move(options)); }
+
+  // Of the default model.
+  std::shared_ptr<const ApiOptions> get() const { return all()->front(); }
+  // Of the model that clients name so; null: there is none.
+  std::shared_ptr<const ApiOptions> find(std::string_view model_id) const;
+  // The default model's first.
+  std::shared_ptr<const All> all() const {
     const std::lock_guard lock(mutex_);
     return options_;
   }
-  void set(ApiOptions options) {
-    auto next = std::make_shared<const ApiOptions>(std::move(options));
-    const std::lock_guard lock(mutex_);
-    options_ = std::move(next);
-  }
+  // REQUIRES: one for each model that is served, the default one's first.
+  void set(std::vector<ApiOptions> options);
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const ApiOptions> options_;  // guarded by mutex_
+  std::shared_ptr<const All> options_;  // guarded by mutex_
 };
 
 class StreamPumps;
@@ -105,6 +114,9 @@ struct Service {
   std::atomic<int64_t> num_unanswered{0};
   // Why the daemon is not there, in words; "" when it is, or when nobody knows. (optional)
   std::function<std::string()> daemon_trouble{};
+  // Asks the daemon which models it has, and sets `options` if they are others. Never throws; where
+  // the daemon does not answer, all stays. (optional)
+  std::function<void()> look_again{};
 };
 
 // One HTTP request from its handler's first line until its last byte was written. Shared by the
@@ -117,7 +129,12 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
   Service& service() const { return service_; }
-  const ApiOptions& options() const { return *options_; }
+  // Of the model that the request is for, the default one until choose_model. What it gave stays
+  // valid.
+  const ApiOptions& options() const { return *options_.back(); }
+  void choose_model(std::shared_ptr<const ApiOptions> options);
+  // For requests to the daemon.
+  std::optional<std::string> daemon_model() const;
   int peer_fd() const { return peer_fd_; }
   RequestRecord& record() { return record_; }
   const RequestRecord& record() const { return record_; }
@@ -142,7 +159,7 @@ class Scope {
 
  private:
   Service& service_;
-  const std::shared_ptr<const ApiOptions> options_;
+  std::vector<std::shared_ptr<const ApiOptions>> options_;
   const int peer_fd_;
   const std::chrono::steady_clock::time_point arrived_at_;
   int64_t num_permits_ = 0;

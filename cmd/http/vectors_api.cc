@@ -22,7 +22,8 @@ namespace tgi::http {
 namespace {
 
 // What the daemon makes of the texts; the client may leave meanwhile.
-OrderedJson ask(Scope& scope, std::string_view method, const ipc::VectorParams& params) {
+OrderedJson ask(Scope& scope, std::string_view method, ipc::VectorParams params) {
+  params.model = scope.daemon_model();
   ipc::ClientOptions options = scope.service().daemon;
   options.peer_fd = scope.peer_fd();
   try {

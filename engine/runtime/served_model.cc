@@ -47,6 +47,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
 
   ipc::ModelStatus& facts = model->facts_;
   facts.name = options.model;
+  facts.served_name = options.name;
   facts.architecture = config.architecture;
   facts.task = task_name(loaded.task);
   model->vector_head_ = prepared->vector_head;

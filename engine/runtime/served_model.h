@@ -23,6 +23,7 @@ namespace tgi {
 
 struct ModelOptions : ipc::ModelSettings {
   std::string model = "demo";        // a folder, or "demo" for the one inside the executable
+  std::string name;                  // by which requests ask for it (optional)
   std::function<void()> on_failure;  // as in EngineOptions (optional)
   std::stop_token stop;              // ends a load with kCancelled (optional)
 };

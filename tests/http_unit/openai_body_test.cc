@@ -276,6 +276,7 @@ TEST_CASE("a completion may be of the prompt alone") {
 TEST_CASE("this server's model is meant by its name and by none") {
   ApiOptions options;
   options.model_id = "acme/model";
+  options.model_ids = {"acme/model"};
   for (const char* name : {"acme/model", "tgi", "", "dummy"}) {
     INFO(name);
     CHECK(is_base_model(name, options));

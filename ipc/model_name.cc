@@ -1,0 +1,76 @@
+#include "ipc/model_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "ipc/protocol.h"
+
+namespace tgi::ipc {
+namespace {
+
+constexpr size_t kMaxName = 128;
+
+bool may_be_in_name(char c) {
+  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return is_letter || (c >= '0' && c <= '9') || std::string_view("-._:@").find(c) < 5;
+}
+
+}  // namespace
+
+void check_model_name(const std::string& name) {
+  if (!name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, may_be_in_name)) return;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("expected a model's name, which has 1 to {} letters, digits and -._:@, got "
+                  "\"{}\"",
+                  kMaxName, name.substr(0, 200)));
+}
+
+NamedModel split_named_model(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || text.find('/') < equals) return {.name = {}, .model = text};
+  NamedModel out{.name = text.substr(0, equals), .model = text.substr(equals + 1)};
+  check_model_name(out.name);
+  if (!out.model.empty()) return out;
+  throw Error(Code::kInvalidArgument, fmt::format("expected NAME=MODEL, got \"{}\"", text));
+}
+
+namespace {
+
+// The default one with the others, if it has a name.
+std::vector<OtherModelStatus> named_models(const Status& status) {
+  std::vector<OtherModelStatus> out = status.others;
+  if (status.model && !status.model->served_name.empty()) {
+    out.insert(out.begin(), {.name = status.model->served_name,
+                             .phase = status.phase,
+                             .phase_detail = status.phase_detail,
+                             .model = status.model,
+                             .counters = status.counters});
+  }
+  return out;
+}
+
+}  // namespace
+
+bool has_model(const Status& status, const std::string& name) {
+  return std::ranges::any_of(named_models(status),
+                             [&](const OtherModelStatus& each) { return each.name == name; });
+}
+
+OtherModelStatus find_model(const Status& status, const std::string& name) {
+  std::string names;
+  for (OtherModelStatus& each : named_models(status)) {
+    if (each.name == name) return std::move(each);
+    names += (names.empty() ? "" : ", ") + each.name;
+  }
+  throw Error(Code::kNotFound,
+              fmt::format("the daemon has no model of the name {}; there {}", name,
+                          names.empty() ? "is none with a name" : "are: " + names));
+}
+
+}  // namespace tgi::ipc

@@ -1,0 +1,20 @@
+// The names by which requests ask for one of several models.
+#pragma once
+
+#include <string>
+
+namespace tgi::ipc {
+
+struct NamedModel {
+  std::string name;   // "": it has none
+  std::string model;  // a folder, a file, or "demo"
+};
+
+// NAME=MODEL, or MODEL alone: what stands before the first "=" is a name when it has no "/". Throws
+// kInvalidArgument for a name or a model that is none.
+NamedModel split_named_model(const std::string& text);
+
+// Throws kInvalidArgument saying what was expected and what came.
+void check_model_name(const std::string& name);
+
+}  // namespace tgi::ipc

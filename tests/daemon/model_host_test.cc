@@ -1,0 +1,131 @@
+// Several models in one daemon: which one a name means, and that what happens to one changes
+// nothing of another.
+#include "daemon/model_host.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "daemon/metrics.h"
+#include "daemon/options.h"
+#include "tests/catch.h"
+
+namespace tgi::daemon {
+namespace {
+
+ModelOptions small_demo(const std::string& name) {
+  ModelOptions out;
+  out.name = name;
+  out.backend = "cpu";
+  out.kv_cache_bytes = int64_t{1} << 20;
+  out.max_total_tokens = 64;
+  out.num_threads = 1;
+  return out;
+}
+
+std::optional<Error> error_of(const auto& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("a model beside the default one is asked for by its name") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));
+  host.load(small_demo("second"));
+  CHECK(host.require() == host.current());
+  CHECK(host.require("demo") == host.current());
+  const auto second = host.require("second");
+  CHECK(second != host.current());
+  CHECK(second->status().served_name == "second");
+  const auto error = error_of([&] { (void)host.require("third"); });
+  REQUIRE(error);
+  CHECK(error->code() == Code::kNotFound);
+  CHECK_THAT(error->what(), Catch::Contains("third") && Catch::Contains("demo, second"));
+}
+
+TEST_CASE("unloading one model leaves the others, and its name is free again") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));
+  host.load(small_demo("second"));
+  const ServedModel* const before = host.current().get();  // who holds it keeps it from its end
+  host.unload("second");
+  CHECK(host.beside().empty());
+  CHECK(host.current().get() == before);
+  CHECK(error_of([&] { host.unload("second"); })->code() == Code::kNotFound);
+  host.load(small_demo("second"));
+  host.unload();
+  CHECK(host.current() == nullptr);
+  CHECK(host.require("second") != nullptr);
+  CHECK(error_of([&] { (void)host.require(); })->code() == Code::kNotFound);
+}
+
+TEST_CASE("a load without a name takes the default one's place, one with its name that one's") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo("first"));
+  CHECK(host.require("first") == host.current());  // where there was none it is the default one
+  host.load(small_demo("second"));
+  const auto second = host.require("second");
+  host.load(small_demo("first"));
+  CHECK(host.require("first") == host.current());
+  CHECK(host.beside().size() == 1);
+  host.load(small_demo(""));
+  CHECK(error_of([&] { (void)host.require("first"); })->code() == Code::kNotFound);
+  CHECK(host.require("second") == second);
+}
+
+TEST_CASE("a model that does not fit is refused with what the others hold, and they go on") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));
+  const auto before = host.current();
+  ModelOptions large = small_demo("large");
+  large.kv_cache_bytes = int64_t{1} << 45;
+  const auto error = error_of([&] { host.load(large); });
+  REQUIRE(error);
+  CHECK(error->code() == Code::kOutOfMemory);
+  CHECK_THAT(error->what(), Catch::Contains("loaded beside it: demo ") && Catch::Contains("MiB"));
+  CHECK(host.beside().empty());
+  CHECK(host.require() == before);
+}
+
+TEST_CASE("metrics have the name of a model that has one") {
+  ModelHost host(std::chrono::milliseconds(0));
+  CHECK(collect_metrics(host).empty());
+  host.load(small_demo(""));
+  const size_t num_families = collect_metrics(host).size();
+  host.load(small_demo("second"));
+  const auto families = collect_metrics(host);
+  CHECK(families.size() == num_families);
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+  REQUIRE(families.front().samples.size() == 2);
+  CHECK(families.front().samples[0].labels.empty());
+  CHECK(families.front().samples[1].labels == Labels{{"model", "second"}});
+}
+
+TEST_CASE("--model may be given more than once, each but the first with a name") {
+  const auto models_of = [](const std::vector<GivenFlag>& flags) {
+    return resolve_options(flags).options;
+  };
+  const Options both = models_of({{"model", "/m/one"}, {"model", "b=/m/two=2"}});
+  CHECK(both.model.model == "/m/one");
+  CHECK(both.model.name.empty());
+  REQUIRE(both.models.size() == 2);
+  CHECK(both.models[1].name == "b");
+  CHECK(both.models[1].model == "/m/two=2");
+  CHECK(models_of({{"model", "a=demo"}}).model.name == "a");
+  CHECK(models_of({{"model", "/with=equals"}}).model.model == "/with=equals");
+  for (const std::vector<GivenFlag>& bad :
+       std::vector<std::vector<GivenFlag>>{{{"model", "demo"}, {"model", "demo"}},
+                                           {{"model", "a=demo"}, {"model", "a=demo"}},
+                                           {{"model", "a="}},
+                                           {{"model", "with blank=demo"}}}) {
+    CHECK_THROWS_WITH(resolve_options(bad),
+                      Catch::Contains("--model") && Catch::Contains("expected"));
+  }
+}
+
+}  // namespace tgi::daemon
