@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cmd/answer_writer.h"
+#include "cmd/markdown.h"
 #include "cmd/output.h"
 #include "ipc/line_socket.h"
 
@@ -88,20 +89,23 @@ ipc::DoneEvent generate_text(const GenerateFlags& flags,
   Output& out = session.out();
   request.stream = flags.stream || request.params.best_of == 1;
   std::string text;
+  const auto write = [&](const std::string& whole) {
+    out.write(out.is_terminal() ? without_controls(whole) : whole);
+  };
   AnswerWriter writer(out, flags.chat && !flags.raw);
   try {
     ipc::DoneEvent done = session.client().generate(request, [&](const ipc::TokenEvent& event) {
       flags.stream ? writer.write(event) : static_cast<void>(text += event.text);
     });
     writer.end();
-    if (!flags.stream) out.write(done.best.text);
+    if (!flags.stream) write(done.best.text);
     out.is_terminal() ? out.end_line() : out.write("\n");
     return done;
   } catch (const ipc::Stopped& stopped) {
     if (stopped.why() == ipc::Stopped::Why::kCancelFd) {
       session.interrupt().take();  // else it would stop this writing too
       writer.end();
-      out.write(text);
+      write(text);
       out.end_line();
     }
     throw;

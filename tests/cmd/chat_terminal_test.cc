@@ -157,4 +157,17 @@ TEST_CASE("the end of the context is told in plain words, and with slide the old
         R"([{"role":"system","content":"s"},{"role":"user","content":"three"}])");
 }
 
+TEST_CASE("generate streams on a terminal by itself, and controls of the model do nothing there") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), ready_model([](FakeSession& session) {
+                            session.send_text("some \x1b[2Jwords");
+                            session.client_leaves_within(5000);
+                          }));
+  Process generate(home, on_terminal({"generate", "hi"}), Process::Kind::kTerminal);
+  CHECK(generate.wait_for_output("some [2Jwords"));
+  generate.interrupt();
+  generate.read_to_end();
+  CHECK(generate.wait() == 130);
+}
+
 }  // namespace tgi
