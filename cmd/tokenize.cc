@@ -94,7 +94,7 @@ int run_tokenize(const TokenizeFlags& flags, const CommonFlags& common) {
 }
 
 void add_detokenize_flags(CLI::App& app, DetokenizeFlags& flags) {
-  app.footer("`tgi tokenize --ids TEXT | tgi detokenize` gives the text back.");
+  app.footer("`tgi tokenize --ids --no-special TEXT | tgi detokenize` gives the text back.");
   app.add_option("ids", flags.ids,
                  "ids of tokens; without any they are read from standard input, parted by blanks "
                  "or commas")
