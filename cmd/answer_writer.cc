@@ -1,7 +1,11 @@
 #include "cmd/answer_writer.h"
 
+#include <sys/ioctl.h>
+
 #include <cstdlib>
 #include <string_view>
+
+#include "base/color.h"
 
 namespace tgi {
 namespace {
@@ -15,22 +19,40 @@ bool wants_no_color() {
   return set != nullptr && *set != '\0';
 }
 
+// What no terminal is known for gets the text as it is.
+bool knows_sequences() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
+size_t columns_of(int fd) {
+  winsize size{};
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : size_t{0};
+}
+
 }  // namespace
 
-AnswerWriter::AnswerWriter(Output& out)
+AnswerWriter::AnswerWriter(Output& out, bool renders_markdown)
     : out_(out),
       shows_reasoning_(out.is_terminal()),
-      is_dimmed_(out.is_terminal() && !wants_no_color()) {}
+      is_dimmed_(out.is_terminal() && !wants_no_color()) {
+  if (!renders_markdown || !out.is_terminal() || !knows_sequences()) return;
+  markdown_.emplace([fd = out.fd()] { return columns_of(fd); }, may_color(out.fd()));
+}
 
 void AnswerWriter::write(const ipc::TokenEvent& event) {
   if (shows_reasoning_ && !event.reasoning.empty()) {
     if (!in_reasoning_ && is_dimmed_) out_.write(kDim);
     in_reasoning_ = true;
-    out_.write(event.reasoning);
+    out_.write(without_controls(event.reasoning));
   }
   if (event.text.empty()) return;
   end_reasoning();
-  out_.write(event.text);
+  if (markdown_) {
+    out_.write(markdown_->add(event.text));
+  } else {
+    out_.write(out_.is_terminal() ? without_controls(event.text) : event.text);
+  }
 }
 
 void AnswerWriter::end_reasoning() {
@@ -43,6 +65,7 @@ void AnswerWriter::end_reasoning() {
 
 void AnswerWriter::end() {
   end_reasoning();
+  if (markdown_) out_.write(markdown_->end());
 }
 
 }  // namespace tgi

@@ -1,9 +1,12 @@
 // Writes an answer as it comes: its reasoning dimmed, on a terminal alone, so that a pipe gets the
-// answer and nothing else. Main thread only.
+// answer and nothing else. On a terminal control characters of the model do nothing, and markdown
+// is rendered where that is wanted. Main thread only.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "cmd/markdown.h"
 #include "cmd/output.h"
 #include "ipc/protocol.h"
 
@@ -11,7 +14,7 @@ namespace tgi {
 
 class AnswerWriter {
  public:
-  explicit AnswerWriter(Output& out);
+  AnswerWriter(Output& out, bool renders_markdown);
 
   void write(const ipc::TokenEvent& event);
   void end();  // of the answer, or where it was stopped
@@ -23,6 +26,7 @@ class AnswerWriter {
   const bool shows_reasoning_;
   const bool is_dimmed_;
   bool in_reasoning_ = false;
+  std::optional<Markdown> markdown_;
 };
 
 }  // namespace tgi

@@ -7,8 +7,11 @@
 #include "base/files/paths.h"
 #include "base/utf8.h"
 #include "cmd/answer_writer.h"
+#include "cmd/chat_context.h"
+#include "cmd/chat_sessions.h"
 #include "cmd/chat_tools.h"
 #include "cmd/generate.h"
+#include "cmd/model_path.h"
 #include "ipc/line_socket.h"
 
 namespace tgi {
@@ -23,7 +26,8 @@ constexpr std::string_view kBlock = "\"\"\"";
 void add_chat_flags(CLI::App& app, ChatFlags& flags) {
   app.footer(
       "On a terminal lines can be edited, and what was typed is kept in chat_history in the "
-      "state folder. A line that ends in \\ goes on in the next one; \"\"\" opens and closes a "
+      "state folder, and each chat in chats there, for --resume. A line that ends in \\ goes on in "
+      "the next one; \"\"\" opens and closes a "
       "block of lines. Ctrl-C at the prompt clears the line; during an answer it stops the "
       "answer, and what was said so far stays part of the conversation. Ctrl-D ends.\n\n"
       "From a pipe or a file each line is one turn, and the answers are written one after "
@@ -34,17 +38,25 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "result; nothing is run by itself. The reasoning of models that reason is shown dimmed on "
       "a terminal, and not at all elsewhere.\n\n"
       "Lines that begin with / are commands: /help, /clear, /system [TEXT], /save FILE, "
-      "/load FILE, /set [NAME VALUE], /regenerate, /quit. A message that begins with / is "
+      "/load FILE, /set [NAME VALUE], /show, /regenerate, /quit, /bye, /exit. A message that "
+      "begins "
+      "with / is "
       "written with //.");
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")
       ->type_name("FILE");
+  app.add_flag("--resume", flags.resume,
+               "go on with the last chat of a terminal, which is kept by itself")
+      ->excludes("--load");
+  app.add_flag("--no-save", flags.no_save, "do not keep this chat for --resume")
+      ->excludes("--resume");
   app.add_option(
          "--tools", flags.tools,
          "the tools that the model may call: a JSON list in OpenAI's shape, or of functions")
       ->type_name("FILE");
   add_reasoning_flags(app, flags.reasoning);
   app.add_flag("--stats", flags.stats, "after each answer say on stderr how fast it came");
+  app.add_flag("--raw", flags.raw, "on a terminal write answers as they are, no markdown rendered");
   add_model_flags(app, flags.model);
   add_adapter_flag(app, flags.adapter);
   add_sampling_flags(app, flags.sampling, /*for_chat=*/true);
@@ -58,7 +70,8 @@ Chat::Chat(const ChatFlags& flags, Session& session, LineSource& lines, bool int
       interactive_(interactive),
       tools_(flags.tools ? std::optional(read_tools(*flags.tools)) : std::nullopt),
       reasoning_(flags.reasoning),
-      offline_(flags.model.offline) {
+      offline_(flags.model.offline),
+      raw_(flags.raw) {
   use_adapter(flags.adapter);
   if (flags.load) conversation.load(*flags.load);
   if (flags.system) conversation.set_system(*flags.system);
@@ -73,6 +86,7 @@ int Chat::run() {
     lines_.remember(*input);
     try {
       take_turn(*input);
+      keep();
     } catch (const ipc::Stopped& stopped) {
       // Before the answer began, while the daemon was asked how it is: take_turn() has taken the
       // question back.
@@ -87,6 +101,16 @@ int Chat::run() {
     }
   }
   return exit_status;
+}
+
+void Chat::keep() {
+  if (session_file_.empty() || conversation.size() == 0) return;
+  try {
+    conversation.save(session_file_);
+  } catch (const Error& error) {
+    session_file_.clear();  // said once
+    Session::say(fmt::format("(this chat is not kept: {})", error.what()));
+  }
 }
 
 std::optional<std::string> Chat::read_turn() {
@@ -131,12 +155,11 @@ void Chat::take_turn(const std::string& input) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("the message is not valid UTF-8 at its byte {}", valid));
   }
-  const size_t before = conversation.size();
   conversation.add("user", text);
   try {
     answer();
   } catch (const Error&) {
-    conversation.cut(before);  // as if it had not been said
+    conversation.cut_last("user");  // as if it had not been said
     throw;
   }
 }
@@ -155,6 +178,28 @@ ipc::GenerateRequest Chat::request() const {
   return out;
 }
 
+void Chat::confirm(std::string_view line) const {
+  if (interactive_) Session::say(fmt::format("({})", line));
+}
+
+void Chat::show() {
+  const ipc::Status status = session_.prepare();
+  Output& out = session_.out();
+  if (status.model) {
+    out.write(fmt::format("model {}\n", shown_model(status.model->name)));
+    out.write(fmt::format("context {} of {} tokens taken at the last answer\n", num_context_tokens_,
+                          status.model->max_total_tokens));
+  }
+  out.write(fmt::format("messages {}\n", conversation.size()));
+  if (const auto system = conversation.system()) out.write(fmt::format("system {}\n", *system));
+  out.write(show_settings());
+}
+
+std::string Chat::show_settings() const {
+  return show_sampling_flags(sampling) +
+         fmt::format("stats {}\ncontext {}\n", stats ? "on" : "off", slides ? "slide" : "stop");
+}
+
 void Chat::use_adapter(const std::string& name) {
   if (name.empty()) {
     adapter_choice_.reset();
@@ -166,7 +211,7 @@ void Chat::use_adapter(const std::string& name) {
 
 std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
   Output& out = session_.out();
-  AnswerWriter writer(out);
+  AnswerWriter writer(out, !raw_);
   try {
     ipc::DoneEvent result =
         session_.client().generate(request(), [&](const ipc::TokenEvent& event) {
@@ -178,6 +223,13 @@ std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
     if (has_line) interactive_ ? out.end_line() : out.write("\n");
     for (const ipc::ToolCall& call : result.best.tool_calls) out.write(call_line(call) + "\n");
     if (stats) Session::say(describe_usage(result));
+    num_context_tokens_ = result.num_prompt_tokens + result.best.num_generated_tokens;
+    if (max_context_tokens_ > 0 && num_context_tokens_ >= max_context_tokens_ && !slides) {
+      Session::say(fmt::format(
+          "(the context of {} tokens is full, the answer ends here: /clear begins anew, and after "
+          "/set context slide the oldest turns leave by themselves)",
+          max_context_tokens_));
+    }
     return result;
   } catch (const ipc::Stopped& stopped) {
     if (!interactive_ || stopped.why() != ipc::Stopped::Why::kCancelFd) throw;
@@ -186,11 +238,28 @@ std::optional<ipc::DoneEvent> Chat::ask(std::string& text) {
     out.end_line();
     Session::say("(stopped; what was said so far is kept)");
     return std::nullopt;
-  } catch (const Error&) {
+  } catch (const Error& error) {
     writer.end();
     out.end_line();
+    if (error.code() == Code::kInvalidArgument && max_context_tokens_ > 0) {
+      const auto full = explain_full_context(session_, request(), max_context_tokens_);
+      if (full) throw Error(*full);
+    }
     throw;
   }
+}
+
+void Chat::slide() {
+  const ipc::GenerateRequest wanted = request();
+  const int64_t most = max_context_tokens_ - room_for_answer(wanted, max_context_tokens_);
+  int num_dropped = 0;
+  while (count_chat_tokens(session_, request()) > most && conversation.drop_oldest_turn()) {
+    ++num_dropped;
+  }
+  if (num_dropped == 0) return;
+  Session::say(fmt::format("(the context of {} tokens ends: the oldest {} left the conversation)",
+                           max_context_tokens_,
+                           num_dropped == 1 ? "turn" : fmt::format("{} turns", num_dropped)));
 }
 
 bool Chat::read_results(const std::vector<ipc::ToolCall>& calls) {
@@ -216,7 +285,9 @@ bool Chat::read_results(const std::vector<ipc::ToolCall>& calls) {
 }
 
 void Chat::answer() {
-  session_.prepare();  // the daemon may have been stopped since the last turn
+  const ipc::Status status = session_.prepare();  // it may have been stopped since the last turn
+  max_context_tokens_ = status.model ? status.model->max_total_tokens : 0;
+  if (slides && max_context_tokens_ > 0) slide();
   const size_t before = conversation.size();
   for (;;) {
     std::string text;
@@ -241,7 +312,32 @@ void Chat::answer() {
   }
 }
 
-int run_chat(const ChatFlags& flags, const CommonFlags& common) {
+namespace {
+
+// Where a chat on a terminal is kept; empty: nowhere, which is said.
+std::string prepare_session_file(const ChatFlags& flags) {
+  if (flags.no_save) return "";
+  try {
+    make_private_dir(chat_sessions_dir());
+    prune_chat_sessions();
+  } catch (const Error& error) {
+    Session::say(fmt::format("(this chat is not kept: {})", error.what()));
+    return "";
+  }
+  return flags.resume ? flags.load.value_or("") : new_chat_session();
+}
+
+}  // namespace
+
+int run_chat(const ChatFlags& given, const CommonFlags& common) {
+  ChatFlags flags = given;
+  if (flags.resume) {
+    flags.load = newest_chat_session();
+    if (!flags.load) {
+      throw Error(Code::kNotFound,
+                  fmt::format("there is no chat to go on with in {}", chat_sessions_dir()));
+    }
+  }
   Session session(common);
   if (has_idle_seed(flags.sampling)) Session::say(kIdleSeed);
   choose_model(session, flags.model);
@@ -256,7 +352,12 @@ int run_chat(const ChatFlags& flags, const CommonFlags& common) {
     Session::say(fmt::format("the history is not kept: {}", editor.problem()));
   }
   Session::say("/help lists the commands; Ctrl-D ends");
-  return Chat(flags, session, editor, true).run();
+  Chat chat(flags, session, editor, true);
+  if (flags.resume) {
+    Session::say(fmt::format("(going on with {} messages)", chat.conversation.size()));
+  }
+  chat.keep_in(prepare_session_file(flags));
+  return chat.run();
 }
 
 }  // namespace tgi

@@ -19,9 +19,12 @@ namespace tgi {
 struct ChatFlags {
   std::optional<std::string> system;
   std::optional<std::string> load;
+  bool resume = false;
+  bool no_save = false;
   std::optional<std::string> tools;  // a file
   ReasoningFlags reasoning;
   bool stats = false;
+  bool raw = false;
   ModelFlags model;
   std::string adapter;  // empty: none
   SamplingFlags sampling;
@@ -43,14 +46,25 @@ class Chat {
   // their results are read and it is asked again.
   void answer();
 
+  // From now on the conversation is written to this file after each turn.
+  void keep_in(const std::string& path) { session_file_ = path; }
+
   // Answers are by this adapter from now on; empty: by the model alone. Throws when there is none
   // of that name, and changes nothing then.
   void use_adapter(const std::string& name);
+
+  // Says on a terminal that a command was done; scripts see it by the exit status.
+  void confirm(std::string_view line) const;
+
+  // The model, how much of its context the conversation takes, and what is set.
+  void show();
+  std::string show_settings() const;  // what /set sets, one a line
 
   // What the commands work on.
   Conversation conversation;
   SamplingFlags sampling;
   bool stats = false;
+  bool slides = false;  // oldest turns leave where the context ends
   bool done = false;
 
   Session& session() { return session_; }
@@ -62,6 +76,8 @@ class Chat {
   ipc::GenerateRequest request() const;
   // Nothing where the answer was stopped.
   std::optional<ipc::DoneEvent> ask(std::string& text);
+  void slide();
+  void keep();
   // False: no result came for some call.
   bool read_results(const std::vector<ipc::ToolCall>& calls);
 
@@ -71,7 +87,11 @@ class Chat {
   const std::optional<ipc::OrderedJson> tools_;
   const ReasoningFlags reasoning_;
   const bool offline_;
+  const bool raw_;
   std::optional<AdapterChoice> adapter_choice_;
+  std::string session_file_;        // empty: not kept
+  int64_t max_context_tokens_ = 0;  // of the model, when it was asked last
+  int64_t num_context_tokens_ = 0;  // of the last answer and all before it
 };
 
 // Does what a line like "/set seed 7" says. Throws kInvalidArgument for an unknown command.

@@ -40,17 +40,20 @@ std::string require_file(std::string_view command, std::string_view arguments) {
 }
 
 void save(Chat& chat, std::string_view arguments) {
-  chat.conversation.save(require_file("/save", arguments));
+  const std::string file = require_file("/save", arguments);
+  chat.conversation.save(file);
+  chat.confirm(fmt::format("saved {} messages to {}", chat.conversation.size(), file));
 }
 
 void load(Chat& chat, std::string_view arguments) {
-  chat.conversation.load(require_file("/load", arguments));
+  const std::string file = require_file("/load", arguments);
+  chat.conversation.load(file);
+  chat.confirm(fmt::format("loaded {} messages from {}", chat.conversation.size(), file));
 }
 
 void set(Chat& chat, std::string_view arguments) {
   if (arguments.empty()) {
-    chat.session().out().write(show_sampling_flags(chat.sampling) +
-                               fmt::format("stats {}\n", chat.stats ? "on" : "off"));
+    chat.session().out().write(chat.show_settings());
     return;
   }
   const size_t space = arguments.find(' ');
@@ -60,13 +63,24 @@ void set(Chat& chat, std::string_view arguments) {
   }
   const std::string_view name = arguments.substr(0, space);
   const std::string_view value = arguments.substr(arguments.find_first_not_of(' ', space));
-  if (name != "stats") {
+  if (name == "context") {
+    if (value != "slide" && value != "stop") {
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("context: expected slide or stop, got {}", value));
+    }
+    chat.slides = value == "slide";
+  } else if (name != "stats") {
     set_sampling_flag(chat.sampling, name, value);
   } else if (value == "on" || value == "off") {
     chat.stats = value == "on";
   } else {
     throw Error(Code::kInvalidArgument, fmt::format("stats: expected on or off, got {}", value));
   }
+  chat.confirm(fmt::format("{} is {} now", name, value));
+}
+
+void show(Chat& chat, std::string_view /*arguments*/) {
+  chat.show();
 }
 
 void regenerate(Chat& chat, std::string_view /*arguments*/) {
@@ -100,15 +114,19 @@ constexpr std::array kChatCommands = {
     ChatCommand{"/load", "FILE", "go on with a conversation that was saved", load},
     ChatCommand{
         "/set", "[NAME VALUE]",
-        "set a generation parameter (see the options) or stats on; VALUE off takes it back; "
-        "without arguments show them",
+        "set a generation parameter (see the options), stats on, or context slide, by which the "
+        "oldest turns leave where the context ends; VALUE off takes a parameter back; without "
+        "arguments show them",
         set},
     ChatCommand{"/adapter", "ADAPTER",
                 "answer by this LoRA adapter from now on, as --adapter names it; off: by the model "
                 "alone",
                 adapter},
     ChatCommand{"/regenerate", "", "drop the last answer and ask again", regenerate},
+    ChatCommand{"/show", "", "show the model, the context's length and the settings", show},
     ChatCommand{"/quit", "", "end; so does Ctrl-D", quit},
+    ChatCommand{"/bye", "", "the same as /quit", quit},
+    ChatCommand{"/exit", "", "the same as /quit", quit},
 };
 
 std::string_view trim(std::string_view text) {

@@ -36,6 +36,21 @@ void Conversation::cut(size_t size) {
   while (messages_.size() > size) drop_last();
 }
 
+void Conversation::cut_last(const std::string& role) {
+  for (size_t i = size(); i-- > 0;) {
+    if (messages_[i].value("role", "") == role) return cut(i);
+  }
+}
+
+bool Conversation::drop_oldest_turn() {
+  const size_t begin = system() ? 1 : 0;
+  size_t end = begin + 1;
+  while (end < size() && messages_[end].value("role", "") != "user") ++end;
+  if (end >= size()) return false;
+  for (size_t i = begin; i < end; ++i) messages_.erase(begin);
+  return true;
+}
+
 void Conversation::clear() {
   const std::string kept = system().value_or("");
   messages_ = OrderedJson::array();

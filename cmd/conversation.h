@@ -20,9 +20,14 @@ class Conversation {
   void add(const std::string& role, const std::string& content);
   void add(const ipc::OrderedJson& message) { messages_.push_back(message); }
   size_t size() const { return messages_.size(); }
-  void cut(size_t size);  // drops all messages behind the first so many
+  void cut(size_t size);                   // drops all messages behind the first so many
+  void cut_last(const std::string& role);  // drops the last message of the role and all behind it
   bool ends_with(const std::string& role) const;
   void drop_last();  // REQUIRES: there is one
+
+  // Takes away the oldest question and what answered it, but neither the system message nor the
+  // last question. False: there is none to take.
+  bool drop_oldest_turn();
 
   // Takes away all but the system message.
   void clear();

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cmd/answer_writer.h"
+#include "cmd/markdown.h"
 #include "cmd/output.h"
 #include "ipc/line_socket.h"
 
@@ -50,15 +51,10 @@ void check_flags(const GenerateFlags& flags) {
   }
 }
 
-std::string read_prompt(const GenerateFlags& flags) {
-  if (flags.prompt && *flags.prompt != "-") return *flags.prompt;
-  if (!flags.file && !flags.prompt && ::isatty(STDIN_FILENO) == 1) {
-    throw UsageError("no prompt: give one, or - and type it, or --file FILE, or pipe it in");
-  }
-  std::string text = read_input(flags.file.value_or("-"));
-  // The newline that ends a text file or the output of echo is not part of the prompt.
-  if (!flags.lines && text.ends_with('\n')) text.pop_back();
-  return text;
+// Where somebody watches, unless what is wanted is known at the end only.
+bool streams_by_itself(const GenerateFlags& flags, const Output& out) {
+  return out.is_terminal() && !flags.json &&
+         flags.sampling.params.value("best_of", uint64_t{1}) <= 1;
 }
 
 std::string shown(const std::string& text) {
@@ -93,20 +89,23 @@ ipc::DoneEvent generate_text(const GenerateFlags& flags,
   Output& out = session.out();
   request.stream = flags.stream || request.params.best_of == 1;
   std::string text;
-  AnswerWriter writer(out);
+  const auto write = [&](const std::string& whole) {
+    out.write(out.is_terminal() ? without_controls(whole) : whole);
+  };
+  AnswerWriter writer(out, flags.chat && !flags.raw);
   try {
     ipc::DoneEvent done = session.client().generate(request, [&](const ipc::TokenEvent& event) {
       flags.stream ? writer.write(event) : static_cast<void>(text += event.text);
     });
     writer.end();
-    if (!flags.stream) out.write(done.best.text);
+    if (!flags.stream) write(done.best.text);
     out.is_terminal() ? out.end_line() : out.write("\n");
     return done;
   } catch (const ipc::Stopped& stopped) {
     if (stopped.why() == ipc::Stopped::Why::kCancelFd) {
       session.interrupt().take();  // else it would stop this writing too
       writer.end();
-      out.write(text);
+      write(text);
       out.end_line();
     }
     throw;
@@ -162,7 +161,8 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
       ->type_name("N")
       ->needs(lines)
       ->check(CLI::Range(1, 4096));
-  app.add_flag("--stream", flags.stream, "write the answer as it is generated");
+  app.add_flag("--stream", flags.stream,
+               "write the answer as it is generated; on a terminal that is so without it");
   app.add_flag("--json", flags.json,
                "write one JSON object per answer; with --stream one per token and one at the end");
   app.add_flag("--details", flags.details,
@@ -170,6 +170,8 @@ void add_generate_flags(CLI::App& app, GenerateFlags& flags) {
   app.add_flag("--chat", flags.chat,
                "the prompt is a user's message; the model's chat template is put around it");
   app.add_option("--system", flags.system, "with --chat: the system message")->type_name("TEXT");
+  app.add_flag("--raw", flags.raw,
+               "on a terminal write the answer to a chat as it is, no markdown rendered");
   add_reasoning_flags(app, flags.reasoning);
   add_model_flags(app, flags.model);
   add_adapter_flag(app, flags.adapter);
@@ -213,6 +215,17 @@ std::optional<AdapterChoice> choose_adapter(Session& session, const GenerateFlag
   return choose_adapter(session, flags.adapter, flags.model.offline);
 }
 
+std::string read_prompt(const GenerateFlags& flags) {
+  if (flags.prompt && *flags.prompt != "-") return *flags.prompt;
+  if (!flags.file && !flags.prompt && ::isatty(STDIN_FILENO) == 1) {
+    throw UsageError("no prompt: give one, or - and type it, or --file FILE, or pipe it in");
+  }
+  std::string text = read_input(flags.file.value_or("-"));
+  // The newline that ends a text file or the output of echo is not part of the prompt.
+  if (!flags.lines && text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 std::string describe_usage(const ipc::DoneEvent& done) {
   const int64_t num_decoded = done.best.num_generated_tokens - 1;
   const double decode_ms = done.timings.decode_ms;
@@ -237,6 +250,15 @@ int run_generate(const GenerateFlags& flags, const CommonFlags& common) {
   Session session(common);
   choose_model(session, flags.model);
   if (flags.lines) return run_generate_lines(flags, params, prompt, session);
+  GenerateFlags chosen = flags;
+  chosen.stream = flags.stream || streams_by_itself(flags, session.out());
+  return answer_prompt(chosen, params, prompt, session);
+}
+
+int answer_prompt(const GenerateFlags& flags,
+                  const ipc::GenerateParams& params,
+                  const std::string& prompt,
+                  Session& session) {
   ipc::GenerateRequest request = make_request(flags, params, prompt);
   session.prepare();
   request.model = session.model_name();

@@ -23,6 +23,7 @@ struct GenerateFlags {
   bool json = false;
   bool details = false;
   bool chat = false;
+  bool raw = false;
   ReasoningFlags reasoning;
   std::optional<std::string> system;
   ModelFlags model;
@@ -53,6 +54,15 @@ int run_generate_lines(const GenerateFlags& flags,
                        const ipc::GenerateParams& params,
                        const std::string& text,
                        Session& session);
+
+// The prompt of the argument, of --file, or of standard input less one newline at its end.
+std::string read_prompt(const GenerateFlags& flags);
+
+// Asks for the one answer and writes it. Returns the exit status.
+int answer_prompt(const GenerateFlags& flags,
+                  const ipc::GenerateParams& params,
+                  const std::string& prompt,
+                  Session& session);
 
 // What --verbose says of an answer.
 std::string describe_usage(const ipc::DoneEvent& done);

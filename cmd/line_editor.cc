@@ -4,6 +4,7 @@
 #include <langinfo.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <cwchar>
 #include <filesystem>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files/paths.h"
@@ -42,6 +44,26 @@ ssize_t read_bytes(char* out, size_t size) {
     const ssize_t count = ::read(STDIN_FILENO, out, size);
     if (count >= 0 || errno != EINTR) return count;
   }
+}
+
+bool is_readable(int fd) {
+  pollfd one{.fd = fd, .events = POLLIN, .revents = 0};
+  return fd >= 0 && ::poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0;
+}
+
+// Terminals put marks around what is pasted while this is on, so that its lines are one input.
+constexpr std::string_view kPasteOn = "\x1b[?2004h";
+constexpr std::string_view kPasteOff = "\x1b[?2004l";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+
+bool knows_paste_marks() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::strcmp(terminal, "dumb") != 0;
+}
+
+void put(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
 }
 
 // Ctrl-D typed before the editor has the terminal: an end of file with no bytes before it. The
@@ -102,6 +124,11 @@ LineEditor::LineEditor(std::string history_path, int cancel_fd)
   ::el_set(editor_.get(), EL_SIGNAL, 1);  // Ctrl-Z and a death give the terminal back as it was
   ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
   ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
+  if (knows_paste_marks()) {
+    ::el_set(editor_.get(), EL_ADDFN, "tgi-paste", "insert what is pasted",
+             &LineEditor::insert_paste);
+    ::el_set(editor_.get(), EL_BIND, "\\e[200~", "tgi-paste", nullptr);
+  }
   HistEvent event;
   ::history(history_.get(), &event, H_SETSIZE, kHistorySize);
   ::history(history_.get(), &event, H_SETUNIQUE, 1);
@@ -114,6 +141,26 @@ char* LineEditor::give_prompt(EditLine* editor) {
   LineEditor* self = nullptr;
   ::el_get(editor, EL_CLIENTDATA, &self);
   return self->prompt_.data();
+}
+
+unsigned char LineEditor::insert_paste(EditLine* editor, int /*key*/) {
+  LineEditor* self = nullptr;
+  ::el_get(editor, EL_CLIENTDATA, &self);
+  std::wstring text;
+  while (!text.ends_with(kPasteEnd)) {
+    wchar_t next = 0;
+    if (read_character(editor, &next) != 1) return CC_EOF;
+    text += next;
+  }
+  text.resize(text.size() - kPasteEnd.size());
+  std::wstring kept;
+  for (const wchar_t one : text) {
+    // Terminals paste a line's end as a carriage return; no other control moves the cursor or
+    // ends a message.
+    if (one == L'\r') kept += L'\n';
+    if (one == L'\n' || one == L'\t' || (one >= L' ' && one != L'\x7f')) kept += one;
+  }
+  return kept.empty() || ::el_winsertstr(editor, kept.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
 }
 
 int LineEditor::read_character(EditLine* editor, wchar_t* out) {
@@ -142,9 +189,17 @@ ReadLine LineEditor::read(const std::string& prompt) {
   prompt_ = prompt;
   interrupted_ = false;
   int count = 0;
-  const char* line = is_at_typed_end() ? nullptr : ::el_gets(editor_.get(), &count);
-  if (interrupted_) {
+  const char* line = nullptr;
+  if (!is_at_typed_end() && !is_readable(cancel_fd_)) {
+    if (knows_paste_marks()) put(kPasteOn);
+    line = ::el_gets(editor_.get(), &count);
+    if (knows_paste_marks()) put(kPasteOff);
+  }
+  // Ctrl-C empties the terminal's queue, which looks like Ctrl-D to whoever had seen it filled: it
+  // never ends the input. What was typed ahead goes with the line.
+  if (interrupted_ || is_readable(cancel_fd_)) {
     ::el_reset(editor_.get());
+    ::tcflush(STDIN_FILENO, TCIFLUSH);
     std::fputs("^C\n", stdout);
     std::fflush(stdout);
     return {.kind = ReadLine::Kind::kInterrupted, .text = ""};

@@ -36,6 +36,7 @@ class PlainLines final : public LineSource {
   bool at_end_ = false;
 };
 
+// What a terminal pastes is inserted whole and stays one input, whatever lines it has.
 class LineEditor final : public LineSource {
  public:
   // The history file is made with mode 0600 and kept to the last 1000 inputs. Without a place for
@@ -50,6 +51,7 @@ class LineEditor final : public LineSource {
  private:
   static char* give_prompt(EditLine* editor);
   static int read_character(EditLine* editor, wchar_t* out);
+  static unsigned char insert_paste(EditLine* editor, int key);
   void load_history();
   void save_history();
 

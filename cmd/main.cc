@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -28,16 +29,20 @@
 #include "cmd/embed.h"
 #include "cmd/generate.h"
 #include "cmd/load.h"
+#include "cmd/logs.h"
 #include "cmd/ls.h"
 #include "cmd/manual.h"
 #include "cmd/ps.h"
 #include "cmd/quantize.h"
 #include "cmd/rm.h"
+#include "cmd/run.h"
 #include "cmd/serve.h"
 #include "cmd/session.h"
 #include "cmd/show.h"
 #include "cmd/stop.h"
+#include "cmd/tokenize.h"
 #include "cmd/unload.h"
+#include "cmd/version.h"
 #include "ipc/client.h"
 #include "ipc/protocol.h"
 
@@ -67,6 +72,12 @@ struct Flags {
   BenchFlags bench;
   DoctorFlags doctor;
   DocsFlags docs;
+  RunFlags run;
+  LogsFlags logs;
+  TokenizeFlags tokenize;
+  DetokenizeFlags detokenize;
+  RenderFlags render;
+  VersionFlags version;
 };
 
 struct Command {
@@ -136,6 +147,34 @@ constexpr std::array kCommands = {
               add_doctor_flags(app, flags.doctor);
             },
             [](const Flags& flags) { return run_doctor(flags.doctor, flags.common); }},
+    Command{"run", "chat with a model, or let it answer, from a name alone",
+            [](CLI::App& app, Flags& flags) { add_run_flags(app, flags.run); },
+            [](const Flags& flags) { return run_run(flags.run, flags.common); }},
+    Command{"pull", "the same as download-weights",
+            [](CLI::App& app, Flags& flags) {
+              add_download_weights_flags(app, flags.download_weights);
+            },
+            [](const Flags& flags) {
+              return run_download_weights(flags.download_weights, flags.common);
+            }},
+    Command{"tokenize", "show the tokens of a text",
+            [](CLI::App& app, Flags& flags) { add_tokenize_flags(app, flags.tokenize); },
+            [](const Flags& flags) { return run_tokenize(flags.tokenize, flags.common); }},
+    Command{"detokenize", "write the text of tokens",
+            [](CLI::App& app, Flags& flags) { add_detokenize_flags(app, flags.detokenize); },
+            [](const Flags& flags) { return run_detokenize(flags.detokenize, flags.common); }},
+    Command{"render", "write what the chat template makes of messages",
+            [](CLI::App& app, Flags& flags) { add_render_flags(app, flags.render); },
+            [](const Flags& flags) { return run_render(flags.render, flags.common); }},
+    Command{"logs", "show what the daemon wrote to its log",
+            [](CLI::App& app, Flags& flags) { add_logs_flags(app, flags.logs); },
+            [](const Flags& flags) { return run_logs(flags.logs, flags.common); }},
+    Command{"version", "show the versions of the tool and of the daemon",
+            [](CLI::App& app, Flags& flags) {
+              flags.version.own = version_line("tgi", kBuildCommit);
+              add_version_flags(app, flags.version);
+            },
+            [](const Flags& flags) { return run_version(flags.version, flags.common); }},
     Command{"docs", "write the man pages and completions",
             [](CLI::App& app, Flags& flags) { add_docs_flags(app, flags.docs); },
             [](const Flags& flags) { return run_docs(flags.docs, flags.common); }, true},
@@ -227,6 +266,24 @@ int show_help(const CLI::App& app, const CLI::ParseError& error) {
   return end_with(Error(Code::kInvalidArgument, "standard output is closed or can't be written"));
 }
 
+// `tgi --socket PATH ps` as `tgi ps --socket PATH`: flags that all commands share may come first.
+void put_command_first(std::vector<std::string>& words) {
+  size_t at = 0;
+  for (; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "--socket") {
+      ++at;
+    } else if (word != "--no-start" && word != "-v" && word != "--verbose" &&
+               !word.starts_with("--socket=")) {
+      break;
+    }
+  }
+  if (at >= words.size() || words[at].starts_with('-')) return;
+  const auto begin = words.begin();
+  std::rotate(begin, begin + static_cast<std::ptrdiff_t>(at),
+              begin + static_cast<std::ptrdiff_t>(at) + 1);
+}
+
 int run_main(int argc, char** argv) {
   open_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a closed output is an error of write(), not a death
@@ -235,6 +292,7 @@ int run_main(int argc, char** argv) {
   add_commands(app, flags);
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) return usage_error("", {.message = "a command is required", .advice = ""});
+  put_command_first(words);
   // `tgi help load` as many tools have it.
   if (words.front() == "help") words = {words.size() > 1 ? words[1] : "--help", "--help"};
   const std::string name = words.front();

@@ -28,7 +28,7 @@ _tgi() {
     previous=${COMP_WORDS[COMP_CWORD-2]}
   fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor --version -h --help'
+    _tgi_words 'generate chat embed rerank serve ps adapters load unload stop download-weights quantize ls show rm bench doctor run pull tokenize detokenize render logs version --version -h --help'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -62,7 +62,7 @@ _tgi() {
         --choice) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='-f --file --lines --parallel --stream --json --details --chat --system --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
+      options='-f --file --lines --parallel --stream --json --details --chat --system --raw --max-reasoning-tokens --reasoning-effort -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --best-of --top-n-tokens --truncate --ignore-eos --return-full-text --watermark --prompt-logprobs --no-prefix-cache --speculate --schema --regex --grammar --choice --flexible-whitespace --socket --no-start -v --verbose -h --help --help-all'
       ;;
     chat)
       case "$previous" in
@@ -87,7 +87,7 @@ _tgi() {
         --speculate) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--system --load --tools --max-reasoning-tokens --reasoning-effort --stats -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
+      options='--system --load --resume --no-save --tools --max-reasoning-tokens --reasoning-effort --stats --raw -m --model --offline --adapter --max-new-tokens --temperature --top-k --top-p --min-p --typical-p --repetition-penalty --frequency-penalty --presence-penalty --seed --stop --exclude-stop-text --do-sample --ignore-eos --watermark --no-prefix-cache --speculate --socket --no-start -v --verbose -h --help --help-all'
       ;;
     embed)
       case "$previous" in
@@ -321,6 +321,64 @@ _tgi() {
         --socket) _tgi_files; return ;;
       esac
       options='--json --quick --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    run)
+      case "$previous" in
+        --system) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--system --raw --offline --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    pull)
+      case "$previous" in
+        --revision) COMPREPLY=(); return ;;
+        --include) COMPREPLY=(); return ;;
+        --exclude) COMPREPLY=(); return ;;
+        --cache-dir) _tgi_folders; return ;;
+        --token) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='--revision --include --exclude --cache-dir --token --offline --merge-lora -q --quiet --json --socket --no-start -v --verbose -h --help --help-all'
+      others="_tgi_models"
+      ;;
+    tokenize)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --ids --no-special --json -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    detokenize)
+      case "$previous" in
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    render)
+      case "$previous" in
+        -f|--file) _tgi_files; return ;;
+        --system) COMPREPLY=(); return ;;
+        --tools) _tgi_files; return ;;
+        -m|--model) _tgi_models; return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --file --system --tools -m --model --offline --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    logs)
+      case "$previous" in
+        -n|--lines) COMPREPLY=(); return ;;
+        --socket) _tgi_files; return ;;
+      esac
+      options='-f --follow -n --lines --socket --no-start -v --verbose -h --help --help-all'
+      ;;
+    version)
+      case "$previous" in
+        --socket) _tgi_files; return ;;
+      esac
+      options='--json --socket --no-start -v --verbose -h --help --help-all'
       ;;
   esac
   case "$word" in

@@ -35,6 +35,13 @@ _tgi() {
     'rm:remove a model from this machine'
     'bench:measure prefill and decode speed over the socket'
     'doctor:look for what is wrong with this machine, the daemon or its model'
+    'run:chat with a model, or let it answer, from a name alone'
+    'pull:the same as download-weights'
+    'tokenize:show the tokens of a text'
+    'detokenize:write the text of tokens'
+    'render:write what the chat template makes of messages'
+    'logs:show what the daemon wrote to its log'
+    'version:show the versions of the tool and of the daemon'
   )
   if (( CURRENT == 2 )); then
     _describe 'command' commands
@@ -50,15 +57,16 @@ _tgi() {
         '--file[read the prompt from this file, less one newline at its end]:FILE:_files' \
         '--lines[each line of the input is a prompt; the answers come in the same order]' \
         '--parallel[with --lines\: at most this many prompts at once; default 128]:N: ' \
-        '--stream[write the answer as it is generated]' \
+        '--stream[write the answer as it is generated; on a terminal that is so without it]' \
         '--json[write one JSON object per answer; with --stream one per token and one at the end]' \
         '--details[every token with its log probability\: in the JSON, else as a table on stderr]' \
         '--chat[the prompt is a user'\''s message; the model'\''s chat template is put around it]' \
         '--system[with --chat\: the system message]:TEXT: ' \
+        '--raw[on a terminal write the answer to a chat as it is, no markdown rendered]' \
         '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -102,12 +110,15 @@ _tgi() {
       _arguments \
         '--system[the system message]:TEXT: ' \
         '--load[go on with a conversation that /save wrote]:FILE:_files' \
+        '--resume[go on with the last chat of a terminal, which is kept by itself]' \
+        '--no-save[do not keep this chat for --resume]' \
         '--tools[the tools that the model may call\: a JSON list in OpenAI'\''s shape, or of functions]:FILE:_files' \
         '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
         '--stats[after each answer say on stderr how fast it came]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--raw[on a terminal write answers as they are, no markdown rendered]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -148,8 +159,8 @@ _tgi() {
         '--dimensions[the first so many numbers of each vector]:N: ' \
         '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
@@ -170,8 +181,8 @@ _tgi() {
         '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
         '--raw-scores[logits, as the model gives them]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -185,7 +196,6 @@ _tgi() {
       ;;
     serve)
       _arguments \
-        '*--model[one more model beside MODEL, under a name by which requests ask for it; may be given more than once]:NAME=MODEL: ' \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token; default auto (tgid --pooling)]:MODE: ' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
@@ -292,7 +302,6 @@ _tgi() {
       ;;
     load)
       _arguments \
-        '--name[serve it beside the models that are loaded, under this name, by which requests and -m ask for it; a model of this name gives way; default\: it takes the place of the default model]:NAME: ' \
         '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
         '--offline[download nothing]' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
@@ -309,7 +318,6 @@ _tgi() {
         '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
         '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
         '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
-        '--seed[the seed of requests that draw tokens and name no seed, so that the same request has the same answer each time; auto\: another seed for each]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
@@ -338,7 +346,6 @@ _tgi() {
         '-h[show the options that matter most, and examples]' \
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
-        '::NAME: ' \
         && return 0
       ;;
     stop)
@@ -505,6 +512,125 @@ _tgi() {
       _arguments \
         '--json[write one JSON object, for a report]' \
         '--quick[measure nothing and load no second copy of the model]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    run)
+      _arguments \
+        '--system[the system message]:TEXT: ' \
+        '--raw[on a terminal write answers as they are, no markdown rendered]' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
+        '::PROMPT: ' \
+        && return 0
+      ;;
+    pull)
+      _arguments \
+        '--revision[a branch, a tag or a commit; default main]:REV: ' \
+        '*--include[only files that match, instead of the default choice; * matches / too; may be repeated]:GLOB: ' \
+        '*--exclude[no files that match; may be repeated]:GLOB: ' \
+        '--cache-dir[instead of the cache of huggingface_hub]:DIR:_files -/' \
+        '--token[of the hub; HF_TOKEN is better, as a flag can be read in the list of processes]:TOKEN: ' \
+        '--offline[use no network\: only say where the model is, if it is here]' \
+        '--merge-lora[of a LoRA adapter, bring the model that it was made for too, and write the two as one checkpoint, whose folder is the answer; the daemon does it]' \
+        '-q[no progress on stderr]' \
+        '--quiet[no progress on stderr]' \
+        '--json[one JSON object a line on standard output\: plan, progress, file, note, done]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        ':MODEL:_tgi_models' \
+        && return 0
+      ;;
+    tokenize)
+      _arguments \
+        '-f[read the text from this file]:FILE:_files' \
+        '--file[read the text from this file]:FILE:_files' \
+        '--ids[write the ids alone, on one line]' \
+        '--no-special[without the tokens that the model wants around a prompt]' \
+        '--json[write what the daemon says, as one JSON object]' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
+        && return 0
+      ;;
+    detokenize)
+      _arguments \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::ID: ' \
+        && return 0
+      ;;
+    render)
+      _arguments \
+        '-f[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
+        '--file[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
+        '--system[the system message]:TEXT: ' \
+        '--tools[the tools, as `tgi chat` takes them]:FILE:_files' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '--offline[download nothing]' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        '::TEXT: ' \
+        && return 0
+      ;;
+    logs)
+      _arguments \
+        '-f[go on with what comes, until Ctrl-C]' \
+        '--follow[go on with what comes, until Ctrl-C]' \
+        '-n[only so many lines at the end; default all]:N: ' \
+        '--lines[only so many lines at the end; default all]:N: ' \
+        '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
+        '--no-start[do not start a daemon when none is running]' \
+        '-v[say more on stderr\: what is done, tokens per second]' \
+        '--verbose[say more on stderr\: what is done, tokens per second]' \
+        '-h[show the options that matter most, and examples]' \
+        '--help[show the options that matter most, and examples]' \
+        '--help-all[show every option, by what it is about]' \
+        && return 0
+      ;;
+    version)
+      _arguments \
+        '--json[write one JSON object; daemon is null where none is running]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

@@ -49,7 +49,7 @@ bool at_prompt(Process& chat) {
 }
 
 RunSetup chat_on_terminal() {
-  return {.arguments = {"chat"}, .input = {}, .environment = {}, .output_file = {}};
+  return {.arguments = {"chat", "--raw"}, .input = {}, .environment = {}, .output_file = {}};
 }
 
 }  // namespace
@@ -185,7 +185,8 @@ TEST_CASE("chat commands that show something") {
   const Home home;
   const FakeDaemon daemon(home.socket(), ready_model(reply));
   const Ran ran = home.run({"chat", "--seed", "3"}, "/set\n/system\n/help\n");
-  CHECK_THAT(ran.out, Catch::StartsWith("seed 3\nstats off\nno system message\n/help"));
+  CHECK_THAT(ran.out,
+             Catch::StartsWith("seed 3\nstats off\ncontext stop\nno system message\n/help"));
   CHECK_THAT(ran.out, Catch::Contains("/regenerate"));
 }
 

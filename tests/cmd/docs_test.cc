@@ -155,7 +155,7 @@ TEST_CASE("the page of the protocol has its tables, code and lists") {
 
 TEST_CASE("bash completes commands, options and values") {
   CHECK(bash_offers("tgi ge", 1) == "generate\n");
-  CHECK(bash_offers("tgi lo", 1) == "load\n");
+  CHECK(bash_offers("tgi loa", 1) == "load\n");
   CHECK(bash_offers("tgi generate --max-n", 2) == "--max-new-tokens\n");
   CHECK(bash_offers("tgi load --dtype b", 3) == "bf16\n");
   CHECK(bash_offers("tgi load --dtype = b", 4) == "bf16\n");

@@ -1,0 +1,114 @@
+// tokenize, detokenize, render, run, logs, version, pull, and flags before the command.
+#include <cstdlib>
+#include <string>
+
+#include "ipc/detokenize.h"
+#include "tests/catch.h"
+#include "tests/cmd/run_tgi.h"
+
+namespace tgi {
+namespace {
+
+using ipc::OrderedJson;
+
+// A tokenizer of bytes, and the template "[role]content".
+FakeDaemon::Script byte_model() {
+  return [](FakeSession& session) {
+    const OrderedJson& params = session.request().params;
+    if (session.request().method == ipc::kDetokenize) {
+      ipc::DetokenizeResult result;
+      for (const int32_t id : ipc::detokenize_params_from_json(params).ids) {
+        result.text += static_cast<char>(id);
+      }
+      return session.send(OrderedJson{{"result", ipc::to_json(result)}}.dump());
+    }
+    if (session.request().method == ipc::kTokenize) {
+      ipc::TokenizeResult result;
+      result.text = params.value("prompt", "");
+      for (const OrderedJson& message : params.value("messages", OrderedJson::array())) {
+        result.text +=
+            "[" + message["role"].get<std::string>() + "]" + message["content"].get<std::string>();
+      }
+      for (const char one : result.text) {
+        result.tokens.emplace_back();
+        result.tokens.back().id = one;
+        result.tokens.back().text = std::string(1, one);
+      }
+      return session.send(OrderedJson{{"result", ipc::to_json(result)}}.dump());
+    }
+    ready_model([](FakeSession& asked) {
+      ipc::DoneEvent done;
+      done.best.text = asked.request().params.dump();
+      asked.send_text(done.best.text);
+      asked.send_done(done);
+    })(session);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("tokens of a text and back") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), byte_model());
+  CHECK(home.run({"tokenize", "ab"}).out == "      97 \"a\"\n      98 \"b\"\n");
+  CHECK(home.run({"tokenize", "--ids"}, "ab\n").out == "97 98\n");
+  CHECK(home.run({"detokenize", "97", "98"}).out == "ab\n");
+  CHECK(home.run({"detokenize"}, "[97, 98]\n").out == "ab\n");
+  const Ran wrong = home.run({"detokenize", "x"});
+  CHECK(wrong.exit_status == 3);
+  CHECK_THAT(wrong.err, Catch::Contains("expected the id of a token") && Catch::Contains("got x"));
+}
+
+TEST_CASE("render writes what the template makes, to the byte") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), byte_model());
+  CHECK(home.run({"render", "hi", "--system", "be brief"}).out == "[system]be brief[user]hi");
+  const std::string file = home.write("talk.json", R"([{"role":"user","content":"a"}])");
+  CHECK(home.run({"render", "-f", file}).out == "[user]a");
+  CHECK(home.run({"render"}).exit_status == 2);
+}
+
+TEST_CASE("run answers a prompt or a pipe as a chat") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), byte_model());
+  for (const Ran& ran : {home.run({"run", "demo", "hi", "--system", "s"}),
+                         home.run({"run", "demo", "--system", "s"}, "hi\n")}) {
+    INFO(ran.err);
+    CHECK(ran.exit_status == 0);
+    CHECK_THAT(ran.out, Catch::Contains(
+                            R"([{"role":"system","content":"s"},{"role":"user","content":"hi"}])"));
+  }
+}
+
+TEST_CASE("logs shows the log and its end") {
+  const Home home;
+  const Ran none = home.run({"logs"});
+  CHECK(none.exit_status == 4);
+  CHECK_THAT(none.err, Catch::Contains("tgid.log"));
+  home.run({"logs"});
+  REQUIRE(std::system(("mkdir -p " + home.state()).c_str()) == 0);
+  REQUIRE(std::system(("printf 'a\\nb\\nc\\n' >" + home.state() + "/tgid.log").c_str()) == 0);
+  CHECK(home.run({"logs"}).out == "a\nb\nc\n");
+  CHECK(home.run({"logs", "-n", "2"}).out == "b\nc\n");
+  CHECK(home.run({"logs", "-n", "9"}).out == "a\nb\nc\n");
+}
+
+TEST_CASE("version tells both versions and starts nothing") {
+  const Home home;
+  CHECK_THAT(home.run({"version"}).out,
+             Catch::StartsWith("tgi ") && Catch::EndsWith("\ntgid is not running\n"));
+  const FakeDaemon daemon(home.socket(), byte_model());
+  CHECK_THAT(home.run({"version"}).out, !Catch::Contains("not running"));
+  CHECK(OrderedJson::parse(home.run({"version", "--json"}).out)["daemon"].is_string());
+}
+
+TEST_CASE("flags that all commands share may stand before the command") {
+  const Home home;
+  const FakeDaemon daemon(home.file("other.sock"), byte_model());
+  const Ran ran = home.run({"--socket", home.file("other.sock"), "-v", "tokenize", "a"});
+  INFO(ran.err);
+  CHECK(ran.out == "      97 \"a\"\n");
+  CHECK(home.run({"--socket", home.file("other.sock"), "nonsense"}).exit_status == 2);
+}
+
+}  // namespace tgi
