@@ -324,19 +324,6 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const auto take_models = [&](const ipc::Status& now) {
     service.options.set(options_of_all(options, options_of_another(options, *now.model), now));
   };
-  service.look_again = [&] {
-    constexpr int kTimeoutMs = 250;  // the routes that ask answer without a daemon too
-    ipc::ClientOptions asked{.socket_path = socket, .hello_timeout_ms = kTimeoutMs};
-    try {
-      ipc::Exchange exchange(asked, ipc::kStatus, ipc::OrderedJson::object());
-      const std::optional<ipc::Reply> reply = exchange.next(kTimeoutMs);
-      if (!reply || !reply->result) return;
-      const ipc::Status now = ipc::status_from_json(*reply->result);
-      if (now.model) take_models(now);
-    } catch (const Error&) {
-      // The watch tells of a daemon that does not answer.
-    }
-  };
   // Outlives the server, whose threads ask it.
   ServeWatch watch({.socket_path = socket,
                     .serve = options,
@@ -346,6 +333,21 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
                     .on_event = [&](bool is_trouble, const std::string& text) {
                       log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
                     }});
+  service.look_again = [&] {
+    constexpr int kTimeoutMs = 250;  // the routes that ask answer without a daemon too
+    ipc::ClientOptions asked{.socket_path = socket, .hello_timeout_ms = kTimeoutMs};
+    try {
+      ipc::Exchange exchange(asked, ipc::kStatus, ipc::OrderedJson::object());
+      const std::optional<ipc::Reply> reply = exchange.next(kTimeoutMs);
+      if (!reply || !reply->result) return;
+      const ipc::Status now = ipc::status_from_json(*reply->result);
+      if (!now.model) return;
+      take_models(now);
+      watch.note_model(now.model->name);
+    } catch (const Error&) {
+      // The watch tells of a daemon that does not answer.
+    }
+  };
   service.daemon_trouble = [&watch] { return watch.trouble(); };
   http::ServerOptions server_options;
   server_options.host = options.host;

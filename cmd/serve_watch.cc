@@ -46,6 +46,7 @@ ServeWatch::ServeWatch(ServeWatchOptions options)
       seen_(options_.daemon),
       model_(options_.model),
       started_at_(Clock::now()),
+      last_model_(options_.model),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 ServeWatch::~ServeWatch() {
@@ -57,6 +58,11 @@ ServeWatch::~ServeWatch() {
 std::string ServeWatch::trouble() const {
   const std::lock_guard lock(mutex_);
   return trouble_;
+}
+
+void ServeWatch::note_model(const std::string& model) {
+  const std::lock_guard lock(mutex_);
+  last_model_ = model;
 }
 
 void ServeWatch::set_trouble(std::string trouble) {
@@ -141,6 +147,7 @@ void ServeWatch::take(const ipc::Status& status) {
   is_dead_ = false;
   set_trouble("");
   model_ = status.model->name;
+  note_model(model_);
   beside_ = models_beside(status);
   if (options_.on_model) options_.on_model(status);
   options_.on_event(
@@ -152,7 +159,10 @@ void ServeWatch::start_again() {
   started_at_ = Clock::now();
   try {
     ServeOptions serve = options_.serve;
-    if (!model_.empty()) serve.model_path = model_;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!last_model_.empty()) serve.model_path = last_model_;
+    }
     const ipc::Status status = prepare_served_model(client_, serve, {});
     adopt(static_cast<pid_t>(status.pid));
     take(status);

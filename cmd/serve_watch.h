@@ -42,6 +42,9 @@ class ServeWatch {
   // Why the daemon is not there just now, and what is done about it; "" when it is.
   std::string trouble() const;
 
+  // Somebody else saw that the daemon has this model: it is the one to start a daemon with again.
+  void note_model(const std::string& model);
+
  private:
   void run(const std::stop_token& stop);
   void see_death();
@@ -67,8 +70,9 @@ class ServeWatch {
   std::chrono::steady_clock::time_point next_start_;
 
   mutable std::mutex mutex_;
-  std::string trouble_;  // guarded by mutex_
-  std::jthread thread_;  // last: begins when all is there
+  std::string trouble_;     // guarded by mutex_, as all below
+  std::string last_model_;  // as model_, whoever saw it
+  std::jthread thread_;     // last: begins when all is there
 };
 
 }  // namespace tgi

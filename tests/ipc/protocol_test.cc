@@ -108,7 +108,8 @@ TEST_CASE("a wrong field of a request is refused by name") {
     const char* message;
   };
   const Row row = GENERATE(
-      Row{R"({"prompt":"a","temprature":1})", "temprature: unknown field; known are model, prompt, "},
+      Row{R"({"prompt":"a","temprature":1})",
+          "temprature: unknown field; known are model, prompt, "},
       Row{R"({"prompt":1})", "prompt: expected a string, got number"},
       Row{R"({"prompt":"a","stream":"yes"})", "stream: expected true or false, got string"},
       Row{R"({"prompt":"a","max_new_tokens":1.5})",
