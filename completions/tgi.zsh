@@ -65,8 +65,8 @@ _tgi() {
         '--raw[on a terminal write the answer to a chat as it is, no markdown rendered]' \
         '--max-reasoning-tokens[of a model that reasons\: end its reasoning after this many tokens]:N: ' \
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -117,8 +117,8 @@ _tgi() {
         '--reasoning-effort[how much a model that reasons is to reason, in words that its template knows\: none, low, medium, high]:WORD: ' \
         '--stats[after each answer say on stderr how fast it came]' \
         '--raw[on a terminal write answers as they are, no markdown rendered]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--max-new-tokens[generate at most this many tokens; default\: all that fit the model'\''s context]:N: ' \
@@ -159,8 +159,8 @@ _tgi() {
         '--dimensions[the first so many numbers of each vector]:N: ' \
         '--normalize[to the length 1, also where the model'\''s files don'\''t say so]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--adapter[answer by this LoRA adapter\: one that is loaded (`tgi adapters`), a folder, or ORG/NAME\[@REVISION\] of the hub, which is downloaded when it is not here]:ADAPTER:_tgi_adapters' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
@@ -181,8 +181,8 @@ _tgi() {
         '--json[a line {"index"\:N,"score"\:X,"text"\:TEXT} for each]' \
         '--raw-scores[logits, as the model gives them]' \
         '--truncate[cut what is too long; else it is an error]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -196,6 +196,7 @@ _tgi() {
       ;;
     serve)
       _arguments \
+        '*--model[one more model beside MODEL, under a name by which requests ask for it; may be given more than once]:NAME=MODEL: ' \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token; default auto (tgid --pooling)]:MODE: ' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, minimax_m2, minimax_m1, seed_oss, glm45, qwen3_coder, functionary, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
@@ -302,6 +303,7 @@ _tgi() {
       ;;
     load)
       _arguments \
+        '--name[serve it beside the models that are loaded, under this name, by which requests and -m ask for it; a model of this name gives way; default\: it takes the place of the default model]:NAME: ' \
         '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
         '--offline[download nothing]' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
@@ -318,6 +320,7 @@ _tgi() {
         '--max-running[sequences in a step; each costs a slot of the device'\''s table; auto\: 64, on a GPU 256, fewer where states are large]:N: ' \
         '--max-batch-tokens[token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto\: 512, on a GPU 2048]:N: ' \
         '--speculate[tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0\: none]:N: ' \
+        '--seed[the seed of requests that draw tokens and name no seed, so that the same request has the same answer each time; auto\: another seed for each]:N: ' \
         '--backend[auto\: cuda where there is a GPU, else cpu; reference\: plain double-precision loops, slow, to check against; one of auto, cpu, cuda, reference]:NAME:(auto cpu cuda reference)' \
         '--num-shard[ranks that share the model by tensor parallelism, each with its part of the weights and of the KV cache\: one GPU each, or threads of this processor, where it is no faster than one; must divide the model'\''s heads]:N: ' \
         '--deterministic[bits of an answer never depend on what else is in its batch; slower on a GPU, always so on the CPU]' \
@@ -346,6 +349,7 @@ _tgi() {
         '-h[show the options that matter most, and examples]' \
         '--help[show the options that matter most, and examples]' \
         '--help-all[show every option, by what it is about]' \
+        '::NAME: ' \
         && return 0
       ;;
     stop)
@@ -566,8 +570,8 @@ _tgi() {
         '--ids[write the ids alone, on one line]' \
         '--no-special[without the tokens that the model wants around a prompt]' \
         '--json[write what the daemon says, as one JSON object]' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -581,8 +585,8 @@ _tgi() {
       ;;
     detokenize)
       _arguments \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
@@ -600,8 +604,8 @@ _tgi() {
         '--file[the messages instead\: a file as /save writes it, or a JSON list; - for standard input]:FILE:_files' \
         '--system[the system message]:TEXT: ' \
         '--tools[the tools, as `tgi chat` takes them]:FILE:_files' \
-        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
-        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, or "demo"; default\: what the daemon has]:MODEL:_tgi_models' \
+        '-m[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
+        '--model[a folder, a GGUF file, ORG/NAME\[@REVISION\] or ORG/NAME\:QUANTISATION of the hub, which is downloaded when it is not here, a name of `tgi ls`, "demo", or the name of one of several models that the daemon has (`tgi ps`); default\: the daemon'\''s default model]:MODEL:_tgi_models' \
         '--offline[download nothing]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \

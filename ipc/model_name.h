@@ -8,6 +8,8 @@ namespace tgi::ipc {
 struct NamedModel {
   std::string name;   // "": it has none
   std::string model;  // a folder, a file, or "demo"
+
+  bool operator==(const NamedModel&) const = default;
 };
 
 // NAME=MODEL, or MODEL alone: what stands before the first "=" is a name when it has no "/". Throws
