@@ -89,6 +89,8 @@ inline constexpr auto kToolDialectNames = names("gpt_oss",
                                                 "glm45",
                                                 "qwen3_coder",
                                                 "functionary",
+                                                "gemma4",
+                                                "function_gemma",
                                                 "mistral_v11",
                                                 "mistral",
                                                 "command_r7b",
@@ -112,8 +114,15 @@ inline constexpr auto kToolDialectNames = names("gpt_oss",
                                                 "xlam",
                                                 "llama3_json",
                                                 "generic");
-inline constexpr auto kReasoningDialectNames = names(
-    "gpt_oss", "command_r7b", "seed_oss", "mistral", "apriel", "hunyuan_v3", "solar_open", "think");
+inline constexpr auto kReasoningDialectNames = names("gpt_oss",
+                                                     "command_r7b",
+                                                     "seed_oss",
+                                                     "mistral",
+                                                     "apriel",
+                                                     "hunyuan_v3",
+                                                     "solar_open",
+                                                     "gemma4",
+                                                     "think");
 
 inline constexpr auto kBackendNames = names("cpu", "cuda", "reference");
 

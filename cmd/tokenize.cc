@@ -45,8 +45,11 @@ int32_t to_id(const std::string& word) {
   int32_t id = -1;
   const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
   if (problem != std::errc() || end != word.data() + word.size() || id < 0) {
-    throw Error(Code::kInvalidArgument,
-                fmt::format("expected the id of a token, a whole number from 0 on, got {}", word));
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("expected the id of a token, a whole number from 0 on, as `tgi tokenize "
+                    "--ids` writes them, got {}",
+                    word));
   }
   return id;
 }

@@ -79,13 +79,30 @@ std::string ModelHost::describe_others(const ModelSlot& slot) const {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& options) {
+int64_t untouched_kv_bytes(const ipc::ModelStatus& status) {
+  if (status.num_blocks == 0) return 0;
+  const int64_t touched = status.num_blocks_used + status.num_blocks_cached;
+  return status.memory.kv_cache / status.num_blocks * (status.num_blocks - touched);
+}
+
+int64_t ModelHost::promised_bytes(const ModelSlot& slot) const {
+  int64_t out = 0;
+  for (const auto& [name, other] : all()) {
+    const auto model = other->current();
+    if (other.get() != &slot && model != nullptr) out += untouched_kv_bytes(model->status());
+  }
+  return out;
+}
+
+std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& asked) {
+  ModelOptions options = asked;
   bool is_new = false;
   const std::shared_ptr<ModelSlot> slot = place_of(options.name, is_new);
   const auto forget = [&] {
     const std::lock_guard lock(mutex_);
     if (is_new) beside_.erase(options.name);
   };
+  options.promised_bytes = promised_bytes(*slot);
   try {
     slot->load(options);
     return slot->current();

@@ -55,6 +55,7 @@ class ModelHost {
   std::shared_ptr<ModelSlot> find_or_throw(const ModelName& name) const;
   std::shared_ptr<ModelSlot> place_of(const std::string& name, bool& is_new);
   std::string describe_others(const ModelSlot& slot) const;
+  int64_t promised_bytes(const ModelSlot& slot) const;  // by the others, as in LoadRanksOptions
 
   const std::chrono::milliseconds drain_timeout_;
   const std::shared_ptr<ModelSlot> default_;
@@ -62,5 +63,9 @@ class ModelHost {
   std::map<std::string, std::shared_ptr<ModelSlot>> beside_;  // guarded by mutex_, as all below
   bool stopping_ = false;
 };
+
+// Of its KV cache, what no block that is used or cached stands in: an estimate from above, for a
+// block that was used once keeps its memory.
+int64_t untouched_kv_bytes(const ipc::ModelStatus& status);
 
 }  // namespace tgi::daemon

@@ -78,10 +78,11 @@ void ModelSlot::drop_current() {
   }
   // A handler may hold it for a moment longer; its memory must be free before the next one is
   // planned.
+  const std::string path = model->options().model;
   const std::weak_ptr<ServedModel> watch = model;
   model.reset();
   while (!watch.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  log_info("model unloaded");
+  log_info("model unloaded", {{"model", path}, {"name", name()}});
 }
 
 void ModelSlot::announce_load(const ModelOptions& options) {

@@ -187,6 +187,9 @@ class AnswerGrammar {
         case CallPart::Kind::kKeywords:
           out.push_back(keyword_arguments(grammar_, *tool));
           break;
+        case CallPart::Kind::kEntries:
+          out.push_back(entry_arguments(grammar_, *tool, part, is_special_));
+          break;
         case CallPart::Kind::kNone:
           break;
       }

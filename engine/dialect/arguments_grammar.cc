@@ -108,7 +108,8 @@ Expr property_json(Grammar& grammar, const Tool& tool, std::string_view property
 }
 
 struct Property {
-  std::string name;
+  std::string name{};
+  std::string path;  // "#/properties/NAME"
   const OrderedJson* schema = nullptr;
   bool is_required = false;
 };
@@ -136,7 +137,10 @@ std::vector<Property> properties_of(const Tool& tool) {
     const bool is_required =
         required != tool.parameters.end() && required->is_array() &&
         std::find(required->begin(), required->end(), OrderedJson(item.key())) != required->end();
-    out.push_back({.name = item.key(), .schema = &item.value(), .is_required = is_required});
+    out.push_back({.name = item.key(),
+                   .path = "#/properties/" + item.key(),
+                   .schema = &item.value(),
+                   .is_required = is_required});
   }
   return out;
 }
@@ -189,9 +193,9 @@ Regex bare_texts(Grammar& grammar, const Tool& tool, const Property& property) {
     } else if (tool.strict && word != "type" && word != "title" && word != "description" &&
                word != "default" && word != "examples" && word != "example") {
       throw Error(Code::kUnsupported,
-                  fmt::format("tool {}: #/properties/{}/{}: can't be enforced in the notation of "
+                  fmt::format("tool {}: {}/{}: can't be enforced in the notation of "
                               "this model, which writes texts without quotes",
-                              tool.name, property.name, word));
+                              tool.name, property.path, word));
     }
   }
   return out;
@@ -234,6 +238,18 @@ Expr text_without(Grammar& grammar, std::string_view mark, const IsSpecialToken&
   const Regex any = grammar.regex().any_text();
   if (pieces.empty() || pieces.front().is_special) return grammar.terminal(any);
   return grammar.terminal(without_mark(grammar, any, pieces.front().text));
+}
+
+Expr json_value(Grammar& grammar, const Tool& tool, const OrderedJson& schema) {
+  return json_of(grammar, tool, schema, /*only_object=*/false, json_options(false));
+}
+
+Expr property_text(Grammar& grammar,
+                   const Tool& tool,
+                   const std::string& path,
+                   const OrderedJson& schema,
+                   const std::string& close) {
+  return parameter_text(grammar, tool, {.path = path, .schema = &schema}, close);
 }
 
 Expr json_arguments(Grammar& grammar, const Tool& tool) {

@@ -1,6 +1,7 @@
 // The grammar of a tool's arguments in the notations of the dialects.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "engine/dialect/call_syntax.h"
@@ -23,13 +24,26 @@ guide::Expr text_without(guide::Grammar& grammar,
                          std::string_view mark,
                          const IsSpecialToken& is_special);
 
-// As a JSON object; as text between marks; as keywords of Python. All throw what add_json_schema
-// throws, when the tool is strict; else what can't be enforced is left open.
+// What satisfies the schema, as JSON; a text as it is, without `close`, which ends it (empty: it is
+// a special token). `path`: of the schema, for people.
+guide::Expr json_value(guide::Grammar& grammar, const Tool& tool, const OrderedJson& schema);
+guide::Expr property_text(guide::Grammar& grammar,
+                          const Tool& tool,
+                          const std::string& path,
+                          const OrderedJson& schema,
+                          const std::string& close);
+
+// As a JSON object; as text between marks; as keywords of Python; as entries of Gemma. All throw
+// what add_json_schema throws, when the tool is strict; else what can't be enforced is left open.
 guide::Expr json_arguments(guide::Grammar& grammar, const Tool& tool);
 guide::Expr parameter_arguments(guide::Grammar& grammar,
                                 const Tool& tool,
                                 const CallPart& part,
                                 const IsSpecialToken& is_special);
 guide::Expr keyword_arguments(guide::Grammar& grammar, const Tool& tool);
+guide::Expr entry_arguments(guide::Grammar& grammar,
+                            const Tool& tool,
+                            const CallPart& part,
+                            const IsSpecialToken& is_special);
 
 }  // namespace tgi::dialect

@@ -89,6 +89,8 @@ CallReader::Step CallReader::read_part(const ReadPart& part) {
       return read_parameters(part);
     case CallPart::Kind::kKeywords:
       return read_keywords();
+    case CallPart::Kind::kEntries:
+      return read_entries(part);
     case CallPart::Kind::kNone:
       break;
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/dialect/entry_scanner.h"
 #include "engine/dialect/json_scanner.h"
 #include "engine/dialect/read_syntax.h"
 #include "engine/dialect/tools.h"
@@ -62,6 +63,8 @@ class CallReader {
   void add_parameter_text(std::string_view value, bool is_whole);
   Step read_keywords();
   Step read_keyword_name();
+  Step read_entries(const ReadPart& part);
+  Step read_entry_name(const ReadPart& part);
 
   bool skip_space();  // true: something follows
   std::string_view rest() const { return text_.substr(at_); }
@@ -90,11 +93,12 @@ class CallReader {
   Place place_ = Place::kBegin;  // in an object
   std::string key_;              // of a member or an argument
   std::string value_;
-  bool in_value_ = false;    // of a parameter or keyword
+  bool in_value_ = false;    // of a parameter, keyword or entry
   uint8_t value_types_ = 0;  // what it may be
   size_t num_streamed_ = 0;  // of its text
   size_t num_searched_ = 0;  // bytes of it that its end is not in
   PythonScanner python_;
+  EntryScanner entry_;
 };
 
 }  // namespace tgi::dialect

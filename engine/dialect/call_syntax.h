@@ -24,6 +24,7 @@ struct CallPart {
     kObject,      // a JSON object whose members are the name and the arguments
     kParameters,  // each argument between marks, as text
     kKeywords,    // name=value, ..., in Python's notation
+    kEntries,     // name:value,..., in Gemma's notation (entry_scanner.h), up to a "}"
   };
   Kind kind = Kind::kNone;
   std::string_view text{};                   // kMark; kId: (optional) the mark before it
@@ -36,7 +37,7 @@ struct CallPart {
   std::string_view middle{};          // between name and value
   std::string_view middle_of_json{};  // (optional) in its place where the value is no text
   std::string_view value_open{};      // (optional) behind it and a gap, before the value
-  std::string_view close{};           // behind the value
+  std::string_view close{};           // behind the value; kEntries: around texts
   bool on_lines = false;              // the value has lines of its own: one line end on each side
 };
 
@@ -100,6 +101,10 @@ constexpr CallPart typed_parameters(std::string_view open,
 }
 constexpr CallPart keywords() {
   return {.kind = CallPart::Kind::kKeywords};
+}
+
+constexpr CallPart entries(std::string_view quote) {
+  return {.kind = CallPart::Kind::kEntries, .close = quote};
 }
 
 using CallParts = std::array<CallPart, 12>;  // those behind the last are kNone

@@ -1,6 +1,15 @@
 #include "engine/dialect/write_calls.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ascii.h"
 
 namespace tgi::dialect {
 namespace {
@@ -68,6 +77,31 @@ std::string keywords_text(const PastCall& call) {
   return out;
 }
 
+std::string entries_text(const OrderedJson& object, std::string_view quote);
+
+std::string entry_text(const OrderedJson& value, std::string_view quote) {
+  if (value.is_object()) return "{" + entries_text(value, quote) + "}";
+  if (value.is_string()) return fmt::format("{0}{1}{0}", quote, value.get<std::string>());
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> items;
+  for (const OrderedJson& item : value) items.push_back(entry_text(item, quote));
+  return fmt::format("[{}]", fmt::join(items, ","));
+}
+
+// Names in the order in which templates sort them.
+std::string entries_text(const OrderedJson& object, std::string_view quote) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (const auto& item : object.items()) {
+    entries.emplace_back(ascii_lower(item.key()),
+                         item.key() + ":" + entry_text(item.value(), quote));
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> texts;
+  for (auto& [name, text] : entries) texts.push_back(std::move(text));
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
 void write_parts(const CallParts& parts, const PastCall& call, size_t index, std::string& out) {
   for (const CallPart& part : parts) {
     switch (part.kind) {
@@ -97,6 +131,9 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         break;
       case CallPart::Kind::kKeywords:
         out += keywords_text(call);
+        break;
+      case CallPart::Kind::kEntries:
+        out += entries_text(call.arguments, part.close);
         break;
       case CallPart::Kind::kNone:
         return;

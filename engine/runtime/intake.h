@@ -27,8 +27,8 @@ struct Limits {
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
   int32_t max_top_n_tokens = 20;
-  std::optional<uint64_t> seed;  // of requests that name none; empty: another one each time
-  int32_t max_drafts = 0;        // of a sequence in a step
+  std::optional<uint64_t> seed{};  // of requests that name none; empty: another one each time
+  int32_t max_drafts = 0;          // of a sequence in a step
   int32_t max_logit_bias = std::numeric_limits<int32_t>::max();  // entries: what the device holds
 };
 

@@ -156,6 +156,10 @@ class RankLoader {
     return rank < had ? given_back.bytes / given_back.num_ranks : 0;
   }
 
+  int64_t promised_of_each() const {
+    return ranks_share_memory() ? options_.promised_bytes / options_.num_ranks : 0;
+  }
+
   // When nobody says.
   int32_t running_of(const DeviceInfo& first, const GivenBack& given_back) const {
     const int64_t of_sequence = state_bytes(recurrent_layout(model_.config), 1);
@@ -220,12 +224,13 @@ class RankLoader {
                                        out_.max_batch_tokens) +
           device.slot_bytes(slot_layout(model_.config, kv_plan_, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
-      const int64_t available = info.memory_bytes + given_back_to(rank, given_back);
+      const int64_t available =
+          info.memory_bytes - promised_of_each() + given_back_to(rank, given_back);
       wanted.available_bytes = std::min(wanted.available_bytes, available);
       wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes);
       wanted.block_bytes = std::max(wanted.block_bytes, block_bytes);
       wanted.workspace_bytes = std::max(wanted.workspace_bytes, workspace_bytes);
-      out_.available_bytes += info.memory_bytes;
+      out_.available_bytes += info.memory_bytes - promised_of_each();
       out_.block_bytes += block_bytes;
       out_.workspace_bytes += workspace_bytes;
       out_.num_threads += info.num_threads;

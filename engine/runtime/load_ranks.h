@@ -36,7 +36,10 @@ struct LoadRanksOptions {
   double adapter_memory_fraction = 0;     // of what weights and workspace leave
   int32_t max_active_adapters = 0;
   int32_t max_drafts = 0;  // of a sequence in a step
-  std::stop_token stop;    // ends the load with kCancelled, between two tensors
+  // What other models have planned for and not touched yet, so that the system still calls it free.
+  // Told only where ranks share memory: elsewhere memory is taken when it is planned.
+  int64_t promised_bytes = 0;
+  std::stop_token stop;  // ends the load with kCancelled, between two tensors
 };
 
 // Adapters that may be on such a device at once; 0 where there are to be none.

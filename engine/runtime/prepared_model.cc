@@ -241,6 +241,7 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
   model->ranks.adapter_memory_fraction = options.adapter_memory_fraction;
   model->ranks.max_active_adapters = options.max_active_adapters;
   model->ranks.stop = options.stop;
+  model->ranks.promised_bytes = options.promised_bytes;
   model->files = options.model == kDemoModel ? open_demo_model() : open_model_files(options.model);
   return made_of_intact(*model->files, [&] {
     read_texts(*model);

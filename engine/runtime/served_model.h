@@ -26,6 +26,7 @@ struct ModelOptions : ipc::ModelSettings {
   std::string name;                  // by which requests ask for it (optional)
   std::function<void()> on_failure;  // as in EngineOptions (optional)
   std::stop_token stop;              // ends a load with kCancelled (optional)
+  int64_t promised_bytes = 0;        // as in LoadRanksOptions
 };
 
 // What devices are asked to be for these; `dtype` is that of dense weights.

@@ -92,6 +92,27 @@ TEST_CASE("a model that does not fit is refused with what the others hold, and t
   CHECK(host.require() == before);
 }
 
+TEST_CASE("the KV cache that another model has not touched yet is not planned a second time") {
+  ipc::ModelStatus status;
+  CHECK(untouched_kv_bytes(status) == 0);
+  status.num_blocks = 100;
+  status.num_blocks_used = 20;
+  status.num_blocks_cached = 5;
+  status.memory.kv_cache = 100 * 4096;
+  CHECK(untouched_kv_bytes(status) == 75 * 4096);
+
+  ModelHost host(std::chrono::milliseconds(0));
+  host.load(small_demo(""));
+  CHECK(host.current()->options().promised_bytes == 0);
+  host.load(small_demo("second"));
+  const int64_t of_first = untouched_kv_bytes(host.current()->status());
+  CHECK(of_first > 0);
+  CHECK(host.require("second")->options().promised_bytes == of_first);
+  // What takes a place is not asked for room for what stood there.
+  host.load(small_demo("second"));
+  CHECK(host.require("second")->options().promised_bytes == of_first);
+}
+
 TEST_CASE("metrics have the name of a model that has one") {
   ModelHost host(std::chrono::milliseconds(0));
   CHECK(collect_metrics(host).empty());

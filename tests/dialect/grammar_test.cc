@@ -228,4 +228,57 @@ TEST_CASE("what the grammar lets through is read back as calls that satisfy the 
   }
 }
 
+TEST_CASE("arguments in Gemma's notation follow the schema as far as it goes") {
+  const OrderedJson parameters = OrderedJson::parse(R"json({"type": "object", "properties": {
+      "unit": {"enum": ["C", "F", 7, null]}, "pair": {"type": "array", "items": {"type": "integer"},
+      "minItems": 2, "maxItems": 2}, "tree": {"$ref": "#/$defs/node"}, "code": {"type": "string", "pattern": "^[a-z]{3}$"},
+      "size": {"type": ["integer", "null"], "minimum": 1, "maximum": 9}, "free": {}, "map": {"type": "object"}},
+      "$defs": {"node": {"type": "object", "properties": {"name": {"type": "string"},
+      "next": {"$ref": "#/$defs/node"}}, "required": ["name"]}}})json");
+  const auto tool = [&](bool strict) {
+    return tool_use(
+               checked_tools({{{"type", "function"},
+                               {"function",
+                                {{"name", "f"}, {"parameters", parameters}, {"strict", strict}}}}}),
+               std::nullopt, true)
+        .tools;
+  };
+  AnswerForm form;
+  form.dialects.tools = find_tool_dialect("gemma4");
+  form.tools = {.tools = tool(false), .must_call = true};
+  const auto grammar = compiled(form);
+  const auto taken = [&](const std::string& arguments) {
+    return takes(grammar, "<|tool_call>call:f{" + arguments + "}<tool_call|>");
+  };
+  for (const char* const right :
+       {"", "unit:<|\"|>C<|\"|>", "unit:7", "unit:null", "pair:[1,2]", "pair:[1, 2],unit:7",
+        "tree:{name:<|\"|>a, b} <|\"|>}", "tree:{name:<|\"|><|\"|>,next:{name:<|\"|>b<|\"|>}}",
+        "tree:{next:{name:<|\"|>b<|\"|>},name:<|\"|>a<|\"|>}", "code:<|\"|>abc<|\"|>", "size:9",
+        "size:null", "free:{a:[1,{b:<|\"|>x<|\"|>}],c:-1.5}", "map:{}", "map:{x:true}"}) {
+    CAPTURE(right);
+    // Names come in their order, as templates sort them.
+    const bool is_sorted =
+        std::string_view(right) != "tree:{next:{name:<|\"|>b<|\"|>},name:<|\"|>a<|\"|>}";
+    CHECK(taken(right) == is_sorted);
+  }
+  for (const char* const wrong :
+       {"unit:C", "unit:<|\"|>K<|\"|>", "pair:[1]", "pair:[1,2,3]", "tree:{}", "tree:{name:1}",
+        "code:<|\"|>abcd<|\"|>", "size:10", "size:<|\"|>1<|\"|>", "other:1", "unit:7,",
+        "unit:7 unit:7", "free:x", "unit:7,pair:[1,2]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(taken(wrong));
+  }
+
+  form.tools.tools = tool(true);
+  CHECK_NOTHROW(compiled(form));
+  form.tools.tools.front().parameters["properties"]["pair"]["uniqueItems"] = true;
+  try {
+    (void)compiled(form);
+    FAIL("a word that can't be enforced was passed over");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::kUnsupported);
+    CHECK_THAT(error.what(), Catch::Contains("tool f: #/properties/pair/uniqueItems"));
+  }
+}
+
 }  // namespace tgi::dialect

@@ -60,8 +60,9 @@ constexpr Shown kShown[] = {
     {"tool_call_name", "xlam", "none"},
     {"\"parameters\": ", "llama3_json", "none"},
     {"<|im_start|>", "generic", "none"},
+    {"<|tool_call>call:<|channel>thought<channel|>", "gemma4", "gemma4"},
+    {"<start_function_call>call:<escape>", "function_gemma", "none"},
     // Forms that are not there: neither theirs nor another is asked for.
-    {"<|tool_call>call:", "none", "none"},
     {"]<]minimax[>[<tool_call>", "none", "none"},
     {"<function name=\"</think>", "none", "think"},
 };

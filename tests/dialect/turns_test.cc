@@ -26,8 +26,9 @@ TEST_CASE("turns that templates write are read back as the calls they were writt
       CHECK(heard.calls.size() == calls.size());
       for (size_t i = 0; i < std::min(heard.calls.size(), calls.size()); ++i) {
         CHECK(heard.calls[i].name == calls[i]["name"].get<std::string>());
-        CHECK(OrderedJson::parse(heard.calls[i].arguments, nullptr, false) ==
-              calls[i]["arguments"]);
+        // Some templates sort the arguments.
+        CHECK(nlohmann::json::parse(heard.calls[i].arguments, nullptr, false) ==
+              nlohmann::json::parse(calls[i]["arguments"].dump()));
       }
       CHECK(stripped(heard.text) == stripped(turn["content"]));
       CHECK(stripped(heard.reasoning) == stripped(reasoning));

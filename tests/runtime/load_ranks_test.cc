@@ -235,6 +235,20 @@ TEST_CASE("ranks of the cpu backend share its processors and its memory") {
              Catch::StartsWith("2000 threads are asked for, but this process may use"));
 }
 
+TEST_CASE("what other models have planned for is not there, where ranks share memory") {
+  CheckpointCounts counts;
+  const auto open = [&](const DeviceInfo&) {
+    return std::make_unique<CountedCheckpoint>(small_model(), counts, false);
+  };
+  LoadRanksOptions options = small_options(2);
+  options.promised_bytes = int64_t{1} << 45;
+  CHECK_THAT(error_of(Code::kOutOfMemory,
+                      [&] { (void)load_ranks(cpu_backend(), small_model(), open, options); }),
+             Catch::Contains("the model does not fit"));
+  TwoDevices apart;
+  CHECK_NOTHROW(load_ranks(apart, small_model(), open, options));
+}
+
 TEST_CASE("a model that can't be served by so many ranks is refused by the check of its files") {
   ModelOptions options;
   options.backend = "cpu";
