@@ -125,8 +125,9 @@ LineEditor::LineEditor(std::string history_path, int cancel_fd)
   ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
   ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
   if (knows_paste_marks()) {
-    ::el_set(editor_.get(), EL_ADDFN, "tgi-paste", "insert what is pasted",
-             &LineEditor::insert_paste);
+    // As wide characters: of narrow ones it makes copies that nobody frees.
+    ::el_wset(editor_.get(), EL_ADDFN, L"tgi-paste", L"insert what is pasted",
+              &LineEditor::insert_paste);
     ::el_set(editor_.get(), EL_BIND, "\\e[200~", "tgi-paste", nullptr);
   }
   HistEvent event;
@@ -143,7 +144,7 @@ char* LineEditor::give_prompt(EditLine* editor) {
   return self->prompt_.data();
 }
 
-unsigned char LineEditor::insert_paste(EditLine* editor, int /*key*/) {
+unsigned char LineEditor::insert_paste(EditLine* editor, wint_t /*key*/) {
   LineEditor* self = nullptr;
   ::el_get(editor, EL_CLIENTDATA, &self);
   std::wstring text;

@@ -5,6 +5,7 @@
 
 #include <histedit.h>
 
+#include <cwchar>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +52,7 @@ class LineEditor final : public LineSource {
  private:
   static char* give_prompt(EditLine* editor);
   static int read_character(EditLine* editor, wchar_t* out);
-  static unsigned char insert_paste(EditLine* editor, int key);
+  static unsigned char insert_paste(EditLine* editor, wint_t key);
   void load_history();
   void save_history();
 
