@@ -210,7 +210,7 @@ def test_vllm_routes_load_and_unload_adapters(start, adapters, tmp_path):
 
 def test_unloading_waits_for_a_running_stream(start, adapters, home):
     api = start("--allow-runtime-lora-updating", "--lora-adapters", f"busy={adapters[0]}")
-    asked = {"max_new_tokens": 400, "do_sample": True, "seed": 3, "ignore_eos_token": True}
+    asked = {"max_new_tokens": 1000, "do_sample": True, "seed": 3, "ignore_eos_token": True}
     expected = api.ok("/generate", {"inputs": "Once", "parameters": asked | {"adapter_id": "busy"}})["generated_text"]
     with requests.post(f"{api.url}/generate_stream", json={"inputs": "Once", "parameters": asked | {"adapter_id": "busy", "seed": 4}}, stream=True, timeout=60) as other:
         lines = other.iter_lines()
@@ -228,7 +228,7 @@ def test_unloading_waits_for_a_running_stream(start, adapters, home):
     assert refused.status_code == 424 and "busy" in refused.text
     assert response.status_code == 200, response.text
     assert json.loads(rest[-1][5:])["generated_text"], rest[-1]
-    assert len(rest) == 399
+    assert len(rest) == 999
     assert was_running and answered > ended - 0.5
     assert api.post("/v1/load_lora_adapter", {"lora_name": "busy", "lora_path": str(adapters[0])}).status_code == 200
     assert api.ok("/generate", {"inputs": "Once", "parameters": asked | {"adapter_id": "busy"}})["generated_text"] == expected
