@@ -15,9 +15,7 @@ int64_t count_chat_tokens(const Session& session, const ipc::GenerateRequest& re
   params.messages = request.messages;
   params.tools = request.tools;
   params.reasoning_effort = request.reasoning_effort;
-  const ipc::TokenizeResult result =
-      ipc::tokenize_result_from_json(session.client().call(ipc::kTokenize, ipc::to_json(params)));
-  return static_cast<int64_t>(result.tokens.size());
+  return static_cast<int64_t>(ask_tokens(session, params).tokens.size());
 }
 
 int64_t room_for_answer(const ipc::GenerateRequest& request, int64_t max_total_tokens) {

@@ -79,6 +79,12 @@ ipc::Status Session::prepare_named(const ipc::StartOptions& options) const {
   }
 }
 
+ipc::TokenizeResult ask_tokens(const Session& session, ipc::TokenizeParams params) {
+  params.model = session.model_name();
+  return ipc::tokenize_result_from_json(
+      session.client().call(ipc::kTokenize, ipc::to_json(params)));
+}
+
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(
          "-m,--model", flags.model,

@@ -80,6 +80,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags);
 // found or downloaded. Nothing without --model.
 void choose_model(Session& session, const ModelFlags& flags);
 
+// The tokens of a prompt or a chat, by the model that the session wants.
+ipc::TokenizeResult ask_tokens(const Session& session, ipc::TokenizeParams params);
+
 // "error: ..." on stderr and the exit status of the error's code.
 int report_error(const Error& error);
 

@@ -36,11 +36,6 @@ std::string text_of(const std::optional<std::string>& text,
   return out;
 }
 
-ipc::TokenizeResult ask_for_tokens(const Session& session, const ipc::TokenizeParams& params) {
-  return ipc::tokenize_result_from_json(
-      session.client().call(ipc::kTokenize, ipc::to_json(params)));
-}
-
 int32_t to_id(const std::string& word) {
   int32_t id = -1;
   const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), id);
@@ -78,7 +73,7 @@ int run_tokenize(const TokenizeFlags& flags, const CommonFlags& common) {
   Session session(common);
   choose_model(session, flags.model);
   session.prepare();
-  const ipc::TokenizeResult result = ask_for_tokens(session, params);
+  const ipc::TokenizeResult result = ask_tokens(session, params);
   std::string out;
   if (flags.json) out = ipc::to_json(result).dump();
   for (const ipc::TokenInfo& token : result.tokens) {
@@ -119,6 +114,7 @@ int run_detokenize(const DetokenizeFlags& flags, const CommonFlags& common) {
   Session session(common);
   choose_model(session, flags.model);
   session.prepare();
+  params.model = session.model_name();
   session.out().write(ipc::detokenize_result_from_json(
                           session.client().call(ipc::kDetokenize, ipc::to_json(params)))
                           .text);
@@ -154,7 +150,7 @@ int run_render(const RenderFlags& flags, const CommonFlags& common) {
   Session session(common);
   choose_model(session, flags.model);
   session.prepare();
-  session.out().write(ask_for_tokens(session, params).text);
+  session.out().write(ask_tokens(session, params).text);
   return 0;
 }
 

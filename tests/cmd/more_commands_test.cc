@@ -1,6 +1,9 @@
 // tokenize, detokenize, render, run, logs, version, pull, and flags before the command.
 #include <cstdlib>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ipc/detokenize.h"
 #include "tests/catch.h"
@@ -57,6 +60,33 @@ TEST_CASE("tokens of a text and back") {
   const Ran wrong = home.run({"detokenize", "x"});
   CHECK(wrong.exit_status == 3);
   CHECK_THAT(wrong.err, Catch::Contains("expected the id of a token") && Catch::Contains("got x"));
+}
+
+TEST_CASE("tokens and templates are those of the model that -m names") {
+  const Home home;
+  const FakeDaemon daemon(home.socket(), [](FakeSession& session) {
+    const std::string& method = session.request().method;
+    if (method == ipc::kStatus) {
+      ipc::Status status = ready_status();
+      status.others.push_back(
+          {.name = "second", .phase = "ready", .phase_detail = "", .model = status.model});
+      return session.send(OrderedJson{{"result", ipc::to_json(status)}}.dump());
+    }
+    byte_model()(session);
+  });
+  const std::vector<std::pair<std::vector<std::string>, std::string_view>> kCommands = {
+      {{"tokenize", "ab"}, ipc::kTokenize},
+      {{"render", "ab"}, ipc::kTokenize},
+      {{"detokenize", "97"}, ipc::kDetokenize}};
+  for (auto [words, method] : kCommands) {
+    words.insert(words.end(), {"-m", "second"});
+    const Ran ran = home.run(words);
+    CAPTURE(words.front(), ran.err);
+    CHECK(ran.exit_status == 0);
+    const std::string asked = daemon.requests().back();
+    CHECK_THAT(asked,
+               Catch::StartsWith(std::string(method)) && Catch::Contains(R"("model":"second")"));
+  }
 }
 
 TEST_CASE("render writes what the template makes, to the byte") {
