@@ -150,10 +150,6 @@ bool takes_others(const Tool& tool) {
   return others != tool.parameters.end() && (others->is_object() || *others == OrderedJson(true));
 }
 
-Regex any_name(Grammar& grammar) {
-  return parse_regex(grammar.regex(), "[A-Za-z0-9_.-]{1,64}", guide::RegexUse::kWhole);
-}
-
 Regex without_mark(Grammar& grammar, Regex texts, const std::string& mark) {
   guide::RegexPool& pool = grammar.regex();
   return pool.without(texts, pool.concat({pool.any_text(), pool.literal(mark), pool.any_text()}));
@@ -162,16 +158,8 @@ Regex without_mark(Grammar& grammar, Regex texts, const std::string& mark) {
 // The texts that are values of a string, as they are, not as JSON.
 Regex bare_texts(Grammar& grammar, const Tool& tool, const Property& property) {
   guide::RegexPool& pool = grammar.regex();
-  const OrderedJson* schema = property.schema;
-  for (int depth = 0; depth < 16 && schema->is_object() && schema->contains("$ref"); ++depth) {
-    const OrderedJson& reference = (*schema)["$ref"];
-    const OrderedJson* const target =
-        reference.is_string()
-            ? resolve_local(tool.parameters, reference.get_ref<const std::string&>())
-            : nullptr;
-    if (target == nullptr) break;
-    schema = target;
-  }
+  const OrderedJson* schema = behind_references(*property.schema, tool.parameters);
+  if (schema == nullptr) schema = property.schema;
   Regex out = pool.any_text();
   if (!schema->is_object()) return out;
   for (const auto& item : schema->items()) {
@@ -219,6 +207,35 @@ Expr parameter_text(Grammar& grammar,
 }
 
 }  // namespace
+
+Expr any_argument_name(Grammar& grammar) {
+  return grammar.terminal(
+      parse_regex(grammar.regex(), "[A-Za-z0-9_.-]{1,64}", guide::RegexUse::kWhole));
+}
+
+// Each place in the list is two rules: with a comma first, and without where nothing came before.
+Expr comma_list(Grammar& grammar,
+                const std::vector<ListEntry>& entries,
+                std::optional<Expr> other) {
+  const Expr comma = grammar.sequence({grammar.text(","), optional_space(grammar)});
+  Expr behind_some = grammar.empty_text();
+  Expr behind_none = grammar.empty_text();
+  if (other) {
+    const Expr more = grammar.repeat(grammar.sequence({comma, *other}), 0, guide::kUnbounded);
+    behind_some = more;
+    behind_none = grammar.optional(grammar.sequence({*other, more}));
+  }
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const Rule rest = grammar.declare(entry->name);
+    grammar.define(rest, behind_some);
+    const Expr first = grammar.sequence({entry->expr, grammar.call(rest)});
+    const Expr with_comma = grammar.sequence({comma, first});
+    behind_none = entry->is_required ? first : grammar.either({first, behind_none});
+    behind_some =
+        entry->is_required ? with_comma : grammar.either({with_comma, grammar.call(rest)});
+  }
+  return behind_none;
+}
 
 Expr optional_space(Grammar& grammar) {
   return grammar.terminal(
@@ -297,34 +314,22 @@ Expr parameter_arguments(Grammar& grammar,
     Regex any = grammar.regex().any_text();
     if (!close_text.empty()) any = without_mark(grammar, any, close_text);
     const Expr other =
-        between_marks(grammar.terminal(any_name(grammar)), part.middle, grammar.terminal(any));
+        between_marks(any_argument_name(grammar), part.middle, grammar.terminal(any));
     out.push_back(grammar.repeat(other, 0, guide::kUnbounded));
   }
   return grammar.sequence(out);
 }
 
-// Each place in the list is two rules: with a comma first, and without where nothing came before.
 Expr keyword_arguments(Grammar& grammar, const Tool& tool) {
-  const std::vector<Property> properties = properties_of(tool);
-  Expr behind_some = grammar.empty_text();
-  Expr behind_none = grammar.empty_text();
-  for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
-    const Expr one = grammar.sequence(
-        {grammar.text(property->name + "="), property_json(grammar, tool, property->name, true)});
-    const Expr comma = grammar.sequence({grammar.text(","), optional_space(grammar)});
-    const Rule rest = grammar.declare(property->name);
-    grammar.define(rest, behind_some);
-    const Expr with_comma = grammar.sequence({comma, one, grammar.call(rest)});
-    const Expr first = grammar.sequence({one, grammar.call(rest)});
-    if (property->is_required) {
-      behind_some = with_comma;
-      behind_none = first;
-    } else {
-      behind_some = grammar.either({with_comma, grammar.call(rest)});
-      behind_none = grammar.either({first, behind_none});
-    }
+  std::vector<ListEntry> entries;
+  for (const Property& property : properties_of(tool)) {
+    entries.push_back(
+        {.name = property.name,
+         .expr = grammar.sequence({grammar.text(property.name + "="),
+                                   property_json(grammar, tool, property.name, true)}),
+         .is_required = property.is_required});
   }
-  return behind_none;
+  return comma_list(grammar, entries, std::nullopt);
 }
 
 }  // namespace tgi::dialect

@@ -1,8 +1,10 @@
 // The grammar of a tool's arguments in the notations of the dialects.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/dialect/call_syntax.h"
 #include "engine/dialect/marked_text.h"
@@ -23,6 +25,19 @@ guide::Expr written_mark(guide::Grammar& grammar,
 guide::Expr text_without(guide::Grammar& grammar,
                          std::string_view mark,
                          const IsSpecialToken& is_special);
+
+guide::Expr any_argument_name(guide::Grammar& grammar);
+
+// Entries in their order with commas between, those that are not required or left out; then any
+// number of `other`.
+struct ListEntry {
+  std::string name;  // for people: in errors
+  guide::Expr expr;
+  bool is_required = true;
+};
+guide::Expr comma_list(guide::Grammar& grammar,
+                       const std::vector<ListEntry>& entries,
+                       std::optional<guide::Expr> other);
 
 // What satisfies the schema, as JSON; a text as it is, without `close`, which ends it (empty: it is
 // a special token). `path`: of the schema, for people.

@@ -168,32 +168,48 @@ CallReader::Step CallReader::read_keywords() {
   }
 }
 
-// The comma, the name and the equals sign.
 CallReader::Step CallReader::read_keyword_name() {
+  std::string name;
+  std::string_view behind;
+  const Step step = read_list_name('=', ')', name, behind);
+  if (step == Step::kNext && !name.empty()) begin_value(std::move(name), behind);
+  return step;
+}
+
+CallReader::Step CallReader::read_list_name(char middle,
+                                            char close,
+                                            std::string& name,
+                                            std::string_view& behind) {
   std::string_view here = rest();
   if (has_arguments_) {
     if (here.front() != ',') return Step::kMalformed;
     here.remove_prefix(1);
     while (!here.empty() && is_json_space(here.front())) here.remove_prefix(1);
     if (here.empty()) return more();
-    if (here.front() == ')') {  // a comma behind the last
+    if (here.front() == close) {  // a comma behind the last
       at_ = text_.size() - here.size();
       return Step::kNext;
     }
   }
-  const size_t equals = here.find('=');
-  if (equals == std::string_view::npos) {
+  const size_t end = here.find(middle);
+  if (end == std::string_view::npos) {
     return here.size() > kMaxArgumentNameBytes ? Step::kMalformed : more();
   }
-  key_ = unmarked(trimmed(here.substr(0, equals)));
-  if (key_.empty() || key_.find_first_of("()[]{},\"'") != std::string::npos) {
+  name = unmarked(trimmed(here.substr(0, end)));
+  if (name.empty() || name.find_first_of("()[]{},\"'") != std::string::npos) {
     return Step::kMalformed;
   }
-  at_ = text_.size() - here.size() + equals + 1;
-  in_value_ = true;
-  num_searched_ = 0;
-  python_ = {};
+  behind = here.substr(end + 1);
   return Step::kNext;
+}
+
+void CallReader::begin_value(std::string name, std::string_view behind) {
+  key_ = std::move(name);
+  at_ = text_.size() - behind.size();
+  in_value_ = true;
+  num_searched_ = num_streamed_ = 0;
+  python_ = {};
+  entry_ = {};
 }
 
 }  // namespace tgi::dialect

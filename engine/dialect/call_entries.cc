@@ -1,17 +1,11 @@
 // The arguments of calls that write them as entries: name:value,... up to a "}".
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/dialect/call_reader.h"
-#include "engine/dialect/marked_text.h"
 
 namespace tgi::dialect {
-namespace {
-
-constexpr size_t kMaxEntryNameBytes = 256;
-
-}  // namespace
-
 CallReader::Step CallReader::read_entries(const ReadPart& part) {
   for (;;) {
     if (!in_value_) {
@@ -40,43 +34,19 @@ CallReader::Step CallReader::read_entries(const ReadPart& part) {
   }
 }
 
-// The comma, the name and the colon, and of a text the mark before it.
+// And of a text the mark before it.
 CallReader::Step CallReader::read_entry_name(const ReadPart& part) {
-  std::string_view here = rest();
-  const auto skip = [&here] {
-    while (!here.empty() && is_json_space(here.front())) here.remove_prefix(1);
-  };
-  if (has_arguments_) {
-    if (here.front() != ',') return Step::kMalformed;
-    here.remove_prefix(1);
-    skip();
-    if (here.empty()) return more();
-    if (here.front() == '}') {  // a comma behind the last
-      at_ = text_.size() - here.size();
-      return Step::kNext;
-    }
-  }
-  const size_t colon = here.find(':');
-  if (colon == std::string_view::npos) {
-    return here.size() > kMaxEntryNameBytes ? Step::kMalformed : more();
-  }
-  std::string name = unmarked(here.substr(0, colon));
-  while (!name.empty() && is_json_space(name.back())) name.pop_back();
-  if (name.empty() || name.find_first_of("()[]{},\"'") != std::string::npos) {
-    return Step::kMalformed;
-  }
-  here.remove_prefix(colon + 1);
-  skip();
+  std::string name;
+  std::string_view behind;
+  const Step step = read_list_name(':', '}', name, behind);
+  if (step != Step::kNext || name.empty()) return step;
+  while (!behind.empty() && is_json_space(behind.front())) behind.remove_prefix(1);
   const std::string_view quote = part.close;
-  if (here.empty() || (here.size() < quote.size() && quote.starts_with(here))) return more();
-  const bool is_text = here.starts_with(quote);
-  if (is_text) here.remove_prefix(quote.size());
-  key_ = std::move(name);
-  at_ = text_.size() - here.size();
-  in_value_ = true;
-  num_searched_ = num_streamed_ = 0;
+  if (behind.size() < quote.size() && quote.starts_with(behind)) return more();
+  const bool is_text = behind.starts_with(quote);
+  if (is_text) behind.remove_prefix(quote.size());
+  begin_value(std::move(name), behind);
   value_types_ = is_text ? kStringBit : kAllBits;
-  entry_ = {};
   if (is_text) begin_argument(key_);
   return Step::kNext;
 }

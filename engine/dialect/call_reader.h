@@ -63,6 +63,10 @@ class CallReader {
   void add_parameter_text(std::string_view value, bool is_whole);
   Step read_keywords();
   Step read_keyword_name();
+  // The comma before it, where others came, the name and the mark behind it. Nothing is taken yet,
+  // but where a comma was the last thing: then there is no name. `behind` is what follows.
+  Step read_list_name(char middle, char close, std::string& name, std::string_view& behind);
+  void begin_value(std::string name, std::string_view behind);
   Step read_entries(const ReadPart& part);
   Step read_entry_name(const ReadPart& part);
 

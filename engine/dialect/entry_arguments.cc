@@ -23,11 +23,6 @@ using guide::Rule;
 
 constexpr int kMaxSchemaDepth = 12;
 
-struct Entry {
-  Expr expr{};
-  bool is_required = false;
-};
-
 class EntryGrammar {
  public:
   EntryGrammar(Grammar& grammar,
@@ -46,36 +41,32 @@ class EntryGrammar {
     for (const OrderedJson& each : list_of(schema, "required")) {
       if (each.is_string()) required.push_back(each.get<std::string>());
     }
-    struct Named {
-      std::string name;
-      Entry entry;
-    };
-    std::vector<Named> all;
+    std::vector<ListEntry> entries;
     const auto properties = schema.find("properties");
     const bool has_properties = properties != schema.end() && properties->is_object();
     if (has_properties) {
       for (const auto& item : properties->items()) {
-        const bool is_required =
-            std::find(required.begin(), required.end(), item.key()) != required.end();
         const Expr own =
             value(item.value(), fmt::format("{}/properties/{}", path, item.key()), depth + 1);
-        all.push_back({item.key(), {named(grammar_.text(item.key()), own), is_required}});
+        entries.push_back({.name = item.key(),
+                           .expr = named(grammar_.text(item.key()), own),
+                           .is_required = std::find(required.begin(), required.end(), item.key()) !=
+                                          required.end()});
       }
     }
     // As the templates sort them.
-    std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
+    std::stable_sort(entries.begin(), entries.end(), [](const ListEntry& a, const ListEntry& b) {
       return ascii_lower(a.name) < ascii_lower(b.name);
     });
-    std::vector<Entry> entries;
-    for (const Named& each : all) entries.push_back(each.entry);
     const auto others = schema.find("additionalProperties");
     std::optional<Expr> other;
     if (others != schema.end() && others->is_object()) {
-      other = named(any_name(), value(*others, path + "/additionalProperties", depth + 1));
+      other = named(any_argument_name(grammar_),
+                    value(*others, path + "/additionalProperties", depth + 1));
     } else if (others != schema.end() ? *others == OrderedJson(true) : !has_properties) {
-      other = named(any_name(), any());
+      other = named(any_argument_name(grammar_), any());
     }
-    return list(entries, other);
+    return comma_list(grammar_, entries, other);
   }
 
  private:
@@ -106,20 +97,9 @@ class EntryGrammar {
                             tool_.name, path));
   }
 
-  const OrderedJson* resolved(const OrderedJson& given) const {
-    const OrderedJson* schema = &given;
-    for (int i = 0; i < 16 && schema != nullptr && schema->is_object(); ++i) {
-      const auto reference = schema->find("$ref");
-      if (reference == schema->end()) return schema;
-      if (!reference->is_string()) return nullptr;
-      schema = resolve_local(tool_.parameters, reference->get_ref<const std::string&>());
-    }
-    return schema != nullptr && schema->is_object() && !schema->contains("$ref") ? schema : nullptr;
-  }
-
   Expr value(const OrderedJson& given, const std::string& path, int depth) {
-    const OrderedJson* const schema = resolved(given);
-    if (schema == nullptr || depth > kMaxSchemaDepth) {
+    const OrderedJson* const schema = behind_references(given, tool_.parameters);
+    if (schema == nullptr || !schema->is_object() || depth > kMaxSchemaDepth) {
       if (tool_.strict && given != OrderedJson(true)) refuse(path);
       return any();
     }
@@ -213,13 +193,13 @@ class EntryGrammar {
   Expr literal(const OrderedJson& value) {
     if (value.is_string()) return text_form(grammar_.text(value.get<std::string>()));
     if (!value.is_array() && !value.is_object()) return grammar_.text(value.dump());
-    std::vector<Entry> entries;
+    std::vector<ListEntry> entries;
     for (const auto& item : value.items()) {
       Expr own = literal(item.value());
       if (value.is_object()) own = named(grammar_.text(item.key()), own);
-      entries.push_back({own, true});
+      entries.push_back({.name = item.key(), .expr = own});
     }
-    const Expr inside = list(entries, std::nullopt);
+    const Expr inside = comma_list(grammar_, entries, std::nullopt);
     return value.is_object() ? in('{', inside, '}') : in('[', inside, ']');
   }
 
@@ -231,18 +211,16 @@ class EntryGrammar {
       const Expr text = text_form(text_without(grammar_, quote_, is_special_));
       const Expr number = grammar_.terminal(parse_regex(
           grammar_.regex(), "-?(0|[1-9][0-9]{0,17})(\\.[0-9]{1,17})?", guide::RegexUse::kWhole));
-      grammar_.define(*any_,
-                      grammar_.either({text, number, grammar_.text("true"), grammar_.text("false"),
-                                       grammar_.text("null"), in('[', list({}, value), ']'),
-                                       in('{', list({}, named(any_name(), value)), '}')}));
+      grammar_.define(
+          *any_,
+          grammar_.either(
+              {text, number, grammar_.text("true"), grammar_.text("false"), grammar_.text("null"),
+               in('[', comma_list(grammar_, {}, value), ']'),
+               in('{', comma_list(grammar_, {}, named(any_argument_name(grammar_), value)), '}')}));
     }
     return grammar_.call(*any_);
   }
 
-  Expr any_name() {
-    return grammar_.terminal(
-        parse_regex(grammar_.regex(), "[A-Za-z0-9_.-]{1,64}", guide::RegexUse::kWhole));
-  }
   Expr comma() { return grammar_.sequence({grammar_.text(","), optional_space(grammar_)}); }
   Expr named(Expr name, Expr value) {
     return grammar_.sequence({name, grammar_.text(":"), optional_space(grammar_), value});
@@ -254,31 +232,6 @@ class EntryGrammar {
   Expr text_form(Expr text) {
     const Expr mark = written_mark(grammar_, quote_, is_special_);
     return grammar_.sequence({mark, text, mark});
-  }
-
-  // Entries in their order, those that are not required or left out, then any number of others;
-  // commas between. Each place in the list is two rules: with a comma first, and without where
-  // nothing came before.
-  Expr list(const std::vector<Entry>& entries, std::optional<Expr> other) {
-    Expr behind_some = grammar_.empty_text();
-    Expr behind_none = grammar_.empty_text();
-    if (other) {
-      const Expr more = grammar_.repeat(grammar_.sequence({comma(), *other}), 0, guide::kUnbounded);
-      behind_some = more;
-      behind_none = grammar_.optional(grammar_.sequence({*other, more}));
-    }
-    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-      const Rule rest = grammar_.declare("entries");
-      grammar_.define(rest, behind_some);
-      const Rule own = grammar_.declare("entry");
-      grammar_.define(own, entry->expr);
-      const Expr first = grammar_.sequence({grammar_.call(own), grammar_.call(rest)});
-      const Expr with_comma = grammar_.sequence({comma(), first});
-      behind_none = entry->is_required ? first : grammar_.either({first, behind_none});
-      behind_some =
-          entry->is_required ? with_comma : grammar_.either({with_comma, grammar_.call(rest)});
-    }
-    return behind_none;
   }
 
   Grammar& grammar_;

@@ -188,6 +188,17 @@ const OrderedJson* resolve_local(const OrderedJson& root, std::string_view refer
   }
 }
 
+const OrderedJson* behind_references(const OrderedJson& schema, const OrderedJson& root) {
+  constexpr int kMaxDepth = 16;
+  const OrderedJson* out = &schema;
+  for (int depth = 0; out != nullptr && out->is_object() && out->contains("$ref"); ++depth) {
+    const OrderedJson& reference = (*out)["$ref"];
+    if (depth == kMaxDepth || !reference.is_string()) return nullptr;
+    out = resolve_local(root, reference.get_ref<const std::string&>());
+  }
+  return out;
+}
+
 uint8_t types_of(const OrderedJson& schema, const OrderedJson& root, int depth) {
   constexpr int kMaxDepth = 16;
   if (!schema.is_object() || depth > kMaxDepth) return kAllBits;

@@ -54,4 +54,7 @@ uint8_t type_bit(const OrderedJson& value);
 // "#/$defs/x" within the root; null when there is no such place.
 const OrderedJson* resolve_local(const OrderedJson& root, std::string_view reference);
 
+// The schema behind "$ref", however often it is referred to again; null where that leads nowhere.
+const OrderedJson* behind_references(const OrderedJson& schema, const OrderedJson& root);
+
 }  // namespace tgi::dialect
