@@ -27,6 +27,11 @@ bool may_color(int fd) {
   return ::isatty(fd) == 1;
 }
 
+bool knows_sequences() {
+  const std::string_view terminal = variable("TERM");
+  return !terminal.empty() && terminal != "dumb";
+}
+
 std::string styled(std::string_view text, Style style, bool on) {
   if (!on) return std::string(text);
   std::string out(kStarts[static_cast<size_t>(style)]);

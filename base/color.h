@@ -11,6 +11,9 @@ namespace tgi {
 // TERM=dumb: no. Else whether `fd` is a terminal.
 bool may_color(int fd);
 
+// Whether the terminal, as $TERM names it, knows control sequences: it is named, and not "dumb".
+bool knows_sequences();
+
 enum class Style { kBold, kGreen, kYellow, kRed };
 
 // The text as it is when `on` is false.

@@ -19,12 +19,6 @@ bool wants_no_color() {
   return set != nullptr && *set != '\0';
 }
 
-// What no terminal is known for gets the text as it is.
-bool knows_sequences() {
-  const char* const terminal = std::getenv("TERM");
-  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
-}
-
 size_t columns_of(int fd) {
   winsize size{};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : size_t{0};

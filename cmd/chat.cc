@@ -27,8 +27,8 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
   app.footer(
       "On a terminal lines can be edited, and what was typed is kept in chat_history in the "
       "state folder, and each chat in chats there, for --resume. A line that ends in \\ goes on in "
-      "the next one; \"\"\" opens and closes a "
-      "block of lines. Ctrl-C at the prompt clears the line; during an answer it stops the "
+      "the next one; \"\"\" opens and closes a block of lines. Ctrl-C at the prompt clears the "
+      "line; during an answer it stops the "
       "answer, and what was said so far stays part of the conversation. Ctrl-D ends.\n\n"
       "From a pipe or a file each line is one turn, and the answers are written one after "
       "the other, each followed by a newline. The exit status is that of the first turn "
@@ -39,9 +39,7 @@ void add_chat_flags(CLI::App& app, ChatFlags& flags) {
       "a terminal, and not at all elsewhere.\n\n"
       "Lines that begin with / are commands: /help, /clear, /system [TEXT], /save FILE, "
       "/load FILE, /set [NAME VALUE], /show, /regenerate, /quit, /bye, /exit. A message that "
-      "begins "
-      "with / is "
-      "written with //.");
+      "begins with / is written with //.");
   app.add_option("--system", flags.system, "the system message")->type_name("TEXT");
   app.add_option("--load", flags.load, "go on with a conversation that /save wrote")
       ->type_name("FILE");

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/color.h"
 #include "base/error.h"
 #include "base/files/paths.h"
 
@@ -55,11 +56,6 @@ bool is_readable(int fd) {
 constexpr std::string_view kPasteOn = "\x1b[?2004h";
 constexpr std::string_view kPasteOff = "\x1b[?2004l";
 constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
-
-bool knows_paste_marks() {
-  const char* const terminal = std::getenv("TERM");
-  return terminal != nullptr && *terminal != '\0' && std::strcmp(terminal, "dumb") != 0;
-}
 
 void put(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -124,7 +120,7 @@ LineEditor::LineEditor(std::string history_path, int cancel_fd)
   ::el_set(editor_.get(), EL_SIGNAL, 1);  // Ctrl-Z and a death give the terminal back as it was
   ::el_set(editor_.get(), EL_GETCFN, &LineEditor::read_character);
   ::el_source(editor_.get(), nullptr);  // ~/.editrc, where there is one
-  if (knows_paste_marks()) {
+  if (knows_sequences()) {
     // As wide characters: of narrow ones it makes copies that nobody frees.
     ::el_wset(editor_.get(), EL_ADDFN, L"tgi-paste", L"insert what is pasted",
               &LineEditor::insert_paste);
@@ -192,9 +188,9 @@ ReadLine LineEditor::read(const std::string& prompt) {
   int count = 0;
   const char* line = nullptr;
   if (!is_at_typed_end() && !is_readable(cancel_fd_)) {
-    if (knows_paste_marks()) put(kPasteOn);
+    if (knows_sequences()) put(kPasteOn);
     line = ::el_gets(editor_.get(), &count);
-    if (knows_paste_marks()) put(kPasteOff);
+    if (knows_sequences()) put(kPasteOff);
   }
   // Ctrl-C empties the terminal's queue, which looks like Ctrl-D to whoever had seen it filled: it
   // never ends the input. What was typed ahead goes with the line.

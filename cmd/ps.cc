@@ -153,8 +153,7 @@ std::vector<Row> counter_rows(const ipc::Counters& counters) {
 }
 
 int64_t held_bytes(const std::optional<ipc::ModelStatus>& model) {
-  if (!model) return 0;
-  return model->memory.weights + model->memory.kv_cache + model->memory.workspace;
+  return model ? model->memory.held() : 0;
 }
 
 // "600.0 MiB: demo 200.0 MiB, second 400.0 MiB"

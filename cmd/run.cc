@@ -12,8 +12,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.footer(
       "With a prompt, or one from a pipe, it is one answer, as of `tgi generate --chat --stream`; "
       "without one on a terminal it is `tgi chat`. A model without a chat template goes on with "
-      "the "
-      "prompt as it stands. Those two commands have more options.");
+      "the prompt as it stands. Those two commands have more options.");
   app.add_option("model", flags.model.model,
                  "a folder, a GGUF file, ORG/NAME[@REVISION] or ORG/NAME:QUANTISATION of the hub, "
                  "a name of `tgi ls`, or \"demo\"")

@@ -72,9 +72,8 @@ std::string ModelHost::describe_others(const ModelSlot& slot) const {
   for (const auto& [name, other] : all()) {
     const auto model = other->current();
     if (other.get() == &slot || model == nullptr) continue;
-    const ipc::MemoryPlan memory = model->status().memory;
     out.push_back(fmt::format("{} {}", name.empty() ? model->options().model : name,
-                              format_bytes(memory.weights + memory.kv_cache + memory.workspace)));
+                              format_bytes(model->status().memory.held())));
   }
   return fmt::format("{}", fmt::join(out, ", "));
 }

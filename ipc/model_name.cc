@@ -20,6 +20,19 @@ bool may_be_in_name(char c) {
   return is_letter || (c >= '0' && c <= '9') || std::string_view("-._:@").find(c) < 5;
 }
 
+// The default one with the others, if it has a name.
+std::vector<OtherModelStatus> named_models(const Status& status) {
+  std::vector<OtherModelStatus> out = status.others;
+  if (status.model && !status.model->served_name.empty()) {
+    out.insert(out.begin(), {.name = status.model->served_name,
+                             .phase = status.phase,
+                             .phase_detail = status.phase_detail,
+                             .model = status.model,
+                             .counters = status.counters});
+  }
+  return out;
+}
+
 }  // namespace
 
 void check_model_name(const std::string& name) {
@@ -39,23 +52,6 @@ NamedModel split_named_model(const std::string& text) {
   if (!out.model.empty()) return out;
   throw Error(Code::kInvalidArgument, fmt::format("expected NAME=MODEL, got \"{}\"", text));
 }
-
-namespace {
-
-// The default one with the others, if it has a name.
-std::vector<OtherModelStatus> named_models(const Status& status) {
-  std::vector<OtherModelStatus> out = status.others;
-  if (status.model && !status.model->served_name.empty()) {
-    out.insert(out.begin(), {.name = status.model->served_name,
-                             .phase = status.phase,
-                             .phase_detail = status.phase_detail,
-                             .model = status.model,
-                             .counters = status.counters});
-  }
-  return out;
-}
-
-}  // namespace
 
 bool has_model(const Status& status, const std::string& name) {
   return std::ranges::any_of(named_models(status),

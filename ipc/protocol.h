@@ -314,10 +314,10 @@ struct MemoryPlan {  // bytes, of all ranks together
   int64_t adapters = 0;   // that those in use may take
   int64_t states = 0;     // of workspace: of layers that carry one, for all running sequences
   int64_t available = 0;  // what the plan had to fit into
+
+  int64_t held() const { return weights + kv_cache + workspace; }
 };
 
-// Groups of layers with keys and values. A block of the KV cache belongs to one; a sequence has
-// blocks of each, of those with a window only as many as the window needs.
 // Layers whose keys and values are of one size.
 struct KvHeads {
   int64_t num_layers = 0;  // that have their own
@@ -325,6 +325,8 @@ struct KvHeads {
   int64_t head_dim = 0;
 };
 
+// Groups of layers with keys and values. A block of the KV cache belongs to one; a sequence has
+// blocks of each, of those with a window only as many as the window needs.
 struct KvGroupCounts {
   int64_t num_full = 1;
   int64_t num_windowed = 0;

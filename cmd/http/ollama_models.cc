@@ -75,7 +75,7 @@ std::string digest_of(const ipc::ModelStatus& model) {
 }
 
 // Of its files; of a model without any since when the daemon runs.
-std::string modified_at(const ipc::ModelStatus& model, const ipc::Status& status) {
+std::string modified_at(const ipc::ModelStatus& model, double uptime_seconds) {
   std::error_code error;
   const auto written = std::filesystem::last_write_time(model.name, error);
   if (!error) {
@@ -84,7 +84,7 @@ std::string modified_at(const ipc::ModelStatus& model, const ipc::Status& status
                        std::chrono::duration_cast<system_clock::duration>(ago));
   }
   return ollama_time(system_clock::now() -
-                     std::chrono::seconds(static_cast<int64_t>(status.uptime_seconds)));
+                     std::chrono::seconds(static_cast<int64_t>(uptime_seconds)));
 }
 
 OrderedJson head_of(const std::string& name, const ipc::ModelStatus& model) {
@@ -135,7 +135,7 @@ struct ServedStatus {
   std::string model_id;
   int64_t max_total_tokens = 0;
   ipc::ModelStatus model;
-  ipc::Status daemon;
+  double uptime_seconds = 0;  // of the daemon
 };
 
 // Of all models, the default one's first.
@@ -147,7 +147,9 @@ std::vector<ServedStatus> ask_served(Scope& scope) {
     const auto model = each->daemon_model.empty()
                            ? daemon.model
                            : ipc::find_model(daemon, each->daemon_model).model;
-    if (model) out.push_back({each->model_id, each->max_total_tokens, *model, daemon});
+    if (model) {
+      out.push_back({each->model_id, each->max_total_tokens, *model, daemon.uptime_seconds});
+    }
   }
   return out;
 }
@@ -200,7 +202,7 @@ Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   OrderedJson models = OrderedJson::array();
   const auto add = [&](const std::string& name, const ServedStatus& served) {
     OrderedJson one = head_of(tagged(name), served.model);
-    one["modified_at"] = modified_at(served.model, served.daemon);
+    one["modified_at"] = modified_at(served.model, served.uptime_seconds);
     models.push_back(std::move(one));
   };
   const std::vector<ServedStatus> served = ask_served(*scope);
@@ -213,8 +215,7 @@ Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   OrderedJson models = OrderedJson::array();
   for (const ServedStatus& each : ask_served(*scope)) {
     OrderedJson one = head_of(tagged(each.model_id), each.model);
-    const ipc::MemoryPlan& memory = each.model.memory;
-    const int64_t size = memory.weights + memory.kv_cache + memory.workspace;
+    const int64_t size = each.model.memory.held();
     one["size"] = size;
     one["size_vram"] = each.model.backend == "cpu" || each.model.backend == "reference" ? 0 : size;
     one["context_length"] = each.max_total_tokens;
@@ -235,7 +236,7 @@ Response ollama_show(std::shared_ptr<Scope> scope, const OllamaModelBody& body) 
                      {"details", details_of(model)},
                      {"model_info", model_info(model, facts)},
                      {"capabilities", capabilities_of(model)},
-                     {"modified_at", modified_at(model, status)}};
+                     {"modified_at", modified_at(model, status.uptime_seconds)}};
   if (facts && !facts->licence.empty()) out["license"] = facts->licence;
   return json_response(200, out);
 }

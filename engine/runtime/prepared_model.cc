@@ -265,8 +265,7 @@ void check_fits(const PreparedModel& model, const ServedModel& serving) {
   if (status.backend == model.backend->name()) {
     // What of its KV cache no token has touched yet is free already on some machines, and counted
     // twice here. Then the load is refused later, and the model that gave way is loaded again.
-    const ipc::MemoryPlan& memory = status.memory;
-    given_back.bytes = memory.weights + memory.kv_cache + memory.workspace;
+    given_back.bytes = status.memory.held();
   }
   check_ranks(*model.backend, model.loaded, model.ranks, given_back);
 }
