@@ -109,14 +109,26 @@ constexpr CallPart entries(std::string_view quote) {
 
 using CallParts = std::array<CallPart, 12>;  // those behind the last are kNone
 
+// Where calls stand in an answer.
+enum class CallPlace : uint8_t {
+  kBehindText,     // or where a text would begin: a mark begins them
+  kInsteadOfText,  // a mark begins them, and they are written in the place of a text
+  kWholeAnswer,    // calls are all of it: nothing marks where they would begin in a text
+  kMessages,       // the first begins as the answer does, without a mark; behind a text the
+                   // separator is written before it
+};
+// Nothing marks the first call: it is known by its own words.
+constexpr bool is_unmarked(CallPlace place) {
+  return place == CallPlace::kWholeAnswer || place == CallPlace::kMessages;
+}
+
 // begin call (separator call)* end
 struct CallSyntax {
   CallParts begin{};
   CallParts call{};
   CallParts separator{};
   CallParts end{};
-  // Calls are the whole answer, or there are none: nothing marks where they would begin in a text.
-  bool is_whole_answer = false;
+  CallPlace place = CallPlace::kBehindText;
   bool several = true;  // calls in one answer
 };
 

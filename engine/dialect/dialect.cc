@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -71,6 +72,22 @@ std::span<const ReasoningDialect* const> reasoning_dialects() {
   static const auto kAll =
       all_reasoning_dialects(std::make_index_sequence<kReasoningDialectNames.size()>());
   return kAll;
+}
+
+std::string_view Dialects::before_text() const {
+  if (reasoning != nullptr && !reasoning->before_text.empty()) return reasoning->before_text;
+  return tools == nullptr ? std::string_view() : tools->before_text;
+}
+
+std::vector<std::string_view> Dialects::dropped() const {
+  std::vector<std::string_view> out;
+  const auto add = [&](std::span<const std::string_view> marks) {
+    std::copy_if(marks.begin(), marks.end(), std::back_inserter(out),
+                 [](std::string_view mark) { return !mark.empty(); });
+  };
+  if (reasoning != nullptr) add(reasoning->dropped);
+  if (tools != nullptr) add(tools->dropped);
+  return out;
 }
 
 const ToolDialect& generic_tool_dialect() {

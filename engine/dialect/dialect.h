@@ -30,6 +30,9 @@ struct ToolDialect {
   CallSyntax syntax;
   // (optional) Older or looser ways of writing that are understood as well.
   std::span<const CallSyntax> also{};
+  // As a reasoning dialect's: of models that have none.
+  std::string_view before_text{};
+  std::array<std::string_view, 2> dropped{};
   CallIds ids = CallIds::kRandom;
   // Whether a template shows this dialect to the model. Asked in the order of the list.
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
@@ -69,6 +72,9 @@ struct Dialects {
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;
   std::string_view why_no_tools{};  // where there are none, for people
+
+  std::string_view before_text() const;
+  std::vector<std::string_view> dropped() const;
 };
 Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view tool_parser,

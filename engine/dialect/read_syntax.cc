@@ -32,7 +32,7 @@ ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_specia
   append(syntax.separator, is_special, out.next_call);
   append(syntax.call, is_special, out.next_call);
   append(syntax.end, is_special, out.end);
-  out.is_whole_answer = syntax.is_whole_answer;
+  out.place = syntax.place;
   out.several = syntax.several;
   return out;
 }

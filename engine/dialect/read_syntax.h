@@ -24,7 +24,7 @@ struct ReadSyntax {
   ReadParts first_call;  // what begins the calls, and a call
   ReadParts next_call;   // what separates it from the one before, and a call
   ReadParts end;
-  bool is_whole_answer = false;
+  CallPlace place = CallPlace::kBehindText;
   bool several = true;
 };
 
