@@ -98,6 +98,8 @@ class CallReader {
   std::string key_;              // of a member or an argument
   std::string value_;
   bool in_value_ = false;    // of a parameter, keyword or entry
+  bool in_section_ = false;  // of its own
+  bool may_be_section_ = false;
   uint8_t value_types_ = 0;  // what it may be
   size_t num_streamed_ = 0;  // of its text
   size_t num_searched_ = 0;  // bytes of it that its end is not in

@@ -39,6 +39,12 @@ struct CallPart {
   std::string_view value_open{};      // (optional) behind it and a gap, before the value
   std::string_view close{};           // behind the value; kEntries: around texts
   bool on_lines = false;              // the value has lines of its own: one line end on each side
+  // (optional) kParameters: behind `middle` stands the type of the value in a word, and this.
+  std::string_view type_close{};
+  // (optional) kParameters: what stands around texts that have "<", "&" or a line end.
+  std::string_view section_open{};
+  std::string_view section_close{};
+  int32_t first = 0;  // kNumber: of the first call
 };
 
 constexpr CallPart mark(std::string_view text, std::array<std::string_view, 6> others = {}) {
@@ -54,8 +60,8 @@ constexpr CallPart gap() {
 constexpr CallPart name() {
   return {.kind = CallPart::Kind::kName};
 }
-constexpr CallPart number() {
-  return {.kind = CallPart::Kind::kNumber};
+constexpr CallPart number(int32_t first = 0) {
+  return {.kind = CallPart::Kind::kNumber, .first = first};
 }
 constexpr CallPart id(std::string_view mark = {}) {
   return {.kind = CallPart::Kind::kId, .text = mark};
@@ -97,6 +103,26 @@ constexpr CallPart typed_parameters(std::string_view open,
                                     std::string_view close) {
   CallPart out = parameters(open, middle, close, /*on_lines=*/false);
   out.middle_of_json = middle_of_json;
+  return out;
+}
+// The value's type is told by a word, JSON's: "string", "number", ...
+constexpr CallPart parameters_with_types(std::string_view open,
+                                         std::string_view middle,
+                                         std::string_view type_close,
+                                         std::string_view close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.type_close = type_close;
+  return out;
+}
+// Some texts are in a section of their own.
+constexpr CallPart parameters_with_sections(std::string_view open,
+                                            std::string_view middle,
+                                            std::string_view close,
+                                            std::string_view section_open,
+                                            std::string_view section_close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.section_open = section_open;
+  out.section_close = section_close;
   return out;
 }
 constexpr CallPart keywords() {

@@ -46,13 +46,8 @@ const Dialect* choose(std::span<const Dialect* const> list,
 
 // Marks of templates that show calls in a form that no dialect is there for. A model that is shown
 // one form and asked for another would write neither.
-constexpr std::array<std::string_view, 6> kUnknownForms = {
-    "]<]minimax[>[",    // MiniMax M3
-    "<function name=",  // MiniCPM 5
-    ">>>all",           // Functionary 3.2
-    "<|recipient|>",    // Functionary 2
-    "<|open|>",         // Kimi K3
-    "atem:function_calls",
+constexpr std::array<std::string_view, 1> kUnknownForms = {
+    "]<]minimax[>[",  // MiniMax M3
 };
 
 bool shows_unknown_form(const ChatTemplate& chat_template) {

@@ -30,9 +30,9 @@ struct ToolDialect {
   CallSyntax syntax;
   // (optional) Older or looser ways of writing that are understood as well.
   std::span<const CallSyntax> also{};
-  // As a reasoning dialect's: of models that have none.
+  // As a reasoning dialect's: of models that have none, or that are not asked to reason.
   std::string_view before_text{};
-  std::array<std::string_view, 2> dropped{};
+  std::array<std::string_view, 6> dropped{};
   CallIds ids = CallIds::kRandom;
   // Whether a template shows this dialect to the model. Asked in the order of the list.
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;

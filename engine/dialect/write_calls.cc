@@ -49,6 +49,13 @@ std::string object_text(const CallPart& part, const PastCall& call, size_t index
   return json_text(out);
 }
 
+std::string_view type_word(const OrderedJson& value) {
+  for (const TypeWord& type : kTypeWords) {
+    if (type.bit == type_bit(value)) return type.word;
+  }
+  return "";
+}
+
 std::string parameters_text(const CallPart& part, const PastCall& call) {
   const std::string_view line_end = part.on_lines ? "\n" : "";
   std::string out = "\n";
@@ -57,10 +64,19 @@ std::string parameters_text(const CallPart& part, const PastCall& call) {
     out += item.key();
     const bool is_text = item.value().is_string();
     out += is_text || part.middle_of_json.empty() ? part.middle : part.middle_of_json;
+    if (!part.type_close.empty()) {
+      out += type_word(item.value());
+      out += part.type_close;
+    }
     if (!part.value_open.empty()) out += '\n';
     out += part.value_open;
     out += line_end;
-    out += is_text ? item.value().get<std::string>() : json_text(item.value());
+    const std::string value = is_text ? item.value().get<std::string>() : json_text(item.value());
+    const bool has_section =
+        is_text && !part.section_open.empty() && value.find_first_of("<&\n") != std::string::npos;
+    if (has_section) out += part.section_open;
+    out += value;
+    if (has_section) out += part.section_close;
     out += line_end;
     out += part.close;
     out += '\n';
@@ -118,7 +134,7 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         out += call.name;
         break;
       case CallPart::Kind::kNumber:
-        out += std::to_string(index);
+        out += std::to_string(index + static_cast<size_t>(part.first));
         break;
       case CallPart::Kind::kArguments:
         out += json_text(call.arguments);
