@@ -197,6 +197,9 @@ class AnswerGrammar {
         case CallPart::Kind::kEntries:
           out.push_back(entry_arguments(grammar_, *tool, part, is_special_));
           break;
+        case CallPart::Kind::kElements:
+          out.push_back(element_arguments(grammar_, *tool, part, is_special_));
+          break;
         case CallPart::Kind::kNone:
           break;
       }

@@ -32,7 +32,8 @@ void append_string(std::string_view value, std::string& out) {
   JsonText(out).string(value);
 }
 
-// What was written without quotes, as the parameter's type says, or else as a text.
+}  // namespace
+
 std::string json_of_parameter(std::string_view value, uint8_t types) {
   const std::string_view bare = trimmed(value);
   std::string json(bare);
@@ -48,8 +49,6 @@ std::string json_of_parameter(std::string_view value, uint8_t types) {
   append_string(value, out);
   return out;
 }
-
-}  // namespace
 
 void CallReader::begin_argument(std::string_view argument) {
   arguments_ += has_arguments_ ? ", " : "{";

@@ -25,6 +25,7 @@ struct CallPart {
     kParameters,  // each argument between marks, as text
     kKeywords,    // name=value, ..., in Python's notation
     kEntries,     // name:value,..., in Gemma's notation (entry_scanner.h), up to a "}"
+    kElements,    // <name>value</name>, in MiniMax's notation (element_values.h)
   };
   Kind kind = Kind::kNone;
   std::string_view text{};                   // kMark; kId: (optional) the mark before it
@@ -33,7 +34,7 @@ struct CallPart {
   std::string_view name_key{};               // kObject
   std::string_view arguments_key{};
   std::string_view id_key{};          // (optional) before the two: a text of digits
-  std::string_view open{};            // kParameters: before the name
+  std::string_view open{};            // kParameters: before the name; kElements: before each tag
   std::string_view middle{};          // between name and value
   std::string_view middle_of_json{};  // (optional) in its place where the value is no text
   std::string_view value_open{};      // (optional) behind it and a gap, before the value
@@ -131,6 +132,10 @@ constexpr CallPart keywords() {
 
 constexpr CallPart entries(std::string_view quote) {
   return {.kind = CallPart::Kind::kEntries, .close = quote};
+}
+
+constexpr CallPart elements(std::string_view mark) {
+  return {.kind = CallPart::Kind::kElements, .open = mark};
 }
 
 using CallParts = std::array<CallPart, 12>;  // those behind the last are kNone

@@ -44,18 +44,6 @@ const Dialect* choose(std::span<const Dialect* const> list,
               fmt::format("--{}: expected one of {}, got {}", setting, names, asked));
 }
 
-// Marks of templates that show calls in a form that no dialect is there for. A model that is shown
-// one form and asked for another would write neither.
-constexpr std::array<std::string_view, 1> kUnknownForms = {
-    "]<]minimax[>[",  // MiniMax M3
-};
-
-bool shows_unknown_form(const ChatTemplate& chat_template) {
-  return std::any_of(kUnknownForms.begin(), kUnknownForms.end(), [&](std::string_view mark) {
-    return chat_template.contains(mark, /*has_tools=*/true);
-  });
-}
-
 }  // namespace
 
 std::span<const ToolDialect* const> tool_dialects() {
@@ -94,17 +82,9 @@ Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view reasoning_parser) {
   Dialects out;
   if (chat_template == nullptr) return out;
-  const bool is_unknown = tool_parser == "auto" && shows_unknown_form(*chat_template);
-  out.tools =
-      choose(tool_dialects(), *chat_template, is_unknown ? "none" : tool_parser, "tool-parser");
-  if (out.tools == nullptr && tool_parser == "auto" && !is_unknown) {
-    out.tools = &generic_tool_dialect();
-  }
-  if (is_unknown) {
-    out.why_no_tools =
-        "the model's chat template shows calls of tools in a form that is not known here; "
-        "--tool-parser names another (generic asks for JSON in words)";
-  } else if (out.tools == nullptr) {
+  out.tools = choose(tool_dialects(), *chat_template, tool_parser, "tool-parser");
+  if (out.tools == nullptr && tool_parser == "auto") out.tools = &generic_tool_dialect();
+  if (out.tools == nullptr) {
     out.why_no_tools = "this model was loaded with --tool-parser none";
   }
   out.reasoning =

@@ -66,8 +66,8 @@ std::span<const ReasoningDialect* const> reasoning_dialects();
 const ToolDialect& generic_tool_dialect();
 
 // What a model speaks. `tool_parser` and `reasoning_parser`: "auto", "none" or a name of the lists,
-// else kInvalidArgument with the names. Null where there is none: no template, "none", no
-// reasoning, or a template that shows calls in a form that is not there.
+// else kInvalidArgument with the names. Null where there is none: no template, "none" or no
+// reasoning.
 struct Dialects {
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;

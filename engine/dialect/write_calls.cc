@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "engine/dialect/element_values.h"
 
 namespace tgi::dialect {
 namespace {
@@ -118,6 +119,18 @@ std::string entries_text(const OrderedJson& object, std::string_view quote) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
+std::string elements_text(const OrderedJson& value, std::string_view mark) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object() && !value.is_array()) return value.dump();
+  std::string out;
+  for (const auto& item : value.items()) {
+    if (item.value().is_null()) continue;
+    const std::string name = value.is_array() ? std::string(kItemElement) : item.key();
+    out += fmt::format("{0}<{1}>{2}{0}</{1}>", mark, name, elements_text(item.value(), mark));
+  }
+  return out;
+}
+
 void write_parts(const CallParts& parts, const PastCall& call, size_t index, std::string& out) {
   for (const CallPart& part : parts) {
     switch (part.kind) {
@@ -150,6 +163,9 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         break;
       case CallPart::Kind::kEntries:
         out += entries_text(call.arguments, part.close);
+        break;
+      case CallPart::Kind::kElements:
+        out += elements_text(call.arguments, part.open);
         break;
       case CallPart::Kind::kNone:
         return;

@@ -62,8 +62,7 @@ constexpr Shown kShown[] = {
     {"<|im_start|>", "generic", "none"},
     {"<|tool_call>call:<|channel>thought<channel|>", "gemma4", "gemma4"},
     {"<start_function_call>call:<escape>", "function_gemma", "none"},
-    // Forms that are not there: neither theirs nor another is asked for.
-    {"]<]minimax[>[<tool_call>", "none", "none"},
+    {"]<]minimax[>[<tool_call></mm:think>", "minimax_m3", "minimax_m3"},
     {"<function name=\"<param name=\"</think>", "minicpm5", "think"},
     {"<|open|>message<|sep|>", "kimi_k3", "kimi_k3"},
     {">>>all", "functionary_v32", "none"},

@@ -1,4 +1,7 @@
 // Kimi K3: each argument with its type between tokens, and the text too.
+#include <array>
+#include <string_view>
+
 #include "engine/dialect/dialects/shows.h"
 
 namespace tgi::dialect {

@@ -1,4 +1,7 @@
 // Muse Glimmer: messages to oneself, to the user and to tools, each with its recipient.
+#include <array>
+#include <string_view>
+
 #include "engine/dialect/dialects/shows.h"
 
 namespace tgi::dialect {
