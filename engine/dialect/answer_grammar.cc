@@ -1,5 +1,6 @@
 #include "engine/dialect/answer_grammar.h"
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -47,22 +48,23 @@ class AnswerGrammar {
   Expr body() {
     const ToolUse& tools = form_.tools;
     if (tools.tools.empty()) return text(/*before_calls=*/false);
-    const Expr called = calls();
+    const CallSyntax& syntax = form_.dialects.tools->syntax;
+    const Expr called = calls(syntax.begin);
     if (tools.must_call) return grammar_.sequence({space(), called});
-    const bool is_one_or_other =
-        form_.text || form_.dialects.tools->syntax.is_whole_answer || !before_text().empty();
-    if (is_one_or_other)
-      return grammar_.either({text(false), grammar_.sequence({space(), called})});
-    return grammar_.sequence({text(true), grammar_.optional(called)});
-  }
-
-  std::string_view before_text() const {
-    return form_.dialects.reasoning == nullptr ? "" : form_.dialects.reasoning->before_text;
+    if (syntax.place == CallPlace::kBehindText && !form_.text) {
+      return grammar_.sequence({text(/*before_calls=*/true), grammar_.optional(called)});
+    }
+    Expr said = text(/*before_calls=*/false);
+    if (syntax.place == CallPlace::kMessages && !form_.text) {
+      said = grammar_.sequence({said, grammar_.optional(calls(syntax.separator))});
+    }
+    return grammar_.either({said, grammar_.sequence({space(), called})});
   }
 
   Expr text(bool before_calls) {
     const Expr words = form_.text ? grammar_.call(*form_.text) : free_text(before_calls);
-    return grammar_.sequence({mark(before_text()), words});
+    return form_.marks_text ? grammar_.sequence({mark(form_.dialects.before_text()), words})
+                            : words;
   }
 
   // Where tools may be called, what looks like the beginning of a call is one.
@@ -70,24 +72,28 @@ class AnswerGrammar {
     guide::RegexPool& pool = grammar_.regex();
     if (form_.tools.tools.empty()) return grammar_.terminal(pool.any_text());
     const CallSyntax& syntax = form_.dialects.tools->syntax;
-    if (before_calls || !syntax.is_whole_answer) {
-      const Expr words = text_without(grammar_, opening_mark(syntax), is_special_);
-      const Expr more = grammar_.sequence({silent_marks(), words});
-      return grammar_.sequence({words, grammar_.repeat(more, 0, guide::kUnbounded)});
+    if (before_calls || !is_unmarked(syntax.place)) {
+      return with_silent_marks(text_without(grammar_, opening_mark(syntax), is_special_));
     }
-    const Regex opened = pool.concat({space_regex(), opening(syntax), pool.any_text()});
-    return grammar_.terminal(pool.without(pool.any_text(), opened));
+    const Regex any = pool.any_text();
+    const Regex begin = opening({&syntax.begin, &syntax.call});
+    Regex words = pool.without(any, pool.concat({space_regex(), begin, any}));
+    if (syntax.place == CallPlace::kWholeAnswer) return grammar_.terminal(words);
+    const Regex behind = opening({&syntax.separator, &syntax.call});
+    words = pool.without(words, pool.concat({any, behind, any}));
+    return with_silent_marks(grammar_.terminal(words));
+  }
+
+  Expr with_silent_marks(Expr words) {
+    const Expr more = grammar_.sequence({silent_marks(), words});
+    return grammar_.sequence({words, grammar_.repeat(more, 0, guide::kUnbounded)});
   }
 
   // Special tokens that models write around their texts and that nobody is told of.
   Expr silent_marks() {
     std::vector<Expr> out = {grammar_.nothing()};
-    if (form_.dialects.reasoning != nullptr) {
-      for (const std::string_view silent : form_.dialects.reasoning->dropped) {
-        if (!silent.empty() && pieces_of(silent, is_special_).front().is_special) {
-          out.push_back(mark(silent));
-        }
-      }
+    for (const std::string_view silent : form_.dialects.dropped()) {
+      if (pieces_of(silent, is_special_).front().is_special) out.push_back(mark(silent));
     }
     return grammar_.either(out);
   }
@@ -113,15 +119,15 @@ class AnswerGrammar {
     return grammar_.regex().either(out);
   }
 
-  // By which a call that is the whole answer is known: all that is written before its arguments.
-  Regex opening(const CallSyntax& syntax) {
+  // By which a call that nothing marks is known: all that is written before its arguments.
+  Regex opening(std::initializer_list<const CallParts*> list) {
     guide::RegexPool& pool = grammar_.regex();
     Regex out = pool.empty_text();
-    for (const CallParts* parts : {&syntax.begin, &syntax.call}) {
+    for (const CallParts* parts : list) {
       for (const CallPart& part : *parts) {
         switch (part.kind) {
           case CallPart::Kind::kMark:
-            out = pool.concat({out, pool.literal(part.text)});
+            if (!part.may_miss) out = pool.concat({out, pool.literal(part.text)});
             break;
           case CallPart::Kind::kGap:
             out = pool.concat({out, space_regex()});
@@ -143,7 +149,8 @@ class AnswerGrammar {
     return out;
   }
 
-  Expr calls() {
+  // `begin`: what stands before the first.
+  Expr calls(const CallParts& begin) {
     const CallSyntax& syntax = form_.dialects.tools->syntax;
     const guide::Rule one = grammar_.declare("call of a tool");
     std::vector<Expr> each;
@@ -151,7 +158,7 @@ class AnswerGrammar {
     grammar_.define(one, grammar_.either(each));
     const Expr more = grammar_.sequence({parts(syntax.separator, nullptr), grammar_.call(one)});
     const bool several = form_.tools.several && syntax.several;
-    return grammar_.sequence({parts(syntax.begin, nullptr), grammar_.call(one),
+    return grammar_.sequence({parts(begin, nullptr), grammar_.call(one),
                               grammar_.repeat(more, 0, several ? guide::kUnbounded : 0),
                               parts(syntax.end, nullptr)});
   }
@@ -189,6 +196,9 @@ class AnswerGrammar {
           break;
         case CallPart::Kind::kEntries:
           out.push_back(entry_arguments(grammar_, *tool, part, is_special_));
+          break;
+        case CallPart::Kind::kElements:
+          out.push_back(element_arguments(grammar_, *tool, part, is_special_));
           break;
         case CallPart::Kind::kNone:
           break;

@@ -20,6 +20,7 @@ struct AnswerForm {
   Dialects dialects;
   ToolUse tools;
   Reasoning reasoning = Reasoning::kNone;
+  bool marks_text = false;          // the dialect's before_text stands before the text
   std::optional<guide::Rule> text;  // what the text has to be; any text where it is not given
 };
 

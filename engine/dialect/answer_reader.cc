@@ -8,6 +8,12 @@
 namespace tgi::dialect {
 namespace {
 
+// Space at the start of an answer is passed over.
+std::string_view without_space_in_front(std::string_view mark) {
+  while (!mark.empty() && is_json_space(mark.front())) mark.remove_prefix(1);
+  return mark;
+}
+
 size_t space_at_end(std::string_view text) {
   size_t count = 0;
   while (count < text.size() && is_json_space(text[text.size() - 1 - count])) ++count;
@@ -28,12 +34,13 @@ ReadDialects::ReadDialects(const Dialects& dialects, const IsSpecialToken& is_sp
       }
     }
   }
+  before_text = marked(dialects.before_text(), is_special);
+  for (const std::string_view mark : dialects.dropped()) {
+    dropped.push_back(marked(mark, is_special));
+  }
   if (reasoning == nullptr) return;
   reasoning_begin = marked(reasoning->begin, is_special);
   reasoning_end = marked(reasoning->end, is_special);
-  for (const std::string_view mark : reasoning->dropped) {
-    if (!mark.empty()) dropped.push_back(marked(mark, is_special));
-  }
 }
 
 AnswerReader::AnswerReader(std::shared_ptr<const AnswerReading> reading)
@@ -47,6 +54,7 @@ bool AnswerReader::is_known_mark(std::string_view token) const {
   const ReadDialects& dialects = *reading_->dialects;
   const auto has = [&](const std::string& mark) { return mark.find(token) != std::string::npos; };
   if (has(dialects.reasoning_begin) || has(dialects.reasoning_end)) return true;
+  if (has(dialects.before_text)) return true;
   if (std::any_of(dialects.dropped.begin(), dialects.dropped.end(), has)) return true;
   return reads_calls() && std::any_of(dialects.call_marks.begin(), dialects.call_marks.end(), has);
 }
@@ -106,18 +114,21 @@ bool AnswerReader::step_at_start(std::string& text) {
   const ReadDialects& dialects = *reading_->dialects;
   bool is_open = false;
   // The prompt may have ended the reasoning, and the model ends it once more.
-  for (const std::string* mark : {&dialects.reasoning_begin, &dialects.reasoning_end}) {
-    if (mark->empty()) continue;
-    if (buffer_.starts_with(*mark)) {
-      buffer_.erase(0, mark->size());
+  for (const std::string* each :
+       {&dialects.reasoning_begin, &dialects.reasoning_end, &dialects.before_text}) {
+    const std::string_view mark = without_space_in_front(*each);
+    if (mark.empty()) continue;
+    if (buffer_.starts_with(mark)) {
+      buffer_.erase(0, mark.size());
       start_space_.clear();
       trials_.clear();
       has_trials_ = false;
-      if (mark == &dialects.reasoning_begin) state_ = State::kReasoning;
-      skips_space_ = true;
+      if (each == &dialects.reasoning_begin) state_ = State::kReasoning;
+      if (each == &dialects.before_text) is_start_ = false;
+      skips_space_ = each != &dialects.before_text;
       return true;
     }
-    is_open |= mark->starts_with(buffer_);
+    is_open |= mark.starts_with(buffer_);
   }
   if (is_open && !at_end_) return false;
   switch (try_calls(/*is_next=*/false)) {
@@ -146,7 +157,7 @@ AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
     trials_.push_back({syntax_, CallReader(syntax_->next_call, reading_->tools)});
   } else if (!has_trials_) {
     for (const ReadSyntax& syntax : reading_->dialects->calls) {
-      if (!syntax.is_whole_answer) continue;
+      if (!is_unmarked(syntax.place)) continue;
       trials_.push_back({&syntax, CallReader(syntax.first_call, reading_->tools)});
     }
   }
@@ -167,14 +178,23 @@ AnswerReader::Tried AnswerReader::try_calls(bool is_next) {
   return Tried::kNone;
 }
 
+namespace {
+
+// What a call behind a text is written in.
+const ReadParts& parts_in_text(const ReadSyntax& syntax) {
+  return syntax.place == CallPlace::kMessages ? syntax.next_call : syntax.first_call;
+}
+
+}  // namespace
+
 // Calls look(mark, kind, syntax of a call or null) for all that may stand anywhere in a text.
 template <typename Look>
 void AnswerReader::for_each_mark(Look look) const {
   const ReadDialects& dialects = *reading_->dialects;
   if (reads_calls()) {
     for (const ReadSyntax& syntax : dialects.calls) {
-      if (syntax.is_whole_answer) continue;
-      for (const std::string& mark : opening_marks(syntax.first_call)) {
+      if (syntax.place == CallPlace::kWholeAnswer) continue;
+      for (const std::string& mark : opening_marks(parts_in_text(syntax))) {
         look(mark, Found::Kind::kCall, &syntax);
       }
     }
@@ -223,7 +243,7 @@ bool AnswerReader::step_text(std::string& text) {
   buffer_.erase(0, found.at);
   switch (found.kind) {
     case Found::Kind::kCall:
-      return begin_call(*found.syntax, found.syntax->first_call);
+      return begin_call(*found.syntax, parts_in_text(*found.syntax));
     case Found::Kind::kReasoning:
       state_ = State::kReasoning;
       break;
@@ -316,11 +336,16 @@ void AnswerReader::give_up_call(std::string& text) {
     ++num_calls_;
     buffer_.erase(0, length);
   } else if (!buffer_.empty()) {
-    // It may begin later: what opened it is text.
-    size_t length = 1;
-    if (buffer_.front() == kTokenBorder) length = buffer_.find(kTokenBorder, 1) + 1;
-    while (length < buffer_.size() && (buffer_[length] & 0xC0) == 0x80) ++length;
-    release(unmarked(std::string_view(buffer_).substr(0, length)), text);
+    // It may begin later: what opened it is text, or a mark that is left out.
+    size_t length = 0;
+    for (const std::string& mark : reading_->dialects->dropped) {
+      if (buffer_.starts_with(mark)) length = std::max(length, mark.size());
+    }
+    if (length == 0) {
+      length = buffer_.front() == kTokenBorder ? buffer_.find(kTokenBorder, 1) + 1 : 1;
+      while (length < buffer_.size() && (buffer_[length] & 0xC0) == 0x80) ++length;
+      release(unmarked(std::string_view(buffer_).substr(0, length)), text);
+    }
     buffer_.erase(0, length);
   }
   call_.reset();

@@ -27,6 +27,7 @@ struct ReadDialects {
   std::vector<std::string> call_marks;  // all that occur in them
   std::string reasoning_begin;
   std::string reasoning_end;
+  std::string before_text;  // empty: nothing
   std::vector<std::string> dropped;
 };
 

@@ -109,7 +109,7 @@ Expr property_json(Grammar& grammar, const Tool& tool, std::string_view property
 
 struct Property {
   std::string name{};
-  std::string path;  // "#/properties/NAME"
+  std::string path{};  // "#/properties/NAME"
   const OrderedJson* schema = nullptr;
   bool is_required = false;
 };
@@ -189,21 +189,92 @@ Regex bare_texts(Grammar& grammar, const Tool& tool, const Property& property) {
   return out;
 }
 
+Regex texts_of(Grammar& grammar, const Tool& tool, const Property& property) {
+  if (types_of(*property.schema, tool.parameters) == kStringBit) {
+    try {
+      return bare_texts(grammar, tool, property);
+    } catch (const Error&) {
+      if (tool.strict) throw;
+    }
+  }
+  return grammar.regex().any_text();
+}
+
 // A text as it is, without the mark that ends it.
 Expr parameter_text(Grammar& grammar,
                     const Tool& tool,
                     const Property& property,
                     const std::string& close) {
-  Regex texts = grammar.regex().any_text();
-  if (types_of(*property.schema, tool.parameters) == kStringBit) {
-    try {
-      texts = bare_texts(grammar, tool, property);
-    } catch (const Error&) {
-      if (tool.strict) throw;
+  const Regex texts = texts_of(grammar, tool, property);
+  return grammar.terminal(close.empty() ? texts : without_mark(grammar, texts, close));
+}
+
+// A text that stands in a section of its own where it has what would confuse its reader.
+Expr sectioned_text(Grammar& grammar,
+                    const Tool& tool,
+                    const Property& property,
+                    const CallPart& part,
+                    const IsSpecialToken& is_special) {
+  const Regex texts = texts_of(grammar, tool, property);
+  const Regex plain = parse_regex(grammar.regex(), "[^<&\\n]*", guide::RegexUse::kWhole);
+  return grammar.either(
+      {grammar.terminal(grammar.regex().both(texts, plain)),
+       grammar.sequence(
+           {written_mark(grammar, part.section_open, is_special),
+            grammar.terminal(without_mark(grammar, texts, std::string(part.section_close))),
+            written_mark(grammar, part.section_close, is_special)})});
+}
+
+// What of the property's values has this type.
+Expr property_json_of_type(Grammar& grammar,
+                           const Tool& tool,
+                           std::string_view property,
+                           std::string_view type) {
+  OrderedJson schema = property_schema(tool, property);
+  schema["allOf"] = {{{"$ref", schema["$ref"]}}, {{"type", type}}};
+  schema.erase("$ref");
+  return json_of(grammar, tool, schema, /*only_object=*/false, json_options(false));
+}
+
+// One form of an argument: what stands between its name and its value, and the value.
+struct ParameterForm {
+  std::string middle;
+  Expr value;
+};
+
+// `close`: what ends a text; empty where it is a special token.
+std::vector<ParameterForm> parameter_forms(Grammar& grammar,
+                                           const Tool& tool,
+                                           const CallPart& part,
+                                           const Property& property,
+                                           const std::string& close,
+                                           const IsSpecialToken& is_special) {
+  const uint8_t types = types_of(*property.schema, tool.parameters);
+  const std::string middle(part.middle);
+  std::vector<ParameterForm> out;
+  if (!part.type_close.empty()) {
+    for (const TypeWord& type : kTypeWords) {
+      if ((types & type.bit) == 0) continue;
+      const bool is_told = types == type.bit;  // by the schema
+      const Expr value = type.bit == kStringBit ? parameter_text(grammar, tool, property, close)
+                         : is_told              ? property_json(grammar, tool, property.name, false)
+                                   : property_json_of_type(grammar, tool, property.name, type.word);
+      out.push_back({fmt::format("{}{}{}", middle, type.word, part.type_close), value});
     }
+    return out;
   }
-  if (!close.empty()) texts = without_mark(grammar, texts, close);
-  return grammar.terminal(texts);
+  if ((types & kStringBit) != 0) {
+    out.push_back({middle, part.section_open.empty()
+                               ? parameter_text(grammar, tool, property, close)
+                               : sectioned_text(grammar, tool, property, part, is_special)});
+  }
+  // Without a mark that tells them apart, what may be a text is written as one.
+  const bool is_told = !part.middle_of_json.empty() && types != kStringBit;
+  if (out.empty() || is_told) {
+    out.push_back({std::string(part.middle_of_json.empty() ? part.middle : part.middle_of_json),
+                   property_json(grammar, tool, property.name, false)});
+  }
+  return out;
 }
 
 }  // namespace
@@ -290,31 +361,27 @@ Expr parameter_arguments(Grammar& grammar,
                              line_end, written_mark(grammar, part.close, is_special),
                              optional_space(grammar)});
   };
-  const std::string_view middle_of_json =
-      part.middle_of_json.empty() ? part.middle : part.middle_of_json;
   std::vector<Expr> out = {optional_space(grammar)};
   for (const Property& property : properties_of(tool)) {
-    const uint8_t types = types_of(*property.schema, tool.parameters);
     const Expr name = grammar.text(property.name);
     std::vector<Expr> forms;
-    if ((types & kStringBit) != 0) {
-      forms.push_back(
-          between_marks(name, part.middle, parameter_text(grammar, tool, property, close_text)));
-    }
-    // Without a mark that tells them apart, what may be a text is written as one.
-    const bool is_told = !part.middle_of_json.empty() && types != kStringBit;
-    if (forms.empty() || is_told) {
-      forms.push_back(
-          between_marks(name, middle_of_json, property_json(grammar, tool, property.name, false)));
+    for (const ParameterForm& form :
+         parameter_forms(grammar, tool, part, property, close_text, is_special)) {
+      forms.push_back(between_marks(name, form.middle, form.value));
     }
     const Expr one = grammar.either(forms);
     out.push_back(property.is_required ? one : grammar.optional(one));
   }
   if (takes_others(tool)) {
-    Regex any = grammar.regex().any_text();
-    if (!close_text.empty()) any = without_mark(grammar, any, close_text);
+    const std::string type =
+        part.type_close.empty() ? "" : fmt::format("string{}", part.type_close);
+    const OrderedJson any_value = true;
+    const Property any{.schema = &any_value};
+    const Expr value = part.section_open.empty()
+                           ? parameter_text(grammar, tool, any, close_text)
+                           : sectioned_text(grammar, tool, any, part, is_special);
     const Expr other =
-        between_marks(any_argument_name(grammar), part.middle, grammar.terminal(any));
+        between_marks(any_argument_name(grammar), std::string(part.middle) + type, value);
     out.push_back(grammar.repeat(other, 0, guide::kUnbounded));
   }
   return grammar.sequence(out);

@@ -48,7 +48,8 @@ guide::Expr property_text(guide::Grammar& grammar,
                           const OrderedJson& schema,
                           const std::string& close);
 
-// As a JSON object; as text between marks; as keywords of Python; as entries of Gemma. All throw
+// As a JSON object; as text between marks; as keywords of Python; as entries of Gemma; as elements
+// of MiniMax. All throw
 // what add_json_schema throws, when the tool is strict; else what can't be enforced is left open.
 guide::Expr json_arguments(guide::Grammar& grammar, const Tool& tool);
 guide::Expr parameter_arguments(guide::Grammar& grammar,
@@ -60,5 +61,9 @@ guide::Expr entry_arguments(guide::Grammar& grammar,
                             const Tool& tool,
                             const CallPart& part,
                             const IsSpecialToken& is_special);
+guide::Expr element_arguments(guide::Grammar& grammar,
+                              const Tool& tool,
+                              const CallPart& part,
+                              const IsSpecialToken& is_special);
 
 }  // namespace tgi::dialect

@@ -12,6 +12,15 @@ namespace tgi::dialect {
 namespace {
 
 constexpr size_t kMaxArgumentNameBytes = 256;
+constexpr size_t kMaxTypeBytes = 32;
+
+// "integer" is no word of JSON's, but may be written.
+uint8_t types_of_word(std::string_view word) {
+  for (const TypeWord& type : kTypeWords) {
+    if (type.word == word) return type.bit;
+  }
+  return kAllBits & ~kStringBit;
+}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_json_space(text.front())) text.remove_prefix(1);
@@ -23,7 +32,8 @@ void append_string(std::string_view value, std::string& out) {
   JsonText(out).string(value);
 }
 
-// What was written without quotes, as the parameter's type says, or else as a text.
+}  // namespace
+
 std::string json_of_parameter(std::string_view value, uint8_t types) {
   const std::string_view bare = trimmed(value);
   std::string json(bare);
@@ -39,8 +49,6 @@ std::string json_of_parameter(std::string_view value, uint8_t types) {
   append_string(value, out);
   return out;
 }
-
-}  // namespace
 
 void CallReader::begin_argument(std::string_view argument) {
   arguments_ += has_arguments_ ? ", " : "{";
@@ -89,6 +97,15 @@ CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
     return is_too_long ? Step::kMalformed : more();
   }
   std::string_view value = behind.substr(end + middle->size());
+  uint8_t told_types = 0;
+  if (!part.type_close.empty()) {
+    const size_t type_end = value.find(part.type_close);
+    if (type_end == std::string_view::npos) {
+      return value.size() > kMaxTypeBytes + part.type_close.size() ? Step::kMalformed : more();
+    }
+    told_types = types_of_word(value.substr(0, type_end));
+    value.remove_prefix(type_end + part.type_close.size());
+  }
   if (!part.value_open.empty()) {
     while (!value.empty() && is_json_space(value.front())) value.remove_prefix(1);
     if (!value.starts_with(part.value_open)) {
@@ -98,7 +115,9 @@ CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
   }
   key_ = unmarked(trimmed(behind.substr(0, end)));
   value_types_ = tool_->types_of_parameter(key_);
-  if (middle == &part.middle_of_json) {
+  if (told_types != 0) {
+    value_types_ = told_types;
+  } else if (middle == &part.middle_of_json) {
     value_types_ = kAllBits & ~kStringBit;
   } else if (!part.middle_of_json.empty()) {
     value_types_ = kStringBit;
@@ -106,17 +125,30 @@ CallReader::Step CallReader::read_parameter_name(const ReadPart& part) {
   begin_argument(key_);
   at_ = text_.size() - value.size();
   in_value_ = true;
+  in_section_ = false;
+  may_be_section_ = !part.section_open.empty();
   num_streamed_ = num_searched_ = 0;
   return Step::kNext;
 }
 
 // Texts come as they are written, other values when they are whole.
 CallReader::Step CallReader::read_parameter_value(const ReadPart& part) {
-  const size_t end = rest().find(part.close, num_searched_);
+  if (may_be_section_) {
+    const std::string_view open = part.section_open;
+    if (rest().size() < open.size() && open.starts_with(rest()) && !at_end_) {
+      return Step::kNeedsMore;
+    }
+    in_section_ = rest().starts_with(open);
+    may_be_section_ = false;
+    if (in_section_) at_ += open.size();
+    if (in_section_ && (value_types_ & kStringBit) != 0) value_types_ = kStringBit;
+  }
+  const std::string& close = in_section_ ? part.section_end : part.close;
+  const size_t end = rest().find(close, num_searched_);
   const bool is_whole = end != std::string_view::npos;
   std::string_view value = rest().substr(0, end);
   if (!is_whole) {
-    num_searched_ = value.size() - length_of_begun(value, part.close);
+    num_searched_ = value.size() - length_of_begun(value, close);
     value = value.substr(0, num_searched_);
   }
   if (part.part.on_lines && value.starts_with('\n')) value.remove_prefix(1);
@@ -127,7 +159,7 @@ CallReader::Step CallReader::read_parameter_value(const ReadPart& part) {
     arguments_ += json_of_parameter(unmarked(value), value_types_);
   }
   if (!is_whole) return more();
-  at_ += end + part.close.size();
+  at_ += end + close.size();
   in_value_ = false;
   return Step::kNext;
 }

@@ -42,6 +42,7 @@ std::vector<KnownTool> known_tools(const std::vector<Tool>& tools) {
   for (const Tool& tool : tools) {
     KnownTool& known = out.emplace_back();
     known.name = tool.name;
+    known.schema = std::make_shared<const OrderedJson>(tool.parameters);
     const auto properties = tool.parameters.find("properties");
     if (properties == tool.parameters.end() || !properties->is_object()) continue;
     for (const auto& item : properties->items()) {
@@ -91,6 +92,8 @@ CallReader::Step CallReader::read_part(const ReadPart& part) {
       return read_keywords();
     case CallPart::Kind::kEntries:
       return read_entries(part);
+    case CallPart::Kind::kElements:
+      return read_elements(part);
     case CallPart::Kind::kNone:
       break;
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/dialect/element_values.h"
 #include "engine/dialect/entry_scanner.h"
 #include "engine/dialect/json_scanner.h"
 #include "engine/dialect/read_syntax.h"
@@ -21,10 +23,14 @@ struct KnownTool {
   };
   std::string name;
   std::vector<Parameter> parameters;
+  std::shared_ptr<const OrderedJson> schema;  // of its arguments
 
   uint8_t types_of_parameter(std::string_view parameter) const;
 };
 std::vector<KnownTool> known_tools(const std::vector<Tool>& tools);
+
+// What was written without quotes, as JSON: as one of the types, or else as a text.
+std::string json_of_parameter(std::string_view value, uint8_t types);
 
 class CallReader {
  public:
@@ -69,6 +75,11 @@ class CallReader {
   void begin_value(std::string name, std::string_view behind);
   Step read_entries(const ReadPart& part);
   Step read_entry_name(const ReadPart& part);
+  Step read_elements(const ReadPart& part);
+  Step read_element_name(const ReadPart& part);
+  Step read_element_text(const ReadPart& part);
+  Step read_element_value(const ReadPart& part);
+  Step read_closing_tag(std::string_view tag);
 
   bool skip_space();  // true: something follows
   std::string_view rest() const { return text_.substr(at_); }
@@ -98,11 +109,14 @@ class CallReader {
   std::string key_;              // of a member or an argument
   std::string value_;
   bool in_value_ = false;    // of a parameter, keyword or entry
+  bool in_section_ = false;  // of its own
+  bool may_be_section_ = false;
   uint8_t value_types_ = 0;  // what it may be
   size_t num_streamed_ = 0;  // of its text
   size_t num_searched_ = 0;  // bytes of it that its end is not in
   PythonScanner python_;
   EntryScanner entry_;
+  ElementScanner elements_;
 };
 
 }  // namespace tgi::dialect

@@ -25,6 +25,7 @@ struct CallPart {
     kParameters,  // each argument between marks, as text
     kKeywords,    // name=value, ..., in Python's notation
     kEntries,     // name:value,..., in Gemma's notation (entry_scanner.h), up to a "}"
+    kElements,    // <name>value</name>, in MiniMax's notation (element_values.h)
   };
   Kind kind = Kind::kNone;
   std::string_view text{};                   // kMark; kId: (optional) the mark before it
@@ -33,12 +34,18 @@ struct CallPart {
   std::string_view name_key{};               // kObject
   std::string_view arguments_key{};
   std::string_view id_key{};          // (optional) before the two: a text of digits
-  std::string_view open{};            // kParameters: before the name
+  std::string_view open{};            // kParameters: before the name; kElements: before each tag
   std::string_view middle{};          // between name and value
   std::string_view middle_of_json{};  // (optional) in its place where the value is no text
   std::string_view value_open{};      // (optional) behind it and a gap, before the value
   std::string_view close{};           // behind the value; kEntries: around texts
   bool on_lines = false;              // the value has lines of its own: one line end on each side
+  // (optional) kParameters: behind `middle` stands the type of the value in a word, and this.
+  std::string_view type_close{};
+  // (optional) kParameters: what stands around texts that have "<", "&" or a line end.
+  std::string_view section_open{};
+  std::string_view section_close{};
+  int32_t first = 0;  // kNumber: of the first call
 };
 
 constexpr CallPart mark(std::string_view text, std::array<std::string_view, 6> others = {}) {
@@ -54,8 +61,8 @@ constexpr CallPart gap() {
 constexpr CallPart name() {
   return {.kind = CallPart::Kind::kName};
 }
-constexpr CallPart number() {
-  return {.kind = CallPart::Kind::kNumber};
+constexpr CallPart number(int32_t first = 0) {
+  return {.kind = CallPart::Kind::kNumber, .first = first};
 }
 constexpr CallPart id(std::string_view mark = {}) {
   return {.kind = CallPart::Kind::kId, .text = mark};
@@ -99,6 +106,26 @@ constexpr CallPart typed_parameters(std::string_view open,
   out.middle_of_json = middle_of_json;
   return out;
 }
+// The value's type is told by a word, JSON's: "string", "number", ...
+constexpr CallPart parameters_with_types(std::string_view open,
+                                         std::string_view middle,
+                                         std::string_view type_close,
+                                         std::string_view close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.type_close = type_close;
+  return out;
+}
+// Some texts are in a section of their own.
+constexpr CallPart parameters_with_sections(std::string_view open,
+                                            std::string_view middle,
+                                            std::string_view close,
+                                            std::string_view section_open,
+                                            std::string_view section_close) {
+  CallPart out = parameters(open, middle, close, /*on_lines=*/false);
+  out.section_open = section_open;
+  out.section_close = section_close;
+  return out;
+}
 constexpr CallPart keywords() {
   return {.kind = CallPart::Kind::kKeywords};
 }
@@ -107,7 +134,24 @@ constexpr CallPart entries(std::string_view quote) {
   return {.kind = CallPart::Kind::kEntries, .close = quote};
 }
 
+constexpr CallPart elements(std::string_view mark) {
+  return {.kind = CallPart::Kind::kElements, .open = mark};
+}
+
 using CallParts = std::array<CallPart, 12>;  // those behind the last are kNone
+
+// Where calls stand in an answer.
+enum class CallPlace : uint8_t {
+  kBehindText,     // or where a text would begin: a mark begins them
+  kInsteadOfText,  // a mark begins them, and they are written in the place of a text
+  kWholeAnswer,    // calls are all of it: nothing marks where they would begin in a text
+  kMessages,       // the first begins as the answer does, without a mark; behind a text the
+                   // separator is written before it
+};
+// Nothing marks the first call: it is known by its own words.
+constexpr bool is_unmarked(CallPlace place) {
+  return place == CallPlace::kWholeAnswer || place == CallPlace::kMessages;
+}
 
 // begin call (separator call)* end
 struct CallSyntax {
@@ -115,8 +159,7 @@ struct CallSyntax {
   CallParts call{};
   CallParts separator{};
   CallParts end{};
-  // Calls are the whole answer, or there are none: nothing marks where they would begin in a text.
-  bool is_whole_answer = false;
+  CallPlace place = CallPlace::kBehindText;
   bool several = true;  // calls in one answer
 };
 

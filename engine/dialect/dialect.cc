@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -43,23 +44,6 @@ const Dialect* choose(std::span<const Dialect* const> list,
               fmt::format("--{}: expected one of {}, got {}", setting, names, asked));
 }
 
-// Marks of templates that show calls in a form that no dialect is there for. A model that is shown
-// one form and asked for another would write neither.
-constexpr std::array<std::string_view, 6> kUnknownForms = {
-    "]<]minimax[>[",    // MiniMax M3
-    "<function name=",  // MiniCPM 5
-    ">>>all",           // Functionary 3.2
-    "<|recipient|>",    // Functionary 2
-    "<|open|>",         // Kimi K3
-    "atem:function_calls",
-};
-
-bool shows_unknown_form(const ChatTemplate& chat_template) {
-  return std::any_of(kUnknownForms.begin(), kUnknownForms.end(), [&](std::string_view mark) {
-    return chat_template.contains(mark, /*has_tools=*/true);
-  });
-}
-
 }  // namespace
 
 std::span<const ToolDialect* const> tool_dialects() {
@@ -73,6 +57,22 @@ std::span<const ReasoningDialect* const> reasoning_dialects() {
   return kAll;
 }
 
+std::string_view Dialects::before_text() const {
+  if (reasoning != nullptr && !reasoning->before_text.empty()) return reasoning->before_text;
+  return tools == nullptr ? std::string_view() : tools->before_text;
+}
+
+std::vector<std::string_view> Dialects::dropped() const {
+  std::vector<std::string_view> out;
+  const auto add = [&](std::span<const std::string_view> marks) {
+    std::copy_if(marks.begin(), marks.end(), std::back_inserter(out),
+                 [](std::string_view mark) { return !mark.empty(); });
+  };
+  if (reasoning != nullptr) add(reasoning->dropped);
+  if (tools != nullptr) add(tools->dropped);
+  return out;
+}
+
 const ToolDialect& generic_tool_dialect() {
   return tool_dialect<"generic">();
 }
@@ -82,17 +82,9 @@ Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view reasoning_parser) {
   Dialects out;
   if (chat_template == nullptr) return out;
-  const bool is_unknown = tool_parser == "auto" && shows_unknown_form(*chat_template);
-  out.tools =
-      choose(tool_dialects(), *chat_template, is_unknown ? "none" : tool_parser, "tool-parser");
-  if (out.tools == nullptr && tool_parser == "auto" && !is_unknown) {
-    out.tools = &generic_tool_dialect();
-  }
-  if (is_unknown) {
-    out.why_no_tools =
-        "the model's chat template shows calls of tools in a form that is not known here; "
-        "--tool-parser names another (generic asks for JSON in words)";
-  } else if (out.tools == nullptr) {
+  out.tools = choose(tool_dialects(), *chat_template, tool_parser, "tool-parser");
+  if (out.tools == nullptr && tool_parser == "auto") out.tools = &generic_tool_dialect();
+  if (out.tools == nullptr) {
     out.why_no_tools = "this model was loaded with --tool-parser none";
   }
   out.reasoning =

@@ -30,6 +30,9 @@ struct ToolDialect {
   CallSyntax syntax;
   // (optional) Older or looser ways of writing that are understood as well.
   std::span<const CallSyntax> also{};
+  // As a reasoning dialect's: of models that have none, or that are not asked to reason.
+  std::string_view before_text{};
+  std::array<std::string_view, 6> dropped{};
   CallIds ids = CallIds::kRandom;
   // Whether a template shows this dialect to the model. Asked in the order of the list.
   bool (*speaks)(const ChatTemplate& chat_template) = nullptr;
@@ -63,12 +66,15 @@ std::span<const ReasoningDialect* const> reasoning_dialects();
 const ToolDialect& generic_tool_dialect();
 
 // What a model speaks. `tool_parser` and `reasoning_parser`: "auto", "none" or a name of the lists,
-// else kInvalidArgument with the names. Null where there is none: no template, "none", no
-// reasoning, or a template that shows calls in a form that is not there.
+// else kInvalidArgument with the names. Null where there is none: no template, "none" or no
+// reasoning.
 struct Dialects {
   const ToolDialect* tools = nullptr;
   const ReasoningDialect* reasoning = nullptr;
   std::string_view why_no_tools{};  // where there are none, for people
+
+  std::string_view before_text() const;
+  std::vector<std::string_view> dropped() const;
 };
 Dialects choose_dialects(const ChatTemplate* chat_template,
                          std::string_view tool_parser,

@@ -11,6 +11,7 @@ namespace {
 char closing(char c) {
   if (c == '<') return '>';
   if (c == '[') return ']';
+  if (c == ']') return '[';
   return '\0';
 }
 

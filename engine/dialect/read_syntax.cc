@@ -20,6 +20,11 @@ void append(const CallParts& parts, const IsSpecialToken& is_special, ReadParts&
     read.middle_of_json = marked(part.middle_of_json, is_special);
     read.value_open = marked(part.value_open, is_special);
     read.close = marked(part.close, is_special);
+    read.type_close = marked(part.type_close, is_special);
+    read.section_open = marked(part.section_open, is_special);
+    if (!part.section_close.empty()) {
+      read.section_end = marked(part.section_close, is_special) + read.close;
+    }
   }
 }
 
@@ -32,7 +37,7 @@ ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_specia
   append(syntax.separator, is_special, out.next_call);
   append(syntax.call, is_special, out.next_call);
   append(syntax.end, is_special, out.end);
-  out.is_whole_answer = syntax.is_whole_answer;
+  out.place = syntax.place;
   out.several = syntax.several;
   return out;
 }
@@ -40,8 +45,8 @@ ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_specia
 const std::vector<std::string>& opening_marks(const ReadParts& parts) {
   static const std::vector<std::string> kNone;
   for (const ReadPart& part : parts) {
-    if (part.part.kind == CallPart::Kind::kMark && !part.part.may_miss) return part.marks;
-    if (part.part.kind != CallPart::Kind::kGap) break;
+    if (part.part.kind == CallPart::Kind::kGap || part.part.may_miss) continue;
+    return part.part.kind == CallPart::Kind::kMark ? part.marks : kNone;
   }
   return kNone;
 }
@@ -51,7 +56,8 @@ std::vector<std::string> all_marks(const ReadParts& parts) {
   for (const ReadPart& part : parts) {
     out.insert(out.end(), part.marks.begin(), part.marks.end());
     for (const std::string* mark :
-         {&part.open, &part.middle, &part.middle_of_json, &part.value_open, &part.close}) {
+         {&part.open, &part.middle, &part.middle_of_json, &part.value_open, &part.close,
+          &part.type_close, &part.section_open, &part.section_end}) {
       if (!mark->empty()) out.push_back(*mark);
     }
   }

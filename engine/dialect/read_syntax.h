@@ -17,6 +17,9 @@ struct ReadPart {
   std::string middle_of_json;
   std::string value_open;
   std::string close;
+  std::string type_close;
+  std::string section_open;
+  std::string section_end;  // what ends the section, and the mark behind the value
 };
 using ReadParts = std::vector<ReadPart>;
 
@@ -24,14 +27,14 @@ struct ReadSyntax {
   ReadParts first_call;  // what begins the calls, and a call
   ReadParts next_call;   // what separates it from the one before, and a call
   ReadParts end;
-  bool is_whole_answer = false;
+  CallPlace place = CallPlace::kBehindText;
   bool several = true;
 };
 
 ReadSyntax read_syntax(const CallSyntax& syntax, const IsSpecialToken& is_special);
 
-// The marks that the parts may begin with; empty where they begin with something else. Gaps are
-// passed over.
+// The marks that the parts may begin with; empty where they begin with something else. Gaps and
+// what may be left out are passed over.
 const std::vector<std::string>& opening_marks(const ReadParts& parts);
 
 // Every mark of the parts.

@@ -1,6 +1,7 @@
 // The tools of a request, in OpenAI's shape, and which of them an answer may call.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -50,6 +51,18 @@ enum TypeBits : uint8_t {
 };
 uint8_t types_of(const OrderedJson& schema, const OrderedJson& root, int depth = 0);
 uint8_t type_bit(const OrderedJson& value);
+
+// The six types by name, as Kimi K3 writes them before values.
+struct TypeWord {
+  std::string_view word;
+  TypeBits bit;
+};
+inline constexpr std::array<TypeWord, 6> kTypeWords = {{{"string", kStringBit},
+                                                        {"number", kNumberBit},
+                                                        {"boolean", kBooleanBit},
+                                                        {"null", kNullBit},
+                                                        {"object", kObjectBit},
+                                                        {"array", kArrayBit}}};
 
 // "#/$defs/x" within the root; null when there is no such place.
 const OrderedJson* resolve_local(const OrderedJson& root, std::string_view reference);

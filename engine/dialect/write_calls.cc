@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "engine/dialect/element_values.h"
 
 namespace tgi::dialect {
 namespace {
@@ -49,6 +50,13 @@ std::string object_text(const CallPart& part, const PastCall& call, size_t index
   return json_text(out);
 }
 
+std::string_view type_word(const OrderedJson& value) {
+  for (const TypeWord& type : kTypeWords) {
+    if (type.bit == type_bit(value)) return type.word;
+  }
+  return "";
+}
+
 std::string parameters_text(const CallPart& part, const PastCall& call) {
   const std::string_view line_end = part.on_lines ? "\n" : "";
   std::string out = "\n";
@@ -57,10 +65,19 @@ std::string parameters_text(const CallPart& part, const PastCall& call) {
     out += item.key();
     const bool is_text = item.value().is_string();
     out += is_text || part.middle_of_json.empty() ? part.middle : part.middle_of_json;
+    if (!part.type_close.empty()) {
+      out += type_word(item.value());
+      out += part.type_close;
+    }
     if (!part.value_open.empty()) out += '\n';
     out += part.value_open;
     out += line_end;
-    out += is_text ? item.value().get<std::string>() : json_text(item.value());
+    const std::string value = is_text ? item.value().get<std::string>() : json_text(item.value());
+    const bool has_section =
+        is_text && !part.section_open.empty() && value.find_first_of("<&\n") != std::string::npos;
+    if (has_section) out += part.section_open;
+    out += value;
+    if (has_section) out += part.section_close;
     out += line_end;
     out += part.close;
     out += '\n';
@@ -102,6 +119,18 @@ std::string entries_text(const OrderedJson& object, std::string_view quote) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
+std::string elements_text(const OrderedJson& value, std::string_view mark) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object() && !value.is_array()) return value.dump();
+  std::string out;
+  for (const auto& item : value.items()) {
+    if (item.value().is_null()) continue;
+    const std::string name = value.is_array() ? std::string(kItemElement) : item.key();
+    out += fmt::format("{0}<{1}>{2}{0}</{1}>", mark, name, elements_text(item.value(), mark));
+  }
+  return out;
+}
+
 void write_parts(const CallParts& parts, const PastCall& call, size_t index, std::string& out) {
   for (const CallPart& part : parts) {
     switch (part.kind) {
@@ -118,7 +147,7 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         out += call.name;
         break;
       case CallPart::Kind::kNumber:
-        out += std::to_string(index);
+        out += std::to_string(index + static_cast<size_t>(part.first));
         break;
       case CallPart::Kind::kArguments:
         out += json_text(call.arguments);
@@ -134,6 +163,9 @@ void write_parts(const CallParts& parts, const PastCall& call, size_t index, std
         break;
       case CallPart::Kind::kEntries:
         out += entries_text(call.arguments, part.close);
+        break;
+      case CallPart::Kind::kElements:
+        out += elements_text(call.arguments, part.open);
         break;
       case CallPart::Kind::kNone:
         return;

@@ -102,20 +102,23 @@ ChatModel::Prompt ChatModel::shown(const Asked& asked, bool parallel_tool_calls)
 }
 
 // Templates of models that always reason begin it themselves; others close it at once where it is
-// not wanted.
-ChatModel::Reasoning ChatModel::reasoning_after(const std::string& prompt) const {
+// not wanted, or begin the text.
+void ChatModel::note_begin(Prompt& prompt) const {
   const std::string_view end =
-      std::string_view(prompt).substr(0, prompt.find_last_not_of(" \n\r\t") + 1);
-  if (end.ends_with(dialects_->reasoning->begin)) return Reasoning::kBegun;
-  if (end.ends_with(dialects_->reasoning->end)) return Reasoning::kNone;
-  return Reasoning::kPossible;
+      std::string_view(prompt.text).substr(0, prompt.text.find_last_not_of(" \n\r\t") + 1);
+  const std::string before_text = dialect::unmarked(dialects_->before_text);
+  const bool has_begun = !before_text.empty() && end.ends_with(before_text);
+  prompt.has_marks = !before_text.empty() || !dialects_->dropped.empty();
+  prompt.marks_text = !before_text.empty() && !has_begun;
+  const dialect::ReasoningDialect* const how = dialects_->reasoning;
+  if (how == nullptr || has_begun || end.ends_with(how->end)) return;
+  prompt.reasoning = end.ends_with(how->begin) ? Reasoning::kBegun : Reasoning::kPossible;
 }
 
 ChatModel::Prompt ChatModel::render(const ipc::GenerateRequest& asked) const {
   Prompt out = shown(asked, asked.parallel_tool_calls.value_or(true));
-  const bool reads_reasoning = (asked.parse_answer.value_or(false) || !out.tools.tools.empty()) &&
-                               dialects_->reasoning != nullptr && !asked.continue_final_message;
-  if (reads_reasoning) out.reasoning = reasoning_after(out.text);
+  const bool reads_answer = asked.parse_answer.value_or(false) || !out.tools.tools.empty();
+  if (reads_answer && !asked.continue_final_message) note_begin(out);
   return out;
 }
 
@@ -124,7 +127,9 @@ std::string ChatModel::render(const ipc::TokenizeParams& asked) const {
 }
 
 std::shared_ptr<const dialect::AnswerReading> ChatModel::reading(const Prompt& prompt) const {
-  if (prompt.tools.tools.empty() && prompt.reasoning == Reasoning::kNone) return nullptr;
+  const bool reads_text_alone =
+      prompt.tools.tools.empty() && prompt.reasoning == Reasoning::kNone && !prompt.has_marks;
+  if (reads_text_alone) return nullptr;
   auto out = std::make_shared<dialect::AnswerReading>();
   out->dialects = dialects_;
   out->tools = dialect::known_tools(prompt.tools.tools);

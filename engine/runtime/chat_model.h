@@ -31,6 +31,8 @@ class ChatModel {
     std::string text;
     dialect::ToolUse tools;                  // that the answer may call
     Reasoning reasoning = Reasoning::kNone;  // that it may begin with
+    bool has_marks = false;                  // around its text
+    bool marks_text = false;                 // the model writes the one before it
   };
 
   // Throws kTemplate in the template's words, kInvalidArgument and kUnsupported with the place in
@@ -44,7 +46,7 @@ class ChatModel {
  private:
   template <typename Asked>
   Prompt shown(const Asked& asked, bool parallel_tool_calls) const;
-  Reasoning reasoning_after(const std::string& prompt) const;
+  void note_begin(Prompt& prompt) const;
 
   const ChatTemplate& chat_template_;
   const std::shared_ptr<const dialect::ReadDialects> dialects_;

@@ -51,6 +51,7 @@ std::string key_of(const GuidedForm& form) {
   ipc::OrderedJson key = ipc::OrderedJson::array();
   key.push_back(form.text ? ipc::to_json(*form.text) : ipc::OrderedJson());
   key.push_back(static_cast<int>(form.reasoning));
+  key.push_back(form.marks_text);
   key.push_back(form.tools.must_call);
   key.push_back(form.tools.several);
   for (const dialect::Tool& tool : form.tools.tools) {
@@ -95,8 +96,11 @@ GuideCompiler::Compiled GuideCompiler::make(const GuidedForm& asked) {
   std::optional<Rule> text;
   try {
     if (asked.text) text = add_rules(grammar, *asked.text);
-    const dialect::AnswerForm form{
-        .dialects = dialects_, .tools = asked.tools, .reasoning = asked.reasoning, .text = text};
+    const dialect::AnswerForm form{.dialects = dialects_,
+                                   .tools = asked.tools,
+                                   .reasoning = asked.reasoning,
+                                   .marks_text = asked.marks_text,
+                                   .text = text};
     grammar.set_start(add_answer(grammar, form, is_special_));
     return std::make_shared<guide::GrammarGuidance>(compile_grammar(grammar), vocabulary());
   } catch (const Error& error) {

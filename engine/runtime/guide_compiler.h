@@ -27,6 +27,7 @@ struct GuidedForm {
   std::optional<ipc::GuideParams> text;
   dialect::ToolUse tools;
   dialect::AnswerForm::Reasoning reasoning = dialect::AnswerForm::Reasoning::kNone;
+  bool marks_text = false;  // AnswerForm's
   std::optional<int64_t> max_reasoning_tokens;
 };
 

@@ -232,6 +232,7 @@ std::unique_ptr<Request> Intake::prepare(const ipc::GenerateRequest& asked) cons
     request->guidance = guides_->compile({.text = params.guide,
                                           .tools = prompt.tools,
                                           .reasoning = prompt.reasoning,
+                                          .marks_text = prompt.marks_text,
                                           .max_reasoning_tokens = params.max_reasoning_tokens});
     check_enough_tokens(*request);
   }

@@ -265,6 +265,12 @@ def quoted(text, calls):
     return True
 
 
+def without_nulls(value):
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def escaped_twice(text):
     return '\\"city\\"' in text or '\\"note\\"' in text
 
@@ -296,6 +302,9 @@ def turns_of(family):
                 continue
             if not complete(text, content, calls, reasoning) or escaped_twice(text):
                 continue
+            # Its notation has none: the template leaves them out.
+            if family.dialect == "minimax_m3":
+                calls = without_nulls(calls)
             turn = {"model": family.model, "dialect": family.dialect, "case": case, "content": content, "reasoning": reasoning,
                     "calls": calls, "prompt": prompt, "text": text, "end": end}
             if not prefix:

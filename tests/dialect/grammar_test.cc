@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "base/error.h"
 #include "engine/dialect/answer_grammar.h"
 #include "engine/dialect/write_calls.h"
 #include "engine/guide/compiled_grammar.h"
@@ -194,9 +195,9 @@ TEST_CASE("a call is taken as it should be written and not otherwise") {
       CHECK_FALSE(takes(may, written("book", wrong)));
     }
     std::string broken = written("book", right);
-    broken.insert(broken.find("Oslo") + 5, "]");
+    broken.insert(broken.find("Oslo") + 5, "^");
     CHECK_FALSE(takes(must, broken));
-    if (!dialect->syntax.is_whole_answer) CHECK_FALSE(takes(may, unknown));
+    if (!is_unmarked(dialect->syntax.place)) CHECK_FALSE(takes(may, unknown));
   }
 }
 
@@ -224,6 +225,174 @@ TEST_CASE("what the grammar lets through is read back as calls that satisfy the 
           CHECK(satisfies(OrderedJson::parse(call.arguments, nullptr, false), tool->parameters));
         }
       }
+    }
+  }
+}
+
+namespace {
+
+// Whether a call of a tool `f` with these parameters may be written as these words.
+class CallTaker {
+ public:
+  CallTaker(std::string_view dialect, const char* parameters, bool strict = false) {
+    const OrderedJson function = {
+        {"name", "f"}, {"parameters", OrderedJson::parse(parameters)}, {"strict", strict}};
+    form_.dialects.tools = find_tool_dialect(dialect);
+    form_.tools = tool_use(checked_tools({{{"type", "function"}, {"function", function}}}),
+                           std::nullopt, true);
+    form_.tools.must_call = true;
+    grammar_ = compiled(form_);
+  }
+  // What is taken is read as a call, too.
+  bool operator()(const std::string& written) const {
+    if (!takes(grammar_, written)) return false;
+    const Heard heard = hear(form_.dialects, form_.tools.tools, written, 1);
+    CHECK(heard.calls.size() == 1);
+    arguments_ = heard.calls.empty() ? "" : heard.calls[0].arguments;
+    return true;
+  }
+  const std::string& arguments() const { return arguments_; }
+
+ private:
+  AnswerForm form_;
+  std::shared_ptr<const guide::CompiledGrammar> grammar_;
+  mutable std::string arguments_;
+};
+
+}  // namespace
+
+TEST_CASE("Kimi K3 says the type of each argument, and the value has it") {
+  const CallTaker takes_call("kimi_k3", R"json({"type": "object", "properties": {
+      "city": {"type": "string", "enum": ["Rome", "Oslo"]}, "size": {"type": ["string", "integer"]},
+      "left": {"anyOf": [{"type": "integer", "maximum": 9}, {"type": "null"}, {"type": "object"}]}}})json");
+  const auto written = [](const std::string& key, const char* type, const char* value) {
+    return "<|open|>tools<|sep|><|open|>call tool=\"f\" index=\"1\"<|sep|><|open|>argument key=\"" +
+           key + "\" type=\"" + type + "\"<|sep|>" + value +
+           "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>";
+  };
+  CHECK(takes_call(written("city", "string", "Rome")));
+  CHECK(takes_call(written("size", "string", "12")));
+  CHECK(takes_call.arguments() == R"({"size": "12"})");
+  CHECK(takes_call(written("size", "number", "12")));
+  CHECK(takes_call.arguments() == R"({"size": 12})");
+  CHECK(takes_call(written("left", "number", "9")));
+  CHECK(takes_call(written("left", "null", "null")));
+  CHECK(takes_call(written("left", "object", "{\"a\": [1]}")));
+  CHECK_FALSE(takes_call(written("city", "string", "Bonn")));
+  CHECK_FALSE(takes_call(written("city", "number", "1")));
+  CHECK_FALSE(takes_call(written("size", "number", "1.5")));
+  CHECK_FALSE(takes_call(written("left", "number", "10")));
+  CHECK_FALSE(takes_call(written("left", "null", "1")));
+  CHECK_FALSE(takes_call(written("left", "string", "1")));
+}
+
+TEST_CASE("MiniCPM 5 writes a text that would confuse its reader in a section") {
+  const CallTaker takes_call("minicpm5", R"json({"type": "object", "properties": {
+      "code": {"type": "string"}, "count": {"type": "integer"}}})json");
+  const auto written = [](const std::string& value, const char* key = "code") {
+    return std::string("<function name=\"f\"><param name=\"") + key + "\">" + value +
+           "</param></function>";
+  };
+  CHECK(takes_call(written("plain \"text\"")));
+  CHECK(takes_call.arguments() == R"({"code": "plain \"text\""})");
+  CHECK(takes_call(written("<![CDATA[a <b> & </param>\nc]]>")));
+  CHECK(takes_call.arguments() == R"({"code": "a <b> & </param>\nc"})");
+  CHECK(takes_call(written("<![CDATA[]]>")));
+  CHECK(takes_call(written("12", "count")));
+  CHECK_FALSE(takes_call(written("a <b>")));
+  CHECK_FALSE(takes_call(written("a\nb")));
+  CHECK_FALSE(takes_call(written("twelve", "count")));
+  CHECK_FALSE(takes_call(written("<![CDATA[12]]>", "count")));
+}
+
+TEST_CASE("arguments in MiniMax's elements follow the schema as far as it goes") {
+  const char* const parameters = R"json({"type": "object", "properties": {
+      "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+      "tree": {"$ref": "#/$defs/node"}, "unit": {"enum": ["C", 7]}, "free": {"type": "object"},
+      "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "deep": {"type": "array", "items": {
+        "type": "array", "items": {"type": "integer"}, "minItems": 1}}},
+      "$defs": {"node": {"type": "object", "properties": {"name": {"type": "string"},
+      "next": {"$ref": "#/$defs/node"}}, "required": ["name"]}}})json";
+  const CallTaker takes_call("minimax_m3", parameters);
+  const auto marked_tags = [](std::string text) {
+    const std::string mark = "]<]minimax[>[";
+    for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += mark.size() + 1) {
+      text.insert(at, mark);
+    }
+    return text;
+  };
+  const auto written = [&](const std::string& inside) {
+    return marked_tags("<tool_call>\n<invoke name=\"f\">" + inside + "</invoke>\n</tool_call>");
+  };
+  const std::pair<const char*, const char*> kRight[] = {
+      {"", "{}"},
+      {"<tags></tags>", R"({"tags": []})"},
+      {"<tags><item>a > b</item><item></item></tags>", R"({"tags": ["a > b",""]})"},
+      {"<tree><name>a</name><next><name>5</name></next></tree>",
+       R"({"tree": {"name":"a","next":{"name":"5"}}})"},
+      {"<unit>7</unit>", R"({"unit": 7})"},
+      {"<unit>C</unit><note>null</note>", R"({"unit": "C", "note": null})"},
+      {"<free></free>", R"({"free": {}})"},
+      {"<free><a><item>1</item></a></free>", R"({"free": {"a":[1]}})"},
+      {"<deep><item><item>1</item><item>-2</item></item></deep>", R"({"deep": [[1,-2]]})"},
+  };
+  for (const auto& [inside, arguments] : kRight) {
+    CAPTURE(inside);
+    const bool is_sorted = std::string_view(inside) != "<unit>C</unit><note>null</note>";
+    CHECK(takes_call(written(inside)));
+    if (is_sorted) CHECK(takes_call.arguments() == arguments);
+  }
+  for (const char* const wrong :
+       {"<tags>a</tags>", "<tags><item>a</item><item>b</item><item>c</item></tags>",
+        "<tree></tree>", "<tree><next><name>a</name></next></tree>", "<unit>K</unit>",
+        "<other>1</other>", "<tags><item>a</tags></item>", "<deep><item></item></deep>",
+        "<deep><item><item>x</item></item></deep>"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(takes_call(written(wrong)));
+  }
+  CHECK_NOTHROW(CallTaker("minimax_m3", parameters, /*strict=*/true));
+  CHECK_THROWS_WITH(
+      CallTaker("minimax_m3",
+                R"json({"type": "object", "properties": {"a": {"type": "null"}}})json",
+                /*strict=*/true),
+      Catch::Contains("tool f: #/properties/a: can't be enforced"));
+}
+
+TEST_CASE("a message to a tool follows one to the user where the dialect has both") {
+  const std::vector<Tool> tools = tool_use(checked_tools(book_tools()), std::nullopt, true).tools;
+  struct Messages {
+    const char* dialect;
+    const char* before_text;
+    const char* behind_text;  // before a call
+    const char* ping;
+  };
+  for (const Messages& each :
+       {Messages{"functionary_v32", "all\n", ">>>", "ping\n{}"},
+        Messages{"functionary_v22", "all\n<|content|>", "\n<|from|>assistant\n<|recipient|>",
+                 "ping\n<|content|>{}"},
+        Messages{"muse_glimmer", " to=user<|message|>", "<|eom|><|start|>assistant",
+                 " to=ping<|message|><atem:function_calls>\n<atem:invoke name=\"ping\">\n"
+                 "</atem:invoke>\n</atem:function_calls>"}}) {
+    AnswerForm form;
+    form.dialects.tools = find_tool_dialect(each.dialect);
+    form.tools = {.tools = tools};
+    form.marks_text = true;
+    const auto may = compiled(form);
+    const std::string said = std::string(each.before_text) + "I look. >>> x = 1\n";
+    const std::string call = each.behind_text + std::string(each.ping);
+    CAPTURE(said, call);
+    CHECK(takes(may, said));
+    CHECK(takes(may, said + call));
+    CHECK(takes(may, said + call + call));
+    CHECK(takes(may, each.ping));
+    CHECK_FALSE(takes(may, "I look."));
+    std::string broken = call;
+    broken.insert(broken.find("ping") + 4, "s");
+    if (!broken.starts_with(">>>")) CHECK_FALSE(takes(may, said + broken));
+    for (const size_t chunk : {size_t{1}, size_t{100}}) {
+      const Heard heard = hear(form.dialects, tools, said + call + call, chunk);
+      CHECK(heard.text == "I look. >>> x = 1");
+      CHECK(heard.calls.size() == 2);
     }
   }
 }

@@ -62,9 +62,12 @@ constexpr Shown kShown[] = {
     {"<|im_start|>", "generic", "none"},
     {"<|tool_call>call:<|channel>thought<channel|>", "gemma4", "gemma4"},
     {"<start_function_call>call:<escape>", "function_gemma", "none"},
-    // Forms that are not there: neither theirs nor another is asked for.
-    {"]<]minimax[>[<tool_call>", "none", "none"},
-    {"<function name=\"</think>", "none", "think"},
+    {"]<]minimax[>[<tool_call></mm:think>", "minimax_m3", "minimax_m3"},
+    {"<function name=\"<param name=\"</think>", "minicpm5", "think"},
+    {"<|open|>message<|sep|>", "kimi_k3", "kimi_k3"},
+    {">>>all", "functionary_v32", "none"},
+    {"<|from|>system<|recipient|>all", "functionary_v22", "none"},
+    {"<atem:function_calls>", "muse_glimmer", "muse_glimmer"},
 };
 
 }  // namespace
@@ -105,7 +108,7 @@ TEST_CASE("templates of real models are recognised") {
       {"meta-llama-Llama-3.2-3B-Instruct", "llama3_json"},
       {"mistralai-Mistral-Nemo-Instruct-2407", "mistral"},
       {"meetkai-functionary-medium-v3.1", "functionary"},
-      {"meetkai-functionary-medium-v3.2", "none"},
+      {"meetkai-functionary-medium-v3.2", "functionary_v32"},
       {"CohereForAI-c4ai-command-r-plus-tool_use", "command_r_plus"},
       {"deepseek-ai-DeepSeek-V2.5", "deepseek_v3"},
       {"google-gemma-2-2b-it", "generic"},

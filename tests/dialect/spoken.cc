@@ -80,6 +80,7 @@ std::optional<SpokenTurn> spoken_turn(const OrderedJson& turn) {
 }
 
 bool is_usual_special(std::string_view name) {
+  if (name == "]<]minimax[>[") return true;
   if (name.find_first_of("<>[] \n", 1) < name.size() - 1) return false;  // several
   if (name.starts_with("<|") && name.ends_with("|>")) return true;
   if (name.starts_with("<｜") && name.ends_with("｜>")) return true;

@@ -34,7 +34,7 @@ struct SpokenTurn {
 std::optional<SpokenTurn> spoken_turn(const OrderedJson& turn);  // none: of no dialect of ours
 
 // As most vocabularies have them: what is written <|...|>, <｜...｜> or [IN_CAPITALS] is a special
-// token, tags are not.
+// token, and MiniMax's mark before tags; tags are not.
 bool is_usual_special(std::string_view name);
 
 const ToolDialect* find_tool_dialect(std::string_view name);

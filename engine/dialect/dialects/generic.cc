@@ -9,7 +9,7 @@ const ToolDialect& tool_dialect<"generic">() {
       .name = "generic",
       .syntax = {.call = {object("name", "arguments")},
                  .separator = {gap()},
-                 .is_whole_answer = true},
+                 .place = CallPlace::kWholeAnswer},
       .speaks = nullptr,
   };
   return kThis;

@@ -8,7 +8,7 @@ const ToolDialect& tool_dialect<"glm4">() {
   static constexpr ToolDialect kThis{
       .name = "glm4",
       .syntax = {.call = {name(), mark("\n"), arguments()},
-                 .is_whole_answer = true,
+                 .place = CallPlace::kWholeAnswer,
                  .several = false},
       .speaks = [](const ChatTemplate& chat_template) { return shows(chat_template, "[gMASK]"); },
   };

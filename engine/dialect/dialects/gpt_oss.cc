@@ -14,6 +14,7 @@ const ToolDialect& tool_dialect<"gpt_oss">() {
                                {"<|message|>", "<|constrain|>json<|message|>", " json<|message|>",
                                 "<|channel|>commentary json<|message|>"}),
                           arguments()},
+                 .place = CallPlace::kInsteadOfText,
                  .several = false},
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "<|channel|>"); },

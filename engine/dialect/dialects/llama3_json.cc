@@ -20,7 +20,7 @@ const ToolDialect& tool_dialect<"llama3_json">() {
       .name = "llama3_json",
       .syntax = {.call = {object("name", "parameters")},
                  .separator = {gap(), maybe(";"), gap()},
-                 .is_whole_answer = true,
+                 .place = CallPlace::kWholeAnswer,
                  .several = false},
       .also = kLlama3Others,
       .speaks =

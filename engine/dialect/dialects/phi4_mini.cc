@@ -13,7 +13,7 @@ constexpr CallSyntax kPhi4Others[] = {
      .end = {gap(), mark("]")}},
     {.call = {object("name", "arguments")},
      .separator = {gap(), maybe(","), gap()},
-     .is_whole_answer = true},
+     .place = CallPlace::kWholeAnswer},
 };
 
 }  // namespace

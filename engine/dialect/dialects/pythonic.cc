@@ -11,7 +11,7 @@ const ToolDialect& tool_dialect<"pythonic">() {
                  .call = {name(), mark("("), keywords(), mark(")")},
                  .separator = {gap(), mark(","), gap()},
                  .end = {gap(), mark("]")},
-                 .is_whole_answer = true},
+                 .place = CallPlace::kWholeAnswer},
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "[func_name1("); },
   };

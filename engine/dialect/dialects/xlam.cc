@@ -11,7 +11,7 @@ const ToolDialect& tool_dialect<"xlam">() {
                  .call = {object("name", "arguments")},
                  .separator = {gap(), mark(","), gap()},
                  .end = {gap(), mark("]")},
-                 .is_whole_answer = true},
+                 .place = CallPlace::kWholeAnswer},
       .speaks =
           [](const ChatTemplate& chat_template) { return shows(chat_template, "tool_call_name"); },
   };

@@ -1,0 +1,73 @@
+// The grammar of arguments in a notation that is not JSON's. A schema is followed as far as the
+// notation and the words that are known go; of a strict tool any other word is refused with its
+// place, of others what can't be enforced is left open. A notation says how values are written.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dialect/arguments_grammar.h"
+
+namespace tgi::dialect {
+
+class SchemaNotation {
+ public:
+  SchemaNotation(guide::Grammar& grammar, const Tool& tool) : grammar_(grammar), tool_(tool) {}
+  virtual ~SchemaNotation() = default;
+
+  // The arguments of the tool, without what stands around an object.
+  guide::Expr arguments() { return members(tool_.parameters, "#", 0); }
+
+ protected:
+  struct Member {
+    std::string name;
+    guide::Expr value;
+    bool is_required = false;
+  };
+
+  // The text as it stands: without what would end it.
+  virtual guide::Expr text(const std::string& path, const OrderedJson& schema) = 0;
+  virtual guide::Expr literal_text(const std::string& value) = 0;
+  virtual std::optional<guide::Expr> null() = 0;  // none: not to be written
+  // A text is known from a number that is written like it.
+  virtual bool tells_texts() const = 0;
+  virtual bool can_name(std::string_view name) const = 0;
+  // Those of `known` in their order, then any number under other names (`other`: such a value).
+  virtual guide::Expr written_members(std::vector<Member> known,
+                                      std::optional<guide::Expr> other) = 0;
+  virtual guide::Expr object(guide::Expr members) = 0;
+  virtual guide::Expr array(guide::Expr item, int32_t least, int32_t most) = 0;
+  virtual guide::Expr literal_array(const std::vector<guide::Expr>& items) = 0;
+  // Any value of the notation; `value` stands for one inside another.
+  virtual guide::Expr any_value(guide::Expr value) = 0;
+
+  guide::Grammar& grammar_;
+  const Tool& tool_;
+
+ private:
+  guide::Expr members(const OrderedJson& schema, const std::string& path, int depth);
+  guide::Expr value(const OrderedJson& given, const std::string& path, int depth);
+  guide::Expr one_of(const std::vector<guide::Expr>& forms, const std::string& path);
+  guide::Expr of_types(const OrderedJson& schema, const std::string& path, int depth);
+  guide::Expr referred(const OrderedJson& schema, const std::string& path, int depth);
+  guide::Expr number(const OrderedJson& schema);
+  guide::Expr items(const OrderedJson& schema, const std::string& path, int depth);
+  std::optional<guide::Expr> literal(const OrderedJson& value);
+  guide::Expr any();
+
+  // Words that say nothing of what a value may be are taken everywhere.
+  void check_words(const OrderedJson& schema,
+                   const std::string& path,
+                   std::initializer_list<std::string_view> known) const;
+  [[noreturn]] void refuse(const std::string& path) const;
+
+  std::optional<guide::Rule> any_;
+  std::map<const OrderedJson*, guide::Rule> referred_;
+};
+
+}  // namespace tgi::dialect
