@@ -37,6 +37,8 @@ extern const Architecture kLlama4, kLlama4Multimodal, kPhimoe, kBamba, kQwen35, 
     kQwen35Multimodal, kQwen35MoeMultimodal, kMistral3, kJais2, kQwen2VlText, kQwen3VlText,
     kQwen3VlMoeText, kQwen2Vl, kQwen3Vl, kQwen3VlMoe, kLlava, kLlavaOneVision, kSolarOpen, kAfmoe,
     kHyperClovaX, kExaone45;
+extern const Architecture kVaultGemma, kGemma4Unified, kGemma4UnifiedMultimodal, kGraniteSwa,
+    kGraniteMoeSwa, kMellum, kHyV3, kCohere2Moe, kGptNeo;
 
 namespace {
 
@@ -130,6 +132,15 @@ constexpr std::array kArchitectures = {
     &kAfmoe,
     &kHyperClovaX,
     &kExaone45,
+    &kVaultGemma,
+    &kGemma4Unified,
+    &kGemma4UnifiedMultimodal,
+    &kGraniteSwa,
+    &kGraniteMoeSwa,
+    &kMellum,
+    &kHyV3,
+    &kCohere2Moe,
+    &kGptNeo,
     &kQwen2VlText,
     &kQwen3VlText,
     &kQwen3VlMoeText,

@@ -80,6 +80,7 @@ struct ExpertsConfig {
   bool weighs_inputs = false;            // what an expert reads is weighed, not what it gives
   bool has_choice_bias = false;          // added to the scores by which experts are chosen
   bool has_scale = false;                // of each expert: its weight is multiplied by it
+  float output_multiplier = 1.0F;        // of what all of them give together
   RouteRule route;
 };
 

@@ -429,6 +429,7 @@ void Transformer::run_chosen_experts(const LayerWeights& weights,
   device_.combine_experts({.is_weighted = weighs_inputs, .x = down, .out = given});
   if (is_narrow) weights.experts_out.apply(device_, given, out);
   if (weights.shared_down.weight != nullptr) add_shared_expert(weights, x, out);
+  multiply(out, config_.experts.output_multiplier);
 }
 
 void Transformer::add_shared_expert(const LayerWeights& weights,

@@ -77,7 +77,7 @@ Json as_json(const ModelConfig& c) {
         static_cast<int>(route.score), route.top_k, route.num_groups, route.top_groups,
         route.group_best, route.normalises, route.scale, route.mixer_width,
         c.experts.has_choice_bias, c.experts.has_scale, c.experts.weighs_inputs,
-        c.experts.hidden_size}},
+        c.experts.output_multiplier, c.experts.hidden_size}},
       {"layer_inputs", {c.layer_inputs.size, c.layer_inputs.vocab_size}},
       {"state",
        {static_cast<int>(state.kind), state.conv_kernel, state.num_heads, state.head_dim,
@@ -288,7 +288,7 @@ std::map<std::string, Change> changes() {
       {"num_global_key_value_heads", {2, {{"attention_k_eq_v", true}}}},
       {"per_layer_config", {Json{{"5", {{"head_dim", 100}}}}}},
       {"num_experts_per_tok", {3}},
-      {"norm_topk_prob", {true}},
+      {"norm_topk_prob", {true, {{"expert_selection_fn", "sigmoid"}}}},
       {"moe_intermediate_size", {96, experts}},
       {"shared_expert_intermediate_size", {96}},
       {"shared_intermediate_size", {96}},
@@ -322,7 +322,7 @@ std::map<std::string, Change> changes() {
       {"use_post_norm", {false}},
       {"mup_enabled", {true}},
       {"global_attn_every_n_layers", {3}},
-      {"num_shared_experts", {1}},
+      {"num_shared_experts", {3}},
       {"route_scale", {3.0}},
       {"attn_layer_indices", {{0, 2}}},
       {"moe_latent_size", {100}},
@@ -448,6 +448,15 @@ std::map<std::string, Change> changes() {
       {"hybrid_override_pattern", {"M-*E"}},
       {"layers_block_type", {{"mamba", "mlp", "attention", "moe"}}},
       {"mlp_hidden_act", {"silu"}},
+      {"layer_rope_theta", {{1.0}}},
+      {"router_scaling_factor", {1.5}},
+      {"expert_selection_fn", {"sigmoid"}},
+      {"shared_expert_combination_strategy", {"sum", {{"num_shared_experts", 1}}}},
+      {"prefix_dense_sliding_window_pattern", {3, {{"first_k_dense_replace", 2}}}},
+      {"prefix_dense_intermediate_size", {300}},
+      {"window_size", {7}},
+      {"num_layers", {3}},
+      {"attention_types", {{{{"local"}, 24}}}},
       {"moe_shared_expert_intermediate_size", {96}},
       {"architectures", {{"XForCausalLM"}}},
       {"model_type", {"x"}},
@@ -477,8 +486,9 @@ TEST_CASE("a field that is said to be read changes the model, or is refused") {
       // What it needs beside it differs from family to family.
       bool is_used = false;
       const Json first = {{"max_window_layers", 0}};
+      const Json windows = {{"layer_types", Json(28, "sliding_attention")}};
       for (const Json& beside :
-           {change.beside, Json::object(), first, with_all(change.beside, first)}) {
+           {change.beside, Json::object(), first, with_all(change.beside, first), windows}) {
         Json before = with_all({{"architectures", {architecture->names.front()}}}, beside);
         if (architecture->names.front() == "Glm4MoeForCausalLM") before["head_dim"] = 128;
         // Without it the model has no positions.

@@ -1,12 +1,18 @@
 // Cohere 1 and 2 (Command R, Aya): one norm, of which attention and MLP are computed at once, and
-// neighbours of a head rotated. The second has windows, and rotates only where there is one.
-// Source: models/cohere and models/cohere2 in `transformers`.
+// neighbours of a head rotated. The second has windows, and rotates only where there is one; there
+// is one of it with experts behind the first layers.
+// Source: models/cohere, models/cohere2 and models/cohere2_moe in `transformers`.
+#include <fmt/format.h>
+
 #include <array>
+#include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "engine/model/architecture.h"
 #include "engine/model/config_fields.h"
 #include "engine/model/decoder_tensors.h"
+#include "engine/model/expert_fields.h"
 #include "engine/model/known_fields.h"
 #include "engine/model/rope.h"
 
@@ -60,6 +66,73 @@ ModelConfig read_cohere_2(const JsonReader& config) {
   return model;
 }
 
+// Without layer_types dense layers, which come first, have a pattern of their own.
+void read_cohere_moe_windows(const JsonReader& config, int64_t num_dense, ModelConfig& model) {
+  read_windows(config, {.null_is_no_window = false}, model);
+  if (config.has("layer_types")) return;
+  const int64_t dense_pattern =
+      read_size(config, "prefix_dense_sliding_window_pattern", 1, kMaxLayers);
+  const int64_t pattern = read_size(config, "sliding_window_pattern", 4, kMaxLayers);
+  for (int64_t i = 0; i < model.num_layers; ++i) {
+    const bool is_full =
+        i < num_dense ? ends_pattern(i, dense_pattern) : ends_pattern(i - num_dense, pattern);
+    if (is_full) model.layers[static_cast<size_t>(i)].sliding_window = 0;
+  }
+}
+
+// One of two words. Throws kUnsupported listing them.
+bool read_word(const JsonReader& config,
+               std::string_view key,
+               std::string_view by_default,
+               std::string_view other) {
+  const std::string said = config.string_or(key, std::string(by_default));
+  if (said != by_default && said != other) {
+    throw Error(Code::kUnsupported, fmt::format("{}: expected {} or {}, got '{}'",
+                                                config.path_of(key), by_default, other, said));
+  }
+  return said == by_default;
+}
+
+void read_cohere_experts(const JsonReader& config, ModelConfig& model) {
+  // The softmax over the chosen is that over all, divided by their sum.
+  const bool is_softmax = read_word(config, "expert_selection_fn", "softmax", "sigmoid");
+  read_experts(config,
+               {.score = is_softmax ? RouterScore::kSoftmax : RouterScore::kSigmoid,
+                .normalises = is_softmax || config.boolean_or("norm_topk_prob", true)},
+               model);
+  const int64_t num_shared = config.integer_or("num_shared_experts", 0);
+  const bool is_mean = read_word(config, "shared_expert_combination_strategy", "average", "sum");
+  if (num_shared == 0) return;
+  const int32_t count = check_size(config, "num_shared_experts", num_shared, kMaxExperts);
+  model.experts.shared_intermediate_size =
+      check_size(config, "num_shared_experts * intermediate_size",
+                 int64_t{count} * model.experts.intermediate_size, kMaxIntermediateSize);
+  if (is_mean) model.experts.output_multiplier = 0.5F;
+}
+
+ModelConfig read_cohere_2_moe(const JsonReader& config) {
+  DecoderFields fields = kCohereDecoder;
+  fields.default_head_dim = 128;
+  const bool is_rms = config.has("rms_norm_eps");
+  if (is_rms) fields.norm_eps = "rms_norm_eps";
+  ModelConfig model = read_cohere_common(config, fields);
+  if (is_rms) model.norm_kind = NormKind::kRms;
+  read_cohere_experts(config, model);
+  // Of the dense layers.
+  model.intermediate_size = read_size(config, "prefix_dense_intermediate_size",
+                                      model.intermediate_size, kMaxIntermediateSize);
+  read_cohere_moe_windows(config, config.integer_or("first_k_dense_replace", 0), model);
+  if (!read_mlp_layer_types(config, model)) read_first_sparse_layer(config, 0, model);
+  read_rope(config, model, {.interleaved = true});
+  const bool rotates_dense = config.integer_or("prefix_dense_sliding_window_pattern", 1) == 1;
+  for (LayerPlan& layer : model.layers) {
+    const bool is_rotated =
+        layer.sliding_window > 0 || (rotates_dense && layer.mlp == MlpKind::kDense);
+    if (!is_rotated) layer.rope = kNoRope;
+  }
+  return model;
+}
+
 constexpr bool has_qk_norm(const ModelConfig& config, int32_t /*layer*/) {
   return config.has_qk_norm;
 }
@@ -102,10 +175,31 @@ constexpr auto kCohereFields2 =
                 }),
                 kCohereCommonFields);
 
+constexpr auto kCohereFields2Moe = join_fields(std::to_array<KnownField>({
+                                                   read_or_null("rms_norm_eps"),
+                                                   read_or_null("sliding_window_pattern"),
+                                                   read("num_experts"),
+                                                   read("num_experts_per_tok"),
+                                                   read("norm_topk_prob"),
+                                                   read("expert_selection_fn"),
+                                                   read("num_shared_experts"),
+                                                   read("shared_expert_combination_strategy"),
+                                                   read_or_null("mlp_layer_types"),
+                                                   read_or_null("first_k_dense_replace"),
+                                                   read("prefix_dense_sliding_window_pattern"),
+                                                   read_or_null("prefix_dense_intermediate_size"),
+                                                   harmless("router_aux_loss_coef", kTrainsRouter),
+                                                   harmless("output_router_logits", kTrainsRouter),
+                                               }),
+                                               kCohereCommonFields);
+
 constexpr auto kCohereNames = std::to_array<std::string_view>({"CohereForCausalLM"});
 constexpr auto kCohereTypes = std::to_array<std::string_view>({"cohere"});
 constexpr auto kCohereNames2 = std::to_array<std::string_view>({"Cohere2ForCausalLM"});
 constexpr auto kCohereTypes2 = std::to_array<std::string_view>({"cohere2"});
+
+constexpr auto kCohereNames2Moe = std::to_array<std::string_view>({"Cohere2MoeForCausalLM"});
+constexpr auto kCohereTypes2Moe = std::to_array<std::string_view>({"cohere2_moe"});
 
 constexpr auto kCohereTensors2 = join_tensors(kLlamaOuterTensors,
                                               kOneNormTensors,
@@ -113,6 +207,9 @@ constexpr auto kCohereTensors2 = join_tensors(kLlamaOuterTensors,
                                               kLlamaQkvBiasTensors,
                                               kLlamaOBiasTensors,
                                               kLlamaMlpTensors);
+
+constexpr auto kCohereTensors2Moe =
+    join_tensors(kCohereTensors2, kExpertTensors, kSharedExpertsTensors);
 
 constexpr auto kCohereTensors =
     join_tensors(kCohereTensors2,
@@ -154,6 +251,17 @@ constexpr Architecture kCohere2 = {
     .read_config = read_cohere_2,
     .fields = kCohereFields2,
     .tensors = kCohereTensors2,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kCohere2Moe;
+constexpr Architecture kCohere2Moe = {
+    .names = kCohereNames2Moe,
+    .model_types = kCohereTypes2Moe,
+    .prefix = "model.",
+    .read_config = read_cohere_2_moe,
+    .fields = kCohereFields2Moe,
+    .tensors = kCohereTensors2Moe,
     .ignored = kRotaryTables,
 };
 

@@ -1,7 +1,8 @@
 // Gemma 1, 2 and 3 (text): Llama's block with weights of norms stored less one, a gated gelu and a
 // multiplied embedding. The second norms the branches too and caps scores and logits; the third
-// norms heads of q and k, and rotates by another base where there is a window.
-// Source: models/gemma, models/gemma2 and models/gemma3 in `transformers`.
+// norms heads of q and k, and rotates by another base where there is a window. VaultGemma is the
+// second without the norms behind the branches.
+// Source: models/gemma, models/gemma2, models/gemma3 and models/vaultgemma in `transformers`.
 #include <array>
 #include <cmath>
 #include <optional>
@@ -164,6 +165,8 @@ constexpr auto kGemmaNames = std::to_array<std::string_view>({"GemmaForCausalLM"
 constexpr auto kGemmaTypes = std::to_array<std::string_view>({"gemma"});
 constexpr auto kGemmaNames2 = std::to_array<std::string_view>({"Gemma2ForCausalLM"});
 constexpr auto kGemmaTypes2 = std::to_array<std::string_view>({"gemma2"});
+constexpr auto kVaultGemmaNames = std::to_array<std::string_view>({"VaultGemmaForCausalLM"});
+constexpr auto kVaultGemmaTypes = std::to_array<std::string_view>({"vaultgemma"});
 constexpr auto kGemmaNames3 =
     std::to_array<std::string_view>({"Gemma3ForCausalLM", "Gemma3TextModel"});
 constexpr auto kGemmaTypes3 = std::to_array<std::string_view>({"gemma3_text"});
@@ -178,6 +181,13 @@ constexpr auto kGemmaBlockTensors = join_tensors(kLlamaOuterTensors,
                                                  kLlamaMlpTensors);
 constexpr auto kGemmaTensors = join_tensors(kGemmaBlockTensors, kLlamaNormTensors);
 constexpr auto kGemmaTensors2 = join_tensors(kGemmaBlockTensors, kFourNormTensors);
+constexpr auto kVaultGemmaTensors =
+    join_tensors(kGemmaBlockTensors,
+                 kOneNormTensors,
+                 std::to_array<TensorSpec>({
+                     {Role::kMlpNorm, "model.layers.{layer}.pre_feedforward_layernorm.weight",
+                      Dim::kOne, Dim::kHidden},
+                 }));
 constexpr auto kTensors3 = join_tensors(kGemmaTensors2, kQkNormTensors);
 
 }  // namespace
@@ -201,6 +211,17 @@ constexpr Architecture kGemma2 = {
     .read_config = read_gemma_2,
     .fields = kGemmaFields2,
     .tensors = kGemmaTensors2,
+    .ignored = kRotaryTables,
+};
+
+extern const Architecture kVaultGemma;
+constexpr Architecture kVaultGemma = {
+    .names = kVaultGemmaNames,
+    .model_types = kVaultGemmaTypes,
+    .prefix = "model.",
+    .read_config = read_gemma_2,
+    .fields = kGemmaFields2,
+    .tensors = kVaultGemmaTensors,
     .ignored = kRotaryTables,
 };
 

@@ -1,8 +1,9 @@
 // Gemma 4 (text): Gemma's block with norms before and after each branch, of heads of q, k and v.
 // Layers that see everything have heads of another size than those with a window, and may read
 // their values off the keys' matrix; the last layers of each kind read the keys and values of the
-// last one before them. Small ones have rows for each layer, large ones experts beside the MLP.
-// Source: models/gemma4 in `transformers`.
+// last one before them. Small ones have rows for each layer, large ones experts beside the MLP; the
+// unified one, which sees and hears without encoders, has neither.
+// Source: models/gemma4 and models/gemma4_unified in `transformers`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -199,22 +200,23 @@ void read_layer_inputs(const JsonReader& config, ModelConfig& model) {
   }
 }
 
-ModelConfig read_gemma4(const JsonReader& config) {
-  ModelConfig model = read_decoder_config(config, kGemma4Decoder);
+ModelConfig read_gemma4_common(const JsonReader& config,
+                               const DecoderFields& fields,
+                               int64_t default_window) {
+  ModelConfig model = read_decoder_config(config, fields);
   model.embedding_multiplier = std::sqrt(static_cast<float>(model.hidden_size));
   model.attention_bias = config.boolean_or("attention_bias", false);
   model.attention_scale = 1.0F;
   model.logit_softcap =
       read_optional_positive(config, "final_logit_softcapping", {}).value_or(0.0F);
-  read_windows(config, {.default_window = 512, .default_pattern = 6, .null_is_no_window = false},
+  read_windows(config,
+               {.default_window = default_window, .default_pattern = 6, .null_is_no_window = false},
                model);
   // Whatever layer_types says of it.
   model.layers.back().sliding_window = 0;
   read_gemma4_heads(config, model);
   read_gemma4_ropes(config, model);
   read_shared_kv(config, model);
-  read_gemma4_experts(config, model);
-  read_layer_inputs(config, model);
   for (LayerPlan& layer : model.layers) {
     layer.keys_are_values =
         layer.sliding_window == 0 && config.boolean_or("attention_k_eq_v", false);
@@ -222,7 +224,20 @@ ModelConfig read_gemma4(const JsonReader& config) {
   return model;
 }
 
-constexpr auto kGemma4Fields = std::to_array<KnownField>({
+ModelConfig read_gemma4(const JsonReader& config) {
+  ModelConfig model = read_gemma4_common(config, kGemma4Decoder, 512);
+  read_gemma4_experts(config, model);
+  read_layer_inputs(config, model);
+  return model;
+}
+
+ModelConfig read_gemma4_unified(const JsonReader& config) {
+  DecoderFields fields = kGemma4Decoder;
+  fields.default_max_positions = 262144;
+  return read_gemma4_common(config, fields, 1024);
+}
+
+constexpr auto kGemma4CommonFields = std::to_array<KnownField>({
     read("vocab_size"),
     read("hidden_size"),
     read("intermediate_size"),
@@ -240,19 +255,37 @@ constexpr auto kGemma4Fields = std::to_array<KnownField>({
     read_or_null("layer_types"),
     read_or_null("final_logit_softcapping"),
     harmless_if("use_bidirectional_attention", "[\"vision\"]", "tokens of text see those before"),
-    read_or_null("vocab_size_per_layer_input"),
-    read_or_null("hidden_size_per_layer_input"),
     read("attention_k_eq_v"),
     read("num_kv_shared_layers"),
-    read("enable_moe_block"),
     read("use_double_wide_mlp"),
-    read_or_null("num_experts"),
-    read_or_null("top_k_experts"),
-    read_or_null("moe_intermediate_size"),
-    read("global_head_dim"),
+    read_or_null("global_head_dim"),
     read_or_null("num_global_key_value_heads"),
     read_or_null("per_layer_config"),
 });
+
+constexpr auto kGemma4Fields = join_fields(kGemma4CommonFields,
+                                           std::to_array<KnownField>({
+                                               read_or_null("vocab_size_per_layer_input"),
+                                               read_or_null("hidden_size_per_layer_input"),
+                                               read("enable_moe_block"),
+                                               read_or_null("num_experts"),
+                                               read_or_null("top_k_experts"),
+                                               read_or_null("moe_intermediate_size"),
+                                           }));
+
+constexpr std::string_view kNoLayerInputs = "layers have no rows of their own";
+constexpr std::string_view kNoExperts = "there are no experts";
+
+constexpr auto kGemma4UnifiedFields =
+    join_fields(kGemma4CommonFields,
+                std::to_array<KnownField>({
+                    harmless("vocab_size_per_layer_input", kNoLayerInputs),
+                    harmless_if("hidden_size_per_layer_input", "[0]", kNoLayerInputs),
+                    harmless_if("enable_moe_block", "[false]", kNoExperts),
+                    harmless_if("num_experts", "[]", kNoExperts),
+                    harmless_if("top_k_experts", "[]", kNoExperts),
+                    harmless_if("moe_intermediate_size", "[]", kNoExperts),
+                }));
 
 constexpr std::string_view kSounds = "is about sounds, and only text is read";
 
@@ -274,6 +307,7 @@ constexpr auto kGemma4MultimodalIgnored = std::to_array<std::string_view>({
     "audio_tower.*",
     "embed_vision.*",
     "embed_audio.*",
+    "vision_embedder.*",
 });
 
 constexpr bool gemma4_has_own_kv(const ModelConfig& config, int32_t layer) {
@@ -402,6 +436,12 @@ constexpr auto kGemma4MultimodalNames =
     std::to_array<std::string_view>({"Gemma4ForConditionalGeneration"});
 constexpr auto kGemma4MultimodalTypes = std::to_array<std::string_view>({"gemma4"});
 
+constexpr auto kGemma4UnifiedNames = std::to_array<std::string_view>({"Gemma4UnifiedForCausalLM"});
+constexpr auto kGemma4UnifiedTypes = std::to_array<std::string_view>({"gemma4_unified_text"});
+constexpr auto kGemma4UnifiedMultimodalNames =
+    std::to_array<std::string_view>({"Gemma4UnifiedForConditionalGeneration"});
+constexpr auto kGemma4UnifiedMultimodalTypes = std::to_array<std::string_view>({"gemma4_unified"});
+
 }  // namespace
 
 extern const Architecture kGemma4;
@@ -421,5 +461,24 @@ constexpr Architecture kGemma4Multimodal = multimodal_of(kGemma4MultimodalNames,
                                                          R"({"model_type": "gemma4_text"})",
                                                          kGemma4MultimodalFields,
                                                          kGemma4MultimodalIgnored);
+
+extern const Architecture kGemma4Unified;
+constexpr Architecture kGemma4Unified = {
+    .names = kGemma4UnifiedNames,
+    .model_types = kGemma4UnifiedTypes,
+    .prefix = "model.",
+    .read_config = read_gemma4_unified,
+    .fields = kGemma4UnifiedFields,
+    .tensors = kGemma4Tensors,
+    .ignored = kUnreadKv,
+};
+
+extern const Architecture kGemma4UnifiedMultimodal;
+constexpr Architecture kGemma4UnifiedMultimodal =
+    multimodal_of(kGemma4UnifiedMultimodalNames,
+                  kGemma4UnifiedMultimodalTypes,
+                  R"({"model_type": "gemma4_unified_text"})",
+                  kGemma4MultimodalFields,
+                  kGemma4MultimodalIgnored);
 
 }  // namespace tgi

@@ -14,8 +14,10 @@ namespace {
 
 constexpr DecoderFields kInternlm3Decoder = {
     .default_vocab_size = 128512,
+    .default_num_layers = 48,
     .default_num_kv_heads = 2,
     .default_head_dim = 128,
+    .default_intermediate = 10240,
     .default_max_positions = 32768,
     .default_norm_eps = 1e-5,
 };

@@ -165,7 +165,8 @@ auto members_of(const ModelConfig& config) {
 
 auto members_of(const ExpertsConfig& config) {
   const auto& [num_experts, hidden_size, intermediate_size, shared_intermediate_size,
-               has_shared_gate, weighs_inputs, has_choice_bias, has_scale, route] = config;
+               has_shared_gate, weighs_inputs, has_choice_bias, has_scale, output_multiplier,
+               route] = config;
   return std::tuple{Named{"experts: num_experts", num_experts},
                     Named{"experts: hidden_size", hidden_size},
                     Named{"experts: intermediate_size", intermediate_size},
@@ -174,6 +175,7 @@ auto members_of(const ExpertsConfig& config) {
                     Named{"experts: weighs_inputs", weighs_inputs},
                     Named{"experts: has_choice_bias", has_choice_bias},
                     Named{"experts: has_scale", has_scale},
+                    Named{"experts: output_multiplier", output_multiplier},
                     Named{"experts: route", route}};
 }
 
