@@ -113,6 +113,7 @@ Machine::Loops Machine::loops_of_config(int32_t config) {
 // those or home: in (?s:.)*END that is E.
 void Machine::add_detours(int32_t config, Loops& loops) {
   constexpr size_t kMaxPlaces = 8;
+  int32_t num_steps_left = 8192;
   std::vector<int32_t> places{config};
   for (size_t byte = 0; byte < 128; ++byte) {
     if (has_bit(loops.ascii, byte)) continue;
@@ -130,6 +131,7 @@ void Machine::add_detours(int32_t config, Loops& loops) {
             next < 128 ? has_bit(ascii, next) : next >= 0xC2 && (loops.leads & lead_bit(of)) != 0;
         if (!is_meant) continue;
         const int32_t to = step(from, of);
+        if (--num_steps_left < 0) return false;
         if (to == kDead || (next >= 128 && to != step(config, of))) return false;
         if (next >= 128 || is_known(to)) continue;
         if (all.size() == kMaxPlaces) return false;
