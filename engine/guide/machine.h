@@ -100,6 +100,7 @@ class Machine {
     bool accepts = false;
     bool has_bytes = false;
     bool has_tokens = false;
+    bool has_groups = false;  // in groups_
     uint32_t first_lead = 0;  // in leads_
     uint32_t num_leads = 0;
     std::shared_ptr<const StateMask> mask;
@@ -219,6 +220,7 @@ class Machine {
   std::vector<ExprPool::Lead> leads_;
   std::vector<int32_t> state_of_expr_;
   std::vector<int32_t> state_rows_;  // (num_states, num_classes)
+  std::vector<uint8_t> groups_;      // the same: of classes whose steps are equal
   std::vector<Stack> stacks_;
   std::vector<Edge> edges_;
   std::unordered_multimap<uint64_t, int32_t> stack_ids_;  // by hash
