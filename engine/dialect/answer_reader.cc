@@ -310,6 +310,7 @@ bool AnswerReader::step_call(std::string& text) {
       return false;
     case CallReader::Outcome::kMalformed:
       tell_call();  // as it would have been, had it come in smaller pieces
+      if (!call_told_ && may_be_dropped()) return false;
       give_up_call(text);
       return true;
     case CallReader::Outcome::kDone:
@@ -321,6 +322,14 @@ bool AnswerReader::step_call(std::string& text) {
   call_.reset();
   state_ = State::kAfterCall;
   return true;
+}
+
+// What is no call may yet be a mark that is left out.
+bool AnswerReader::may_be_dropped() const {
+  const std::vector<std::string>& marks = reading_->dialects->dropped;
+  return !at_end_ && std::any_of(marks.begin(), marks.end(), [&](const std::string& mark) {
+    return buffer_.size() < mark.size() && mark.starts_with(buffer_);
+  });
 }
 
 void AnswerReader::give_up_call(std::string& text) {

@@ -90,6 +90,7 @@ class AnswerReader final : public TextFilter {
   void begin_text(std::string& text);
   void text_after_calls();
   void tell_call();
+  bool may_be_dropped() const;
   void give_up_call(std::string& text);
   template <typename Look>
   void for_each_mark(Look look) const;

@@ -76,9 +76,10 @@ CallReader::Step CallReader::read_element_value(const ReadPart& part) {
   const std::string_view value = rest().substr(0, end);
   const Step step = read_closing_tag(rest().substr(end + part.open.size()));
   if (step != Step::kNext) return step;
+  static const OrderedJson kAnything = true;
+  const OrderedJson& schema = tool_->schema == nullptr ? kAnything : *tool_->schema;
   const std::string json =
-      json_of_elements(value, part.open,
-                       schema_of_member(tool_->schema.get(), key_, *tool_->schema), *tool_->schema);
+      json_of_elements(value, part.open, schema_of_member(&schema, key_, schema), schema);
   if (json.empty()) return Step::kMalformed;
   begin_argument(key_);
   arguments_ += json;

@@ -1,6 +1,7 @@
 #include "engine/guide/dfa.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -40,9 +41,13 @@ ClassDfa explore(ExprPool& pool, int32_t expr) {
                       std::to_string(pool.max_dfa_states()) + " states");
     }
     dfa.accepts.push_back(static_cast<uint8_t>(pool.nullable(exprs[at])));
-    for (size_t c = 0; c < dfa.num_classes; ++c) {
-      const uint8_t byte = pool.representative(static_cast<int32_t>(c));
-      dfa.next.push_back(state_of(pool.derive(exprs[at], byte)));
+    ClassGroups groups(pool.num_classes());
+    pool.tell_apart(exprs[at], groups);
+    std::array<int32_t, 256> next_of{};  // by group, plus one
+    for (int32_t c = 0; c < pool.num_classes(); ++c) {
+      int32_t& next = next_of[groups.group_of(c)];
+      if (next == 0) next = state_of(pool.derive(exprs[at], pool.representative(c))) + 1;
+      dfa.next.push_back(next - 1);
     }
   }
   return dfa;

@@ -1,6 +1,7 @@
 // Derivatives of expressions, and what is found by following them: whether a language has a text,
 // and how long the shortest is.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <queue>
 #include <span>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -183,6 +185,73 @@ int32_t ExprPool::derive(int32_t id, uint8_t byte) {
   return kNothing;
 }
 
+template <typename IsIn>
+void ClassGroups::tell_apart(IsIn is_in) {
+  std::array<bool, 256> has_others{};  // by group
+  for (size_t c = 0; c < group_.size(); ++c)
+    has_others[group_[c]] |= !is_in(static_cast<int32_t>(c));
+  std::array<int32_t, 256> apart{};  // 0: no class of the group is there yet
+  for (size_t c = 0; c < group_.size(); ++c) {
+    if (!has_others[group_[c]] || !is_in(static_cast<int32_t>(c))) continue;
+    int32_t& group = apart[group_[c]];
+    if (group == 0) group = static_cast<int32_t>(num_groups_++);
+    group_[c] = static_cast<uint8_t>(group);
+  }
+}
+
+void ClassGroups::tell_all_apart() {
+  for (size_t c = 0; c < group_.size(); ++c) group_[c] = static_cast<uint8_t>(c);
+  num_groups_ = group_.size();
+}
+
+// As derive() goes: what it looks at in the byte is told apart.
+void ExprPool::tell_apart(int32_t id, ClassGroups& groups) const {
+  for (; this->node(id).kind == ExprKind::kConcat; id = this->node(id).b) {
+    tell_apart(this->node(id).a, groups);
+    if (!nullable(this->node(id).a)) return;
+  }
+  if (groups.is_finest()) return;
+  const ExprNode& node = this->node(id);
+  const auto by_set = [&](int32_t number) {
+    const ByteSet& bytes = set(number);
+    groups.tell_apart([&](int32_t c) { return bytes[representative(c)]; });
+  };
+  switch (node.kind) {
+    case ExprKind::kBytes:
+      by_set(node.a);
+      return;
+    case ExprKind::kSwitch: {
+      const std::span<const int32_t> branches = parts(node);
+      for (size_t i = 0; i < branches.size() && !groups.is_finest(); i += 2) by_set(branches[i]);
+      return;
+    }
+    case ExprKind::kEither:
+    case ExprKind::kBoth:
+      for (const int32_t part : parts(node)) tell_apart(part, groups);
+      return;
+    case ExprKind::kComplement:
+    case ExprKind::kRepeat:
+      tell_apart(node.a, groups);
+      return;
+    case ExprKind::kEscaped:
+      if ((node.min & 0xFF) != kPlain) {
+        groups.tell_all_apart();
+        return;
+      }
+      groups.tell_apart([&](int32_t c) { return representative(c) == '\\'; });
+      groups.tell_apart([&](int32_t c) { return representative(c) == '"'; });
+      groups.tell_apart([&](int32_t c) { return representative(c) < 0x20; });
+      tell_apart(node.a, groups);
+      return;
+    case ExprKind::kNothing:
+    case ExprKind::kEmpty:
+    case ExprKind::kConcat:
+    case ExprKind::kCall:
+    case ExprKind::kToken:
+      return;
+  }
+}
+
 // A search along derivatives, those first that promise the shortest texts. `exact`: by the length
 // of the whole text (A*), else only by what is to come, which finds some text sooner.
 struct ExprPool::Search {
@@ -230,7 +299,11 @@ ExprPool::Search ExprPool::search(int32_t id, bool exact) {
       result.too_hard = true;
       return result;
     }
+    ClassGroups groups(num_classes());
+    tell_apart(expr, groups);
+    std::array<bool, 256> is_done{};  // by group
     for (int32_t c = 0; c < num_classes(); ++c) {
+      if (std::exchange(is_done[groups.group_of(c)], true)) continue;
       const int32_t next = derive(expr, representative(c));
       if (next == kNothing) continue;
       const auto [known, is_new] = seen.try_emplace(next, Seen{expr, depth + 1, false});

@@ -53,6 +53,23 @@ struct ExprNode {
   std::array<uint64_t, 2> digest{};
 };
 
+// Classes of bytes in groups, the finer the more is told apart.
+class ClassGroups {
+ public:
+  explicit ClassGroups(int32_t num_classes) : group_(static_cast<size_t>(num_classes)) {}
+
+  bool is_finest() const { return num_groups_ == group_.size(); }
+  uint8_t group_of(int32_t byte_class) const { return group_[static_cast<size_t>(byte_class)]; }
+  // Those of which is_in(class) from the others.
+  template <typename IsIn>
+  void tell_apart(IsIn is_in);
+  void tell_all_apart();
+
+ private:
+  std::vector<uint8_t> group_;  // by class
+  size_t num_groups_ = 1;
+};
+
 class ExprPool {
  public:
   explicit ExprPool(const RegexLimits& limits);
@@ -99,6 +116,8 @@ class ExprPool {
   bool begins_with_byte(int32_t id) const;
 
   // Bytes of one class have equal derivatives in all expressions of the pool.
+  // Classes that stay in one group have one derivative.
+  void tell_apart(int32_t id, ClassGroups& groups) const;
   int32_t num_classes() const { return static_cast<int32_t>(representatives_.size()); }
   int32_t class_of(uint8_t byte) const { return class_of_[byte]; }
   uint8_t representative(int32_t byte_class) const {

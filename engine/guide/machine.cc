@@ -53,7 +53,7 @@ void Machine::begin_work() {
 }
 
 void Machine::trim() {
-  const size_t bytes = 4 * (rows_.size() + state_rows_.size()) + sizeof(Item) * items_.size() +
+  const size_t bytes = 4 * rows_.size() + 5 * state_rows_.size() + sizeof(Item) * items_.size() +
                        sizeof(State) * states_.size() + sizeof(Config) * configs_.size() +
                        64 * (stacks_.size() + united_.size()) + sizeof(Edge) * edges_.size() +
                        num_mask_bytes_;
@@ -67,6 +67,7 @@ void Machine::reset() {
   states_.clear();
   state_of_expr_.clear();
   state_rows_.clear();
+  groups_.clear();
   leads_.clear();
   stacks_.clear();
   edges_.clear();
@@ -95,6 +96,7 @@ int32_t Machine::state_of(int32_t expr) {
   state_of_expr_[at] = id;
   states_.emplace_back();
   state_rows_.resize(state_rows_.size() + static_cast<size_t>(num_classes_), kUnknown);
+  groups_.resize(state_rows_.size());
   State state;
   state.expr = expr;
   state.accepts = pool_.nullable(expr);
@@ -119,7 +121,20 @@ int32_t Machine::next_state(int32_t state, int32_t byte_class) {
   // known too.
   const bool alive = pool_.alive(next) == ExprPool::Alive::kYes;
   const int32_t target = alive ? state_of(next) : kDead;
-  state_rows_[at] = target;
+  // A derivative costs much, and most bytes have the same: in the middle of a text all that do not
+  // end it.
+  const size_t row = at - static_cast<size_t>(byte_class);
+  if (!states_[static_cast<size_t>(state)].has_groups) {
+    states_[static_cast<size_t>(state)].has_groups = true;
+    ClassGroups groups(num_classes_);
+    pool_.tell_apart(expr, groups);
+    for (int32_t c = 0; c < num_classes_; ++c)
+      groups_[row + static_cast<size_t>(c)] = groups.group_of(c);
+  }
+  const uint8_t group = groups_[at];
+  for (size_t c = row; c < row + static_cast<size_t>(num_classes_); ++c) {
+    if (groups_[c] == group) state_rows_[c] = target;
+  }
   return target;
 }
 

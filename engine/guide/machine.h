@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -74,14 +75,19 @@ class Machine {
   static constexpr int32_t kMaxTokens = 1'000'000'000;
   std::string forced_text(int32_t config);
 
-  // The characters that lead back to where they were read.
+  // The characters that lead back to where they were read, or else to places from which they lead
+  // on to such places again.
   struct Loops {
     std::array<uint64_t, 2> ascii{};  // a bit for each byte
-    bool others = false;              // all characters of UTF-8 that have more bytes
-    std::vector<int32_t> inside;      // where one is in the middle of those
+    uint64_t leads = 0;  // of characters of UTF-8 that have more bytes: by lead_bit() of the first
+    int32_t max_bytes = std::numeric_limits<int32_t>::max();  // so many of them, at most
+    std::vector<int32_t> inside;  // where one is in the middle of those, and the other places
+    bool leads_home = true;       // there are no other places
+    bool accepts_alike = true;    // all places do, or none
+    int32_t longest_rest = -1;    // of all places; -1: not asked for yet
     bool cover(const TokenTrie::Node& below) const {
       return ((below.ascii[0] & ~ascii[0]) | (below.ascii[1] & ~ascii[1])) == 0 &&
-             !below.is_broken && (others || !below.has_others);
+             (below.leads & ~leads) == 0 && !below.is_broken && below.height <= max_bytes;
     }
   };
 
@@ -94,6 +100,7 @@ class Machine {
     bool accepts = false;
     bool has_bytes = false;
     bool has_tokens = false;
+    bool has_groups = false;  // in groups_
     uint32_t first_lead = 0;  // in leads_
     uint32_t num_leads = 0;
     std::shared_ptr<const StateMask> mask;
@@ -166,10 +173,9 @@ class Machine {
   std::shared_ptr<const LoopMask> make_loop_mask(const Loop& loop, int32_t endless);
 
   template <typename Visit, typename VisitAll>
-  void walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all);
-  template <typename Visit, typename VisitAll>
-  void walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all);
-  int32_t longest_rest(int32_t config, const Loops& loops);
+  void walk(int32_t root, int32_t config, Visit visit, VisitAll visit_all);
+  void find_children(int32_t node, int32_t config);
+  int32_t longest_rest(int32_t config, Loops& loops);
   // Where the tokens lead that may be next, found once for all limits on what comes after them.
   struct Arrival {
     int32_t config = kDead;
@@ -185,8 +191,10 @@ class Machine {
 
   // machine_walks.cc
   Loops loops_of_config(int32_t config);
+  void add_detours(int32_t config, Loops& loops);
+  void find_run(int32_t config, Loops& loops);
   Loops loops_of_round(int32_t state, const std::function<bool(int32_t state)>& is_inside);
-  const Loops* known_loops(int32_t config);  // null: not asked for often enough
+  Loops* known_loops(int32_t config);  // null: not asked for often enough
 
   // machine_ends.cc
   struct Way {
@@ -212,6 +220,7 @@ class Machine {
   std::vector<ExprPool::Lead> leads_;
   std::vector<int32_t> state_of_expr_;
   std::vector<int32_t> state_rows_;  // (num_states, num_classes)
+  std::vector<uint8_t> groups_;      // the same: of classes whose steps are equal
   std::vector<Stack> stacks_;
   std::vector<Edge> edges_;
   std::unordered_multimap<uint64_t, int32_t> stack_ids_;  // by hash
@@ -229,7 +238,7 @@ class Machine {
   ItemSet entered_;  // of the configuration that is being made
   bool made_accepts_ = false;
   std::vector<Item> made_;
-  std::vector<int32_t> path_;  // of walk(), by depth
+  std::vector<std::pair<int32_t, int32_t>> to_visit_;  // of walk(): (node, configuration after it)
 };
 
 }  // namespace tgi::guide

@@ -83,15 +83,30 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
     bool inside = false;  // of a round
     bool after = false;   // in or after what follows the loop
   };
-  std::vector<Step> path(vocabulary_.longest_token() + 1);
-  path[0] = {state_of(endless), 0, false, false};
+  const Step start{state_of(endless), 0, false, false};
+  struct Reached {
+    int32_t node = 0;
+    int32_t state = 0;  // after it
+    Step from;
+  };
+  std::vector<Reached> to_visit;
+  const auto find_children = [&](int32_t node, const Step& from) {
+    const int32_t first = trie.first_child[static_cast<size_t>(node)];
+    for (int32_t i = trie.first_child[static_cast<size_t>(node) + 1]; i-- > first;) {
+      const auto at = static_cast<size_t>(i);
+      const int32_t next = next_state(from.state, pool_.class_of(trie.child_bytes[at]));
+      if (next == kDead) continue;
+      prefetch(trie.at(trie.children[at]));
+      to_visit.push_back({trie.children[at], next, from});
+    }
+  };
   const size_t num_words = (static_cast<size_t>(vocabulary_.size()) + 31) / 32;
   for (std::vector<uint32_t>& bits : result->within) bits.assign(num_words, 0);
   std::vector<int32_t> leaves;
   std::vector<uint16_t> leave_rounds;
   // Where each character is a round, tokens that are made of them need not be walked byte by byte.
   const Loops loops = loops_of_round(
-      path[0].state, [&](int32_t inside) { return place_of(inside) == Place::kInside; });
+      start.state, [&](int32_t inside) { return place_of(inside) == Place::kInside; });
   std::vector<LeaveList::Range> leave_ranges;
   const auto take_all_below = [&](int32_t node, const Step& step) {
     const int32_t before = step.rounds - trie.node_characters[static_cast<size_t>(node)];
@@ -107,14 +122,11 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
       }
     }
   };
-  for (int32_t node = 1; node < trie.size();) {
+  find_children(0, start);
+  while (!to_visit.empty()) {
+    const auto [node, next, from] = to_visit.back();
+    to_visit.pop_back();
     const auto at = static_cast<size_t>(node);
-    const Step& from = path[trie.nodes[at].depth - size_t{1}];
-    const int32_t next = next_state(from.state, pool_.class_of(trie.nodes[at].byte));
-    if (next == kDead) {
-      node = trie.nodes[at].end;
-      continue;
-    }
     Step step{next, from.rounds, false, from.after};
     if (!from.after) {
       const Place place = place_of(next);
@@ -128,7 +140,6 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         return result;
       }
     }
-    path[trie.nodes[at].depth] = step;
     const auto needed = static_cast<uint16_t>(step.rounds + static_cast<uint16_t>(step.inside));
     for (const int32_t id : trie.tokens_at(node)) {
       if (step.after) {
@@ -140,17 +151,17 @@ std::shared_ptr<const LoopMask> Machine::make_loop_mask(const Loop& loop, int32_
         result->longer.emplace_back(needed, id);
       }
     }
-    if (!step.after && next == path[0].state && loops.cover(trie.nodes[at])) {
+    if (trie.nodes[at].end == node + 1) continue;
+    if (!step.after && next == start.state && loops.cover(trie.nodes[at])) {
       take_all_below(node, step);
-      node = trie.nodes[at].end;
       continue;
     }
     const bool may_leave = !step.inside && states_[static_cast<size_t>(next)].accepts;
-    if (may_leave && trie.nodes[at].end > node + 1) {
+    if (may_leave) {
       leaves.push_back(node);
       leave_rounds.push_back(step.rounds);
     }
-    ++node;
+    find_children(node, step);
   }
   std::ranges::sort(result->longer);
   for (size_t rounds = 1; rounds < result->within.size(); ++rounds) {

@@ -18,58 +18,55 @@ constexpr size_t kMaxArrivalBytes = size_t{8} << 20;
 
 }  // namespace
 
-// Visits the nodes from `first` to `last` that can be reached from `config`, which stands at the
-// parent of `first`: visit(node, configuration after it). Where it is known that all paths below a
-// node can be taken, visit_all(node, configuration, loops) may take them at once; false: it does
-// not, they are visited one by one. REQUIRES: neither walks itself.
+// Visits the nodes below `root` that can be reached from `config`, which stands at it:
+// visit(node, configuration after it). Where it is known that all paths below a node can be taken,
+// visit_all(node, configuration, loops) may take them at once; false: it does not, they are visited
+// one by one. REQUIRES: neither walks itself.
 template <typename Visit, typename VisitAll>
-void Machine::walk(int32_t first, int32_t last, int32_t config, Visit visit, VisitAll visit_all) {
-  if (first >= last) return;
+void Machine::walk(int32_t root, int32_t config, Visit visit, VisitAll visit_all) {
   const TokenTrie& trie = vocabulary_.trie();
-  const auto above = static_cast<size_t>(trie.nodes[static_cast<size_t>(first)].depth) - 1;
-  path_.resize(vocabulary_.longest_token() + 1);
-  path_[above] = config;
-  if (first == 1 && last == trie.size()) {
-    // From the root most bytes lead nowhere, and their nodes are far from each other.
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const int32_t child = trie.first_level[byte];
-      if (child == 0 || step(config, static_cast<uint8_t>(byte)) == kDead) continue;
-      walk_on(child, trie.end_of(child), visit, visit_all);
-    }
-  } else {
-    walk_on(first, last, visit, visit_all);
-  }
-}
-
-template <typename Visit, typename VisitAll>
-void Machine::walk_on(int32_t first, int32_t last, Visit& visit, VisitAll& visit_all) {
-  const TokenTrie& trie = vocabulary_.trie();
-  for (int32_t node = first; node < last;) {
-    const auto at = static_cast<size_t>(node);
-    const size_t depth = trie.nodes[at].depth;
-    const int32_t next = step_class(path_[depth - 1], pool_.class_of(trie.nodes[at].byte));
-    if (next == kDead) {
-      node = trie.nodes[at].end;
+  to_visit_.clear();
+  find_children(root, config);
+  while (!to_visit_.empty()) {
+    const auto [node, here] = to_visit_.back();
+    to_visit_.pop_back();
+    const TokenTrie::Node& of = trie.at(node);
+    if (of.end == node + 1) {
+      visit(node, here, false);
       continue;
     }
-    if (trie.nodes[at].end > node + 1) {
-      const Loops* const loops = known_loops(next);
-      if (loops != nullptr && loops->cover(trie.nodes[at]) && visit_all(node, next, *loops)) {
-        visit(node, next, true);
-        node = trie.nodes[at].end;
-        continue;
-      }
+    Loops* const loops = known_loops(here);
+    if (loops != nullptr && loops->cover(of) && visit_all(node, here, *loops)) {
+      visit(node, here, true);
+      continue;
     }
-    visit(node, next, false);
-    path_[depth] = next;
-    ++node;
+    visit(node, here, false);
+    find_children(node, here);
   }
 }
 
-int32_t Machine::longest_rest(int32_t config, const Loops& loops) {
+// The children of the node that can be reached; the first of them is on top.
+void Machine::find_children(int32_t node, int32_t config) {
+  const TokenTrie& trie = vocabulary_.trie();
+  const size_t row = row_of(config);
+  const int32_t first = trie.first_child[static_cast<size_t>(node)];
+  for (int32_t i = trie.first_child[static_cast<size_t>(node) + 1]; i-- > first;) {
+    const auto at = static_cast<size_t>(i);
+    const int32_t byte_class = pool_.class_of(trie.child_bytes[at]);
+    int32_t next = rows_[row + static_cast<size_t>(byte_class)];
+    if (next == kUnknown) next = make_step(config, byte_class);
+    if (next == kDead) continue;
+    // The nodes are far from each other: what a walk costs is to wait for them.
+    prefetch(trie.at(trie.children[at]));
+    to_visit_.emplace_back(trie.children[at], next);
+  }
+}
+
+int32_t Machine::longest_rest(int32_t config, Loops& loops) {
+  if (loops.longest_rest >= 0) return loops.longest_rest;
   int32_t rest = shortest_end(config);
   for (const int32_t inside : loops.inside) rest = std::max(rest, shortest_end(inside));
-  return rest;
+  return loops.longest_rest = rest;
 }
 
 std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool with_leaves) {
@@ -89,6 +86,7 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
       tokens.emplace_back(begin, end);
     }
   };
+  int32_t measured = kDead;  // the configuration whose end was asked for last: mostly the same
   const auto visit = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
     const int32_t begin = trie.nodes[at].token_begin;
@@ -96,12 +94,14 @@ std::shared_ptr<const StateMask> Machine::make_state_mask(int32_t state, bool wi
         with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end > begin) {
       add_tokens(begin, end);
-      mask->max_rest = std::max(mask->max_rest, shortest_end(config));
+      if (config != measured) mask->max_rest = std::max(mask->max_rest, shortest_end(config));
+      measured = config;
     }
     const bool has_children = !with_all_below && trie.nodes[at].end > node + 1;
     if (with_leaves && has_children && accepts(config)) leaves.push_back(node);
   };
-  walk(1, trie.size(), alone, visit, [&](int32_t node, int32_t config, const Loops& loops) {
+  walk(0, alone, visit, [&](int32_t node, int32_t config, Loops& loops) {
+    if (with_leaves && !loops.accepts_alike) return false;
     if (with_leaves && accepts(config)) leave_ranges.push_back({node + 1, trie.end_of(node), 0});
     mask->max_rest = std::max(mask->max_rest, longest_rest(config, loops));
     return true;
@@ -174,16 +174,22 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
   const int32_t after = popped_config(stack);
   if (after == kDead) return;
   std::vector<TokenRange> tokens;
+  int32_t measured = kDead;
   const auto add = [&](int32_t node, int32_t config, bool with_all_below) {
     const auto at = static_cast<size_t>(node);
     const int32_t begin = trie.nodes[at].token_begin;
     const int32_t end =
         with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin;
     if (end == begin) return;
-    tokens.emplace_back(begin, end);
-    mask.max_rest = std::max(mask.max_rest, shortest_end(config));
+    if (!tokens.empty() && tokens.back().second == begin) {
+      tokens.back().second = end;
+    } else {
+      tokens.emplace_back(begin, end);
+    }
+    if (config != measured) mask.max_rest = std::max(mask.max_rest, shortest_end(config));
+    measured = config;
   };
-  const auto add_all = [&](int32_t /*node*/, int32_t config, const Loops& loops) {
+  const auto add_all = [&](int32_t /*node*/, int32_t config, Loops& loops) {
     mask.max_rest = std::max(mask.max_rest, longest_rest(config, loops));
     return true;
   };
@@ -200,7 +206,7 @@ void Machine::add_tokens_after(int32_t stack, const StateMask& left, Mask& mask)
     if (config == kDead) continue;
     const auto go_on_at = [&](int32_t node) {
       add(node, config, false);
-      walk(node + 1, trie.end_of(node), config, add, add_all);
+      walk(node, config, add, add_all);
     };
     for (size_t i = first; i < last; ++i) {
       if (leaves.rounds.empty() || counts(leaves.rounds[i])) go_on_at(leaves.nodes[i]);
@@ -275,8 +281,9 @@ const std::vector<Machine::Arrival>& Machine::arrivals(int32_t config) {
         with_all_below ? trie.tokens_below(node).second : trie.nodes[at + 1].token_begin);
   };
   // Tokens that end inside of a character are farther from the end than others.
-  walk(1, trie.size(), config, visit,
-       [&](int32_t node, int32_t, const Loops&) { return !trie.at(node).has_others; });
+  walk(0, config, visit, [&](int32_t node, int32_t, Loops& loops) {
+    return loops.leads_home && trie.at(node).leads == 0;
+  });
   const size_t num_bytes = found.size() * sizeof(Arrival) + 64;
   if (num_arrival_bytes_ + num_bytes > kMaxArrivalBytes) {
     arrivals_.clear();

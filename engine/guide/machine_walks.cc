@@ -3,8 +3,10 @@
 // a name, of the digits of a number, that is most of the vocabulary.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -28,11 +30,44 @@ constexpr std::array<LongCharacters, 8> kLongCharacters = {{
     {0xF4, 0xF4, 3, 0x80, 0x8F},
 }};
 
-// step(from, byte): where it leads, kDead (-1): nowhere.
-template <typename Step>
+// step(from, byte): where it leads, kDead (-1): nowhere. may_be_inside(place): of the places in the
+// middle of a character.
+template <typename Step, typename MayBeInside>
 class LoopFinder {
  public:
-  explicit LoopFinder(Step step) : step_(step) {}
+  LoopFinder(Step step, MayBeInside may_be_inside)
+      : step_(std::move(step)), may_be_inside_(std::move(may_be_inside)) {}
+
+  Machine::Loops find(int32_t home) {
+    Machine::Loops loops;
+    for (size_t byte = 0; byte < 128; ++byte) {
+      if (step_(home, static_cast<uint8_t>(byte)) == home)
+        loops.ascii[byte / 64] |= uint64_t{1} << (byte % 64);
+    }
+    for (const LongCharacters& range : kLongCharacters) {
+      for (int byte = range.first_lead; byte <= range.last_lead; ++byte) {
+        const auto lead = static_cast<uint8_t>(byte);
+        inside_.clear();
+        const bool is_home =
+            passes(step_(home, lead)) && leads_home(inside_.back(), range.first_second,
+                                                    range.last_second, range.num_more - 1, home);
+        if (!is_home) continue;
+        loops.leads |= lead_bit(lead);
+        for (const int32_t inside : inside_) {
+          if (std::ranges::find(loops.inside, inside) == loops.inside.end())
+            loops.inside.push_back(inside);
+        }
+      }
+    }
+    return loops;
+  }
+
+ private:
+  bool passes(int32_t place) {
+    if (place == Machine::kDead || !may_be_inside_(place)) return false;
+    inside_.push_back(place);
+    return true;
+  }
 
   // Whether all of the bytes, and `num_more` others after each, lead to `home` and nowhere else.
   bool leads_home(int32_t from, uint8_t first, uint8_t last, int num_more, int32_t home) {
@@ -44,59 +79,130 @@ class LoopFinder {
       before = next;
       if (num_more == 0) {
         if (next != home) return false;
-      } else {
-        if (std::ranges::find(inside_, next) == inside_.end()) inside_.push_back(next);
-        if (!leads_home(next, 0x80, 0xBF, num_more - 1, home)) return false;
+      } else if (!passes(next) || !leads_home(next, 0x80, 0xBF, num_more - 1, home)) {
+        return false;
       }
     }
     return true;
   }
 
-  Machine::Loops find(int32_t home) {
-    Machine::Loops loops;
-    for (size_t byte = 0; byte < 128; ++byte) {
-      if (step_(home, static_cast<uint8_t>(byte)) == home)
-        loops.ascii[byte / 64] |= uint64_t{1} << (byte % 64);
-    }
-    loops.others = std::ranges::all_of(kLongCharacters, [&](const LongCharacters& range) {
-      for (int lead = range.first_lead; lead <= range.last_lead; ++lead) {
-        const int32_t next = step_(home, static_cast<uint8_t>(lead));
-        if (next == Machine::kDead) return false;
-        if (std::ranges::find(inside_, next) == inside_.end()) inside_.push_back(next);
-        if (!leads_home(next, range.first_second, range.last_second, range.num_more - 1, home))
-          return false;
-      }
-      return true;
-    });
-    if (loops.others) loops.inside = std::move(inside_);
-    return loops;
-  }
-
- private:
   Step step_;
+  MayBeInside may_be_inside_;
   std::vector<int32_t> inside_;
 };
+
+bool has_bit(const std::array<uint64_t, 2>& ascii, size_t byte) {
+  return (ascii[byte / 64] >> (byte % 64) & 1) != 0;
+}
 
 }  // namespace
 
 Machine::Loops Machine::loops_of_config(int32_t config) {
-  Loops loops =
-      LoopFinder([&](int32_t from, uint8_t byte) { return step(from, byte); }).find(config);
-  const auto accepts_one = [&](int32_t inside) { return accepts(inside); };
-  if (std::ranges::any_of(loops.inside, accepts_one)) loops.others = false;
+  Loops loops = LoopFinder([&](int32_t from, uint8_t byte) { return step(from, byte); },
+                           [&](int32_t inside) { return !accepts(inside); })
+                    .find(config);
+  if ((loops.ascii[0] | loops.ascii[1]) == 0) {
+    if (loops.leads == 0) find_run(config, loops);
+  } else {
+    add_detours(config, loops);
+  }
   return loops;
+}
+
+// Characters that lead to some few other places, from which all of them, these too, lead to one of
+// those or home: in (?s:.)*END that is E.
+void Machine::add_detours(int32_t config, Loops& loops) {
+  constexpr size_t kMaxPlaces = 8;
+  int32_t num_steps_left = 8192;
+  std::vector<int32_t> places{config};
+  for (size_t byte = 0; byte < 128; ++byte) {
+    if (has_bit(loops.ascii, byte)) continue;
+    const int32_t first = step(config, static_cast<uint8_t>(byte));
+    if (first == kDead) continue;
+    std::array<uint64_t, 2> ascii = loops.ascii;
+    ascii[byte / 64] |= uint64_t{1} << (byte % 64);
+    std::vector<int32_t> all = places;
+    const auto is_known = [&](int32_t place) { return std::ranges::find(all, place) != all.end(); };
+    // Longer characters have to lead where they lead from home.
+    const auto leads_on = [&](int32_t from) {
+      for (size_t next = 0; next < 256; ++next) {
+        const auto of = static_cast<uint8_t>(next);
+        const bool is_meant =
+            next < 128 ? has_bit(ascii, next) : next >= 0xC2 && (loops.leads & lead_bit(of)) != 0;
+        if (!is_meant) continue;
+        const int32_t to = step(from, of);
+        if (--num_steps_left < 0) return false;
+        if (to == kDead || (next >= 128 && to != step(config, of))) return false;
+        if (next >= 128 || is_known(to)) continue;
+        if (all.size() == kMaxPlaces) return false;
+        all.push_back(to);
+      }
+      return true;
+    };
+    if (!is_known(first)) all.push_back(first);
+    bool are_places = all.size() <= kMaxPlaces;
+    for (size_t i = 0; are_places && i < all.size(); ++i) are_places = leads_on(all[i]);
+    if (!are_places) continue;
+    loops.ascii = ascii;
+    places = std::move(all);
+  }
+  for (const int32_t place : places) {
+    if (place == config) continue;
+    loops.inside.push_back(place);
+    loops.leads_home = false;
+    loops.accepts_alike &= accepts(place) == accepts(config);
+  }
+}
+
+// Characters that all lead to one place, and on from there for a while: [a-z]{1,20}.
+void Machine::find_run(int32_t config, Loops& loops) {
+  constexpr int32_t kMaxRun = 64;
+  std::array<int32_t, 128> next{};
+  for (size_t byte = 0; byte < 128; ++byte) next[byte] = step(config, static_cast<uint8_t>(byte));
+  int32_t to = kDead;
+  std::ptrdiff_t most = 0;
+  for (const int32_t each : next) {
+    const std::ptrdiff_t count = each == kDead || each == to ? 0 : std::ranges::count(next, each);
+    if (count > most) {
+      most = count;
+      to = each;
+    }
+  }
+  if (most < 8) return;
+  std::vector<uint8_t> bytes;
+  for (size_t byte = 0; byte < 128; ++byte) {
+    if (next[byte] != to) continue;
+    bytes.push_back(static_cast<uint8_t>(byte));
+    loops.ascii[byte / 64] |= uint64_t{1} << (byte % 64);
+  }
+  loops.max_bytes = 1;
+  loops.leads_home = false;
+  loops.inside.push_back(to);
+  loops.accepts_alike = accepts(to) == accepts(config);
+  while (loops.max_bytes < kMaxRun) {
+    const int32_t after = step(to, bytes.front());
+    const auto leads_there = [&](uint8_t byte) { return step(to, byte) == after; };
+    if (after == kDead || !std::ranges::all_of(bytes, leads_there)) return;
+    to = after;
+    ++loops.max_bytes;
+    if (std::ranges::find(loops.inside, to) != loops.inside.end()) {
+      loops.max_bytes = std::numeric_limits<int32_t>::max();
+      return;
+    }
+    loops.inside.push_back(to);
+    loops.accepts_alike &= accepts(to) == accepts(config);
+  }
 }
 
 Machine::Loops Machine::loops_of_round(int32_t state,
                                        const std::function<bool(int32_t state)>& is_inside) {
-  Loops loops = LoopFinder([&](int32_t from, uint8_t byte) {
-                  return next_state(from, pool_.class_of(byte));
-                }).find(state);
-  if (!std::ranges::all_of(loops.inside, is_inside)) loops.others = false;
-  return loops;
+  return LoopFinder(
+             [&](int32_t from, uint8_t byte) { return next_state(from, pool_.class_of(byte)); },
+             is_inside)
+      .find(state);
 }
 
-const Machine::Loops* Machine::known_loops(int32_t config) {
+Machine::Loops* Machine::known_loops(int32_t config) {
   // To find them costs as much as some hundred steps.
   constexpr int32_t kOften = 24;
   Config& of = configs_[static_cast<size_t>(config)];

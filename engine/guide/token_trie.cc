@@ -1,4 +1,5 @@
 // What the nodes of the vocabulary's trie say about the paths below them.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -66,19 +67,29 @@ void TokenTrie::describe() {
     Node& above = nodes[parents[node]];
     above.ascii[0] |= own.ascii[0];
     above.ascii[1] |= own.ascii[1];
-    above.has_others |= own.has_others;
+    above.leads |= own.leads;
+    above.height = std::max(above.height, static_cast<uint16_t>(own.height + 1));
     above.is_broken |= own.is_broken || !steps[node].is_valid;
     if (nodes[node].byte < 0x80) {
       above.ascii[nodes[node].byte / 64U] |= uint64_t{1} << (nodes[node].byte % 64U);
-    } else {
-      above.has_others = true;
+    } else if (begins_character(nodes[node].byte)) {
+      above.leads |= lead_bit(nodes[node].byte);
     }
   }
   for (size_t node = 0; node < count; ++node)
     nodes[node].is_broken |= steps[node].place.num_left > 0;
 
-  for (int32_t child = 1; child < size(); child = end_of(child))
-    first_level[at(child).byte] = child;
+  first_child.assign(count + 1, 0);
+  for (size_t node = 1; node < count; ++node) ++first_child[parents[node] + 1];
+  for (size_t node = 0; node < count; ++node) first_child[node + 1] += first_child[node];
+  children.resize(count - 1);
+  child_bytes.resize(count - 1);
+  std::vector<int32_t> next_child = first_child;
+  for (size_t node = 1; node < count; ++node) {
+    const auto place = static_cast<size_t>(next_child[parents[node]]++);
+    children[place] = static_cast<int32_t>(node);
+    child_bytes[place] = nodes[node].byte;
+  }
   by_byte_begin.assign(257, 0);
   for (size_t node = 1; node < count; ++node) ++by_byte_begin[nodes[node].byte + size_t{1}];
   for (size_t b = 0; b < 256; ++b) by_byte_begin[b + 1] += by_byte_begin[b];

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/utf8.h"
 #include "engine/guide/state_mask.h"
 #include "engine/text/tokenizer.h"
 
@@ -11,6 +12,33 @@ namespace tgi::guide {
 namespace {
 
 constexpr size_t kMaxKeptBytes = size_t{256} << 20;
+
+// Tokens of a kind are together in the trie, each kind with paths of its own from the root. Where
+// a state allows all texts of a kind, as in the middle of a string, their paths are not gone down
+// at all, and those of the few that are left are near each other.
+enum class Kind : uint8_t {
+  kLower,  // small letters of ASCII, or a blank and such
+  kWord,   // the same with capitals
+  kAscii,  // without quotes, backslashes and control characters, which end a string or are escaped
+  kText,   // the same in whole characters of UTF-8
+  kElse,
+};
+
+Kind kind_of(std::string_view bytes) {
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_letter = [&](char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); };
+  const auto is_plain = [](char c) {
+    const auto byte = static_cast<uint8_t>(c);
+    return byte >= 0x20 && byte != 0x7F && c != '"' && c != '\\';
+  };
+  const std::string_view word = bytes.substr(bytes.starts_with(' ') ? 1 : 0);
+  if (std::ranges::all_of(word, is_lower)) return Kind::kLower;
+  if (std::ranges::all_of(word, is_letter)) return Kind::kWord;
+  if (!std::ranges::all_of(bytes, is_plain)) return Kind::kElse;
+  const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };
+  if (std::ranges::all_of(bytes, is_ascii)) return Kind::kAscii;
+  return is_valid_utf8(bytes) ? Kind::kText : Kind::kElse;
+}
 
 bool is_bracketed(std::string_view name) {
   return name.size() > 2 && ((name.front() == '<' && name.back() == '>') ||
@@ -54,9 +82,12 @@ void Vocabulary::build_trie() {
   for (size_t id = 0; id < tokens_.size(); ++id) {
     if (!tokens_[id].bytes.empty()) order.push_back(static_cast<int32_t>(id));
   }
+  std::vector<Kind> kinds(tokens_.size());
+  for (const int32_t id : order) kinds[static_cast<size_t>(id)] = kind_of(bytes(id));
   // char_traits compare as unsigned bytes, and a prefix comes before what it begins: the order of
   // the walk.
-  std::ranges::stable_sort(order, {}, [&](int32_t id) { return bytes(id); });
+  std::ranges::stable_sort(
+      order, {}, [&](int32_t id) { return std::pair(kinds[static_cast<size_t>(id)], bytes(id)); });
   std::vector<TokenTrie::Node>& nodes = trie_.nodes;
   const auto add_node = [&](uint8_t byte, size_t depth) {
     TokenTrie::Node& node = nodes.emplace_back();
@@ -71,10 +102,13 @@ void Vocabulary::build_trie() {
   };
   add_node(0, 0);
   std::string_view before;
+  Kind kind_before = Kind::kLower;
   for (const int32_t id : order) {
     const std::string_view text = bytes(id);
+    const Kind kind = kinds[static_cast<size_t>(id)];
     const auto [a, b] = std::ranges::mismatch(before, text);
-    const auto shared = static_cast<size_t>(a - before.begin());
+    const size_t shared = kind == kind_before ? static_cast<size_t>(a - before.begin()) : 0;
+    kind_before = kind;
     close_to(shared);
     for (size_t depth = shared; depth < text.size(); ++depth) {
       path.push_back(nodes.size());
@@ -105,17 +139,24 @@ bool Vocabulary::is_end_token(int32_t id) const {
 
 std::pair<size_t, int32_t> Vocabulary::longest_prefix(std::string_view text) const {
   std::pair<size_t, int32_t> best{0, -1};
-  int32_t node = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const int32_t end = trie_.end_of(node);
-    int32_t child = node + 1;
-    while (child < end && trie_.at(child).byte != static_cast<uint8_t>(text[at]))
-      child = trie_.end_of(child);
-    if (child >= end) break;
-    node = child;
-    if (const std::span<const int32_t> here = trie_.tokens_at(node); !here.empty())
-      best = {at + 1, here[0]};
-  }
+  const auto for_children = [&](int32_t node, char byte, auto visit) {
+    const auto last = static_cast<size_t>(trie_.first_child[static_cast<size_t>(node) + 1]);
+    for (auto i = static_cast<size_t>(trie_.first_child[static_cast<size_t>(node)]); i < last;
+         ++i) {
+      if (trie_.child_bytes[i] == static_cast<uint8_t>(byte)) visit(trie_.children[i]);
+    }
+  };
+  const auto follow = [&](int32_t node) {
+    for (size_t at = 1; node > 0; ++at) {
+      const std::span<const int32_t> here = trie_.tokens_at(node);
+      if (!here.empty() && at > best.first) best = {at, here[0]};
+      if (at == text.size()) return;
+      int32_t next = 0;
+      for_children(node, text[at], [&](int32_t child) { next = child; });
+      node = next;
+    }
+  };
+  if (!text.empty()) for_children(0, text[0], follow);
   return best;
 }
 

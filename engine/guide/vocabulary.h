@@ -27,25 +27,37 @@ inline bool begins_character(uint64_t byte) {  // of UTF-8
   return (byte & 0xC0) != 0x80;
 }
 
+constexpr uint64_t lead_bit(uint8_t byte) {  // of the first byte of a character of several
+  return uint64_t{1} << (byte & 0x3F);
+}
+
 // Nodes in the order of a walk that goes down first: the children of a node follow it, up to its
-// `end`. Node 0 is the root.
+// `end`. Node 0 is the root, which may have several children of one byte: tokens of different kinds
+// share no paths (vocabulary.cc).
 struct TokenTrie {
   // In one place what a walk asks of a node: it comes by few of those that are near each other.
   // What the paths below a node are made of is for walks that need not go down to know: a state
   // that comes back to itself with every character of them allows them all.
   struct Node {
     std::array<uint64_t, 2> ascii{};  // below it: a bit for each byte
+    uint64_t leads =
+        0;  // the same of longer characters, whole or begun, by lead_bit() of the first
     int32_t end = 0;
     int32_t token_begin = 0;  // in token_ids; those of the node end where the next one's begin
     uint16_t depth = 0;
+    uint16_t height = 0;  // how many bytes the longest path below it has
     uint8_t byte = 0;
-    bool has_others = false;  // below it: whole characters of two bytes and more, or beginnings
-    bool is_broken = false;   // below it is no UTF-8, or it is itself inside of a character
+    bool is_broken = false;  // below it is no UTF-8, or it is itself inside of a character
   };
-  static_assert(sizeof(Node) == 32);
+  static_assert(sizeof(Node) == 40);
   std::vector<Node> nodes;  // and one more, for the end of the last one's tokens
   std::vector<int32_t> token_ids;
-  std::array<int32_t, 256> first_level{};  // the children of the root by their byte; 0: none
+  // The children of all nodes, in the order of those and of their bytes, with their bytes beside
+  // them: those of a node begin at first_child of it and end at first_child of the next. A walk
+  // passes most of them by, and need not look at them for that.
+  std::vector<int32_t> first_child;
+  std::vector<uint8_t> child_bytes;
+  std::vector<int32_t> children;
   // How many characters begin on the way to a node, and in each of token_ids.
   std::vector<uint16_t> node_characters;
   std::vector<uint16_t> token_characters;

@@ -48,6 +48,11 @@ Expr at_most(Grammar& grammar, Expr unit, int64_t count) {
 }  // namespace
 
 Expr repeat_in_blocks(Grammar& grammar, Expr unit, int64_t min, int64_t max) {
+  // One loop, whose masks are known for all counts.
+  if (min <= kBlock && max <= kBlock) {
+    return grammar.repeat(unit, repetitions(min),
+                          max == kUnbounded ? kUnbounded : repetitions(max));
+  }
   if (max == kUnbounded) {
     return grammar.sequence({exactly(grammar, unit, min), grammar.repeat(unit, 0, kUnbounded)});
   }
