@@ -183,6 +183,32 @@ void open_merged_adapter(PreparedModel& model) {
   }
 }
 
+void choose_drafter(PreparedModel& model) {
+  const AskedDrafter asked{.settings = model.options,
+                           .model = model.loaded,
+                           .tokenizer = *model.tokenizer,
+                           .backend = *model.backend,
+                           .device = model.ranks.device,
+                           .dtype = model.ranks.weights.dtype,
+                           .kv_dtype = model.ranks.kv_dtype};
+  for (const DrafterKind* const kind : drafter_kinds()) {
+    if (!kind->is_asked(asked)) continue;
+    model.drafter = kind->prepare(asked);
+    model.drafter_name = kind->name;
+    return;
+  }
+}
+
+int32_t num_drafts(const PreparedModel& model) {
+  const int32_t wanted = model.options.speculate;
+  if (wanted == 0) return model.drafter->usual_drafts();
+  if (wanted <= model.drafter->most_drafts()) return wanted;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("speculate is {}, but the {} drafter can draft only {} tokens for a "
+                          "step; give --speculate less, or leave it out",
+                          wanted, model.drafter_name, model.drafter->most_drafts()));
+}
+
 // In the words of `tgi ps`.
 void settle_speculation(PreparedModel& model) {
   if (model.options.speculate == 0) return;
@@ -191,7 +217,9 @@ void settle_speculation(PreparedModel& model) {
   } else if (has_state(model.loaded.config)) {
     model.speculation_off = "the model has layers that carry a state, which can't go back";
   } else {
-    model.ranks.max_drafts = model.options.speculate;
+    choose_drafter(model);
+    model.ranks.drafter = model.drafter.get();
+    model.ranks.max_drafts = num_drafts(model);
     return;
   }
   log_warn("nothing is drafted",

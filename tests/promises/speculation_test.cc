@@ -24,6 +24,7 @@ class KnowingDrafter final : public Drafter {
   KnowingDrafter(const Texts& texts, int32_t vocab_size) : texts_(texts), vocab_size_(vocab_size) {}
 
   std::unique_ptr<Memory> start() override { return std::make_unique<Memory>(); }
+  bool is_free() const override { return true; }
   void draft(std::span<const Wanted> wanted) override {
     for (const Wanted& each : wanted) {
       each.draft_ids->clear();
@@ -69,13 +70,13 @@ struct Outcome {
 
 using MakeRequest = std::function<std::unique_ptr<Request>(size_t index)>;
 
-// `known`: (optional) what the drafter knows.
+// `drafter`: (optional)
 Outcome run(const FileSource& files,
             const FixtureOptions& options,
             const Tokenizer& tokenizer,
             size_t count,
             const MakeRequest& make_request,
-            const Texts* known) {
+            std::unique_ptr<Drafter> drafter) {
   LoadedFixture loaded = load_workers(files, options);
   const ModelConfig& config = loaded.model.config;
   EngineOptions engine_options;
@@ -86,16 +87,12 @@ Outcome run(const FileSource& files,
   engine_options.vocab_size = config.vocab_size;
   engine_options.eos_token_ids = config.eos_token_ids;
   engine_options.drafts_at_any_price = true;
-  if (known != nullptr) {
-    engine_options.make_drafter = [&, known] {
-      return std::make_unique<KnowingDrafter>(*known, config.vocab_size);
-    };
-  }
+  const int32_t max_drafts = drafter == nullptr ? 0 : kMaxDrafts;
   std::vector<std::unique_ptr<Answer>> answers;
-  Engine engine(engine_options, std::move(loaded.workers), tokenizer);
+  Engine engine(engine_options, std::move(loaded.workers), tokenizer, std::move(drafter));
   for (size_t i = 0; i < count; ++i) {
     auto request = make_request(i);
-    request->max_drafts = known == nullptr ? 0 : kMaxDrafts;
+    request->max_drafts = max_drafts;
     answers.push_back(std::make_unique<Answer>());
     engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
   }
@@ -164,8 +161,10 @@ void check_same(const FileSource& files,
     add(wanted.answers[i].best);
     for (const ipc::SequenceResult& other : wanted.answers[i].others) add(other);
   }
+  const int32_t vocab_size = load_model_config(files).config.vocab_size;
   for (const Setting& setting : settings) {
-    const Outcome got = run(files, setting.options, tokenizer, count, make_request, &texts);
+    const Outcome got = run(files, setting.options, tokenizer, count, make_request,
+                            std::make_unique<KnowingDrafter>(texts, vocab_size));
     size_t num_different = 0;
     for (size_t i = 0; i < count; ++i) {
       if (same_answer(got.answers[i], wanted.answers[i])) continue;
