@@ -6,6 +6,7 @@
 
 #include "engine/draft/drafter.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/drafters/model_drafter.h"
 #include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/intake.h"
 #include "tests/promises/engine_fixture.h"
@@ -257,6 +258,36 @@ TEST_CASE("1,000 mixed requests have the same bits with drafts and without") {
                 .num_blocks = 14,
                 .max_drafts = kMaxDrafts}}},
              *tokenizer, 1000, [&](size_t i) { return intake.prepare(any_request(i)); });
+}
+
+TEST_CASE("mixed requests have the same bits with a draft model, which drafts what they draw") {
+  const auto files = open_demo_model();
+  const LoadedConfig model = load_model_config(*files);
+  const ModelConfig& config = model.config;
+  const auto tokenizer = load_tokenizer(*files);
+  GuideCompiler guides(*tokenizer, config.vocab_size, config.eos_token_ids);
+  const Intake intake({.max_total_tokens = 512, .max_drafts = kMaxDrafts}, *tokenizer, nullptr,
+                      config.vocab_size, &guides);
+  const FixtureOptions options{.dtype = DType::kBF16, .max_drafts = kMaxDrafts};
+  const auto make_request = [&](size_t i) { return intake.prepare(any_request(i)); };
+  constexpr size_t kCount = 300;
+  const Outcome wanted = run(*files, options, *tokenizer, kCount, make_request, nullptr);
+  // Its twin: what differs are grammars, penalties and the like, of which it knows nothing.
+  auto twin = std::make_unique<ModelDrafter>(
+      load_workers(*files, options).workers,
+      ModelDrafterOptions{.num_slots = options.max_running,
+                          .max_batch_tokens = options.max_batch_tokens,
+                          .max_total_tokens = 512,
+                          .num_blocks = options.num_blocks,
+                          .vocab_size = config.vocab_size});
+  const Outcome got = run(*files, options, *tokenizer, kCount, make_request, std::move(twin));
+  size_t num_different = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (!same_answer(got.answers[i], wanted.answers[i])) ++num_different;
+  }
+  CHECK(num_different == 0);
+  CHECK(got.counters.num_skipped_tokens > wanted.counters.num_generated_tokens / 3);
+  CHECK(2 * got.counters.num_skipped_tokens > got.counters.num_drafted_tokens);
 }
 
 TEST_CASE("models of every kind of attention have the same bits with drafts and without") {
