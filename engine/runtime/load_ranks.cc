@@ -189,7 +189,7 @@ class RankLoader {
     if (options_.drafter->reads_hidden() && !info.takes_encoders) {
       throw Error(Code::kUnsupported,
                   fmt::format("the drafter reads what tokens are drawn from, which the {} backend "
-                              "does not report; use --backend cpu",
+                              "does not report; leave --speculator out, or use --backend cpu",
                               info.backend));
     }
     return options_.drafter->bytes(*devices_.front(), drafter_sizes(context));

@@ -31,6 +31,7 @@ struct PreparedModel {
   std::optional<ChatTemplate> chat_template;
   Backend* backend = nullptr;
   LoadRanksOptions ranks;
+  std::unique_ptr<FileSource> speculator_files;   // (optional) of settings.speculator
   std::string drafter_name;                       // "": none
   std::unique_ptr<PreparedDrafter> drafter;       // (optional)
   std::shared_ptr<const VectorHead> vector_head;  // (optional) of a model that gives vectors

@@ -29,7 +29,9 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
 static std::unique_ptr<Drafter> load_drafter(const PreparedModel& prepared,
                                              const LoadedRanks& ranks) {
   if (prepared.drafter == nullptr) return nullptr;
-  return prepared.drafter->load(ranks.drafted);
+  const auto load = [&] { return prepared.drafter->load(ranks.drafted); };
+  return prepared.speculator_files == nullptr ? load()
+                                              : made_of_intact(*prepared.speculator_files, load);
 }
 
 std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> prepared) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/files/file_source.h"
+#include "base/json.h"
 #include "engine/device/backend.h"
 #include "engine/draft/drafter.h"
 #include "engine/model/architecture.h"
@@ -24,9 +26,11 @@ struct AskedDrafter {
   const LoadedConfig& model;   // that is drafted for
   const Tokenizer& tokenizer;  // its
   Backend& backend;
-  DeviceOptions device;           // as the model's
-  DType dtype = DType::kBF16;     // of matrices
-  DType kv_dtype = DType::kBF16;  // of a KV cache
+  DeviceOptions device;               // as the model's
+  DType dtype = DType::kBF16;         // of matrices
+  DType kv_dtype = DType::kBF16;      // of a KV cache
+  const FileSource* files = nullptr;  // (optional) of settings.speculator
+  const Json* config = nullptr;       // its config.json
 };
 
 struct DrafterSizes {

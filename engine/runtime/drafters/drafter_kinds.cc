@@ -5,10 +5,16 @@
 
 namespace tgi {
 
+extern const DrafterKind kDraftModel;
+extern const DrafterKind kMedusaDrafter;
+extern const DrafterKind kMlpDrafter;
 extern const DrafterKind kNgramDrafter;
 
 std::span<const DrafterKind* const> drafter_kinds() {
-  static constexpr std::array<const DrafterKind*, 1> kKinds = {
+  static constexpr std::array<const DrafterKind*, 4> kKinds = {
+      &kDraftModel,
+      &kMedusaDrafter,
+      &kMlpDrafter,
       &kNgramDrafter,
   };
   return kKinds;

@@ -24,7 +24,11 @@ class PreparedNgram final : public PreparedDrafter {
 extern const DrafterKind kNgramDrafter;
 const DrafterKind kNgramDrafter = {
     .name = "n-gram",
-    .is_asked = [](const AskedDrafter& asked) { return asked.settings.speculate > 0; },
+    .is_asked =
+        [](const AskedDrafter& asked) {
+          return asked.settings.speculator.empty() && asked.settings.draft_model.empty() &&
+                 asked.settings.speculate > 0;
+        },
     .prepare = [](const AskedDrafter& asked) -> std::unique_ptr<PreparedDrafter> {
       return std::make_unique<PreparedNgram>(asked.settings.speculate);
     },
