@@ -7,6 +7,7 @@
 #include "base/files/safetensors_writer.h"
 #include "engine/runtime/demo_model.h"
 #include "engine/runtime/drafters/drafter_kind.h"
+#include "engine/runtime/drafters/model_drafter.h"
 #include "engine/text/tokenizer.h"
 #include "tests/catch.h"
 #include "tests/promises/engine_fixture.h"
@@ -260,6 +261,79 @@ TEST_CASE("answers have the same bits with a draft model and without") {
              {.dtype = DType::kBF16, .max_batch_tokens = 40, .max_running = 8, .num_blocks = 14},
              60);
   CHECK(check_same(model_pair("models/llama", "models/llama"), {.is_reference = true}, 12) > 0.8);
+}
+
+TEST_CASE("a draft model drafts the same with little room, which texts take from each other") {
+  const auto files = open_folder(kGolden + "models/llama");
+  const int32_t vocab_size = load_model_config(*files).config.vocab_size;
+  const auto make = [&](int32_t num_slots, int32_t num_blocks, int32_t max_batch_tokens) {
+    FixtureOptions options{.dtype = DType::kBF16};
+    options.max_running = num_slots;
+    options.num_blocks = num_blocks;
+    options.max_batch_tokens = max_batch_tokens;
+    return std::make_unique<ModelDrafter>(load_workers(*files, options).workers,
+                                          ModelDrafterOptions{.num_slots = num_slots,
+                                                              .max_batch_tokens = max_batch_tokens,
+                                                              .max_total_tokens = 16 * num_blocks,
+                                                              .num_blocks = num_blocks,
+                                                              .vocab_size = vocab_size});
+  };
+  const auto roomy = make(8, 64, 512);
+  const auto tight = make(2, 9, 24);
+  std::mt19937 random(3);
+  const auto any_id = [&] {
+    return static_cast<int32_t>(random() % static_cast<uint32_t>(vocab_size));
+  };
+  struct Text {
+    std::vector<int32_t> ids;
+    std::unique_ptr<Drafter::Memory> roomy;
+    std::unique_ptr<Drafter::Memory> tight;
+  };
+  std::vector<Text> texts;
+  for (int i = 0; i < 4; ++i) {
+    texts.push_back({{}, roomy->start(), tight->start()});
+    for (int j = 0; j < 20 + 8 * i; ++j) texts.back().ids.push_back(any_id());
+  }
+  int num_same = 0;
+  for (int turn = 0; turn < 150; ++turn) {
+    std::vector<std::vector<int32_t>> wanted(2);
+    std::vector<std::vector<int32_t>> got(2);
+    std::vector<Drafter::Wanted> of_roomy;
+    std::vector<Drafter::Wanted> of_tight;
+    const auto num_tokens = static_cast<int32_t>(random() % 4 + 1);
+    // The same two for a while: what is long has to be read in several turns.
+    for (size_t i = 0; i < 2; ++i) {
+      Text& text = texts[(static_cast<size_t>(turn) / 8 + i) % texts.size()];
+      of_roomy.push_back({.memory = text.roomy.get(),
+                          .token_ids = text.ids,
+                          .max_tokens = num_tokens,
+                          .draft_ids = &wanted[i]});
+      of_tight.push_back({.memory = text.tight.get(),
+                          .token_ids = text.ids,
+                          .max_tokens = num_tokens,
+                          .draft_ids = &got[i]});
+    }
+    roomy->draft(of_roomy);
+    tight->draft(of_tight);
+    for (size_t i = 0; i < 2; ++i) {
+      CHECK(wanted[i].size() == static_cast<size_t>(num_tokens));
+      if (got[i].empty()) continue;
+      CHECK(got[i] == wanted[i]);
+      ++num_same;
+    }
+    // Some of the drafts were drawn, and then something else.
+    for (size_t i = 0; i < 2; ++i) {
+      Text& text = texts[(static_cast<size_t>(turn) / 8 + i) % texts.size()];
+      const auto num_right = random() % (wanted[i].size() + 1);
+      text.ids.insert(text.ids.end(), wanted[i].begin(),
+                      wanted[i].begin() + static_cast<ptrdiff_t>(num_right));
+      text.ids.push_back(any_id());
+      if (text.ids.size() > 100) {
+        text = {{any_id(), any_id()}, roomy->start(), tight->start()};
+      }
+    }
+  }
+  CHECK(num_same > 100);
 }
 
 }  // namespace tgi::drafters_test
