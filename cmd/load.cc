@@ -104,10 +104,16 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   }
   Session session(common);
   const bool is_dummy = params.settings.values().load_format == "dummy";
-  params.model = resolve_model(flags.model, {.revision = flags.revision,
-                                             .offline = flags.offline,
-                                             .needs_weights = !is_dummy,
-                                             .cancel_fd = session.interrupt().fd()});
+  ResolveOptions resolve{
+      .offline = flags.offline, .needs_weights = !is_dummy, .cancel_fd = session.interrupt().fd()};
+  for (const auto& [name, value] : flags.settings) {
+    if (!ipc::find_model_setting(name)->is_model || value.empty()) continue;
+    params.settings.set(name, resolve_model(value, resolve));
+  }
+  resolve.revision = flags.revision;
+  const ModelPaths paths = resolve_model_or_heads(flags.model, resolve);
+  params.model = paths.model;
+  if (!paths.speculator.empty()) params.settings.set("speculator", paths.speculator);
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
   session.client().call(ipc::kLoad, ipc::to_json(params));

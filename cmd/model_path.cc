@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files/speculator_folder.h"
 #include "cmd/advised_error.h"
 #include "cmd/download/converted.h"
 #include "cmd/download/fetch_model.h"
@@ -117,6 +118,16 @@ static std::pair<std::string, std::string> file_of_snapshot(const std::string& p
   const size_t end = path.find('/', at + kSnapshots.size());
   if (end == std::string::npos) return {};
   return {path.substr(0, end), path.substr(end + 1)};
+}
+
+ModelPaths resolve_model_or_heads(const std::string& model, const ResolveOptions& options) {
+  ModelPaths out{.model = resolve_model(model, options), .speculator = {}};
+  const std::optional<std::string> base = base_of_speculator(out.model);
+  if (!base) return out;
+  ResolveOptions of_base = options;
+  of_base.revision.clear();
+  out.speculator = std::exchange(out.model, resolve_model(*base, of_base));
+  return out;
 }
 
 std::string shown_model(const std::string& path) {

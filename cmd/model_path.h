@@ -29,6 +29,14 @@ struct ResolveOptions {
 // in the cache as a whole, and in that case only is anybody asked. Throws what fetch_model throws.
 std::string resolve_model(const std::string& model, const ResolveOptions& options);
 
+// The same where heads that draft may stand in place of the model that they were made for
+// (base/files/speculator_folder.h), as text-generation-inference takes them.
+struct ModelPaths {
+  std::string model;
+  std::string speculator;  // the heads' folder; "": there are none
+};
+ModelPaths resolve_model_or_heads(const std::string& model, const ResolveOptions& options);
+
 // The readable name of a model that the daemon has: "ORG/NAME" for a folder in the hub's cache or
 // of a conversion, else the path as it is.
 std::string shown_model(const std::string& path);

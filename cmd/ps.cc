@@ -82,6 +82,10 @@ std::string kv_heads(const ipc::KvGroupCounts& groups) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string drafter_memory(const ipc::MemoryPlan& memory) {
+  return memory.drafter > 0 ? ", which takes " + format_bytes(memory.drafter) : std::string();
+}
+
 std::vector<Row> model_rows(const ipc::ModelStatus& model) {
   const ipc::MemoryPlan& memory = model.memory;
   std::vector<Row> rows = {
@@ -118,7 +122,8 @@ std::vector<Row> model_rows(const ipc::ModelStatus& model) {
     rows.push_back({"speculation", fmt::format("off: {}", model.speculation_off)});
   } else if (model.speculate > 0) {
     rows.push_back(
-        {"speculation", fmt::format("up to {} tokens are drafted for a step", model.speculate)});
+        {"speculation", fmt::format("up to {} tokens are drafted for a step by {}{}",
+                                    model.speculate, model.drafter, drafter_memory(memory))});
   }
   for (const ipc::LeftOutKernels& one : model.left_out) {
     rows.push_back({"left out", fmt::format("{}, it does not work on this machine: {}: {}", one.isa,

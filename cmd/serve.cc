@@ -277,7 +277,14 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   if (!options.model.empty()) {
     ResolveOptions of_model = resolve;
     of_model.revision = options.revision;
-    options.model_path = resolve_model(options.model, of_model);
+    const ModelPaths paths = resolve_model_or_heads(options.model, of_model);
+    options.model_path = paths.model;
+    if (!paths.speculator.empty()) options.engine.push_back({"speculator", paths.speculator});
+  }
+  for (EngineSetting& setting : options.engine) {
+    const ipc::ModelSetting* const row = ipc::find_model_setting(setting.flag);
+    if (row == nullptr || !row->is_model || setting.value.empty()) continue;
+    setting.value = resolve_model(setting.value, resolve);
   }
   for (ipc::NamedModel& each : options.beside) each.model = resolve_model(each.model, resolve);
   if (options.merge_adapter_weights) {

@@ -120,6 +120,8 @@ _tgi() {
         --tool-parser) COMPREPLY=(); return ;;
         --reasoning-parser) COMPREPLY=(); return ;;
         --kv-cache-memory) COMPREPLY=(); return ;;
+        --speculator) COMPREPLY=(); return ;;
+        --draft-model) _tgi_models; return ;;
         --threads) COMPREPLY=(); return ;;
         --max-stored-responses) COMPREPLY=(); return ;;
         --max-stored-bytes) COMPREPLY=(); return ;;
@@ -168,7 +170,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--model --http --pooling --tool-parser --reasoning-parser --kv-cache-memory --deterministic --threads --lorax-merging --offline --any-model --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --speculate --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --speculative-tokens --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--model --http --pooling --tool-parser --reasoning-parser --kv-cache-memory --speculator --draft-model --deterministic --threads --lorax-merging --offline --any-model --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --speculate --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --speculative-tokens --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -206,6 +208,8 @@ _tgi() {
         --max-running) COMPREPLY=(); return ;;
         --max-batch-tokens) COMPREPLY=(); return ;;
         --speculate) COMPREPLY=(); return ;;
+        --speculator) COMPREPLY=(); return ;;
+        --draft-model) _tgi_models; return ;;
         --seed) COMPREPLY=(); return ;;
         --backend) _tgi_words 'auto cpu cuda reference'; return ;;
         --num-shard) COMPREPLY=(); return ;;
@@ -216,7 +220,7 @@ _tgi() {
         --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--name --revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --seed --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
+      options='--name --revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --speculator --draft-model --seed --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)

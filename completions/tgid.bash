@@ -44,6 +44,8 @@ _tgid() {
     --max-batch-tokens) COMPREPLY=(); return ;;
     --target-step-ms) COMPREPLY=(); return ;;
     --speculate) COMPREPLY=(); return ;;
+    --speculator) COMPREPLY=(); return ;;
+    --draft-model) _tgi_models; return ;;
     --max-waiting) COMPREPLY=(); return ;;
     --max-best-of) COMPREPLY=(); return ;;
     --max-stop-sequences) COMPREPLY=(); return ;;
@@ -67,7 +69,7 @@ _tgid() {
     --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
-  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
+  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --speculator --draft-model --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
     *) $others ;;

@@ -17,6 +17,8 @@ complete -c tgid -l max-running -x -d 'sequences in a step; each costs a slot of
 complete -c tgid -l max-batch-tokens -x -d 'token rows in a step, prompts and decodes together; more prefills faster and costs workspace; auto: 512, on a GPU 2048'
 complete -c tgid -l target-step-ms -x -d 'while others decode, prompts are cut so small that a step stays below this many milliseconds; 0: never'
 complete -c tgid -l speculate -x -d 'tokens that are drafted at most for a step of a sequence, from what followed the same text before in its prompt or answer; the step verifies them, so that answers stay as they are and come faster where they repeat something. How many are tried follows from how many were right and what they cost; 0: none'
+complete -c tgid -l speculator -x -d 'heads that were made to draft for this model, in place of what followed the same text before: Medusa\'s or an MLP speculator, as text-generation-inference reads them; --speculate 0 then drafts as many tokens as there are heads'
+complete -c tgid -l draft-model -x -a '(tgi ls --quiet 2>/dev/null) (__fish_complete_directories)' -d 'a smaller model of the same vocabulary that drafts, with weights and a KV cache of its own beside the model\'s; --speculate 0 then drafts up to 5 tokens'
 complete -c tgid -l max-waiting -x -d 'requests in the queue; more are refused at once'
 complete -c tgid -l max-best-of -x -d 'sequences of one request'
 complete -c tgid -l max-stop-sequences -x -d 'of one request'

@@ -33,7 +33,9 @@ struct ModelSettings {
   std::optional<int32_t> max_running;
   std::optional<int32_t> max_batch_tokens;
   double target_step_ms = 200;  // 0: off
-  int32_t speculate = 0;        // 0: off
+  int32_t speculate = 0;        // 0: none, or what the speculator or draft model usually does
+  std::string speculator;       // a folder; "": none
+  std::string draft_model;      // as the model is told; "": none
   int32_t max_waiting = 8192;
   int32_t max_best_of = 16;
   int32_t max_stop_sequences = 16;
@@ -182,6 +184,23 @@ inline constexpr auto kModelSettings = std::to_array<ModelSetting>({
          .scope = SettingScope::kLoad,
          .high = 64,
          .in_status = true}),
+    setting<&ModelSettings::speculator>(
+        {.name = "speculator",
+         .value_name = "FOLDER",
+         .help = "heads that were made to draft for this model, in place of what followed the "
+                 "same text before: Medusa's or an MLP speculator, as text-generation-inference "
+                 "reads them; --speculate 0 then drafts as many tokens as there are heads",
+         .scope = SettingScope::kLoad,
+         .is_model = true,
+         .in_serve = true}),
+    setting<&ModelSettings::draft_model>(
+        {.name = "draft-model",
+         .value_name = "MODEL",
+         .help = "a smaller model of the same vocabulary that drafts, with weights and a KV cache "
+                 "of its own beside the model's; --speculate 0 then drafts up to 5 tokens",
+         .scope = SettingScope::kLoad,
+         .is_model = true,
+         .in_serve = true}),
     setting<&ModelSettings::max_waiting>({.name = "max-waiting",
                                           .help = "requests in the queue; more are refused at once",
                                           .low = 1}),

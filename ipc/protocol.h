@@ -313,9 +313,10 @@ struct MemoryPlan {  // bytes, of all ranks together
   int64_t workspace = 0;
   int64_t adapters = 0;   // that those in use may take
   int64_t states = 0;     // of workspace: of layers that carry one, for all running sequences
+  int64_t drafter = 0;    // what drafts: weights, KV cache and workspace of its own
   int64_t available = 0;  // what the plan had to fit into
 
-  int64_t held() const { return weights + kv_cache + workspace; }
+  int64_t held() const { return weights + kv_cache + workspace + drafter; }
 };
 
 // Layers whose keys and values are of one size.
@@ -374,6 +375,7 @@ struct ModelStatus {
   int64_t max_running = 0;       // sequences in a step
   int64_t max_batch_tokens = 0;  // token rows in a step
   int64_t speculate = 0;         // tokens that are drafted at most for a step of a sequence
+  std::string drafter{};         // what drafts them: "n-gram", "medusa"; "": nothing does
   std::string
       speculation_off{};  // why none are, though it was asked for; "": they are, or it was not
   int64_t max_best_of = 0;

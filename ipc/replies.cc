@@ -210,7 +210,8 @@ std::span<const Field<MemoryPlan>> fields<MemoryPlan>() {
   static constexpr std::array kFields = {
       field<&MemoryPlan::weights>("weights"),     field<&MemoryPlan::kv_cache>("kv_cache"),
       field<&MemoryPlan::workspace>("workspace"), field<&MemoryPlan::adapters>("adapters"),
-      field<&MemoryPlan::states>("states"),       field<&MemoryPlan::available>("available"),
+      field<&MemoryPlan::states>("states"),       field<&MemoryPlan::drafter>("drafter"),
+      field<&MemoryPlan::available>("available"),
   };
   return kFields;
 }
@@ -276,6 +277,7 @@ std::span<const Field<ModelStatus>> fields<ModelStatus>() {
       field<&M::max_running>("max_running"),
       field<&M::max_batch_tokens>("max_batch_tokens"),
       field<&M::speculate>("speculate"),
+      field<&M::drafter>("drafter", kLeaveOutEmpty),
       field<&M::speculation_off>("speculation_off", kLeaveOutEmpty),
       field<&M::max_best_of>("max_best_of"),
       field<&M::max_stop_sequences>("max_stop_sequences"),

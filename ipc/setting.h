@@ -30,6 +30,7 @@ struct SettingFacts {
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;  // low itself is not allowed
   bool is_file = false;    // a path: who hands it to another process makes it absolute
+  bool is_model = false;   // a model as users name it: who hands it on resolves it to a path
   bool in_status = false;  // the status of a model tells what it came to, by the same name
   bool in_serve = false;   // `tgi serve` has a flag of its own for it, with this text
 

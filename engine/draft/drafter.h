@@ -1,5 +1,9 @@
 // Guesses what sequences will draw next. Steps verify the guesses (engine/tensor/batch.h), so that
 // a wrong one costs time and never changes an answer. Belongs to the engine thread.
+//
+// One may look at the text alone (n-grams), at what the model drew the last token from
+// (reads_hidden), or compute with a model of its own, whose KV a Memory then holds. Those that
+// compute anything are made by the list in engine/runtime/drafters/drafter_kinds.cc.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +11,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/tensor/sampling_params.h"
+
 namespace tgi {
 
 class Drafter {
  public:
-  // What is kept of one sequence between its drafts.
+  // What is kept of one sequence between its drafts. Must not outlive the drafter.
   class Memory {
    public:
     virtual ~Memory() = default;
@@ -22,11 +28,19 @@ class Drafter {
     std::span<const int32_t> token_ids;  // begin with those of the sequence's call before
     int32_t max_tokens = 0;
     std::vector<int32_t>* draft_ids = nullptr;  // set to what follows token_ids; may stay empty
+    // (hidden), what the last of token_ids was drawn from, after the model's last norm; empty where
+    // that is not known. Only of those that read it.
+    std::span<const float> hidden{};
+    const SamplingParams* sampling = nullptr;  // by which the sequence draws; null: the likeliest
   };
 
   virtual ~Drafter() = default;
   virtual std::unique_ptr<Memory> start() = 0;
-  // Of all sequences of a step at once.
+  virtual bool reads_hidden() const { return false; }
+  // A draft takes no time worth speaking of, and needs no more than the text.
+  virtual bool is_free() const { return false; }
+  // Of all sequences of a step at once. No wish is a bad one: what can't be drafted now, as its
+  // text is still being read, gets none.
   virtual void draft(std::span<const Wanted> wanted) = 0;
 };
 

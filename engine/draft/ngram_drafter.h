@@ -35,6 +35,7 @@ class NgramIndex {
 class NgramDrafter final : public Drafter {
  public:
   std::unique_ptr<Memory> start() override;
+  bool is_free() const override { return true; }
   void draft(std::span<const Wanted> wanted) override;
 };
 

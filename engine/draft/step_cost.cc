@@ -41,11 +41,18 @@ void StepCost::observe(int32_t num_rows, double elapsed_ms) {
   }
 }
 
+double StepCost::step_ms(double num_rows) const {
+  return mean_ms_ + ms_per_row() * (num_rows - mean_rows_);
+}
+
 double StepCost::row_price(double num_rows, double num_tokens) const {
-  const double row_ms = ms_per_row();
-  const double step_ms = mean_ms_ + row_ms * (num_rows - mean_rows_);
-  if (mean_rows_ <= 0 || step_ms <= 0) return kFirstShare;
-  return row_ms * num_tokens / step_ms;
+  if (mean_rows_ <= 0 || step_ms(num_rows) <= 0) return kFirstShare;
+  return price_of(ms_per_row(), num_rows, num_tokens);
+}
+
+double StepCost::price_of(double ms, double num_rows, double num_tokens) const {
+  const double whole = step_ms(num_rows);
+  return mean_rows_ <= 0 || whole <= 0 ? 0 : ms * num_tokens / whole;
 }
 
 }  // namespace tgi

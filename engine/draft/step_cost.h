@@ -14,7 +14,11 @@ class StepCost {
   // when it gives `num_tokens`. 1: it must gain a whole token to pay.
   double row_price(double num_rows, double num_tokens) const;
 
+  // The same of so many milliseconds beside the step.
+  double price_of(double ms, double num_rows, double num_tokens) const;
+
  private:
+  double step_ms(double num_rows) const;
   double ms_per_row() const;
 
   // Weighted by age.

@@ -93,6 +93,7 @@ void Transformer::sample(int32_t num_output_rows) {
   if (config_.gives_vectors) {
     device_.pool({.hidden = rows});
   } else {
+    if (reports_hidden_) device_.pool({.hidden = rows});
     sample_rows(rows);
   }
 }

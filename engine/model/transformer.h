@@ -37,6 +37,10 @@ class Transformer final : public Forward {
   void sample(int32_t num_output_rows) override;
   bool is_replayable() const override { return true; }
 
+  // From now on pooled_rows count the rows of sample_rows: what tokens were drawn from. Before the
+  // first step. REQUIRES: the model draws tokens, the device has the op `pool`.
+  void report_hidden() { reports_hidden_ = true; }
+
   // A step's parts one by one, for who holds the hidden states between them (engine/quantize); only
   // from within another Forward. `hidden`: (num_tokens, hidden_size) in the device's memory and its
   // type, at most max_batch_tokens rows; outside of it they are whole, no branch is left to add.
@@ -166,6 +170,7 @@ class Transformer final : public Forward {
   std::vector<int32_t> state_index_;      // by layer: which of those with a state it is
   Buffer memory_;
   Workspace workspace_;
+  bool reports_hidden_ = false;
 };
 
 }  // namespace tgi

@@ -21,23 +21,25 @@ void tell(ResponseSink& sink, const Error& error) {
   }
 }
 
-std::unique_ptr<Speculator> make_speculator(const EngineOptions& options) {
-  if (!options.make_drafter) return nullptr;
+std::unique_ptr<Speculator> make_speculator(std::unique_ptr<Drafter> drafter,
+                                            const EngineOptions& options) {
+  if (drafter == nullptr) return nullptr;
   return std::make_unique<Speculator>(
-      options.make_drafter(), SpeculatorOptions{.eos_token_ids = options.eos_token_ids,
-                                                .at_any_price = options.drafts_at_any_price});
+      std::move(drafter), SpeculatorOptions{.eos_token_ids = options.eos_token_ids,
+                                            .at_any_price = options.drafts_at_any_price});
 }
 
 }  // namespace
 
 Engine::Engine(const EngineOptions& options,
                std::unique_ptr<WorkerGroup> workers,
-               const Tokenizer& tokenizer)
+               const Tokenizer& tokenizer,
+               std::unique_ptr<Drafter> drafter)
     : options_(options),
       workers_(std::move(workers)),
       tokenizer_(tokenizer),
       kv_cache_(options.num_blocks, options.block_size, options.kv_groups),
-      speculator_(make_speculator(options)),
+      speculator_(make_speculator(std::move(drafter), options)),
       scheduler_(options.scheduler, kv_cache_, speculator_.get()),
       adapters_(options.adapters),
       mailbox_(kMailboxCapacity) {

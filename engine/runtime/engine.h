@@ -37,10 +37,7 @@ struct EngineOptions {
   KvGroups kv_groups{};
   int32_t max_waiting = 8192;  // requests; more are refused at once
   std::chrono::milliseconds slow_reader_timeout{30000};
-  int32_t vocab_size = 0;  // of the logits
-  // (optional) Makes what drafts for requests that want it. REQUIRES: no layer carries a state,
-  // which can't go back.
-  std::function<std::unique_ptr<Drafter>()> make_drafter;
+  int32_t vocab_size = 0;            // of the logits
   bool drafts_at_any_price = false;  // as many as a request wants, whatever they gain
   std::vector<int32_t> eos_token_ids;
   AdapterPoolOptions adapters;
@@ -73,10 +70,13 @@ class Engine {
  public:
   static constexpr int32_t kMaxUnacknowledged = 512;
 
-  // `tokenizer` must outlive the engine. Starts the thread.
+  // `tokenizer` must outlive the engine. `drafter`: (optional) drafts for requests that want it.
+  // REQUIRES of it: no layer carries a state, which can't go back; where it reads what tokens were
+  // drawn from, the workers report that. Starts the thread.
   Engine(const EngineOptions& options,
          std::unique_ptr<WorkerGroup> workers,
-         const Tokenizer& tokenizer);
+         const Tokenizer& tokenizer,
+         std::unique_ptr<Drafter> drafter = nullptr);
 
   // Cancels what still runs (each gets a final error) and joins the thread.
   ~Engine();

@@ -182,6 +182,28 @@ class RankLoader {
     return std::max(first.max_batch_tokens, std::min(wanted, kMaxPromptOfStep));
   }
 
+  // Of rank 0; of others nothing.
+  DrafterBytes drafter_bytes(size_t rank, int32_t context) const {
+    if (options_.drafter == nullptr || rank > 0) return {};
+    const DeviceInfo& info = devices_.front()->info();
+    if (options_.drafter->reads_hidden() && !info.takes_encoders) {
+      throw Error(Code::kUnsupported,
+                  fmt::format("the drafter reads what tokens are drawn from, which the {} backend "
+                              "does not report; leave --speculator out, or use --backend cpu",
+                              info.backend));
+    }
+    return options_.drafter->bytes(*devices_.front(), drafter_sizes(context));
+  }
+
+  DrafterSizes drafter_sizes(int32_t context) const {
+    return {.max_running = out_.max_running,
+            .max_batch_tokens = out_.max_batch_tokens,
+            .max_total_tokens = context,
+            .block_size = options_.block_size,
+            .num_blocks = out_.plan.num_blocks,
+            .num_groups = std::max(kv_plan_.groups.num_full, 1)};
+  }
+
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
   void plan(const GivenBack& given_back) {
@@ -224,18 +246,22 @@ class RankLoader {
                                        out_.max_batch_tokens) +
           device.slot_bytes(slot_layout(model_.config, kv_plan_, one_block));
       const int64_t weight_bytes = plan_weight_bytes(model_, device, weights_options(rank));
+      const DrafterBytes drafter = drafter_bytes(rank, context);
       const int64_t available =
           info.memory_bytes - promised_of_each() + given_back_to(rank, given_back);
       wanted.available_bytes = std::min(wanted.available_bytes, available);
-      wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes);
-      wanted.block_bytes = std::max(wanted.block_bytes, block_bytes);
-      wanted.workspace_bytes = std::max(wanted.workspace_bytes, workspace_bytes);
+      wanted.weight_bytes = std::max(wanted.weight_bytes, weight_bytes + drafter.weights);
+      wanted.block_bytes = std::max(wanted.block_bytes, block_bytes + drafter.block);
+      wanted.workspace_bytes =
+          std::max(wanted.workspace_bytes, workspace_bytes + drafter.workspace);
       out_.available_bytes += info.memory_bytes - promised_of_each();
       out_.block_bytes += block_bytes;
       out_.workspace_bytes += workspace_bytes;
       out_.num_threads += info.num_threads;
     }
     out_.plan = plan_memory(wanted);
+    const DrafterBytes drafter = drafter_bytes(0, context);
+    out_.drafter_bytes = drafter.weights + drafter.workspace + out_.plan.num_blocks * drafter.block;
     out_.kv_groups = kv_plan_.groups;
     out_.num_group_layers = kv_plan_.num_layers;
     out_.kv_bytes = out_.plan.num_blocks * out_.block_bytes;
@@ -249,6 +275,7 @@ class RankLoader {
                                 {"kv_cache", format_bytes(out_.plan.kv_bytes)},
                                 {"workspace", format_bytes(planned_for_.workspace_bytes)},
                                 {"adapters", format_bytes(out_.plan.adapter_bytes)},
+                                {"drafter", format_bytes(out_.drafter_bytes)},
                                 {"available", format_bytes(planned_for_.available_bytes)},
                                 {"blocks", out_.plan.num_blocks},
                                 {"max_running", out_.max_running},
@@ -279,6 +306,15 @@ class RankLoader {
     }
   }
 
+  void take_drafted(Worker& first) {
+    if (options_.drafter == nullptr) return;
+    if (options_.drafter->reads_hidden()) first.report_hidden();
+    out_.drafted = {.sizes = drafter_sizes(out_.plan.max_total_tokens),
+                    .lm_head = &first.lm_head(),
+                    .lm_head_bias = first.lm_head_bias(),
+                    .stop = options_.stop};
+  }
+
   void make_workers() {
     std::vector<Device*> devices;
     for (const auto& device : devices_) devices.push_back(device.get());
@@ -290,6 +326,7 @@ class RankLoader {
         workers[index] = std::make_unique<Worker>(
             model_.config, std::move(devices_[index]), std::move(weights_[index]),
             std::move(communicators[index]), kv_plan_, out_.max_batch_tokens);
+        if (rank == 0) take_drafted(static_cast<Worker&>(*workers[index]));
       });
     } catch (...) {
       threads_->run([&](int rank) { workers[static_cast<size_t>(rank)].reset(); });

@@ -13,6 +13,7 @@
 #include "engine/device/backend.h"
 #include "engine/model/architecture.h"
 #include "engine/model/model_weights.h"
+#include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/runtime/rank_group.h"
 
@@ -35,7 +36,8 @@ struct LoadRanksOptions {
   std::optional<int64_t> kv_cache_bytes;  // of all ranks
   double adapter_memory_fraction = 0;     // of what weights and workspace leave
   int32_t max_active_adapters = 0;
-  int32_t max_drafts = 0;  // of a sequence in a step
+  int32_t max_drafts = 0;                    // of a sequence in a step
+  const PreparedDrafter* drafter = nullptr;  // (optional) for which rank 0 leaves memory
   // What other models have planned for and not touched yet, so that the system still calls it free.
   // Told only where ranks share memory: elsewhere memory is taken when it is planned.
   int64_t promised_bytes = 0;
@@ -49,7 +51,8 @@ inline int32_t num_adapters(const DeviceInfo& device, double memory_fraction, in
 
 struct LoadedRanks {
   std::unique_ptr<RankGroup> workers;
-  PlannedMemory plan;  // of each rank
+  DraftedModel drafted;  // as the drafter is told it; lives as long as the workers
+  PlannedMemory plan;    // of each rank
   int32_t max_running = 0;
   int32_t max_batch_tokens = 0;
   std::string backend;
@@ -70,6 +73,7 @@ struct LoadedRanks {
   int32_t num_group_layers = 0;
   int64_t workspace_bytes = 0;
   int64_t adapter_bytes = 0;  // that may be taken
+  int64_t drafter_bytes = 0;  // that it will take
   int64_t available_bytes = 0;
   int32_t max_active_adapters = 0;  // 0: adapters can't be used
 };

@@ -4,6 +4,7 @@
 #include "engine/gguf/model_files.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "base/files/paths.h"
 #include "base/files/regular_file.h"
+#include "base/files/speculator_folder.h"
 #include "base/known_names.h"
 #include "base/log.h"
 #include "engine/lora/merged_weights.h"
@@ -183,15 +185,61 @@ void open_merged_adapter(PreparedModel& model) {
   }
 }
 
+void choose_drafter(PreparedModel& model) {
+  if (!model.options.speculator.empty() && !model.options.draft_model.empty()) {
+    throw Error(Code::kInvalidArgument,
+                "speculator and draft_model: one of them drafts, not both; leave one out");
+  }
+  Json config;
+  if (!model.options.speculator.empty()) {
+    model.speculator_files = open_folder(model.options.speculator);
+    config = parse_json(model.speculator_files->require_text("config.json"));
+  }
+  const AskedDrafter asked{.settings = model.options,
+                           .model = model.loaded,
+                           .tokenizer = *model.tokenizer,
+                           .backend = *model.backend,
+                           .device = model.ranks.device,
+                           .dtype = model.ranks.weights.dtype,
+                           .kv_dtype = model.ranks.kv_dtype,
+                           .files = model.speculator_files.get(),
+                           .config = model.speculator_files != nullptr ? &config : nullptr};
+  for (const DrafterKind* const kind : drafter_kinds()) {
+    if (!kind->is_asked(asked)) continue;
+    model.drafter = kind->prepare(asked);
+    model.drafter_name = kind->name;
+    return;
+  }
+  if (model.speculator_files == nullptr) return;
+  throw Error(Code::kUnsupported,
+              fmt::format("{}: not the config.json of heads that draft, as it has "
+                          "neither medusa_num_heads nor the model_type mlp_speculator; a smaller "
+                          "model is given with --draft-model",
+                          model.speculator_files->describe("config.json")));
+}
+
+int32_t num_drafts(const PreparedModel& model) {
+  const int32_t wanted = model.options.speculate;
+  if (wanted == 0) return model.drafter->usual_drafts();
+  if (wanted <= model.drafter->most_drafts()) return wanted;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("speculate is {}, but the {} drafter can draft only {} tokens for a "
+                          "step; give --speculate less, or leave it out",
+                          wanted, model.drafter_name, model.drafter->most_drafts()));
+}
+
 // In the words of `tgi ps`.
 void settle_speculation(PreparedModel& model) {
-  if (model.options.speculate == 0) return;
+  const ModelOptions& options = model.options;
+  if (options.speculate == 0 && options.speculator.empty() && options.draft_model.empty()) return;
   if (model.loaded.task != Task::kGenerate) {
     model.speculation_off = "the model draws no tokens";
   } else if (has_state(model.loaded.config)) {
     model.speculation_off = "the model has layers that carry a state, which can't go back";
   } else {
-    model.ranks.max_drafts = model.options.speculate;
+    choose_drafter(model);
+    model.ranks.drafter = model.drafter.get();
+    model.ranks.max_drafts = num_drafts(model);
     return;
   }
   log_warn("nothing is drafted",
@@ -226,11 +274,29 @@ std::optional<PoolingMode> PreparedModel::pooling() const {
   return pooling_mode_from_name(options.pooling == "last-token" ? "lasttoken" : options.pooling);
 }
 
-std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options) {
+// Heads in place of a model stand for the one that they draft for.
+static void settle_model(ModelOptions& options) {
+  if (options.model == kDemoModel || !options.speculator.empty()) return;
+  const std::optional<std::string> base = base_of_speculator(options.model);
+  if (!base) return;
+  if (*base != kDemoModel && !std::filesystem::is_directory(*base)) {
+    throw Error(Code::kNotFound,
+                fmt::format("{}: these heads draft for {}, which is no folder here; `tgi load` and "
+                            "`tgi serve` download it, or give the model and these with "
+                            "--speculator",
+                            options.model, *base));
+  }
+  options.speculator = options.model;
+  options.model = *base;
+}
+
+std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
   const auto started = Clock::now();
-  ipc::check_model_settings(options);
+  ipc::check_model_settings(asked);
   auto model = std::make_unique<PreparedModel>();
-  model->options = options;
+  model->options = asked;
+  settle_model(model->options);
+  const ModelOptions& options = model->options;
   model->backend = &find_backend(options.backend);
   check_num_ranks(*model->backend, options.num_shard);
   model->ranks.num_ranks = options.num_shard;

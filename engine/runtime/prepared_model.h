@@ -12,6 +12,7 @@
 #include "engine/device/backend.h"
 #include "engine/lora/adapter_files.h"
 #include "engine/model/architecture.h"
+#include "engine/runtime/drafters/drafter_kind.h"
 #include "engine/runtime/load_ranks.h"
 #include "engine/runtime/served_model.h"
 #include "engine/text/chat_template.h"
@@ -30,6 +31,9 @@ struct PreparedModel {
   std::optional<ChatTemplate> chat_template;
   Backend* backend = nullptr;
   LoadRanksOptions ranks;
+  std::unique_ptr<FileSource> speculator_files;   // (optional) of settings.speculator
+  std::string drafter_name;                       // "": none
+  std::unique_ptr<PreparedDrafter> drafter;       // (optional)
   std::shared_ptr<const VectorHead> vector_head;  // (optional) of a model that gives vectors
   std::string speculation_off;  // why nothing is drafted although it was asked for
   double seconds = 0;           // that this took

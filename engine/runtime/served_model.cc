@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "engine/dialect/dialect.h"
-#include "engine/draft/ngram_drafter.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/state_layout.h"
 #include "engine/runtime/demo_model.h"
@@ -27,6 +26,14 @@ std::unique_ptr<ServedModel> ServedModel::load(const ModelOptions& options) {
   return load(prepare_model(options));
 }
 
+static std::unique_ptr<Drafter> load_drafter(const PreparedModel& prepared,
+                                             const LoadedRanks& ranks) {
+  if (prepared.drafter == nullptr) return nullptr;
+  const auto load = [&] { return prepared.drafter->load(ranks.drafted); };
+  return prepared.speculator_files == nullptr ? load()
+                                              : made_of_intact(*prepared.speculator_files, load);
+}
+
 std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> prepared) {
   const auto started = Clock::now();
   const ModelOptions& options = prepared->options;
@@ -37,6 +44,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
     return load_ranks(*prepared->backend, loaded, prepared->open_checkpoint_of(), prepared->ranks);
   });
   if (prepared->adapter_files != nullptr) prepared->adapter_files->check_intact();
+  std::unique_ptr<Drafter> drafter = load_drafter(*prepared, ranks);
   // From here on nothing of the files is needed any more.
   std::unique_ptr<ServedModel> model(new ServedModel());
   model->options_ = options;
@@ -78,7 +86,8 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   facts.max_running = ranks.max_running;
   facts.max_batch_tokens = ranks.max_batch_tokens;
   facts.speculate = prepared->ranks.max_drafts;
-  if (facts.speculate < options.speculate) facts.speculation_off = prepared->speculation_off;
+  facts.speculation_off = prepared->speculation_off;
+  facts.drafter = prepared->drafter_name;
   facts.max_best_of = options.max_best_of;
   facts.max_stop_sequences = options.max_stop_sequences;
   facts.max_top_n_tokens = options.max_top_n_tokens;
@@ -98,6 +107,7 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
                   .workspace = ranks.workspace_bytes,
                   .adapters = ranks.adapter_bytes,
                   .states = state_bytes(recurrent_layout(config), ranks.max_running),
+                  .drafter = ranks.drafter_bytes,
                   .available = ranks.available_bytes};
 
   const Limits limits{.max_total_tokens = plan.max_total_tokens,
@@ -146,12 +156,12 @@ std::unique_ptr<ServedModel> ServedModel::load(std::unique_ptr<PreparedModel> pr
   engine.slow_reader_timeout = options.slow_reader_timeout;
   engine.vocab_size = config.vocab_size;
   engine.eos_token_ids = config.eos_token_ids;
-  if (limits.max_drafts > 0) engine.make_drafter = [] { return std::make_unique<NgramDrafter>(); };
   engine.adapters = {.memory_bytes = plan.adapter_bytes,
                      .max_active = ranks.max_active_adapters,
                      .cycle_time = options.adapter_cycle_time};
   engine.on_failure = options.on_failure;
-  model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_);
+  model->engine_ = std::make_unique<Engine>(engine, std::move(ranks.workers), *model->tokenizer_,
+                                            std::move(drafter));
   // With an adapter merged into them the weights are no longer those of the folder.
   const bool has_files = options.load_format != "dummy" && options.model != kDemoModel &&
                          options.merge_adapter.empty();

@@ -70,6 +70,12 @@ class Worker final : public WorkerGroup {
         communicator_(std::move(communicator)),
         transformer_(config, weights_, *device_, *communicator_, kv_plan, max_batch_tokens) {}
 
+  // Before the first step; as Transformer's.
+  void report_hidden() { transformer_.report_hidden(); }
+  // The rows of the vocabulary; lives as long as the worker.
+  const Matrix& lm_head() const { return weights_.lm_head(); }
+  const Tensor* lm_head_bias() const { return weights_.lm_head_bias.get(); }  // null: none
+
   int max_steps_in_flight() const override { return device_->info().num_steps_in_flight; }
   Ticket submit(const Batch& batch) override { return device_->submit(batch, transformer_); }
   void sample(Ticket ticket, const TokenMasks& masks) override { device_->sample(ticket, masks); }

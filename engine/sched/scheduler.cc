@@ -386,6 +386,11 @@ void Scheduler::emit(Sequence& sequence,
                                    .position = end - i,
                                    .is_masked = sequence.guide != nullptr,
                                    .num_drafts = num_drafts - i});
+      if (speculator_ == nullptr || !speculator_->wants_hidden(sequence)) continue;
+      batch.pooled_rows.push_back({.row = static_cast<int32_t>(batch.sample_rows.size()) - 1,
+                                   .num_rows = 1,
+                                   .position = end - i - 1});
+      ++part.num_pooled;
     }
   }
   (part.num_sampled() == num_tokens ? scheduled.num_decode_tokens : scheduled.num_prefill_tokens) +=
@@ -432,18 +437,27 @@ void Scheduler::emit_pooled(const Request& request,
   }
 }
 
-void Scheduler::step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled) {
+void Scheduler::step_retired(ScheduledStep& scheduled,
+                             std::span<const SampledToken> sampled,
+                             std::span<const std::vector<float>> pooled) {
   kv_cache_.step_retired(scheduled.step);
   size_t next_sampled = 0;
+  size_t next_pooled = 0;
   for (ScheduledStep::Part& part : scheduled.parts) {
     Sequence& sequence = *part.sequence;
     --sequence.num_steps_in_flight;
+    const size_t first_pooled = next_pooled;
+    next_pooled += static_cast<size_t>(part.num_pooled);
     const auto tokens = sampled.subspan(next_sampled, static_cast<size_t>(part.num_sampled()));
     next_sampled += tokens.size();
     // Preempted while in flight: the token is not lost, it is drawn again, and the same, when its
     // turn comes.
     if (!part.is_current()) continue;
     append_drawn(part, tokens);
+    if (part.num_appended > 0 && part.num_pooled > 0) {
+      const size_t last = first_pooled + static_cast<size_t>(part.num_appended) - 1;
+      Speculator::drawn_from(sequence, pooled[last]);
+    }
     if (part.num_drafts > 0 && speculator_ != nullptr) {
       speculator_->verified(sequence, part.num_drafts, std::max(part.num_appended - 1, 0));
     }

@@ -93,8 +93,11 @@ class Scheduler {
   // The step retired: tokens are computed, blocks become findable. `sampled` are the ids in the
   // order of the parts that sample. Appends them to sequences that were not removed meanwhile, of
   // a part with drafts up to the first that was not drawn as it was guessed; the caller then
-  // decides who is finished, and removes those whose logits were not finite.
-  void step_retired(ScheduledStep& scheduled, std::span<const SampledToken> sampled);
+  // decides who is finished, and removes those whose logits were not finite. `hidden`: (optional)
+  // the hidden states that the batch asked for (StepResult.pooled).
+  void step_retired(ScheduledStep& scheduled,
+                    std::span<const SampledToken> sampled,
+                    std::span<const std::vector<float>> pooled = {});
 
   // How long a step took, for target_step_ms.
   void observe_step_time(const ScheduledStep& scheduled, double elapsed_ms);

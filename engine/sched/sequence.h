@@ -22,7 +22,8 @@ namespace tgi {
 struct Speculation {
   int32_t max_drafts = 0;  // of a step; 0: none, ever
   std::unique_ptr<Drafter::Memory> memory;
-  double num_tried = 0;  // drafts whose place was reached, the older the less
+  std::vector<float> hidden;  // what the last token was drawn from, for drafters that read it
+  double num_tried = 0;       // drafts whose place was reached, the older the less
   double num_right = 0;
   int32_t steps_to_try = 1;   // until a draft is tried that is not worth its row
   bool has_waited = false;    // for its last token, to draft what follows

@@ -1,6 +1,7 @@
 #include "engine/sched/speculator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -16,6 +17,7 @@ constexpr double kTooDear = 0.7;       // a row at this price is not worth a try
 constexpr int32_t kTryEvery = 64;      // steps, where drafts are not worth their rows
 constexpr double kWorthWaiting = 0.3;  // acceptance: for less no step is missed
 constexpr int32_t kLongestRest = 63;   // steps, after which a token is waited for again
+constexpr double kKeptOfTime = 0.9;    // of what was known of the drafter's time, with each look
 
 }  // namespace
 
@@ -33,6 +35,11 @@ double Speculator::acceptance(const Sequence& sequence) const {
   return (own.num_right + kDoubt * of_all) / (own.num_tried + kDoubt);
 }
 
+// Of one more draft, as StepCost::row_price: its row, and the time it takes to be made.
+double Speculator::price(double rows, double tokens) const {
+  return cost_.row_price(rows, tokens) + cost_.price_of(ms_per_draft_, rows, tokens);
+}
+
 // `rows` and `tokens`: of the step so far, to which these drafts and what they are likely to give
 // are added.
 int32_t Speculator::num_worthwhile(const Sequence& sequence,
@@ -43,7 +50,7 @@ int32_t Speculator::num_worthwhile(const Sequence& sequence,
   const double p = acceptance(sequence);
   double gain = p;
   int32_t count = 0;
-  while (count < most && gain > kMargin * cost_.row_price(rows, tokens)) {
+  while (count < most && gain > kMargin * price(rows, tokens)) {
     ++count;
     rows += 1;
     tokens += gain;
@@ -71,6 +78,11 @@ bool Speculator::waits_for_token(Sequence& sequence) {
   double rows = last_num_rows_;
   double tokens = last_num_rows_;
   if (num_worthwhile(sequence, 1, rows, tokens) == 0) return false;
+  // What reads more than the text, or takes its time, is asked once the token is known.
+  if (!drafter_->is_free()) {
+    own.has_waited = true;
+    return true;
+  }
   // The first of two guesses is what it waits for.
   Sequence* const one[] = {&sequence};
   const int32_t count[] = {2};
@@ -88,9 +100,23 @@ void Speculator::look(std::span<Sequence* const> sequences, std::span<const int3
     wanted_.push_back({.memory = sequence.speculation.memory.get(),
                        .token_ids = sequence.token_ids,
                        .max_tokens = num_wanted[i],
-                       .draft_ids = &sequence.draft_ids});
+                       .draft_ids = &sequence.draft_ids,
+                       .hidden = sequence.speculation.hidden,
+                       .sampling = &sequence.sampling});
   }
+  const auto began = std::chrono::steady_clock::now();
   drafter_->draft(wanted_);
+  if (drafter_->is_free()) return;
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  int32_t num_drafts = 0;
+  for (const Sequence* const sequence : sequences) {
+    num_drafts += static_cast<int32_t>(sequence->draft_ids.size());
+  }
+  // Without any it was reading, as it does once for a text.
+  if (num_drafts == 0) return;
+  const double each = took.count() / num_drafts;
+  ms_per_draft_ =
+      ms_per_draft_ <= 0 ? each : kKeptOfTime * ms_per_draft_ + (1 - kKeptOfTime) * each;
 }
 
 void Speculator::draft(std::span<Sequence* const> sequences, int32_t max_drafts) {

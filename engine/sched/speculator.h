@@ -38,6 +38,15 @@ class Speculator {
   // `max_drafts` together.
   void draft(std::span<Sequence* const> sequences, int32_t max_drafts);
 
+  // Whether steps are to report what the sequence's tokens are drawn from; then the last of them
+  // was drawn from `hidden`.
+  bool wants_hidden(const Sequence& sequence) const {
+    return sequence.speculation.max_drafts > 0 && drafter_->reads_hidden();
+  }
+  static void drawn_from(Sequence& sequence, std::span<const float> hidden) {
+    sequence.speculation.hidden.assign(hidden.begin(), hidden.end());
+  }
+
   // Of a step's drafts so many were drawn.
   void verified(Sequence& sequence, int32_t num_drafts, int32_t num_accepted);
 
@@ -48,6 +57,7 @@ class Speculator {
 
  private:
   double acceptance(const Sequence& sequence) const;
+  double price(double rows, double tokens) const;
   int32_t num_worthwhile(const Sequence& sequence,
                          int32_t most,
                          double& rows,
@@ -61,6 +71,7 @@ class Speculator {
   const SpeculatorOptions options_;
   const std::unique_ptr<Drafter> drafter_;
   StepCost cost_;
+  double ms_per_draft_ = 0;  // that the drafter takes; 0: not known yet, or none
   Counts counts_;
   // Of the drafts of all sequences, as in Speculation.
   double num_tried_ = 0;

@@ -69,8 +69,8 @@ enum class Pooling : uint8_t {
   kMax,          // of each column
 };
 
-// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows),
-// all of one sequence, one behind the other in it.
+// Report the hidden states of some rows after the last norm: of kept_rows [row, row + num_rows), or
+// of a model that draws tokens of sample_rows; all of one sequence, one behind the other in it.
 struct PooledRows {
   int32_t row = 0;
   int32_t num_rows = 0;
@@ -88,7 +88,7 @@ struct Batch {
   std::vector<int32_t> context_lens;  // (num_sequences); this step's tokens included
   std::vector<SampleRow> sample_rows;
   std::vector<ScoreRow> score_rows;
-  // Only where the model's answer is its hidden states.
+  // Only where the model's answer is its hidden states, or for what drafts from them: pooled_rows.
   std::vector<int32_t> kept_rows;  // token rows, each once
   std::vector<PooledRows> pooled_rows;
   std::vector<int32_t> token_types;        // (num_tokens), or empty: all are of type 0

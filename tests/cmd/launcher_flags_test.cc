@@ -48,6 +48,8 @@ const std::map<std::string_view, std::string> kSamples = {
     {"num-shard", "2"},
     {"speculate", "4"},
     {"speculative-tokens", "4"},
+    {"speculator", "/models/heads"},
+    {"draft-model", "/models/small"},
     {"cuda-memory-fraction", "0.5"},
     {"backend", "reference"},
     {"quantize", "int4"},

@@ -46,4 +46,12 @@ TEST_CASE("a row costs no more than its share of a step, and no less than nothin
   CHECK(falling.row_price(1, 1) >= 0);
 }
 
+TEST_CASE("time beside a step costs what as much time in it does") {
+  StepCost cost;
+  CHECK(cost.price_of(5, 1, 1) == 0);  // nothing is known
+  for (int i = 0; i < 200; ++i) cost.observe(1 + i % 4, 10.0 + 0.5 * (i % 4));
+  CHECK(cost.price_of(0.5, 4, 4) == Approx(cost.row_price(4, 4)).epsilon(0.1));
+  CHECK(cost.price_of(10, 1, 1) == Approx(1).epsilon(0.1));
+}
+
 }  // namespace tgi

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct FixtureOptions {
   std::string base{};  // the model's folder, for adapters that bring copies of its head
   bool lorax_merging = false;
   int32_t max_drafts = 0;
+  std::function<void(Worker&)> on_first{};  // of the first rank, before it is used
 };
 
 struct LoadedFixture {
@@ -90,8 +92,10 @@ inline LoadedFixture load_workers(const FileSource& files, const FixtureOptions&
   std::vector<std::unique_ptr<WorkerGroup>> workers(communicators.size());
   threads->run([&](int rank) {
     const auto index = static_cast<size_t>(rank);
-    workers[index] =
+    auto worker =
         load_rank(files, out.model, out.kv_plan, options, std::move(communicators[index]));
+    if (rank == 0 && options.on_first) options.on_first(*worker);
+    workers[index] = std::move(worker);
   });
   out.workers = std::make_unique<RankGroup>(std::move(threads), std::move(workers));
   return out;

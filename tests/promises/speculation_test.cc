@@ -6,6 +6,7 @@
 
 #include "engine/draft/drafter.h"
 #include "engine/runtime/demo_model.h"
+#include "engine/runtime/drafters/model_drafter.h"
 #include "engine/runtime/guide_compiler.h"
 #include "engine/runtime/intake.h"
 #include "tests/promises/engine_fixture.h"
@@ -24,6 +25,7 @@ class KnowingDrafter final : public Drafter {
   KnowingDrafter(const Texts& texts, int32_t vocab_size) : texts_(texts), vocab_size_(vocab_size) {}
 
   std::unique_ptr<Memory> start() override { return std::make_unique<Memory>(); }
+  bool is_free() const override { return true; }
   void draft(std::span<const Wanted> wanted) override {
     for (const Wanted& each : wanted) {
       each.draft_ids->clear();
@@ -69,13 +71,13 @@ struct Outcome {
 
 using MakeRequest = std::function<std::unique_ptr<Request>(size_t index)>;
 
-// `known`: (optional) what the drafter knows.
+// `drafter`: (optional)
 Outcome run(const FileSource& files,
             const FixtureOptions& options,
             const Tokenizer& tokenizer,
             size_t count,
             const MakeRequest& make_request,
-            const Texts* known) {
+            std::unique_ptr<Drafter> drafter) {
   LoadedFixture loaded = load_workers(files, options);
   const ModelConfig& config = loaded.model.config;
   EngineOptions engine_options;
@@ -86,16 +88,12 @@ Outcome run(const FileSource& files,
   engine_options.vocab_size = config.vocab_size;
   engine_options.eos_token_ids = config.eos_token_ids;
   engine_options.drafts_at_any_price = true;
-  if (known != nullptr) {
-    engine_options.make_drafter = [&, known] {
-      return std::make_unique<KnowingDrafter>(*known, config.vocab_size);
-    };
-  }
+  const int32_t max_drafts = drafter == nullptr ? 0 : kMaxDrafts;
   std::vector<std::unique_ptr<Answer>> answers;
-  Engine engine(engine_options, std::move(loaded.workers), tokenizer);
+  Engine engine(engine_options, std::move(loaded.workers), tokenizer, std::move(drafter));
   for (size_t i = 0; i < count; ++i) {
     auto request = make_request(i);
-    request->max_drafts = known == nullptr ? 0 : kMaxDrafts;
+    request->max_drafts = max_drafts;
     answers.push_back(std::make_unique<Answer>());
     engine.submit(std::move(request), std::make_unique<AnswerSink>(*answers.back()));
   }
@@ -164,8 +162,10 @@ void check_same(const FileSource& files,
     add(wanted.answers[i].best);
     for (const ipc::SequenceResult& other : wanted.answers[i].others) add(other);
   }
+  const int32_t vocab_size = load_model_config(files).config.vocab_size;
   for (const Setting& setting : settings) {
-    const Outcome got = run(files, setting.options, tokenizer, count, make_request, &texts);
+    const Outcome got = run(files, setting.options, tokenizer, count, make_request,
+                            std::make_unique<KnowingDrafter>(texts, vocab_size));
     size_t num_different = 0;
     for (size_t i = 0; i < count; ++i) {
       if (same_answer(got.answers[i], wanted.answers[i])) continue;
@@ -258,6 +258,36 @@ TEST_CASE("1,000 mixed requests have the same bits with drafts and without") {
                 .num_blocks = 14,
                 .max_drafts = kMaxDrafts}}},
              *tokenizer, 1000, [&](size_t i) { return intake.prepare(any_request(i)); });
+}
+
+TEST_CASE("mixed requests have the same bits with a draft model, which drafts what they draw") {
+  const auto files = open_demo_model();
+  const LoadedConfig model = load_model_config(*files);
+  const ModelConfig& config = model.config;
+  const auto tokenizer = load_tokenizer(*files);
+  GuideCompiler guides(*tokenizer, config.vocab_size, config.eos_token_ids);
+  const Intake intake({.max_total_tokens = 512, .max_drafts = kMaxDrafts}, *tokenizer, nullptr,
+                      config.vocab_size, &guides);
+  const FixtureOptions options{.dtype = DType::kBF16, .max_drafts = kMaxDrafts};
+  const auto make_request = [&](size_t i) { return intake.prepare(any_request(i)); };
+  constexpr size_t kCount = 300;
+  const Outcome wanted = run(*files, options, *tokenizer, kCount, make_request, nullptr);
+  // Its twin: what differs are grammars, penalties and the like, of which it knows nothing.
+  auto twin = std::make_unique<ModelDrafter>(
+      load_workers(*files, options).workers,
+      ModelDrafterOptions{.num_slots = options.max_running,
+                          .max_batch_tokens = options.max_batch_tokens,
+                          .max_total_tokens = 512,
+                          .num_blocks = options.num_blocks,
+                          .vocab_size = config.vocab_size});
+  const Outcome got = run(*files, options, *tokenizer, kCount, make_request, std::move(twin));
+  size_t num_different = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (!same_answer(got.answers[i], wanted.answers[i])) ++num_different;
+  }
+  CHECK(num_different == 0);
+  CHECK(got.counters.num_skipped_tokens > wanted.counters.num_generated_tokens / 3);
+  CHECK(2 * got.counters.num_skipped_tokens > got.counters.num_drafted_tokens);
 }
 
 TEST_CASE("models of every kind of attention have the same bits with drafts and without") {

@@ -14,7 +14,6 @@ constexpr int32_t kMaxDrafts = 5;
 
 EngineOptions drafting_engine() {
   EngineOptions options = small_engine();
-  options.make_drafter = [] { return std::make_unique<NgramDrafter>(); };
   // The fake device's time is the machine's.
   options.drafts_at_any_price = true;
   options.eos_token_ids = {'e'};
@@ -49,7 +48,8 @@ std::vector<Told> answers_of(const EngineOptions& options,
                              int32_t max_drafts,
                              int count,
                              ipc::Counters& counters) {
-  Engine engine(options, std::make_unique<FakeWorkers>(fake), kTokenizer);
+  Engine engine(options, std::make_unique<FakeWorkers>(fake), kTokenizer,
+                std::make_unique<NgramDrafter>());
   std::mt19937 random(17);
   std::vector<std::unique_ptr<Answer>> answers;
   for (int i = 0; i < count; ++i) {
@@ -108,7 +108,7 @@ TEST_CASE(
 
 TEST_CASE("a request that wants no drafts has none beside others that do") {
   Engine engine(drafting_engine(), std::make_unique<FakeWorkers>(FakeOptions{.memory = 1}),
-                kTokenizer);
+                kTokenizer, std::make_unique<NgramDrafter>());
   std::vector<std::unique_ptr<Answer>> answers;
   for (const int32_t max_drafts : {0, kMaxDrafts}) {
     auto request = request_of("abcabcabc", 200);
@@ -129,7 +129,7 @@ TEST_CASE("logits that are not finite behind drafts end the request where they w
     options.eos_token_ids = {};
     // The first 'x' poisons what follows it.
     Engine engine(options, std::make_unique<FakeWorkers>(FakeOptions{.memory = 1, .poison = 'x'}),
-                  kTokenizer);
+                  kTokenizer, std::make_unique<NgramDrafter>());
     std::vector<int> num_events;
     for (int i = 0; i < 30; ++i) {
       Answer answer;

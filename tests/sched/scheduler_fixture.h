@@ -34,6 +34,7 @@ struct Fixture {
   Batch batch;
   std::deque<ScheduledStep> in_flight;
   std::deque<std::vector<SampledToken>> in_flight_tokens;
+  std::deque<std::vector<std::vector<float>>> in_flight_pooled;
   std::vector<std::unique_ptr<Request>> requests;
   std::vector<std::unique_ptr<Sequence>> sequences;
   std::vector<std::vector<int32_t>> slot_tokens = std::vector<std::vector<int32_t>>(256);
@@ -121,7 +122,17 @@ struct Fixture {
       }
       sampled.push_back({.token = {.id = token}, .top_tokens = {}});
     }
+    // What a token was drawn from is where it stands and what it is.
+    std::vector<std::vector<float>> pooled;
+    for (const PooledRows& rows : batch.pooled_rows) {
+      if (!batch.kept_rows.empty()) break;  // of a request that wants them itself
+      const auto at = static_cast<size_t>(rows.row);
+      REQUIRE(batch.sample_rows[at].position == rows.position + 1);
+      pooled.push_back(
+          {static_cast<float>(rows.position + 1), static_cast<float>(sampled[at].token.id)});
+    }
     in_flight.push_back(std::move(scheduled));
+    in_flight_pooled.push_back(std::move(pooled));
     in_flight_tokens.push_back(std::move(sampled));
     return true;
   }
@@ -129,8 +140,9 @@ struct Fixture {
   void retire() {
     ScheduledStep scheduled = std::move(in_flight.front());
     in_flight.pop_front();
-    scheduler.step_retired(scheduled, in_flight_tokens.front());
+    scheduler.step_retired(scheduled, in_flight_tokens.front(), in_flight_pooled.front());
     in_flight_tokens.pop_front();
+    in_flight_pooled.pop_front();
     for (const auto& part : scheduled.parts) {
       Sequence& sequence = *part.sequence;
       // The first end among the new tokens is the sequence's.

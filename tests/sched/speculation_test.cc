@@ -13,6 +13,7 @@ namespace {
 class WildDrafter final : public Drafter {
  public:
   std::unique_ptr<Memory> start() override { return std::make_unique<Memory>(); }
+  bool is_free() const override { return true; }
   void draft(std::span<const Wanted> wanted) override {
     for (const Wanted& each : wanted) {
       each.draft_ids->clear();
@@ -25,6 +26,32 @@ class WildDrafter final : public Drafter {
 
  private:
   std::mt19937 random_{3};
+};
+
+// Reads what the last token was drawn from: by the fixture, where it stands and what it is.
+class ReadingDrafter final : public Drafter {
+ public:
+  explicit ReadingDrafter(int64_t& num_read) : num_read_(num_read) {}
+  std::unique_ptr<Memory> start() override { return std::make_unique<Memory>(); }
+  bool reads_hidden() const override { return true; }
+  void draft(std::span<const Wanted> wanted) override {
+    for (const Wanted& each : wanted) {
+      each.draft_ids->clear();
+      // The last token of a prompt, where it is left for a step of its own, was not drawn.
+      if (each.hidden.empty()) continue;
+      REQUIRE(each.hidden.size() == 2);
+      CHECK(each.hidden[0] == static_cast<float>(each.token_ids.size() - 1));
+      CHECK(each.hidden[1] == static_cast<float>(each.token_ids.back()));
+      for (int32_t i = 0; i < each.max_tokens; ++i) {
+        each.draft_ids->push_back(static_cast<int32_t>(random_() % 5));
+      }
+      ++num_read_;
+    }
+  }
+
+ private:
+  int64_t& num_read_;
+  std::mt19937 random_{4};
 };
 
 Speculator ngrams() {
@@ -88,6 +115,23 @@ TEST_CASE("drafts of every kind leave every sequence its own tokens, at any dept
           if (!is_wild) CHECK(speculator.counts().num_accepted > 0);
         }
       }
+    }
+  }
+}
+
+TEST_CASE(
+    "a drafter that asks for it is told what the last token was drawn from, whatever happens") {
+  for (const size_t depth : {1, 2, 3}) {
+    for (const int32_t num_blocks : {300, 26}) {
+      INFO(depth << " " << num_blocks);
+      int64_t num_read = 0;
+      Speculator speculator(std::make_unique<ReadingDrafter>(num_read), {.at_any_price = true});
+      Fixture fixture(num_blocks, {.max_running = 6, .max_batch_tokens = 24}, {}, &speculator);
+      fixture.max_drafts = 3;
+      add_many(fixture, 60, 40);
+      fixture.run_all(depth);
+      CHECK(num_read > 100);
+      if (num_blocks < 100) CHECK(fixture.scheduler.num_preemptions() > 0);
     }
   }
 }
