@@ -81,6 +81,7 @@ class Daemon {
   const AccessRules access_{{.owner = 1, .use_group = AccessRules::Group{kUseGroup, "users"}}};
   Mailbox<Outgoing> outbox_{1000};
   ModelHost models_{std::chrono::milliseconds(0)};
+  ModelLoader loader_{models_, loads_, {}};
   QuantizeJobs quantize_jobs_{outbox_,
                               [](const auto&, const auto&, const auto&) -> ipc::OrderedJson {
                                 return {{"quantized", true}};
@@ -90,6 +91,7 @@ class Daemon {
   Services services_{.options = options_,
                      .access = access_,
                      .models = models_,
+                     .loader = loader_,
                      .intake_jobs = intake_,
                      .merge_jobs = merges_,
                      .load_jobs = loads_,
