@@ -31,7 +31,9 @@ std::optional<std::string> told_value(const ipc::ModelSetting& row, const ipc::O
 void check_settings(const ipc::Status& status,
                     const ServeOptions& options,
                     const ipc::Client& client) {
-  const ipc::OrderedJson model = ipc::to_json(*status.known());
+  ipc::Status known = status;
+  known.model = *status.known();
+  const ipc::OrderedJson model = ipc::to_json(known).at("model");
   for (const EngineSetting& setting : options.engine) {
     const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
     if (row == nullptr || setting.value == "auto") continue;
@@ -70,7 +72,8 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
   for (const EngineSetting& setting : options.engine) {
     flags.push_back("--" + setting.flag);
     const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
-    if (row == nullptr || !row->is_switch()) flags.push_back(setting.value);
+    const bool is_switch = row == nullptr ? setting.value.empty() : row->is_switch();
+    if (!is_switch) flags.push_back(setting.value);
   }
   return flags;
 }

@@ -167,6 +167,7 @@ class Resolver {
     if (flags_.max_models->count() > 0) {
       options_.engine.push_back({"max-models", flags_.max_models->as<std::string>()});
     }
+    if (flags_.load_installed->count() > 0) options_.engine.push_back({"load-installed", ""});
     if (flags_.keep_alive->count() == 0) return;
     const auto text = flags_.keep_alive->as<std::string>();
     try {
@@ -331,6 +332,11 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
           ->type_name("NAME=MODEL")
           ->expected(1, CLI::detail::expected_max_vector_size)
           ->allow_extra_args(false);
+  flags.load_installed = app.add_flag(
+      "--load-installed",
+      std::string("models that tgi has downloaded or made are loaded when a request asks "
+                  "for them by the name that `tgi ls` shows; of a daemon that is "
+                  "started for this"));
   flags.max_models =
       app.add_option("--max-models", CLI::callback_t(),
                      "models that are loaded at once; beyond it the one unused for longest gives "

@@ -71,18 +71,14 @@ ipc::Status Session::prepare_named(const ipc::StartOptions& options) const {
     ipc::Status status = client_.status();
     const ipc::OtherModelStatus found = ipc::find_model(status, *name_);
     const bool is_coming = found.phase == "loading" || found.phase == "draining";
-    if ((is_coming || found.phase == "not loaded") && !is_told && options.on_notice) {
+    const bool is_missing = found.phase == "not loaded" || found.phase == "failed";
+    if ((is_coming || is_missing) && !is_told && options.on_notice) {
       options.on_notice(fmt::format("loading {}", *name_));
     }
     is_told = true;
-    if (found.phase == "not loaded") {
-      client_.call(ipc::kKeep, ipc::to_json(ipc::KeepParams{.model = *name_}));
-    }
-    if (is_coming || found.phase == "not loaded") continue;
-    if (found.phase == "failed") {
-      throw Error(Code::kUnavailable, fmt::format("the daemon could not load the model {}: {}",
-                                                  *name_, found.phase_detail));
-    }
+    // Of one that failed: again, where requests load it; else this says why there is none.
+    if (is_missing) client_.call(ipc::kKeep, ipc::to_json(ipc::KeepParams{.model = *name_}));
+    if (is_coming || is_missing) continue;
     status.phase = found.phase;
     status.phase_detail = found.phase_detail;
     status.model = found.model;

@@ -60,15 +60,20 @@ std::shared_ptr<ServedModel> ModelHost::require(const ModelName& name) const {
 }
 
 void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms) {
-  place_of(options.name).slot->enroll(options, terms);
+  place_for(options.name, false).slot->enroll(options, terms);
 }
 
 ModelHost::Place ModelHost::place_of(const std::string& name) {
+  return place_for(name, true);
+}
+
+// What is not loaded yet does not take the default one's place, though it be free.
+ModelHost::Place ModelHost::place_for(const std::string& name, bool is_to_be_loaded) {
   const std::lock_guard lock(mutex_);
   const auto it = beside_.find(name);
   if (it != beside_.end()) return {it->second};
   if (name.empty() || default_->name() == name) return {default_};
-  if (default_->phase() == "no model") return {default_};
+  if (is_to_be_loaded && default_->phase() == "no model") return {default_};
   auto slot = std::make_shared<ModelSlot>(drain_timeout_, on_unused_);
   if (stopping_) slot->refuse_new_work();
   return {beside_.emplace(name, std::move(slot)).first->second, true};

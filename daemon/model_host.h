@@ -77,6 +77,7 @@ class ModelHost {
   void refuse_new_work();
 
  private:
+  Place place_for(const std::string& name, bool is_to_be_loaded);
   std::shared_ptr<ModelSlot> find(const ModelName& name) const;  // null: none
 
   const std::chrono::milliseconds drain_timeout_;

@@ -253,10 +253,17 @@ void ModelLoader::fail(const LoadPtr& load, const Error& error) {
       load->slot->set_failed(error.what());
     }
   }
-  log_error("the model can't be loaded",
-            {{"name", load->slot == nullptr ? std::string() : load->slot->name()},
-             {"waiting", waiters.size()},
-             {"error", error.what()}});
+  bool is_stopping = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping = stopping_;
+  }
+  if (!is_stopping) {
+    log_error("the model can't be loaded",
+              {{"name", load->slot == nullptr ? std::string() : load->slot->name()},
+               {"waiting", waiters.size()},
+               {"error", error.what()}});
+  }
   if (load->on_end) std::exchange(load->on_end, {})(nullptr, &error);
   for (const Waiter& each : waiters) each.on_lease(nullptr, &error);
 }

@@ -45,6 +45,11 @@ constexpr ipc::SettingFacts kKeepAlive{
 constexpr auto kFirst = std::to_array<OwnSetting>({
     setting<&Options::no_model>(
         {.name = "no-model", .help = "start without a model; `tgi load` brings one"}),
+    setting<&Options::load_installed>(
+        {.name = "load-installed",
+         .help =
+             "models that tgi has downloaded or made are loaded when a request asks for them by "
+             "the name that `tgi ls` shows; looked up when the daemon starts"}),
     setting<&Options::max_models>(
         {.name = "max-models",
          .help = "models that are loaded at once, 0: as many as fit. Where one is asked for beyond "
@@ -112,6 +117,7 @@ void add_model(Options& options, const std::string& text) {
 }
 
 void add_on_demand(Options& options, const std::string& text) {
+  if (text.empty()) return;  // as a variable or --print-config says that there is none
   ipc::NamedModel model = ipc::split_named_model(text);
   if (model.name.empty()) {
     throw Error(Code::kInvalidArgument, fmt::format("expected NAME=MODEL, got \"{}\"", text));

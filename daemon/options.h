@@ -21,6 +21,7 @@ struct Options {
   std::vector<ipc::NamedModel> models;     // as they were given, the default one first; none: demo
   bool no_model = false;                   // start without loading one
   std::vector<ipc::NamedModel> on_demand;  // loaded when requests ask for them
+  bool load_installed = false;             // those of the store too
   int32_t max_models = 0;                  // loaded at once; 0: as many as fit
   std::chrono::milliseconds keep_alive{-1};  // without a request; below 0: for ever
   std::string socket;                        // path; default_socket_path() when not set

@@ -15,6 +15,7 @@
 
 #include "base/descriptor_limit.h"
 #include "base/log.h"
+#include "daemon/installed_models.h"
 #include "ipc/socket_access.h"
 
 namespace tgi::daemon {
@@ -169,10 +170,24 @@ void Server::begin_models() {
   for (const auto& [name, model] : options_.on_demand) {
     models_.enroll(model_options(options_, {.model = model, .name = name}), terms);
   }
+  if (options_.load_installed) enroll_installed();
   models.resize(num_loaded);
   for (const ModelOptions& model : models) {
     // The service manager is told how it went.
     loader_->load(model, terms, [this](const auto&, const Error*) { outbox_.wake(); });
+  }
+}
+
+// What was given by the command line goes before, under its own name.
+void Server::enroll_installed() {
+  for (const auto& [name, model] : installed_models()) {
+    const bool is_known = std::ranges::any_of(models_.all(), [&](const auto& each) {
+      return each.first == name || each.second->is_called(model) ||
+             each.second->phase_detail() == model;
+    });
+    if (is_known) continue;
+    models_.enroll(model_options(options_, {.model = model, .name = name}),
+                   {.keep_alive = options_.keep_alive});
   }
 }
 

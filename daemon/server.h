@@ -42,6 +42,7 @@ class Server {
 
  private:
   void begin_models();
+  void enroll_installed();
   void accept_clients();
   void accept(UniqueFd client);
   void accept_later(const std::exception& reason);

@@ -179,8 +179,8 @@ TEST_CASE("methods without parameters refuse any, by name") {
 
 TEST_CASE(
     "each method is of one of two classes, and who may only use the daemon meets the border") {
-  const std::vector<std::string> use = {"generate", "embed",      "classify", "status",
-                                        "tokenize", "detokenize", "metrics",  "adapters"};
+  const std::vector<std::string> use = {"generate",   "embed",   "classify", "status", "tokenize",
+                                        "detokenize", "metrics", "adapters", "keep"};
   const std::vector<std::string> manage = {"load",    "unload",       "stop",
                                            "inspect", "check",        "quantize",
                                            "merge",   "load_adapter", "unload_adapter"};

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-ModelOptions small_demo(const std::string& name) {
+ModelOptions tiny_demo(const std::string& name) {
   ModelOptions out;
   out.name = name;
   out.backend = "cpu";
@@ -39,8 +39,8 @@ class Loading {
 
   void enroll(const std::string& name, ModelTerms terms = {}) {
     // A slot of its own, not the default one's.
-    if (models.phase() == "no model") models.load(small_demo("first"));
-    models.enroll(small_demo(name), terms);
+    if (models.phase() == "no model") models.load(tiny_demo("first"));
+    models.enroll(tiny_demo(name), terms);
   }
 
   // Asks and does not wait.
@@ -162,7 +162,7 @@ TEST_CASE("pinned models stay, and the refusal names them") {
 TEST_CASE("nobody is disturbed by a model that would not fit in any case") {
   Loading loading({});
   loading.enroll("a");
-  ModelOptions large = small_demo("large");
+  ModelOptions large = tiny_demo("large");
   large.kv_cache_bytes = int64_t{1} << 45;
   loading.models.enroll(large, {});
   CHECK(loading.get("a").lease);
@@ -178,7 +178,7 @@ TEST_CASE("nobody is disturbed by a model that would not fit in any case") {
 TEST_CASE("a load that fails is told to all who wait for it, and to nobody else") {
   Loading loading({});
   loading.enroll("a");
-  ModelOptions broken = small_demo("broken");
+  ModelOptions broken = tiny_demo("broken");
   broken.model = "/nowhere/at/all";
   loading.models.enroll(broken, {});
   loading.ask("broken", 1);
@@ -241,7 +241,7 @@ TEST_CASE("a load that was asked for waits for room as the others do") {
   loading.enroll("a");
   Answer held = loading.get("a");
   std::promise<bool> done;
-  loading.loader.load(small_demo("b"), {},
+  loading.loader.load(tiny_demo("b"), {},
                       [&](const auto& model, const Error*) { done.set_value(model != nullptr); });
   auto loaded = done.get_future();
   CHECK(loaded.wait_for(milliseconds(50)) == std::future_status::timeout);
@@ -262,7 +262,7 @@ TEST_CASE("a new version takes new requests when it is ready, and the old one en
   const std::weak_ptr<ServedModel> old = held.lease->model;
   held.lease->model.reset();  // as a request that runs: it has the use alone
   std::promise<bool> done;
-  loading.loader.load(small_demo("a"), {},
+  loading.loader.load(tiny_demo("a"), {},
                       [&](const auto& model, const Error*) { done.set_value(model != nullptr); });
   REQUIRE(done.get_future().get());
   const Answer next = loading.get("a");
@@ -284,7 +284,7 @@ TEST_CASE("where both versions have no room, new requests wait until the old one
   loading.enroll("small");
   // Half of the memory and more, of which nothing is touched.
   const int64_t available = loading.models.current()->status().memory.available;
-  ModelOptions large = small_demo("large");
+  ModelOptions large = tiny_demo("large");
   large.kv_cache_bytes = available / 100 * 55;
   loading.models.enroll(large, {});
   Answer held = loading.get("large");

@@ -145,12 +145,12 @@ def test_a_model_that_fails_is_its_own_failure(pair, short_folder, tmp_path):
 
 
 def test_a_new_version_takes_over_without_a_dropped_stream(slow_pair, short_folder):
-    one = slow_pair(daemon_flags=SMALL)
+    one = slow_pair()
     stream = one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 1500, "stream": True}, stream=True)
     events = stream.iter_lines()
     next(events)
     # In the default model's place, by a load that names none.
-    loaded = tgi(one, "load", str(short_folder), *SMALL)
+    loaded = tgi(one, "load", str(short_folder))
     assert loaded.returncode == 0, loaded.stderr
     assert one.daemon.status()["stay"]["num_uses_before"] == 1, "the stream has ended too early to show anything"
     assert one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 500}).status_code == 422  # the new one's limit
