@@ -332,11 +332,10 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
           ->type_name("NAME=MODEL")
           ->expected(1, CLI::detail::expected_max_vector_size)
           ->allow_extra_args(false);
-  flags.load_installed = app.add_flag(
-      "--load-installed",
-      std::string("models that tgi has downloaded or made are loaded when a request asks "
-                  "for them by the name that `tgi ls` shows; of a daemon that is "
-                  "started for this"));
+  const std::string of_installed =
+      "models that tgi has downloaded or made are loaded when a request asks for them by the name "
+      "that `tgi ls` shows; of a daemon that is started for this";
+  flags.load_installed = app.add_flag("--load-installed", of_installed);
   flags.max_models =
       app.add_option("--max-models", CLI::callback_t(),
                      "models that are loaded at once; beyond it the one unused for longest gives "

@@ -126,6 +126,7 @@ def test_pins_names_and_the_command_line(on_demand):
     assert added.returncode == 0 and "when a request asks" in added.stdout
     assert complete(one, "late").json()["model"] == "late"
     assert tgi(one, "unload", "late").returncode == 0
+    assert "late" not in one.api.get("/v1/models").text
     assert complete(one, "late").status_code == 404
     assert tgi(one, "load", "demo", "--keep-alive", "soon").returncode != 0
 
@@ -146,7 +147,7 @@ def test_a_model_that_fails_is_its_own_failure(pair, short_folder, tmp_path):
 
 def test_a_new_version_takes_over_without_a_dropped_stream(slow_pair, short_folder):
     one = slow_pair()
-    stream = one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 1500, "stream": True}, stream=True)
+    stream = one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 600, "stream": True}, stream=True)
     events = stream.iter_lines()
     next(events)
     # In the default model's place, by a load that names none.
@@ -156,7 +157,7 @@ def test_a_new_version_takes_over_without_a_dropped_stream(slow_pair, short_fold
     assert one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 500}).status_code == 422  # the new one's limit
     assert one.api.post("/v1/completions", {"prompt": "Once", "max_tokens": 3}).status_code == 200
     rest = [line for line in events if line]
-    assert rest[-1] == b"data: [DONE]" and len(rest) > 1400, len(rest)
+    assert rest[-1] == b"data: [DONE]" and len(rest) > 590, len(rest)
     wait_until(lambda: one.daemon.status()["stay"]["num_uses_before"] == 0)
     wait_until(lambda: "that was replaced is gone" in one.daemon.log())
 
