@@ -9,6 +9,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 
 from client import Api
 from gateway import ROOT, TGI, Daemon, Gateway, Home, model_variant, wait_until
+from test_adapters import write_adapter
 
 SMALL = ("--kv-cache-memory", "2MiB")
 DEMO = ROOT / "assets" / "demo"
@@ -173,6 +175,37 @@ def test_routes_without_a_body_tell_of_the_model_that_is_named(on_demand):
     for path in ("/props", "/slots", "/health", "/info"):
         assert both.api.get(f"{path}?model=nobody").status_code == 404, path
     assert phases(both)["other"] == "not loaded"  # to tell of one loads none
+
+
+def ask_daemon(pair, method, **params):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(pair.daemon.home.socket))
+        lines = connection.makefile("rwb")
+        lines.readline()  # who it is
+        lines.write(json.dumps({"method": method, "params": params}).encode() + b"\n")
+        lines.flush()
+        return json.loads(lines.readline())["result"]
+
+
+def test_adapters_are_of_the_model_that_is_named_and_come_back_with_it(pair, short_folder, tmp_path):
+    one = pair("--allow-runtime-lora-updating", daemon_flags=(*SMALL, "--max-models", "1", "--on-demand",
+                                                              f"short={short_folder}"))
+    folder = write_adapter(tmp_path / "mine")
+    loaded = one.api.post("/v1/load_lora_adapter?model=short", {"lora_name": "mine", "lora_path": str(folder)})
+    assert loaded.status_code == 200, loaded.text
+    names = lambda **of: [each["name"] for each in ask_daemon(one, "adapters", **of)["adapters"]]
+    assert names(model="short") == ["mine"]
+    assert complete(one, "demo").status_code == 200
+    assert phases(one)["short"] == "not loaded"
+    assert names(model="short") == ["mine"] and names() == []
+    assert phases(one)["short"] == "not loaded"  # to list them loads no model
+    assert complete(one, "short").status_code == 200
+    assert names(model="short") == ["mine"]
+    body = {"model": "short", "inputs": "Once", "parameters": {"max_new_tokens": 8, "adapter_id": "mine"}}
+    with_it = one.api.post("/generate", body)
+    assert with_it.status_code == 200, with_it.text
+    body["parameters"].pop("adapter_id")
+    assert with_it.json()["generated_text"] != one.api.post("/generate", body).json()["generated_text"]
 
 
 def test_models_that_were_loaded_by_name_come_back_with_the_daemon(home_of_its_own, short_folder):
