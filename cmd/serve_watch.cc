@@ -131,8 +131,10 @@ void ServeWatch::note_beside(const ipc::Status& status) {
     const ipc::ModelStatus* const known = other.known();
     if (other.model) {
       loaded_beside_.push_back({other.name, other.model->name});
+    } else if (known != nullptr) {
+      on_demand_.push_back({other.name, known->name});
     } else if (other.phase == "not loaded") {
-      on_demand_.push_back({other.name, known == nullptr ? other.phase_detail : known->name});
+      on_demand_.push_back({other.name, other.phase_detail});
     }
   }
 }

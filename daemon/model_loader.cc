@@ -130,7 +130,8 @@ void ModelLoader::post(const LoadPtr& load, void (ModelLoader::*work)(const Load
 
 bool ModelLoader::is_wanted(const LoadPtr& load) const {
   const std::lock_guard lock(mutex_);
-  return load->is_wanted() && !stopping_;
+  if (stopping_) throw stopping_error();
+  return load->is_wanted();
 }
 
 void ModelLoader::plan(const LoadPtr& load) {

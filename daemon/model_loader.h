@@ -101,7 +101,7 @@ class ModelLoader {
   void end(const LoadPtr& load);
   void fail(const LoadPtr& load, const Error& error);
   void remove(const LoadPtr& load);
-  bool is_wanted(const LoadPtr& load) const;
+  bool is_wanted(const LoadPtr& load) const;  // throws when the daemon stops
   void drop_ended(const std::shared_ptr<ModelSlot>& slot);
   void expire(const std::shared_ptr<ModelSlot>& slot);
   std::optional<std::chrono::milliseconds> look_for_expired(

@@ -161,7 +161,7 @@ EngineProgress ModelSlot::progress() const {
 
 std::string ModelSlot::phase() const {
   const std::lock_guard lock(mutex_);
-  return stopping_ ? "stopping" : phase_;
+  return stopping_ ? "stopping" : gives_way_ ? "draining" : phase_;
 }
 
 std::string ModelSlot::phase_detail() const {

@@ -158,9 +158,13 @@ Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
     const ipc::Status status =
         ipc::status_from_json(ask_daemon(service, ipc::kStatus, OrderedJson::object()));
     const auto name = scope->daemon_model();
-    const std::string phase = name ? ipc::find_model(status, *name).phase : status.phase;
-    // What is loaded when a request asks for it takes requests.
-    healthy = !service.draining && (phase == "ready" || phase == "not loaded");
+    const auto takes_requests = [](const auto& model) {
+      const bool is_back_soon = model.phase == "loading" && model.last_model;
+      return model.phase == "ready" || model.phase == "not loaded" || model.phase == "draining" ||
+             is_back_soon;  // requests wait for it
+    };
+    healthy = !service.draining &&
+              (name ? takes_requests(ipc::find_model(status, *name)) : takes_requests(status));
   } catch (const Error&) {
     // The daemon is not there, or does not answer: that is the answer.
   }
