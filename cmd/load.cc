@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cmd/model_path.h"
 #include "cmd/ps.h"
+#include "ipc/duration.h"
 #include "ipc/model_name.h"
 
 namespace tgi {
@@ -70,6 +71,15 @@ void add_load_flags(CLI::App& app, LoadFlags& flags) {
                  "and -m ask for it; a model of this name gives way; default: it takes the place "
                  "of the default model")
       ->type_name("NAME");
+  app.add_flag("--on-demand", flags.on_demand,
+               "with --name: load it only when a request asks for it")
+      ->needs("--name");
+  app.add_flag("--pin", flags.pin, "it neither gives way to other models nor expires")
+      ->excludes("--on-demand");
+  app.add_option("--keep-alive", flags.keep_alive,
+                 "how long it stays without a request: 5m, 1h30m, 300 (seconds), 0 (no longer than "
+                 "its requests), -1 (it stays); default: as the daemon was started")
+      ->type_name("TIME");
   app.add_option("--revision", flags.revision, "of the hub: a branch, a tag or a commit")
       ->type_name("REV");
   app.add_flag("--offline", flags.offline, "download nothing");
@@ -102,6 +112,15 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
       throw error.in("--name");
     }
   }
+  params.on_demand = flags.on_demand;
+  params.pinned = flags.pin;
+  try {
+    if (!flags.keep_alive.empty()) {
+      params.keep_alive_seconds = ipc::parse_keep_alive(flags.keep_alive);
+    }
+  } catch (const Error& error) {
+    throw error.in("--keep-alive");
+  }
   Session session(common);
   const bool is_dummy = params.settings.values().load_format == "dummy";
   ResolveOptions resolve{
@@ -117,6 +136,11 @@ int run_load(const LoadFlags& flags, const CommonFlags& common) {
   // A daemon that was just started may be loading its default model: that comes first.
   session.prepare({.accept_failed = true});
   session.client().call(ipc::kLoad, ipc::to_json(params));
+  if (flags.on_demand) {
+    session.out().write(fmt::format("{} is loaded as {} when a request asks for it\n",
+                                    shown_model(params.model), *params.name));
+    return 0;
+  }
   if (params.name) session.want_named(*params.name);
   const ipc::Status status = session.prepare({.may_start = false});
   if (!status.model) {

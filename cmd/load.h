@@ -15,6 +15,9 @@ struct LoadFlags {
   std::string name;  // empty: in place of the default one
   std::string revision;
   bool offline = false;
+  bool on_demand = false;
+  bool pin = false;
+  std::string keep_alive;  // empty: as the daemon was started
   // By the names of their flags: all of ipc/model_settings.h that come with a load.
   std::vector<std::pair<std::string, std::string>> settings;
 };

@@ -1,6 +1,7 @@
 #include "cmd/ps.h"
 
 #include "cmd/model_path.h"
+#include "ipc/duration.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -182,6 +183,35 @@ std::string phase(const std::string& phase, const std::string& detail) {
   return detail.empty() ? phase : fmt::format("{}: {}", phase, detail);
 }
 
+// "pinned", "for ever", "5m without a request, 4m12s of them left"; and who uses it.
+std::string stay_text(const ipc::ModelStay& stay) {
+  std::string out = "until it is unloaded";
+  if (stay.pinned) {
+    out = "pinned";
+  } else if (stay.keep_alive_seconds >= 0) {
+    out = fmt::format("{} without a request", ipc::format_keep_alive(stay.keep_alive_seconds));
+    if (stay.expires_in_seconds) {
+      out += fmt::format(", {} left", format_duration(*stay.expires_in_seconds));
+    }
+  }
+  if (stay.num_uses_before > 0) {
+    out += fmt::format("; {} requests end on the one before", stay.num_uses_before);
+  }
+  if (stay.num_uses > 0) return out + fmt::format("; used by {} now", stay.num_uses);
+  if (!stay.idle_seconds) return out;
+  return out + fmt::format("; last used {} ago", format_duration(*stay.idle_seconds));
+}
+
+// Nothing of a daemon that has one model, which stays: that goes without saying.
+void add_stay(const ipc::Status& status, const ipc::ModelStay& stay, std::vector<Row>& rows) {
+  const bool goes_without = status.others.empty() && status.max_models == 0 && !stay.pinned &&
+                            stay.keep_alive_seconds < 0;
+  if (!goes_without) rows.push_back({"stays", stay_text(stay)});
+  if (stay.num_waiting > 0) {
+    rows.push_back({"waiting", fmt::format("{} requests, until it is loaded", stay.num_waiting)});
+  }
+}
+
 // Those beside the default one, each after an empty line.
 void add_others(const ipc::Status& status, std::vector<Row>& rows) {
   for (const ipc::OtherModelStatus& other : status.others) {
@@ -192,6 +222,7 @@ void add_others(const ipc::Status& status, std::vector<Row>& rows) {
     } else {
       rows.push_back({"model", other.name});
     }
+    add_stay(status, other.stay, rows);
     if (other.phase != "ready") rows.push_back({"phase", phase(other.phase, other.phase_detail)});
   }
 }
@@ -214,10 +245,14 @@ std::string format_status(const ipc::Status& status) {
       {"resident", format_bytes(status.rss_bytes)},
   };
   if (!status.others.empty()) rows.push_back({"memory of all", memory_of_all(status)});
+  if (status.max_models > 0) {
+    rows.push_back({"max models", fmt::format("{} loaded at once", status.max_models)});
+  }
   if (status.model) {
     for (Row& row : model_rows(*status.model)) rows.push_back(std::move(row));
   }
   for (Row& row : counter_rows(status.counters)) rows.push_back(std::move(row));
+  add_stay(status, status.stay, rows);
   add_others(status, rows);
   std::string out;
   for (const Row& row : rows) {

@@ -109,16 +109,24 @@ http::ApiOptions options_of_another(const ServeOptions& options, const ipc::Mode
   return out;
 }
 
-// Of all models of the daemon, the default one's first. REQUIRES: there is a default one.
+// Of all models of the daemon, the default one's first; those that were never loaded have its
+// limits until they are. REQUIRES: there is a default one.
 std::vector<http::ApiOptions> options_of_all(const ServeOptions& options,
                                              http::ApiOptions of_default,
                                              const ipc::Status& status) {
   std::vector<http::ApiOptions> out = {std::move(of_default)};
+  out.front().phase = status.phase;
+  out.front().stay = status.stay;
   for (const ipc::OtherModelStatus& other : status.others) {
-    if (!other.model) continue;
-    http::ApiOptions& added = out.emplace_back(options_of_another(options, *other.model));
+    const ipc::ModelStatus* const known = other.known();
+    if (known == nullptr && other.phase == "loading" && other.stay.num_waiting == 0) continue;
+    http::ApiOptions& added =
+        out.emplace_back(known == nullptr ? out.front() : options_of_another(options, *known));
     added.model_id = other.name;
     added.daemon_model = other.name;
+    added.is_known = known != nullptr;
+    added.phase = other.phase;
+    added.stay = other.stay;
   }
   return out;
 }
@@ -287,6 +295,7 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
     setting.value = resolve_model(setting.value, resolve);
   }
   for (ipc::NamedModel& each : options.beside) each.model = resolve_model(each.model, resolve);
+  for (ipc::NamedModel& each : options.on_demand) each.model = resolve_model(each.model, resolve);
   if (options.merge_adapter_weights) {
     if (options.static_adapter.empty()) {
       throw Error(Code::kInvalidArgument,
@@ -299,8 +308,8 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   const ipc::Status status = prepare_served_model(starter, options, start);
 
   http::Adapters adapters(prepare_adapters(options, starter, resolve));
-  const http::ApiOptions limits = api_options(options, *status.model);
-  check_limits(limits, *status.model);
+  const http::ApiOptions limits = api_options(options, *status.known());
+  check_limits(limits, *status.known());
   set_log_level(parse_log_level(options.log_level));
   const std::unique_ptr<http::OtlpExporter> exporter = make_exporter(options, log);
   http::MetricsOptions metrics_options;
@@ -329,13 +338,13 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
   }
   http::Gateway gateway(std::move(gateway_options), service);
   const auto take_models = [&](const ipc::Status& now) {
-    service.options.set(options_of_all(options, options_of_another(options, *now.model), now));
+    service.options.set(options_of_all(options, options_of_another(options, *now.known()), now));
   };
   // Outlives the server, whose threads ask it.
   ServeWatch watch({.socket_path = socket,
                     .serve = options,
                     .daemon = static_cast<pid_t>(status.pid),
-                    .model = status.model->name,
+                    .model = status.known()->name,
                     .on_model = take_models,
                     .on_event = [&](bool is_trouble, const std::string& text) {
                       log.event(is_trouble ? LogLevel::kWarn : LogLevel::kInfo, text);
@@ -348,9 +357,9 @@ int run_serve(const ServeFlags& flags, const CommonFlags& common) {
       const std::optional<ipc::Reply> reply = exchange.next(kTimeoutMs);
       if (!reply || !reply->result) return;
       const ipc::Status now = ipc::status_from_json(*reply->result);
-      if (!now.model) return;
+      if (now.known() == nullptr) return;
       take_models(now);
-      watch.note_model(now.model->name);
+      watch.note_model(now.known()->name);
     } catch (const Error&) {
       // The watch tells of a daemon that does not answer.
     }

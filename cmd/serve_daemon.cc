@@ -31,7 +31,9 @@ std::optional<std::string> told_value(const ipc::ModelSetting& row, const ipc::O
 void check_settings(const ipc::Status& status,
                     const ServeOptions& options,
                     const ipc::Client& client) {
-  const ipc::OrderedJson model = ipc::to_json(status).at("model");
+  ipc::Status known = status;
+  known.model = *status.known();
+  const ipc::OrderedJson model = ipc::to_json(known).at("model");
   for (const EngineSetting& setting : options.engine) {
     const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
     if (row == nullptr || setting.value == "auto") continue;
@@ -47,8 +49,9 @@ void check_settings(const ipc::Status& status,
 void load(const ipc::Client& client,
           const std::string& model,
           const std::optional<std::string>& name,
-          const ServeOptions& options) {
-  ipc::LoadParams params{.model = model, .name = name};
+          const ServeOptions& options,
+          bool on_demand = false) {
+  ipc::LoadParams params{.model = model, .name = name, .on_demand = on_demand};
   if (options.tokenizer_config_path) {
     params.settings.set("tokenizer-config", absolute_model(*options.tokenizer_config_path));
   }
@@ -69,7 +72,8 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
   for (const EngineSetting& setting : options.engine) {
     flags.push_back("--" + setting.flag);
     const ipc::ModelSetting* row = ipc::find_model_setting(setting.flag);
-    if (row == nullptr || !row->is_switch()) flags.push_back(setting.value);
+    const bool is_switch = row == nullptr ? setting.value.empty() : row->is_switch();
+    if (!is_switch) flags.push_back(setting.value);
   }
   return flags;
 }
@@ -78,19 +82,26 @@ std::vector<std::string> daemon_flags(const std::string& model, const ServeOptio
 ipc::Status with_models_beside(const ipc::Client& client,
                                const ServeOptions& options,
                                ipc::Status status) {
-  if (options.beside.empty()) return status;
-  for (const auto& [name, model] : options.beside) {
+  if (options.beside.empty() && options.on_demand.empty()) return status;
+  int64_t num_loaded = 1;
+  const auto bring = [&](const ipc::NamedModel& wanted, bool on_demand) {
+    const auto& [name, model] = wanted;
     if (!ipc::has_model(status, name)) {
-      load(client, model, name, options);
-      continue;
+      load(client, model, name, options, on_demand);
+      return;
     }
-    const auto found = ipc::find_model(status, name).model;
-    if (found && found->name != model) {
+    const ipc::OtherModelStatus there = ipc::find_model(status, name);
+    const ipc::ModelStatus* const found = there.known();
+    if (found != nullptr && found->name != model) {
       refuse_running(
           fmt::format("has the model {} under the name {}, not {}", found->name, name, model),
           client);
     }
+  };
+  for (const ipc::NamedModel& each : options.beside) {
+    bring(each, status.max_models > 0 && ++num_loaded > status.max_models);
   }
+  for (const ipc::NamedModel& each : options.on_demand) bring(each, true);
   return client.status();
 }
 
@@ -108,21 +119,21 @@ ipc::Status prepare_served_model(const ipc::Client& client,
     if (tell) tell(line);
   };
   ipc::Status status = ipc::prepare_daemon(client, start);
-  if (!status.model && !model.empty()) {
+  if (status.known() == nullptr && !model.empty()) {
     load(client, model, std::nullopt, options);
     start.may_start = false;
     status = ipc::prepare_daemon(client, start);
     started = true;
   }
-  if (!status.model) {
+  if (status.known() == nullptr) {
     throw Error(Code::kNotFound, fmt::format("the daemon at {} has no model; name one: tgi serve "
                                              "MODEL",
                                              client.socket_path()));
   }
   if (started) return with_models_beside(client, options, std::move(status));
-  if (!model.empty() && status.model->name != model) {
-    refuse_running(fmt::format("has the model {}, not {} as asked for", status.model->name, model),
-                   client);
+  const std::string& running = status.known()->name;
+  if (!model.empty() && running != model) {
+    refuse_running(fmt::format("has the model {}, not {} as asked for", running, model), client);
   }
   check_settings(status, options, client);
   if (options.tokenizer_config_path) {

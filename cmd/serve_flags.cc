@@ -14,6 +14,7 @@
 #include "cmd/download/fetch_model.h"
 #include "cmd/launcher_flags.h"
 #include "cmd/session.h"
+#include "ipc/duration.h"
 
 namespace tgi {
 namespace {
@@ -77,7 +78,9 @@ class Resolver {
       for (const LauncherRow& row : group.rows) resolve_row(row, flags_.rows.at(index++));
     }
     take_model();
-    take_beside();
+    take_beside(*flags_.beside, "--model", options_.beside);
+    take_beside(*flags_.on_demand, "--on-demand", options_.on_demand);
+    take_keeping();
     take_http();
     check_lengths();
     check_sharded();
@@ -137,24 +140,42 @@ class Resolver {
     throw error.in(flag);
   }
 
-  void take_beside() {
-    for (const std::string& text : flags_.beside->results()) {
+  void take_beside(const CLI::Option& option,
+                   const std::string& flag,
+                   std::vector<ipc::NamedModel>& into) {
+    for (const std::string& text : option.results()) {
       ipc::NamedModel model;
       try {
         model = ipc::split_named_model(text);
       } catch (const Error& error) {
-        throw UsageError(fmt::format("--model: {}", error.what()));
+        throw UsageError(fmt::format("{}: {}", flag, error.what()));
       }
       if (model.name.empty()) {
-        throw UsageError(fmt::format("--model: expected NAME=MODEL, got \"{}\"", text));
+        throw UsageError(fmt::format("{}: expected NAME=MODEL, got \"{}\"", flag, text));
       }
-      const bool is_twice = std::ranges::any_of(
-          options_.beside, [&](const auto& other) { return other.name == model.name; });
-      if (is_twice) {
-        throw UsageError(fmt::format("--model: two models have the name {}", model.name));
+      const auto is_called = [&](const auto& other) { return other.name == model.name; };
+      if (std::ranges::any_of(options_.beside, is_called) ||
+          std::ranges::any_of(options_.on_demand, is_called)) {
+        throw UsageError(fmt::format("{}: two models have the name {}", flag, model.name));
       }
-      options_.beside.push_back(std::move(model));
+      into.push_back(std::move(model));
     }
+  }
+
+  // What the daemon is started with that is of no model.
+  void take_keeping() {
+    if (flags_.max_models->count() > 0) {
+      options_.engine.push_back({"max-models", flags_.max_models->as<std::string>()});
+    }
+    if (flags_.load_installed->count() > 0) options_.engine.push_back({"load-installed", ""});
+    if (flags_.keep_alive->count() == 0) return;
+    const auto text = flags_.keep_alive->as<std::string>();
+    try {
+      (void)ipc::parse_keep_alive(text);
+    } catch (const Error& error) {
+      throw UsageError(fmt::format("--keep-alive: {}", error.what()));
+    }
+    options_.engine.push_back({"keep-alive", text});
   }
 
   void take_model() {
@@ -304,6 +325,28 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
           ->type_name("NAME=MODEL")
           ->expected(1, CLI::detail::expected_max_vector_size)
           ->allow_extra_args(false);
+  flags.on_demand =
+      app.add_option("--on-demand", CLI::callback_t(),
+                     "a model that is loaded when a request asks for it by this name; may be given "
+                     "more than once")
+          ->type_name("NAME=MODEL")
+          ->expected(1, CLI::detail::expected_max_vector_size)
+          ->allow_extra_args(false);
+  const std::string of_installed =
+      "models that tgi has downloaded or made are loaded when a request asks for them by the name "
+      "that `tgi ls` shows; of a daemon that is started for this";
+  flags.load_installed = app.add_flag("--load-installed", of_installed);
+  flags.max_models =
+      app.add_option("--max-models", CLI::callback_t(),
+                     "models that are loaded at once; beyond it the one unused for longest gives "
+                     "way, once its requests have ended; default: as many as fit")
+          ->type_name("N")
+          ->check(CLI::Range(0, 1'000'000));
+  flags.keep_alive =
+      app.add_option("--keep-alive", CLI::callback_t(),
+                     "how long a model stays without a request: 5m, 1h30m, 300 (seconds), 0 (no "
+                     "longer than its requests), -1 (it stays); default -1")
+          ->type_name("TIME");
   flags.http = app.add_option("--http", CLI::callback_t(),
                               "where to listen, as :8080, 127.0.0.1:8080 or [::1]:8080; port 0: a "
                               "free one; default 127.0.0.1:3000, with an API key 0.0.0.0:3000")

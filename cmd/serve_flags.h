@@ -17,6 +17,10 @@ struct ServeFlags {
   std::vector<const CLI::Option*> rows;  // of all groups in order; null: a variable without a flag
   const CLI::Option* model = nullptr;
   const CLI::Option* beside = nullptr;
+  const CLI::Option* on_demand = nullptr;
+  const CLI::Option* load_installed = nullptr;
+  const CLI::Option* max_models = nullptr;
+  const CLI::Option* keep_alive = nullptr;
   const CLI::Option* http = nullptr;
 };
 

@@ -33,7 +33,9 @@ struct ServeOptions {
   std::string cache_dir;   // empty: huggingface_hub's
   bool offline = false;    // nothing is downloaded
   std::string model_path;  // for the daemon; filled in by run_serve, which downloads
-  std::vector<ipc::NamedModel> beside;  // more models; run_serve makes paths of theirs too
+  std::vector<ipc::NamedModel> beside;
+  std::vector<ipc::NamedModel> on_demand{};  // loaded when requests ask for them  // more models;
+                                             // run_serve makes paths of theirs too
 
   // --- where and for whom
   std::string host = "127.0.0.1";  // an address or a name, an IPv6 address without brackets

@@ -25,8 +25,9 @@ constexpr std::chrono::seconds kRanWell{60};
 std::string models_beside(const ipc::Status& status) {
   std::string out;
   for (const ipc::OtherModelStatus& other : status.others) {
-    if (!other.model) continue;
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", other.name, other.model->name);
+    const ipc::ModelStatus* const known = other.known();
+    if (known == nullptr) continue;
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", other.name, known->name);
   }
   return out;
 }
@@ -121,6 +122,23 @@ void ServeWatch::set_next_start() {
   next_start_ = Clock::now() + std::min(options_.first_wait * factor, options_.longest_wait);
 }
 
+// Who loaded or named them does not matter: they are what requests ask for.
+void ServeWatch::note_beside(const ipc::Status& status) {
+  has_looked_ = true;
+  loaded_beside_.clear();
+  on_demand_.clear();
+  for (const ipc::OtherModelStatus& other : status.others) {
+    const ipc::ModelStatus* const known = other.known();
+    if (other.model) {
+      loaded_beside_.push_back({other.name, other.model->name});
+    } else if (known != nullptr) {
+      on_demand_.push_back({other.name, known->name});
+    } else if (other.phase == "not loaded") {
+      on_demand_.push_back({other.name, other.phase_detail});
+    }
+  }
+}
+
 // Whether there is a daemon with a model, whoever started it.
 bool ServeWatch::look() {
   std::optional<ipc::Status> status;
@@ -130,10 +148,13 @@ bool ServeWatch::look() {
     return false;
   }
   adopt(static_cast<pid_t>(status->pid));
-  if (!status->model) return false;
-  if (!trouble().empty() || status->model->name != model_) {
+  if (status->known() == nullptr) return false;
+  if (!trouble().empty() || status->known()->name != model_) {
     take(*status);
-  } else if (models_beside(*status) != beside_) {
+    return true;
+  }
+  note_beside(*status);
+  if (models_beside(*status) != beside_) {
     beside_ = models_beside(*status);
     if (options_.on_model) options_.on_model(*status);
     options_.on_event(false, beside_.empty() ? fmt::format("the only model is now {}", model_)
@@ -146,9 +167,10 @@ void ServeWatch::take(const ipc::Status& status) {
   const bool is_new = !trouble().empty();
   is_dead_ = false;
   set_trouble("");
-  model_ = status.model->name;
+  model_ = status.known()->name;
   note_model(model_);
   beside_ = models_beside(status);
+  note_beside(status);
   if (options_.on_model) options_.on_model(status);
   options_.on_event(
       false, fmt::format("{} {}", is_new ? "the daemon is back with" : "the model is now", model_));
@@ -159,6 +181,10 @@ void ServeWatch::start_again() {
   started_at_ = Clock::now();
   try {
     ServeOptions serve = options_.serve;
+    if (has_looked_) {
+      serve.beside = loaded_beside_;
+      serve.on_demand = on_demand_;
+    }
     {
       const std::lock_guard lock(mutex_);
       if (!last_model_.empty()) serve.model_path = last_model_;

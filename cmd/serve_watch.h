@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "cmd/serve_options.h"
@@ -53,6 +54,7 @@ class ServeWatch {
   void start_again();
   void set_next_start();
   void take(const ipc::Status& status);
+  void note_beside(const ipc::Status& status);
   void set_trouble(std::string trouble);
   bool wait(const std::stop_token& stop, std::chrono::milliseconds time) const;
 
@@ -63,9 +65,12 @@ class ServeWatch {
   pid_t daemon_ = 0;  // whose end is waited for; 0: none
   pid_t seen_ = 0;    // the last that answered
   std::string model_;
-  std::string beside_;    // the models beside it, each as NAME=PATH
-  bool is_dead_ = false;  // and is to be started again
-  int num_starts_ = 0;    // since it last ran for a while
+  std::string beside_;                          // the models beside it, each as NAME=PATH
+  std::vector<ipc::NamedModel> loaded_beside_;  // those that come back with a new daemon
+  std::vector<ipc::NamedModel> on_demand_;      // ... and those that it is to know
+  bool has_looked_ = false;                     // so that both are known
+  bool is_dead_ = false;                        // and is to be started again
+  int num_starts_ = 0;                          // since it last ran for a while
   std::chrono::steady_clock::time_point started_at_;
   std::chrono::steady_clock::time_point next_start_;
 

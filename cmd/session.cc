@@ -39,9 +39,9 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
   const bool tell = flags_.verbose || ::isatty(STDERR_FILENO) == 1;
   if (tell) options.on_notice = [](const std::string& line) { say(line); };
   if (name_) return prepare_named(options);
-  if (!model_) return ipc::prepare_daemon(client_, options);
+  if (!model_) return bring_default(ipc::prepare_daemon(client_, options), options);
   options.daemon_flags = {"--model", *model_};
-  ipc::Status status = ipc::prepare_daemon(client_, options);
+  ipc::Status status = bring_default(ipc::prepare_daemon(client_, options), options);
   if (!status.model) {
     client_.call(ipc::kLoad, ipc::to_json(ipc::LoadParams{.model = *model_}));
     options.may_start = false;
@@ -57,20 +57,28 @@ ipc::Status Session::prepare(ipc::StartOptions options) const {
   return status;
 }
 
+// The default model, where it is loaded when somebody asks for it.
+ipc::Status Session::bring_default(ipc::Status status, const ipc::StartOptions& options) const {
+  if (status.phase != "not loaded" || options.accept_failed) return status;
+  if (options.on_notice) options.on_notice(fmt::format("loading {}", status.phase_detail));
+  client_.call(ipc::kKeep, ipc::to_json(ipc::KeepParams{}));
+  return client_.status();
+}
+
 ipc::Status Session::prepare_named(const ipc::StartOptions& options) const {
   constexpr int kPollMs = 20;
   for (bool is_told = false;; client_.pause(kPollMs)) {
     ipc::Status status = client_.status();
     const ipc::OtherModelStatus found = ipc::find_model(status, *name_);
-    if (found.phase == "loading" || found.phase == "draining") {
-      if (!is_told && options.on_notice) options.on_notice(fmt::format("loading {}", *name_));
-      is_told = true;
-      continue;
+    const bool is_coming = found.phase == "loading" || found.phase == "draining";
+    const bool is_missing = found.phase == "not loaded" || found.phase == "failed";
+    if ((is_coming || is_missing) && !is_told && options.on_notice) {
+      options.on_notice(fmt::format("loading {}", *name_));
     }
-    if (found.phase == "failed") {
-      throw Error(Code::kUnavailable, fmt::format("the daemon could not load the model {}: {}",
-                                                  *name_, found.phase_detail));
-    }
+    is_told = true;
+    // Of one that failed: again, where requests load it; else this says why there is none.
+    if (is_missing) client_.call(ipc::kKeep, ipc::to_json(ipc::KeepParams{.model = *name_}));
+    if (is_coming || is_missing) continue;
     status.phase = found.phase;
     status.phase_detail = found.phase_detail;
     status.model = found.model;

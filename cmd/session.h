@@ -58,6 +58,7 @@ class Session {
   void say_verbose(std::string_view line) const;
 
  private:
+  ipc::Status bring_default(ipc::Status status, const ipc::StartOptions& options) const;
   ipc::Status prepare_named(const ipc::StartOptions& options) const;
 
   const CommonFlags& flags_;

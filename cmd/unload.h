@@ -9,6 +9,7 @@
 namespace tgi {
 
 struct UnloadFlags {
+  bool keep_name = false;
   std::string name;  // empty: the default model
 };
 

@@ -197,6 +197,10 @@ _tgi() {
     serve)
       _arguments \
         '*--model[one more model beside MODEL, under a name by which requests ask for it; may be given more than once]:NAME=MODEL: ' \
+        '*--on-demand[a model that is loaded when a request asks for it by this name; may be given more than once]:NAME=MODEL: ' \
+        '--load-installed[models that tgi has downloaded or made are loaded when a request asks for them by the name that `tgi ls` shows; of a daemon that is started for this]' \
+        '--max-models[models that are loaded at once; beyond it the one unused for longest gives way, once its requests have ended; default\: as many as fit]:N: ' \
+        '--keep-alive[how long a model stays without a request\: 5m, 1h30m, 300 (seconds), 0 (no longer than its requests), -1 (it stays); default -1]:TIME: ' \
         '--http[where to listen, as \:8080, 127.0.0.1\:8080 or \[\:\:1\]\:8080; port 0\: a free one; default 127.0.0.1\:3000, with an API key 0.0.0.0\:3000]:ADDRESS: ' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token; default auto (tgid --pooling)]:MODE: ' \
         '--tool-parser[how the model writes calls of tools; auto\: as its chat template shows it; none\: tools are refused; one of auto, none, gpt_oss, deepseek_v32, deepseek_v4, deepseek_v3, deepseek_v31, kimi_k2, kimi_k3, minimax_m3, minimax_m2, minimax_m1, seed_oss, glm45, minicpm5, qwen3_coder, functionary, functionary_v32, functionary_v22, muse_glimmer, gemma4, function_gemma, mistral_v11, mistral, command_r7b, command_r_plus, lfm2, granite, phi4_mini, firefunction_v2, granite_20b_fc, nemotron_json, apriel, hunyuan, hunyuan_v3, apertus, solar_open, gigachat, internlm2, glm4, hermes, pythonic, xlam, llama3_json, generic; default auto (tgid --tool-parser)]:NAME: ' \
@@ -306,6 +310,9 @@ _tgi() {
     load)
       _arguments \
         '--name[serve it beside the models that are loaded, under this name, by which requests and -m ask for it; a model of this name gives way; default\: it takes the place of the default model]:NAME: ' \
+        '--on-demand[with --name\: load it only when a request asks for it]' \
+        '--pin[it neither gives way to other models nor expires]' \
+        '--keep-alive[how long it stays without a request\: 5m, 1h30m, 300 (seconds), 0 (no longer than its requests), -1 (it stays); default\: as the daemon was started]:TIME: ' \
         '--revision[of the hub\: a branch, a tag or a commit]:REV: ' \
         '--offline[download nothing]' \
         '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
@@ -346,6 +353,7 @@ _tgi() {
       ;;
     unload)
       _arguments \
+        '--keep-name[give its memory back only\: it is loaded again when a request asks for it]' \
         '--socket[the daemon'\''s socket; default $TGI_SOCKET, else $XDG_RUNTIME_DIR/tgi/tgid.sock, else /tmp/tgi-UID/tgid.sock]:PATH:_files' \
         '--no-start[do not start a daemon when none is running]' \
         '-v[say more on stderr\: what is done, tokens per second]' \

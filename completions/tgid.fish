@@ -1,7 +1,11 @@
 # Completion of tgid for fish. Written by `scripts/make_docs` from the options of tgid; do not edit.
 complete -c tgid -f
 complete -c tgid -l model -x -d 'Hugging Face folder to load at start, or "demo" for the toy model inside the executable; more than once: several models, each but the first under a name by which requests ask for it'
+complete -c tgid -l on-demand -x -d 'a model that is loaded when a request asks for it by this name, as are those that gave way to others; more than once: several'
 complete -c tgid -l no-model -d 'start without a model; `tgi load` brings one'
+complete -c tgid -l load-installed -d 'models that tgi has downloaded or made are loaded when a request asks for them by the name that `tgi ls` shows; looked up when the daemon starts'
+complete -c tgid -l max-models -x -d 'models that are loaded at once, 0: as many as fit. Where one is asked for beyond that, the one unused for longest gives way, once its requests have ended; of --model those beyond it are loaded when they are asked for'
+complete -c tgid -l keep-alive -x -d 'how long a model stays without a request, as 5m, 1h30m or a number of seconds; 0: no longer than its requests, -1: until it is unloaded or gives way. The next request that asks for it loads it again'
 complete -c tgid -l pooling -x -a 'auto cls mean max last-token' -d 'which hidden states make the vector of a text: of its first or last token, the mean or the highest of all; auto: what the model\'s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token'
 complete -c tgid -l load-format -x -a 'auto dummy' -d 'dummy: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy'
 complete -c tgid -l tokenizer-config -r -F -d 'a tokenizer_config.json whose chat template goes before the model\'s own'

@@ -18,7 +18,11 @@ _tgi_adapters() {
 _tgid() {
   _arguments \
     '--model[Hugging Face folder to load at start, or "demo" for the toy model inside the executable; more than once\: several models, each but the first under a name by which requests ask for it]:[NAME=]MODEL: ' \
+    '--on-demand[a model that is loaded when a request asks for it by this name, as are those that gave way to others; more than once\: several]:NAME=MODEL: ' \
     '--no-model[start without a model; `tgi load` brings one]' \
+    '--load-installed[models that tgi has downloaded or made are loaded when a request asks for them by the name that `tgi ls` shows; looked up when the daemon starts]' \
+    '--max-models[models that are loaded at once, 0\: as many as fit. Where one is asked for beyond that, the one unused for longest gives way, once its requests have ended; of --model those beyond it are loaded when they are asked for]:N: ' \
+    '--keep-alive[how long a model stays without a request, as 5m, 1h30m or a number of seconds; 0\: no longer than its requests, -1\: until it is unloaded or gives way. The next request that asks for it loads it again]:TIME: ' \
     '--pooling[which hidden states make the vector of a text\: of its first or last token, the mean or the highest of all; auto\: what the model'\''s own files say. With another value a model that draws tokens gives vectors; one of auto, cls, mean, max, last-token]:MODE:(auto cls mean max last-token)' \
     '--load-format[dummy\: random weights in the shapes of config.json, to measure speed without a checkpoint; one of auto, dummy]:FORMAT:(auto dummy)' \
     '--tokenizer-config[a tokenizer_config.json whose chat template goes before the model'\''s own]:FILE:_files' \

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "base/log.h"
 #include "daemon/metrics.h"
+#include "daemon/request_jobs.h"
 #include "engine/gguf/model_files.h"
 #include "engine/lora/write_merged.h"
 #include "engine/runtime/inspect.h"
@@ -30,7 +32,8 @@ using ipc::OrderedJson;
 // Events of one request on their way to its session.
 class SessionSink final : public ResponseSink {
  public:
-  SessionSink(Mailbox<Outgoing>& outbox, uint64_t session) : outbox_(outbox), session_(session) {}
+  SessionSink(Mailbox<Outgoing>& outbox, uint64_t session, ModelUse use)
+      : outbox_(outbox), session_(session), use_(std::move(use)) {}
 
   void on_accepted(const ipc::AcceptedEvent& event) override { post(outbox_, {session_, event}); }
   void on_token(ipc::TokenEvent&& event) override { post(outbox_, {session_, std::move(event)}); }
@@ -40,39 +43,8 @@ class SessionSink final : public ResponseSink {
  private:
   Mailbox<Outgoing>& outbox_;
   const uint64_t session_;
+  const ModelUse use_;  // until the last event
 };
-
-// Runs `work`; what it throws goes to the client.
-template <typename Work>
-void answering_errors(Mailbox<Outgoing>& outbox, uint64_t session, const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    post(outbox, {session, error});
-  } catch (const std::bad_alloc&) {
-    post(outbox, {session, Error(Code::kOutOfMemory, "the daemon has no memory left for this")});
-  } catch (const std::exception& error) {
-    post(outbox, {session, Error(Code::kInternal, error.what())});
-  }
-}
-
-// Runs `work` as a job; what it throws goes to the client, and so does that it will never begin.
-template <typename Work>
-void run_job(Jobs& jobs, Mailbox<Outgoing>& outbox, uint64_t session, Work work) {
-  jobs.post([&outbox, session, work = std::move(work)] { answering_errors(outbox, session, work); },
-            [&outbox, session] {
-              post(outbox, {session, Error(Code::kOverloaded,
-                                           "the daemon is stopping and takes no new work")});
-            });
-}
-
-// The same, and sends what `work` returns.
-template <typename Work>
-void answer_by_job(Jobs& jobs, Mailbox<Outgoing>& outbox, uint64_t session, Work work) {
-  run_job(jobs, outbox, session, [&outbox, session, work = std::move(work)] {
-    post(outbox, {session, work()});
-  });
-}
 
 // What a request asks for is shared by the copies of its job (a std::function must be copyable);
 // only one of them ever runs.
@@ -95,7 +67,6 @@ void handle_generate(Services& services,
                      const Caller& caller,
                      const Asked<ipc::GenerateRequest>& asked) {
   Mailbox<Outgoing>& outbox = services.outbox;
-  ModelHost& models = services.models;
   // It reads any folder that the daemon's user may read.
   if (asked->adapter_path) {
     services.access.require(Access::kManage, "generate with adapter_path", caller.client);
@@ -103,14 +74,15 @@ void handle_generate(Services& services,
   if (asked->merged_adapters && !asked->merged_adapters->paths.empty()) {
     services.access.require(Access::kManage, "generate with merged_adapters.paths", caller.client);
   }
-  run_job(
-      asked->merged_adapters ? services.merge_jobs : services.intake_jobs, outbox, caller.session,
-      [&outbox, &models, session = caller.session, ended = caller.ended, asked] {
-        if (ended.stop_requested()) return;
-        const std::shared_ptr<ServedModel> model = models.require(asked->model);
+  run_with_model(
+      services, asked->merged_adapters ? services.merge_jobs : services.intake_jobs, caller,
+      asked->model, keep_alive_of(asked->keep_alive_seconds),
+      [&outbox, session = caller.session, ended = caller.ended, asked](ModelLease& lease) {
+        const std::shared_ptr<ServedModel> model = lease.model;
         std::unique_ptr<Request> request = model->prepare(*asked, ended);
         const uint64_t request_id = request->id;
-        model->engine().submit(std::move(request), std::make_unique<SessionSink>(outbox, session));
+        model->engine().submit(std::move(request), std::make_unique<SessionSink>(
+                                                       outbox, session, std::move(lease.use)));
         const auto tell = [weak = std::weak_ptr(model)](const auto& say) {
           if (const auto held = weak.lock()) say(held->engine());
         };
@@ -142,51 +114,50 @@ void answer_texts(Services& services,
   }
   Mailbox<Outgoing>& outbox = services.outbox;
   Jobs& jobs = services.intake_jobs;
-  ModelHost& models = services.models;
-  run_job(jobs, outbox, caller.session,
-          [&outbox, &jobs, &models, method, make, asked, session = caller.session,
-           ended = caller.ended] {
-            if (ended.stop_requested()) return;
-            const std::shared_ptr<ServedModel> model = models.require(asked->model);
-            std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(method, *asked);
-            std::vector<uint64_t> ids;
-            for (const auto& request : requests) ids.push_back(request->id);
-            const auto cancel = [weak = std::weak_ptr(model), ids] {
-              const auto held = weak.lock();
-              if (held == nullptr) return;
-              for (const uint64_t id : ids) held->engine().cancel(id);
-            };
-            const auto texts = std::make_shared<PooledTexts>(
-                requests.size(),
-                // Not the model itself: the engine, which calls this, would keep itself alive.
-                [&outbox, &jobs, make, asked, weak = std::weak_ptr(model), session, cancel](
-                    std::vector<PooledText>&& pooled, const Error* error) {
-                  if (error != nullptr) {
-                    post(outbox, {session, *error});
-                    cancel();  // the others are of no use
-                    return;
-                  }
-                  answer_by_job(
-                      jobs, outbox, session,
-                      [make, asked, weak,
-                       all = std::make_shared<const std::vector<PooledText>>(std::move(pooled))] {
-                        const std::shared_ptr<ServedModel> held = weak.lock();
-                        if (held == nullptr) {
-                          throw Error(Code::kCancelled, "the model was unloaded meanwhile");
-                        }
-                        return make(*held->vectors(), *asked, *all);
-                      });
-                });
-            try {
-              for (size_t i = 0; i < requests.size(); ++i) {
-                model->engine().submit(std::move(requests[i]), texts->sink(i));
+  run_with_model(
+      services, jobs, caller, asked->model, keep_alive_of(asked->keep_alive_seconds),
+      [&outbox, &jobs, method, make, asked, session = caller.session](ModelLease& lease) {
+        const std::shared_ptr<ServedModel> model = lease.model;
+        const auto use = std::make_shared<const ModelUse>(std::move(lease.use));
+        std::vector<std::unique_ptr<Request>> requests = model->prepare_texts(method, *asked);
+        std::vector<uint64_t> ids;
+        for (const auto& request : requests) ids.push_back(request->id);
+        const auto cancel = [weak = std::weak_ptr(model), ids] {
+          const auto held = weak.lock();
+          if (held == nullptr) return;
+          for (const uint64_t id : ids) held->engine().cancel(id);
+        };
+        const auto texts = std::make_shared<PooledTexts>(
+            requests.size(),
+            // Not the model itself: the engine, which calls this, would keep itself alive.
+            [&outbox, &jobs, make, asked, weak = std::weak_ptr(model), use, session, cancel](
+                std::vector<PooledText>&& pooled, const Error* error) {
+              if (error != nullptr) {
+                post(outbox, {session, *error});
+                cancel();  // the others are of no use
+                return;
               }
-            } catch (...) {
-              cancel();
-              throw;
-            }
-            post(outbox, {session, Attached{.cancel = cancel, .acknowledge = [](int32_t) {}}});
-          });
+              answer_by_job(
+                  jobs, outbox, session,
+                  [make, asked, weak, use,
+                   all = std::make_shared<const std::vector<PooledText>>(std::move(pooled))] {
+                    const std::shared_ptr<ServedModel> held = weak.lock();
+                    if (held == nullptr) {
+                      throw Error(Code::kCancelled, "the model was unloaded meanwhile");
+                    }
+                    return make(*held->vectors(), *asked, *all);
+                  });
+            });
+        try {
+          for (size_t i = 0; i < requests.size(); ++i) {
+            model->engine().submit(std::move(requests[i]), texts->sink(i));
+          }
+        } catch (...) {
+          cancel();
+          throw;
+        }
+        post(outbox, {session, Attached{.cancel = cancel, .acknowledge = [](int32_t) {}}});
+      });
 }
 
 void handle_embed(Services& services, const Caller& caller, const Asked<ipc::VectorParams>& asked) {
@@ -214,6 +185,24 @@ int64_t resident_bytes() {
   return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
+ipc::ModelStay stay_of(const SlotStanding& standing, int64_t num_waiting) {
+  using Seconds = std::chrono::duration<double>;
+  const auto now = std::chrono::steady_clock::now();
+  ipc::ModelStay out{.pinned = standing.terms.is_pinned,
+                     .keep_alive_seconds = Seconds(standing.terms.keep_alive).count(),
+                     .num_uses = standing.num_uses,
+                     .num_uses_before = standing.num_uses_before,
+                     .num_waiting = num_waiting};
+  if (out.keep_alive_seconds < 0) out.keep_alive_seconds = -1;
+  if (standing.last_used) {
+    out.idle_seconds = out.num_uses > 0 ? 0.0 : Seconds(now - *standing.last_used).count();
+  }
+  if (standing.expires_at) {
+    out.expires_in_seconds = std::max(0.0, Seconds(*standing.expires_at - now).count());
+  }
+  return out;
+}
+
 void handle_status(Services& services, const Caller& caller, const Asked<NoParams>& /*asked*/) {
   ipc::Status status;
   status.pid = ::getpid();
@@ -227,14 +216,23 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
     status.model = model->status();
     status.counters = model->engine().stats().counters;
   }
+  status.max_models = services.options.max_models;
+  const ModelSlot& default_slot = services.models.default_slot();
+  const SlotStanding of_default = default_slot.standing();
+  status.stay = stay_of(of_default, services.loader.num_waiting(default_slot));
+  if (!status.model) status.last_model = of_default.last;
   for (const auto& [name, slot] : services.models.beside()) {
+    const SlotStanding standing = slot->standing();
     ipc::OtherModelStatus& other = status.others.emplace_back();
     other.name = name;
-    other.phase = slot->phase();
-    other.phase_detail = slot->phase_detail();
-    if (const auto model = slot->current()) {
-      other.model = model->status();
-      other.counters = model->engine().stats().counters;
+    other.phase = standing.phase;
+    other.phase_detail = standing.detail;
+    other.stay = stay_of(standing, services.loader.num_waiting(*slot));
+    if (standing.model != nullptr) {
+      other.model = standing.model->status();
+      other.counters = standing.model->engine().stats().counters;
+    } else {
+      other.last_model = standing.last;
     }
   }
   post(services.outbox, {caller.session, ipc::to_json(status)});
@@ -242,19 +240,43 @@ void handle_status(Services& services, const Caller& caller, const Asked<NoParam
 
 void handle_load(Services& services, const Caller& caller, const Asked<ipc::LoadParams>& asked) {
   const ModelOptions options = model_options(services.options, *asked);
-  ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, options] {
-    const auto model = models.load(options);
-    return model ? OrderedJson{{"model", options.model},
-                               {"load_seconds", model->status().load_seconds}}
-                 : OrderedJson{{"model", options.model}};
-  });
+  const ModelTerms terms = model_terms(services.options, *asked);
+  Mailbox<Outgoing>& outbox = services.outbox;
+  if (asked->on_demand) {
+    services.models.enroll(options, terms);
+    return post(outbox, {caller.session, OrderedJson{{"model", options.model}}});
+  }
+  services.loader.load(options, terms,
+                       [&outbox, session = caller.session, path = options.model](
+                           const std::shared_ptr<ServedModel>& model, const Error* error) {
+                         if (error != nullptr) return post(outbox, {session, *error});
+                         OrderedJson result = {{"model", path}};
+                         if (model != nullptr)
+                           result["load_seconds"] = model->status().load_seconds;
+                         post(outbox, {session, std::move(result)});
+                       });
 }
 
-void handle_unload(Services& services, const Caller& caller, const Asked<ipc::ModelParams>& asked) {
-  ModelHost& models = services.models;
-  answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, asked] {
-    models.unload(asked->model);
+void handle_keep(Services& services, const Caller& caller, const Asked<ipc::KeepParams>& asked) {
+  const ModelLoader::KeepAlive keep_alive = keep_alive_of(asked->keep_alive_seconds);
+  // What is to go is not loaded for that.
+  const bool lets_go = keep_alive && keep_alive->count() == 0;
+  if (lets_go && services.models.find_or_throw(asked->model)->current() == nullptr) {
+    return post(services.outbox, {caller.session, OrderedJson::object()});
+  }
+  run_with_model(services, services.intake_jobs, caller, asked->model, keep_alive,
+                 [&outbox = services.outbox, session = caller.session](ModelLease& lease) {
+                   lease.use = {};
+                   post(outbox, {session, OrderedJson::object()});
+                 });
+}
+
+void handle_unload(Services& services,
+                   const Caller& caller,
+                   const Asked<ipc::UnloadParams>& asked) {
+  ModelLoader& loader = services.loader;
+  answer_by_job(services.load_jobs, services.outbox, caller.session, [&loader, asked] {
+    loader.unload(asked->model, asked->keep_name);
     return OrderedJson::object();
   });
 }
@@ -268,12 +290,10 @@ void handle_stop(Services& services, const Caller& caller, const Asked<NoParams>
 void handle_load_adapter(Services& services,
                          const Caller& caller,
                          const Asked<ipc::LoadAdapterParams>& asked) {
-  ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    const std::shared_ptr<ServedModel> model = models.require(asked->model);
-    (void)model->adapters().load(asked->name, asked->path);
-    if (asked->pinned) model->adapters().pin(asked->name, *asked->pinned);
-    for (const ipc::AdapterStatus& each : model->adapters().list()) {
+  answer_with_model(services, caller, asked->model, [asked](ServedModel& model) {
+    (void)model.adapters().load(asked->name, asked->path);
+    if (asked->pinned) model.adapters().pin(asked->name, *asked->pinned);
+    for (const ipc::AdapterStatus& each : model.adapters().list()) {
       if (each.name == asked->name) return ipc::to_json(each);
     }
     throw Error(Code::kAdapter, fmt::format("adapter {}: it was unloaded meanwhile", asked->name));
@@ -283,42 +303,40 @@ void handle_load_adapter(Services& services,
 void handle_unload_adapter(Services& services,
                            const Caller& caller,
                            const Asked<ipc::UnloadAdapterParams>& asked) {
-  ModelHost& models = services.models;
-  Mailbox<Outgoing>& outbox = services.outbox;
   // No thread waits for the requests that have it.
-  run_job(services.intake_jobs, outbox, caller.session,
-          [&models, &outbox, session = caller.session, asked] {
-            models.require(asked->model)->adapters().unload(asked->name, [&outbox, session] {
-              post(outbox, {session, OrderedJson::object()});
-            });
-          });
+  run_with_model(services, services.intake_jobs, caller, asked->model, {},
+                 [&outbox = services.outbox, session = caller.session, asked](ModelLease& lease) {
+                   lease.model->adapters().unload(asked->name, [&outbox, session] {
+                     post(outbox, {session, OrderedJson::object()});
+                   });
+                 });
 }
 
 void handle_adapters(Services& services,
                      const Caller& caller,
                      const Asked<ipc::ModelParams>& asked) {
-  ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    return ipc::to_json(models.require(asked->model)->list_adapters());
-  });
+  // A model that is not loaded has none on a device, and is not loaded to say so.
+  const std::shared_ptr<ModelSlot> slot = services.models.find_or_throw(asked->model);
+  if (slot->phase() == "not loaded") {
+    return post(services.outbox, {caller.session, ipc::to_json(slot->adapters_aside())});
+  }
+  answer_with_model(services, caller, asked->model,
+                    [](ServedModel& model) { return ipc::to_json(model.list_adapters()); });
 }
 
 void handle_tokenize(Services& services,
                      const Caller& caller,
                      const Asked<ipc::TokenizeParams>& asked) {
-  ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    return ipc::to_json(models.require(asked->model)->intake().tokenize(*asked));
+  answer_with_model(services, caller, asked->model, [asked](ServedModel& model) {
+    return ipc::to_json(model.intake().tokenize(*asked));
   });
 }
 
 void handle_detokenize(Services& services,
                        const Caller& caller,
                        const Asked<ipc::DetokenizeParams>& asked) {
-  ModelHost& models = services.models;
-  answer_by_job(services.intake_jobs, services.outbox, caller.session, [&models, asked] {
-    return ipc::to_json(ipc::DetokenizeResult{
-        .text = models.require(asked->model)->intake().detokenize(asked->ids)});
+  answer_with_model(services, caller, asked->model, [asked](ServedModel& model) {
+    return ipc::to_json(ipc::DetokenizeResult{.text = model.intake().detokenize(asked->ids)});
   });
 }
 
@@ -357,7 +375,8 @@ void handle_quantize(Services& services,
   services.quantize_jobs.start(caller.session, *asked);
 }
 
-// On the thread of the loads: the second copy of the model must not meet another one's plan.
+// On the thread of the loads: the second copy of the model must not meet another one's plan. The
+// model is taken there, not before: who waits for this thread must not hold what is to give way.
 void handle_check(Services& services, const Caller& caller, const Asked<ipc::ModelParams>& asked) {
   ModelHost& models = services.models;
   answer_by_job(services.load_jobs, services.outbox, caller.session, [&models, asked] {
@@ -389,13 +408,14 @@ constexpr MethodRow method(std::string_view name, Access access) {
       }};
 }
 
-constexpr std::array<MethodRow, 17> kMethods = {{
+constexpr std::array<MethodRow, 18> kMethods = {{
     method<ipc::generate_request_from_json, handle_generate>(ipc::kGenerate, Access::kUse),
     method<ipc::vector_params_from_json, handle_embed>(ipc::kEmbed, Access::kUse),
     method<ipc::vector_params_from_json, handle_classify>(ipc::kClassify, Access::kUse),
     method<no_params, handle_status>(ipc::kStatus, Access::kUse),
     method<ipc::load_params_from_json, handle_load>(ipc::kLoad, Access::kManage),
-    method<ipc::model_params_from_json, handle_unload>(ipc::kUnload, Access::kManage),
+    method<ipc::keep_params_from_json, handle_keep>(ipc::kKeep, Access::kUse),
+    method<ipc::unload_params_from_json, handle_unload>(ipc::kUnload, Access::kManage),
     method<no_params, handle_stop>(ipc::kStop, Access::kManage),
     method<ipc::tokenize_params_from_json, handle_tokenize>(ipc::kTokenize, Access::kUse),
     method<ipc::detokenize_params_from_json, handle_detokenize>(ipc::kDetokenize, Access::kUse),
@@ -442,6 +462,11 @@ ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked
   options.name = asked.name.value_or("");
   asked.settings.apply_to(options);
   return options;
+}
+
+ModelTerms model_terms(const Options& settings, const ipc::LoadParams& asked) {
+  return {.is_pinned = asked.pinned,
+          .keep_alive = keep_alive_of(asked.keep_alive_seconds).value_or(settings.keep_alive)};
 }
 
 void dispatch(Services& services, const Caller& caller, std::string line) {

@@ -14,6 +14,7 @@
 #include "daemon/access.h"
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
+#include "daemon/model_loader.h"
 #include "daemon/options.h"
 #include "daemon/quantize_jobs.h"
 #include "daemon/session.h"
@@ -26,6 +27,7 @@ struct Services {
   const Options& options;
   const AccessRules& access;
   ModelHost& models;
+  ModelLoader& loader;
   Jobs& intake_jobs;
   Jobs& merge_jobs;  // one thread: intake of requests for merged adapters, which may take minutes
   Jobs& load_jobs;   // one thread: one change of model at a time
@@ -48,6 +50,7 @@ inline constexpr size_t kMaxInlineBytes = size_t{64} << 10;
 
 // What was asked for, and as the daemon was started what was not.
 ModelOptions model_options(const Options& settings, const ipc::LoadParams& asked);
+ModelTerms model_terms(const Options& settings, const ipc::LoadParams& asked);
 
 // Answers `line`, now or later. Never throws: what is wrong goes to the client.
 void dispatch(Services& services, const Caller& caller, std::string line);

@@ -1,6 +1,7 @@
 #include "daemon/metrics.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <string>
 
@@ -132,6 +133,39 @@ std::vector<MetricFamily> families_of(ServedModel* model) {
   return out;
 }
 
+// Of every model that is known, loaded or not.
+std::vector<MetricFamily> standing_families(const ModelHost& models) {
+  using Seconds = std::chrono::duration<double>;
+  MetricFamily loaded{.name = "tgi_model_loaded",
+                      .type = "gauge",
+                      .help = "1: the model is loaded, 0: it is when a request asks for it",
+                      .samples = {}};
+  MetricFamily uses{.name = "tgi_model_uses",
+                    .type = "gauge",
+                    .help = "requests that have the model, so that it does not give way",
+                    .samples = {}};
+  MetricFamily idle{.name = "tgi_model_idle_duration",
+                    .type = "gauge",
+                    .help = "seconds since a request had the model last",
+                    .samples = {}};
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& [name, slot] : models.all()) {
+    const SlotStanding standing = slot->standing();
+    if (standing.phase == "no model") continue;
+    const auto add = [&, &name = name](MetricFamily& family, double value) {
+      MetricSample& sample = family.samples.emplace_back();
+      sample.value = value;
+      if (!name.empty()) sample.labels.emplace_back("model", name);
+    };
+    add(loaded, standing.model == nullptr ? 0 : 1);
+    add(uses, static_cast<double>(standing.num_uses));
+    const bool is_unused = standing.last_used && standing.num_uses == 0;
+    add(idle, is_unused ? Seconds(now - *standing.last_used).count() : 0);
+  }
+  if (loaded.samples.empty()) return {};
+  return {std::move(loaded), std::move(uses), std::move(idle)};
+}
+
 }  // namespace
 
 std::vector<MetricFamily> collect_metrics(const ModelHost& models) {
@@ -155,6 +189,7 @@ std::vector<MetricFamily> collect_metrics(const ModelHost& models) {
       std::ranges::move(families.at(i).samples, std::back_inserter(samples));
     }
   }
+  std::ranges::move(standing_families(models), std::back_inserter(out));
   return out;
 }
 

@@ -9,8 +9,8 @@
 
 namespace tgi::daemon {
 
-// Of all models; samples of one that has a name have it as the label "model". Empty when none is
-// loaded.
+// Of all models; samples of one that has a name have it as the label "model". Of one that is not
+// loaded only that. Empty when there is none.
 std::vector<ipc::MetricFamily> collect_metrics(const ModelHost& models);
 
 }  // namespace tgi::daemon

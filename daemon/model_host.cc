@@ -6,11 +6,14 @@
 #include <algorithm>
 
 #include "engine/runtime/memory_plan.h"
+#include "engine/runtime/prepared_model.h"
 
 namespace tgi::daemon {
 
-ModelHost::ModelHost(std::chrono::milliseconds drain_timeout)
-    : drain_timeout_(drain_timeout), default_(std::make_shared<ModelSlot>(drain_timeout)) {}
+ModelHost::ModelHost(std::chrono::milliseconds drain_timeout, std::function<void()> on_unused)
+    : drain_timeout_(drain_timeout),
+      on_unused_(std::move(on_unused)),
+      default_(std::make_shared<ModelSlot>(drain_timeout, on_unused_)) {}
 
 std::vector<ModelHost::Named> ModelHost::beside() const {
   const std::lock_guard lock(mutex_);
@@ -37,10 +40,13 @@ std::shared_ptr<ModelSlot> ModelHost::find_or_throw(const ModelName& name) const
   std::vector<std::string> names;
   for (const auto& [each, slot] : all()) {
     const auto model = slot->current();
+    const auto enrolled = slot->enrolled();
     if (!each.empty()) {
       names.push_back(each);
     } else if (model != nullptr) {
       names.push_back(model->options().model);
+    } else if (enrolled) {
+      names.push_back(enrolled->model);
     }
   }
   throw Error(
@@ -53,20 +59,31 @@ std::shared_ptr<ServedModel> ModelHost::require(const ModelName& name) const {
   return find_or_throw(name)->require();
 }
 
-std::shared_ptr<ModelSlot> ModelHost::place_of(const std::string& name, bool& is_new) {
-  const std::lock_guard lock(mutex_);
-  const auto it = beside_.find(name);
-  is_new = false;
-  if (it != beside_.end()) return it->second;
-  if (name.empty() || default_->name() == name) return default_;
-  if (default_->phase() == "no model") return default_;
-  is_new = true;
-  auto slot = std::make_shared<ModelSlot>(drain_timeout_);
-  if (stopping_) slot->refuse_new_work();
-  return beside_.emplace(name, std::move(slot)).first->second;
+void ModelHost::enroll(const ModelOptions& options, const ModelTerms& terms) {
+  place_for(options.name, false).slot->enroll(options, terms);
 }
 
-// "a 1.2 GiB, b 300.0 MiB"; empty: there are none.
+ModelHost::Place ModelHost::place_of(const std::string& name) {
+  return place_for(name, true);
+}
+
+// What is not loaded yet does not take the default one's place, though it be free.
+ModelHost::Place ModelHost::place_for(const std::string& name, bool is_to_be_loaded) {
+  const std::lock_guard lock(mutex_);
+  const auto it = beside_.find(name);
+  if (it != beside_.end()) return {it->second};
+  if (name.empty() || default_->name() == name) return {default_};
+  if (is_to_be_loaded && default_->phase() == "no model") return {default_};
+  auto slot = std::make_shared<ModelSlot>(drain_timeout_, on_unused_);
+  if (stopping_) slot->refuse_new_work();
+  return {beside_.emplace(name, std::move(slot)).first->second, true};
+}
+
+void ModelHost::forget(const ModelSlot& slot) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(beside_, [&](const auto& each) { return each.second.get() == &slot; });
+}
+
 std::string ModelHost::describe_others(const ModelSlot& slot) const {
   std::vector<std::string> out;
   for (const auto& [name, other] : all()) {
@@ -78,56 +95,58 @@ std::string ModelHost::describe_others(const ModelSlot& slot) const {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-int64_t untouched_kv_bytes(const ipc::ModelStatus& status) {
-  if (status.num_blocks == 0) return 0;
-  const int64_t touched = status.num_blocks_used + status.num_blocks_cached;
-  return status.memory.kv_cache / status.num_blocks * (status.num_blocks - touched);
-}
-
-int64_t ModelHost::promised_bytes(const ModelSlot& slot) const {
+int64_t ModelHost::promised_bytes(const ModelSlot& slot,
+                                  std::span<const std::shared_ptr<ModelSlot>> giving_way) const {
   int64_t out = 0;
   for (const auto& [name, other] : all()) {
     const auto model = other->current();
-    if (other.get() != &slot && model != nullptr) out += untouched_kv_bytes(model->status());
+    if (other.get() == &slot || model == nullptr) continue;
+    if (std::ranges::find(giving_way, other) != giving_way.end()) continue;
+    out += untouched_kv_bytes(model->status());
+  }
+  return out;
+}
+
+int64_t ModelHost::promised_bytes() const {
+  int64_t out = 0;
+  for (const auto& [name, slot] : all()) {
+    for (const auto& model : slot->all_models()) out += untouched_kv_bytes(model->status());
   }
   return out;
 }
 
 std::shared_ptr<ServedModel> ModelHost::load(const ModelOptions& asked) {
   ModelOptions options = asked;
-  bool is_new = false;
-  const std::shared_ptr<ModelSlot> slot = place_of(options.name, is_new);
-  const auto forget = [&] {
-    const std::lock_guard lock(mutex_);
-    if (is_new) beside_.erase(options.name);
+  const auto [slot, is_new] = place_of(options.name);
+  const auto forget_new = [&, &slot = slot, is_new = is_new] {
+    if (is_new) forget(*slot);
   };
   options.promised_bytes = promised_bytes(*slot);
   try {
     slot->load(options);
     return slot->current();
   } catch (const Error& error) {
-    forget();
+    forget_new();
     const std::string others = describe_others(*slot);
     if (error.code() != Code::kOutOfMemory || others.empty()) throw;
     throw Error(Code::kOutOfMemory,
                 fmt::format("{}; loaded beside it: {}, which go on; `tgi unload NAME` makes room",
                             error.what(), others));
   } catch (...) {
-    forget();
+    forget_new();
     throw;
   }
 }
 
 void ModelHost::announce_load(const ModelOptions& options) {
-  bool is_new = false;
-  place_of(options.name, is_new)->announce_load(options);
+  place_of(options.name).slot->announce_load(options);
 }
 
-void ModelHost::unload(const ModelName& name) {
+void ModelHost::unload(const ModelName& name, bool keeps_name) {
   const std::shared_ptr<ModelSlot> slot = find_or_throw(name);
+  if (keeps_name) return slot->set_aside();
   slot->unload();
-  const std::lock_guard lock(mutex_);
-  std::erase_if(beside_, [&](const auto& each) { return each.second == slot; });
+  forget(*slot);
 }
 
 void ModelHost::refuse_new_work() {

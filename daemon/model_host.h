@@ -4,10 +4,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ using ModelName = std::optional<std::string>;
 
 class ModelHost {
  public:
-  explicit ModelHost(std::chrono::milliseconds drain_timeout);
+  // `on_unused`: as UseCount's, of any model.
+  explicit ModelHost(std::chrono::milliseconds drain_timeout, std::function<void()> on_unused = {});
 
   // The model of that name, ready. The default one is also found by its own name and by what it was
   // loaded from. Throws what ModelSlot::require throws, and kNotFound for a name that is none, with
@@ -32,11 +35,34 @@ class ModelHost {
   std::string phase() const { return default_->phase(); }
   std::string phase_detail() const { return default_->phase_detail(); }
 
+  const ModelSlot& default_slot() const { return *default_; }
+
   // Those beside the default one, by name; and all of them, the default one first, under "" if it
   // has no name.
-  using Named = std::pair<std::string, std::shared_ptr<const ModelSlot>>;
+  using Named = std::pair<std::string, std::shared_ptr<ModelSlot>>;
   std::vector<Named> beside() const;
   std::vector<Named> all() const;
+
+  // The slot of the model of that name. Throws kNotFound with those there are.
+  std::shared_ptr<ModelSlot> find_or_throw(const ModelName& name) const;
+
+  // A model that is loaded when a request asks for it; that of this name, if there is one.
+  void enroll(const ModelOptions& options, const ModelTerms& terms);
+
+  // Where such a model is to be loaded, and whether the place was made for it.
+  struct Place {
+    std::shared_ptr<ModelSlot> slot;
+    bool is_new = false;
+  };
+  Place place_of(const std::string& name);
+  void forget(const ModelSlot& slot);
+
+  // As in LoadRanksOptions, by all but this one and those that give way; by all.
+  int64_t promised_bytes(const ModelSlot& slot,
+                         std::span<const std::shared_ptr<ModelSlot>> giving_way = {}) const;
+  int64_t promised_bytes() const;
+  // What others hold: "a 1.2 GiB, b 300.0 MiB"; empty: there are none.
+  std::string describe_others(const ModelSlot& slot) const;
 
   // Loads into the slot of options.name, which is made when there is none; without a name, or where
   // there is no default model, into that of the default one. Throws what ModelSlot::load throws,
@@ -45,27 +71,21 @@ class ModelHost {
   std::shared_ptr<ServedModel> load(const ModelOptions& options);
   // As ModelSlot's. The slot stays, whatever becomes of the load.
   void announce_load(const ModelOptions& options);
-  // Throws kNotFound for a name that is none.
-  void unload(const ModelName& name = {});
+  // Throws kNotFound for a name that is none. `keeps_name`: it comes back when a request asks.
+  void unload(const ModelName& name = {}, bool keeps_name = false);
 
   void refuse_new_work();
 
  private:
+  Place place_for(const std::string& name, bool is_to_be_loaded);
   std::shared_ptr<ModelSlot> find(const ModelName& name) const;  // null: none
-  std::shared_ptr<ModelSlot> find_or_throw(const ModelName& name) const;
-  std::shared_ptr<ModelSlot> place_of(const std::string& name, bool& is_new);
-  std::string describe_others(const ModelSlot& slot) const;
-  int64_t promised_bytes(const ModelSlot& slot) const;  // by the others, as in LoadRanksOptions
 
   const std::chrono::milliseconds drain_timeout_;
+  const std::function<void()> on_unused_;
   const std::shared_ptr<ModelSlot> default_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<ModelSlot>> beside_;  // guarded by mutex_, as all below
   bool stopping_ = false;
 };
-
-// Of its KV cache, what no block that is used or cached stands in: an estimate from above, for a
-// block that was used once keeps its memory.
-int64_t untouched_kv_bytes(const ipc::ModelStatus& status);
 
 }  // namespace tgi::daemon

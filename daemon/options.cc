@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files/paths.h"
 #include "base/log.h"
+#include "ipc/duration.h"
 #include "ipc/model_settings.h"
 #include "ipc/setting_rows.h"
 
@@ -27,9 +28,33 @@ constexpr ipc::SettingFacts kModel{
         "executable; more than once: several models, each but the first under a name by which "
         "requests ask for it"};
 
+constexpr ipc::SettingFacts kOnDemand{
+    .name = "on-demand",
+    .value_name = "NAME=MODEL",
+    .help =
+        "a model that is loaded when a request asks for it by this name, as are those that gave "
+        "way to others; more than once: several"};
+constexpr ipc::SettingFacts kKeepAlive{
+    .name = "keep-alive",
+    .value_name = "TIME",
+    .help =
+        "how long a model stays without a request, as 5m, 1h30m or a number of seconds; 0: no "
+        "longer than its requests, -1: until it is unloaded or gives way. The next request that "
+        "asks for it loads it again"};
+
 constexpr auto kFirst = std::to_array<OwnSetting>({
     setting<&Options::no_model>(
         {.name = "no-model", .help = "start without a model; `tgi load` brings one"}),
+    setting<&Options::load_installed>(
+        {.name = "load-installed",
+         .help =
+             "models that tgi has downloaded or made are loaded when a request asks for them by "
+             "the name that `tgi ls` shows; looked up when the daemon starts"}),
+    setting<&Options::max_models>(
+        {.name = "max-models",
+         .help = "models that are loaded at once, 0: as many as fit. Where one is asked for beyond "
+                 "that, the one unused for longest gives way, once its requests have ended; of "
+                 "--model those beyond it are loaded when they are asked for"}),
 });
 
 constexpr auto kLast = std::to_array<OwnSetting>({
@@ -91,13 +116,40 @@ void add_model(Options& options, const std::string& text) {
   options.models.push_back(std::move(model));
 }
 
-std::string all_models(const Options& options) {
-  if (options.models.empty()) return options.model.model;
+void add_on_demand(Options& options, const std::string& text) {
+  if (text.empty()) return;  // as a variable or --print-config says that there is none
+  ipc::NamedModel model = ipc::split_named_model(text);
+  if (model.name.empty()) {
+    throw Error(Code::kInvalidArgument, fmt::format("expected NAME=MODEL, got \"{}\"", text));
+  }
+  for (const std::vector<ipc::NamedModel>* names : {&options.models, &options.on_demand}) {
+    for (const ipc::NamedModel& other : *names) {
+      if (other.name == model.name) {
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("expected a name for each model, got {} twice", model.name));
+      }
+    }
+  }
+  options.on_demand.push_back(std::move(model));
+}
+
+std::string joined_models(const std::vector<ipc::NamedModel>& models) {
   std::string out;
-  for (const auto& [name, model] : options.models) {
+  for (const auto& [name, model] : models) {
     out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", name, name.empty() ? "" : "=", model);
   }
   return out;
+}
+
+void set_keep_alive(Options& options, const std::string& text) {
+  constexpr double kForEver = 1e9;
+  const double seconds = ipc::parse_keep_alive(text);
+  options.keep_alive = std::chrono::milliseconds(
+      seconds < 0 || seconds > kForEver ? -1 : static_cast<int64_t>(seconds * 1000));
+}
+
+std::string all_models(const Options& options) {
+  return options.models.empty() ? options.model.model : joined_models(options.models);
 }
 
 std::vector<OptionRow> make_table() {
@@ -109,7 +161,14 @@ std::vector<OptionRow> make_table() {
   };
   std::vector<OptionRow> rows;
   rows.push_back({kModel, add_model, all_models, [](Options& options) { options.models.clear(); }});
+  rows.push_back({kOnDemand, add_on_demand,
+                  [](const Options& options) { return joined_models(options.on_demand); },
+                  [](Options& options) { options.on_demand.clear(); }});
   for (const OwnSetting& row : kFirst) rows.push_back(option_row(row, whole));
+  rows.push_back({kKeepAlive, set_keep_alive, [](const Options& options) {
+                    return ipc::format_keep_alive(
+                        std::chrono::duration<double>(options.keep_alive).count());
+                  }});
   for (const ipc::ModelSetting& row : ipc::model_settings()) rows.push_back(option_row(row, model));
   for (const OwnSetting& row : kLast) rows.push_back(option_row(row, whole));
   return rows;

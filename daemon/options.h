@@ -17,10 +17,14 @@
 namespace tgi::daemon {
 
 struct Options {
-  ModelOptions model;                   // the default one, with the settings of all
-  std::vector<ipc::NamedModel> models;  // as they were given, the default one first; none: demo
-  bool no_model = false;                // start without loading one
-  std::string socket;                   // path; default_socket_path() when not set
+  ModelOptions model;                      // the default one, with the settings of all
+  std::vector<ipc::NamedModel> models;     // as they were given, the default one first; none: demo
+  bool no_model = false;                   // start without loading one
+  std::vector<ipc::NamedModel> on_demand;  // loaded when requests ask for them
+  bool load_installed = false;             // those of the store too
+  int32_t max_models = 0;                  // loaded at once; 0: as many as fit
+  std::chrono::milliseconds keep_alive{-1};  // without a request; below 0: for ever
+  std::string socket;                        // path; default_socket_path() when not set
   // Names; empty: the daemon's own user and root alone. What each may do is in daemon/access.h.
   std::string allow_group;
   std::string manage_group;

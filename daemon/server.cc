@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -14,6 +15,7 @@
 
 #include "base/descriptor_limit.h"
 #include "base/log.h"
+#include "daemon/installed_models.h"
 #include "ipc/socket_access.h"
 
 namespace tgi::daemon {
@@ -64,7 +66,7 @@ Server::Server(const Options& options)
                            : ipc::listen_unix(options.socket)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       outbox_(kOutboxCapacity),
-      models_(options.drain_timeout),
+      models_(options.drain_timeout, [this] { outbox_.wake(); }),
       last_session_(kFirstSession) {
   if (!epoll_ || !signals_)
     throw Error(Code::kInternal, fmt::format("epoll: {}", std::strerror(errno)));
@@ -78,6 +80,8 @@ Server::Server(const Options& options)
   intake_jobs_ = std::make_unique<Jobs>(options.num_intake_threads);
   merge_jobs_ = std::make_unique<Jobs>(1);
   load_jobs_ = std::make_unique<Jobs>(1);
+  loader_ = std::make_unique<ModelLoader>(models_, *load_jobs_,
+                                          ModelLoaderOptions{.max_models = options.max_models});
   quantize_jobs_ = std::make_unique<QuantizeJobs>(outbox_);
   options_.model.on_failure = [this] {
     device_lost_ = true;
@@ -86,6 +90,7 @@ Server::Server(const Options& options)
   services_ = std::make_unique<Services>(Services{.options = options_,
                                                   .access = access_,
                                                   .models = models_,
+                                                  .loader = *loader_,
                                                   .intake_jobs = *intake_jobs_,
                                                   .merge_jobs = *merge_jobs_,
                                                   .load_jobs = *load_jobs_,
@@ -100,9 +105,9 @@ Server::~Server() {
   sessions_.clear();
   // Jobs may still hold the model and write to the outbox: they end first.
   drainer_ = {};
+  load_jobs_.reset();  // what it gave out begins in the others
   intake_jobs_.reset();
   merge_jobs_.reset();
-  load_jobs_.reset();
   quantize_jobs_.reset();
 }
 
@@ -117,18 +122,7 @@ void Server::watch(int fd, uint64_t key, uint32_t events, bool known) {
 
 int Server::run() {
   log_info("listening", {{"socket", options_.socket}, {"version", ipc::kVersion}});
-  const std::vector<ModelOptions> models = models_at_start(options_);
-  for (const ModelOptions& model : models) models_.announce_load(model);
-  for (const ModelOptions& model : models) {
-    load_jobs_->post([this, model] {
-      try {
-        models_.load(model);
-      } catch (const std::exception& error) {
-        log_error("the model can't be loaded", {{"model", model.model}, {"error", error.what()}});
-      }
-      outbox_.wake();  // for the service manager, who is told how it went
-    });
-  }
+  begin_models();
   manager_.ready();
   std::array<epoll_event, 64> events{};
   while (!is_finished()) {
@@ -154,12 +148,47 @@ int Server::run() {
       }
     }
     look_after_sessions();
+    look_again_in_ = loader_->look(std::chrono::steady_clock::now());
     tell_manager();
     // The engine has answered everybody; a device that failed needs a new process.
     if (device_lost_) begin_stop();
   }
   log_info("stopped");
   return device_lost_ ? code_row(Code::kDeviceLost).exit_status : 0;
+}
+
+// Those that are loaded at the start are announced before the first client asks.
+void Server::begin_models() {
+  const ModelTerms terms{.keep_alive = options_.keep_alive};
+  std::vector<ModelOptions> models = models_at_start(options_);
+  const auto num_loaded = options_.max_models == 0
+                              ? models.size()
+                              : std::min(models.size(), static_cast<size_t>(options_.max_models));
+  for (size_t i = 0; i < models.size(); ++i) {
+    i < num_loaded ? models_.announce_load(models[i]) : models_.enroll(models[i], terms);
+  }
+  for (const auto& [name, model] : options_.on_demand) {
+    models_.enroll(model_options(options_, {.model = model, .name = name}), terms);
+  }
+  if (options_.load_installed) enroll_installed();
+  models.resize(num_loaded);
+  for (const ModelOptions& model : models) {
+    // The service manager is told how it went.
+    loader_->load(model, terms, [this](const auto&, const Error*) { outbox_.wake(); });
+  }
+}
+
+// What was given by the command line goes before, under its own name.
+void Server::enroll_installed() {
+  for (const auto& [name, model] : installed_models()) {
+    const bool is_known = std::ranges::any_of(models_.all(), [&](const auto& each) {
+      return each.first == name || each.second->is_called(model) ||
+             each.second->phase_detail() == model;
+    });
+    if (is_known) continue;
+    models_.enroll(model_options(options_, {.model = model, .name = name}),
+                   {.keep_alive = options_.keep_alive});
+  }
 }
 
 void Server::accept_clients() {
@@ -224,7 +253,13 @@ void Server::tell_manager() {
   if (gets_on_) manager_.alive();
   const std::string phase = stopping_ ? "draining" : models_.phase();
   const std::string detail = stopping_ ? "" : models_.phase_detail();
-  manager_.status(detail.empty() ? phase : fmt::format("{}: {}", phase, detail));
+  std::string text = detail.empty() ? phase : fmt::format("{}: {}", phase, detail);
+  // Of several, what is not as it should be is named.
+  for (const auto& [name, slot] : models_.beside()) {
+    const std::string other = stopping_ ? "" : slot->phase();
+    if (other == "loading" || other == "failed") text += fmt::format("; {} {}", name, other);
+  }
+  manager_.status(text);
 }
 
 void Server::serve(Session& session, uint32_t events) {
@@ -343,6 +378,7 @@ void Server::begin_stop() {
   stopping_ = true;
   stop_deadline_ = std::chrono::steady_clock::now() + options_.drain_timeout;
   models_.refuse_new_work();
+  loader_->stop();
   // What has not begun is told so now. What was loading would serve nobody, and a quantize job may
   // need an hour: both end soon, and can be done again.
   intake_jobs_->drop_waiting();
@@ -364,9 +400,9 @@ bool Server::is_finished() {
     drainer_ = std::jthread([this] {
       try {
         for (const auto& [name, slot] : models_.all()) {
-          const auto model = slot->current();
-          if (model == nullptr) continue;
-          model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
+          for (const auto& model : slot->all_models()) {
+            model->engine().refuse_all(Error(Code::kCancelled, "the daemon is stopping"));
+          }
         }
       } catch (const std::exception& error) {
         log_error("can't tell the running requests that the daemon stops",
@@ -385,7 +421,10 @@ int Server::timeout_ms() const {
     if (!session->has_request() || session->has_unsent() || session->owes_acknowledgement())
       return kTickMs;
   }
-  return manager_.heartbeat() ? static_cast<int>(manager_.heartbeat()->count()) : -1;
+  auto out = manager_.heartbeat();
+  if (look_again_in_) out = std::min(out.value_or(*look_again_in_), *look_again_in_);
+  constexpr int64_t kLongest = 3'600'000;  // well below what an int holds
+  return out ? static_cast<int>(std::min<int64_t>(out->count(), kLongest)) : -1;
 }
 
 void Server::look_after_sessions() {

@@ -19,6 +19,7 @@
 #include "daemon/dispatch.h"
 #include "daemon/jobs.h"
 #include "daemon/model_host.h"
+#include "daemon/model_loader.h"
 #include "daemon/options.h"
 #include "daemon/progress_watch.h"
 #include "daemon/service_manager.h"
@@ -40,6 +41,8 @@ class Server {
   int run();
 
  private:
+  void begin_models();
+  void enroll_installed();
   void accept_clients();
   void accept(UniqueFd client);
   void accept_later(const std::exception& reason);
@@ -69,6 +72,7 @@ class Server {
   UniqueFd epoll_;
   Mailbox<Outgoing> outbox_;
   ModelHost models_;
+  std::optional<std::chrono::milliseconds> look_again_in_;  // for models whose time is over
   std::unordered_map<uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<Outgoing> delivered_;
   // Calls for engines that had no room for them.
@@ -83,6 +87,7 @@ class Server {
   std::unique_ptr<Jobs> intake_jobs_;
   std::unique_ptr<Jobs> merge_jobs_;
   std::unique_ptr<Jobs> load_jobs_;
+  std::unique_ptr<ModelLoader> loader_;
   std::unique_ptr<QuantizeJobs> quantize_jobs_;
   std::unique_ptr<Services> services_;
   std::jthread drainer_;

@@ -23,11 +23,13 @@ bool may_be_in_name(char c) {
 // The default one with the others, if it has a name.
 std::vector<OtherModelStatus> named_models(const Status& status) {
   std::vector<OtherModelStatus> out = status.others;
-  if (status.model && !status.model->served_name.empty()) {
-    out.insert(out.begin(), {.name = status.model->served_name,
+  if (status.known() != nullptr && !status.known()->served_name.empty()) {
+    out.insert(out.begin(), {.name = status.known()->served_name,
                              .phase = status.phase,
                              .phase_detail = status.phase_detail,
                              .model = status.model,
+                             .last_model = status.last_model,
+                             .stay = status.stay,
                              .counters = status.counters});
   }
   return out;

@@ -56,6 +56,7 @@ inline constexpr std::string_view kUnloadAdapter = "unload_adapter";
 inline constexpr std::string_view kAdapters = "adapters";
 inline constexpr std::string_view kMerge = "merge";
 inline constexpr std::string_view kCheck = "check";  // of the model's logits against float32
+inline constexpr std::string_view kKeep = "keep";    // loaded: a model that requests ask for
 
 struct Hello {
   int protocol = kProtocolVersion;
@@ -140,6 +141,8 @@ struct MergedAdapters {
 // others: {"prompt": "hi", "stream": true, "temperature": 0.7}.
 struct GenerateRequest {
   std::optional<std::string> model{};  // by its name; absent: the default one
+  // How long the model then stays without a request; below 0: for ever; absent: as before.
+  std::optional<double> keep_alive_seconds{};
   std::optional<std::string> prompt;
   std::optional<std::vector<int32_t>> prompt_ids;
   // [{role, content, ...}]; rendered by the model's chat template.
@@ -257,10 +260,24 @@ struct ModelParams {
   std::optional<std::string> model{};  // by its name; absent: the default one
 };
 
+// Loads a model that is loaded on demand, and says how long it stays.
+struct KeepParams {
+  std::optional<std::string> model{};          // by its name; absent: the default one
+  std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest
+};
+
+struct UnloadParams {
+  std::optional<std::string> model{};  // by its name; absent: the default one
+  bool keep_name = false;              // it is loaded again when a request asks for it
+};
+
 struct LoadParams {
   std::string model;  // a folder, or "demo"
   // (optional) It is served beside the others, by this name; absent: it takes the default's place.
   std::optional<std::string> name{};
+  bool on_demand = false;                      // with a name: loaded when a request asks for it
+  bool pinned = false;                         // it neither gives way to another nor expires
+  std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest; absent: as the daemon's
   GivenSettings settings{};
 };
 
@@ -412,26 +429,48 @@ struct Counters {  // since the daemon started
   int64_t num_steps = 0;
 };
 
+// Who uses a model, and how long it stays.
+struct ModelStay {
+  bool pinned = false;
+  double keep_alive_seconds = -1;              // without a request; below 0: for ever
+  int64_t num_uses = 0;                        // requests that have it
+  int64_t num_uses_before = 0;                 // requests that still have the one that it replaced
+  int64_t num_waiting = 0;                     // requests that wait until it is loaded
+  std::optional<double> idle_seconds{};        // since a request had it last
+  std::optional<double> expires_in_seconds{};  // when it is unused until then
+};
+
 // A model beside the default one.
 struct OtherModelStatus {
   std::string name;
   std::string phase;  // as in Status
   std::string phase_detail;
   std::optional<ModelStatus> model{};
+  std::optional<ModelStatus> last_model{};  // as in Status
+  ModelStay stay{};
   Counters counters{};
+
+  // What is known of it, loaded or not; null: nothing.
+  const ModelStatus* known() const { return model ? &*model : last_model ? &*last_model : nullptr; }
 };
 
 struct Status {
   std::string version{kVersion};
   int64_t pid = 0;
   double uptime_seconds = 0;
-  std::string phase;         // "no model", "loading", "ready", "draining", "failed"
+  // "no model", "not loaded" (it is when a request asks), "loading", "ready", "draining", "failed"
+  std::string phase;
   std::string phase_detail;  // what is being loaded, or why it failed
   std::string socket;
   int64_t rss_bytes = 0;
-  std::optional<ModelStatus> model;  // the default one
-  Counters counters;                 // of it
+  std::optional<ModelStatus> model;         // the default one
+  std::optional<ModelStatus> last_model{};  // what it was when it was loaded; only while it is not
+  ModelStay stay{};                         // of it
+  int64_t max_models = 0;                   // loaded at once; 0: as many as fit
+  Counters counters;
   std::vector<OtherModelStatus> others{};
+
+  const ModelStatus* known() const { return model ? &*model : last_model ? &*last_model : nullptr; }
 };
 
 // Whether a model was given that name; and that model. find_model throws kNotFound with the names
@@ -526,6 +565,10 @@ OrderedJson to_json(const GenerateRequest& request);
 GenerateRequest generate_request_from_json(const OrderedJson& params);
 OrderedJson to_json(const ModelParams& params);
 ModelParams model_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const KeepParams& params);
+KeepParams keep_params_from_json(const OrderedJson& params);
+OrderedJson to_json(const UnloadParams& params);
+UnloadParams unload_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadParams& params);
 LoadParams load_params_from_json(const OrderedJson& params);
 OrderedJson to_json(const LoadAdapterParams& params);

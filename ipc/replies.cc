@@ -321,6 +321,21 @@ std::span<const Field<Counters>> fields<Counters>() {
 }
 
 template <>
+std::span<const Field<ModelStay>> fields<ModelStay>() {
+  using S = ModelStay;
+  static constexpr std::array kFields = {
+      field<&S::pinned>("pinned"),
+      field<&S::keep_alive_seconds>("keep_alive_seconds"),
+      field<&S::num_uses>("num_uses"),
+      field<&S::num_uses_before>("num_uses_before"),
+      field<&S::num_waiting>("num_waiting"),
+      field<&S::idle_seconds>("idle_seconds"),
+      field<&S::expires_in_seconds>("expires_in_seconds"),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<OtherModelStatus>> fields<OtherModelStatus>() {
   using O = OtherModelStatus;
   static constexpr std::array kFields = {
@@ -328,6 +343,8 @@ std::span<const Field<OtherModelStatus>> fields<OtherModelStatus>() {
       field<&O::phase>("phase", kRequired),
       field<&O::phase_detail>("phase_detail", kLeaveOutEmpty),
       field<&O::model>("model"),
+      field<&O::last_model>("last_model"),
+      field<&O::stay>("stay"),
       field<&O::counters>("counters"),
   };
   return kFields;
@@ -344,6 +361,9 @@ std::span<const Field<Status>> fields<Status>() {
       field<&Status::socket>("socket"),
       field<&Status::rss_bytes>("rss_bytes"),
       field<&Status::model>("model"),
+      field<&Status::last_model>("last_model"),
+      field<&Status::stay>("stay"),
+      field<&Status::max_models>("max_models"),
       field<&Status::counters>("counters"),
       field<&Status::others>("others", kLeaveOutEmpty),
   };

@@ -197,6 +197,24 @@ std::span<const Field<UnloadAdapterParams>> fields<UnloadAdapterParams>() {
 }
 
 template <>
+std::span<const Field<KeepParams>> fields<KeepParams>() {
+  static constexpr std::array kFields = {
+      field<&KeepParams::model>("model"),
+      field<&KeepParams::keep_alive_seconds>("keep_alive_seconds"),
+  };
+  return kFields;
+}
+
+template <>
+std::span<const Field<UnloadParams>> fields<UnloadParams>() {
+  static constexpr std::array kFields = {
+      field<&UnloadParams::model>("model"),
+      field<&UnloadParams::keep_name>("keep_name", kLeaveOutEmpty),
+  };
+  return kFields;
+}
+
+template <>
 std::span<const Field<ModelParams>> fields<ModelParams>() {
   static constexpr std::array kFields = {
       field<&ModelParams::model>("model"),
@@ -257,6 +275,7 @@ std::span<const Field<GenerateRequest>> fields<GenerateRequest>() {
   using R = GenerateRequest;
   static constexpr std::array kFields = {
       field<&R::model>("model"),
+      field<&R::keep_alive_seconds>("keep_alive_seconds"),
       field<&R::prompt>("prompt"),
       field<&R::prompt_ids>("prompt_ids", {.low = 0}),
       field<&R::messages>("messages"),
@@ -402,16 +421,33 @@ ModelParams model_params_from_json(const OrderedJson& params) {
   return from_params<ModelParams>(params);
 }
 
+OrderedJson to_json(const KeepParams& params) {
+  return write_value(params);
+}
+KeepParams keep_params_from_json(const OrderedJson& params) {
+  return from_params<KeepParams>(params);
+}
+
+OrderedJson to_json(const UnloadParams& params) {
+  return write_value(params);
+}
+UnloadParams unload_params_from_json(const OrderedJson& params) {
+  return from_params<UnloadParams>(params);
+}
+
 OrderedJson to_json(const LoadParams& params) {
   OrderedJson out = {{"model", params.model}};
   if (params.name) out["name"] = *params.name;
+  if (params.on_demand) out["on_demand"] = true;
+  if (params.pinned) out["pinned"] = true;
+  if (params.keep_alive_seconds) out["keep_alive_seconds"] = *params.keep_alive_seconds;
   params.settings.write(out);
   return out;
 }
 
 LoadParams load_params_from_json(const OrderedJson& params) {
   require_object(params, "params");
-  std::vector<std::string> known = {"model", "name"};
+  std::vector<std::string> known = {"model", "name", "on_demand", "pinned", "keep_alive_seconds"};
   for (const ModelSetting& row : model_settings()) {
     if (row.is_of_load()) known.push_back(field_name(row.name));
   }
@@ -428,6 +464,16 @@ LoadParams load_params_from_json(const OrderedJson& params) {
     } catch (const Error& error) {
       throw error.in("name");
     }
+  }
+  const auto read_optional = [&](const char* field, auto& into) {
+    const auto found = params.find(field);
+    if (found != params.end() && !found->is_null()) read_value(*found, field, {}, into);
+  };
+  read_optional("on_demand", out.on_demand);
+  read_optional("pinned", out.pinned);
+  read_optional("keep_alive_seconds", out.keep_alive_seconds);
+  if (out.on_demand && !out.name) {
+    fail_field("on_demand", "only a model with a name is loaded on demand");
   }
   out.settings.read(params);
   return out;

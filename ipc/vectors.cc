@@ -27,6 +27,7 @@ std::span<const Field<VectorParams>> fields<VectorParams>() {
   using V = VectorParams;
   static constexpr std::array kFields = {
       field<&V::model>("model"),
+      field<&V::keep_alive_seconds>("keep_alive_seconds"),
       field<&V::inputs>("inputs", {.required = true}),
       field<&V::truncate>("truncate"),
       field<&V::adapter>("adapter"),

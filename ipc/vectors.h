@@ -24,7 +24,8 @@ struct TextInput {
 };
 
 struct VectorParams {
-  std::optional<std::string> model{};  // by its name; absent: the default one
+  std::optional<std::string> model{};          // by its name; absent: the default one
+  std::optional<double> keep_alive_seconds{};  // as in a GenerateRequest
   std::vector<TextInput> inputs;
   bool truncate = false;  // the end of what is too long; else it is refused
   std::optional<std::string> adapter{};

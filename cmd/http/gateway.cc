@@ -256,8 +256,12 @@ Response Gateway::answer(const Route& route, const Request& request) const {
   };
   Response response;
   try {
-    if (!route.request_schema.empty()) {
-      if (const auto model = model_of_body(request.body)) choose_served_model(*scope, *model);
+    std::optional<std::string> model;
+    if (!route.request_schema.empty()) model = model_of_body(request.body);
+    if (model) {
+      choose_served_model(*scope, *model);
+    } else if (const auto queried = request.query_value("model")) {
+      choose_queried_model(*scope, *queried);
     }
     response = route.handle(scope, request);
   } catch (const ApiError& error) {

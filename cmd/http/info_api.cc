@@ -18,11 +18,31 @@
 namespace tgi::http {
 namespace {
 
+// As llama.cpp's router calls it.
+std::string_view model_state(const ApiOptions& model) {
+  if (model.phase == "ready" || model.phase == "draining") return "loaded";
+  return model.phase == "not loaded" ? "unloaded" : model.phase;
+}
+
 OrderedJson model_json(const std::string& id, const ApiOptions& options) {
   OrderedJson out = {
       {"id", id}, {"object", "model"}, {"created", 0}, {"owned_by", options.model_id}};
+  if (id == options.model_id) out["status"] = {{"value", model_state(options)}};
   // As vLLM tells adapters from what they are of.
   if (id != options.model_id) out["parent"] = options.model_id;
+  return out;
+}
+
+// Whether it is loaded, and how long it stays.
+OrderedJson standing_json(const ApiOptions& model) {
+  const ipc::ModelStay& stay = model.stay;
+  OrderedJson out = {{"model_id", model.model_id},
+                     {"state", model.phase == "ready" ? "loaded" : model.phase},
+                     {"pinned", stay.pinned},
+                     {"requests", stay.num_uses},
+                     {"waiting", stay.num_waiting}};
+  if (stay.idle_seconds) out["idle_seconds"] = *stay.idle_seconds;
+  if (stay.expires_in_seconds) out["expires_in_seconds"] = *stay.expires_in_seconds;
   return out;
 }
 
@@ -56,8 +76,12 @@ ipc::Status ask_status(const Scope& scope) {
     if (const auto name = scope.daemon_model()) {
       ipc::OtherModelStatus found = ipc::find_model(*status, *name);
       status->model = std::move(found.model);
+      status->last_model = std::move(found.last_model);
+      status->phase = found.phase;
       status->counters = found.counters;
     }
+    // What it was tells what it will be.
+    if (!status->model) status->model = status->last_model;
   } catch (const Error& error) {
     throw daemon_error(error, false);
   }
@@ -102,8 +126,14 @@ std::string ask_text(const Scope& scope, std::vector<int32_t> ids) {
 }
 
 Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
-  const std::shared_ptr<const ApiOptions> now = models_now(scope->service())->front();
-  const ApiOptions& options = *now;
+  const auto now = models_now(scope->service());
+  // The one that was asked for, as it is now.
+  const auto asked = scope->daemon_model()
+                         ? scope->service().options.find(scope->options().model_id)
+                         : now->front();
+  const ApiOptions& options = asked == nullptr ? scope->options() : *asked;
+  OrderedJson all = OrderedJson::array();
+  for (const auto& each : *now) all.push_back(standing_json(*each));
   return json_response(200, {{"model_id", options.model_id},
                              {"model_sha", nullptr},
                              {"model_pipeline_tag", options.pipeline_tag},
@@ -117,17 +147,24 @@ Response info(std::shared_ptr<Scope> scope, const Request& /*request*/) {
                              {"router", "text-generation-router"},
                              {"version", ipc::kVersion},
                              {"sha", nullptr},
-                             {"docker_label", nullptr}});
+                             {"docker_label", nullptr},
+                             {"models", std::move(all)}});
 }
 
 Response health(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   const Service& service = scope->service();
   bool healthy = false;
   try {
-    healthy =
-        !service.draining &&
-        ipc::status_from_json(ask_daemon(service, ipc::kStatus, OrderedJson::object())).phase ==
-            "ready";
+    const ipc::Status status =
+        ipc::status_from_json(ask_daemon(service, ipc::kStatus, OrderedJson::object()));
+    const auto name = scope->daemon_model();
+    const auto takes_requests = [](const auto& model) {
+      const bool is_back_soon = model.phase == "loading" && model.last_model;
+      return model.phase == "ready" || model.phase == "not loaded" || model.phase == "draining" ||
+             is_back_soon;  // requests wait for it
+    };
+    healthy = !service.draining &&
+              (name ? takes_requests(ipc::find_model(status, *name)) : takes_requests(status));
   } catch (const Error&) {
     // The daemon is not there, or does not answer: that is the answer.
   }

@@ -101,7 +101,8 @@ Response load_lora(const Scope& scope, const LoadLoraBody& body) {
   try {
     ipc::Client(scope.service().daemon)
         .call(ipc::kLoadAdapter,
-              ipc::to_json(ipc::LoadAdapterParams{.name = body.name, .path = folder}));
+              ipc::to_json(ipc::LoadAdapterParams{
+                  .model = scope.daemon_model(), .name = body.name, .path = folder}));
   } catch (const Error& error) {
     if (error.code() != Code::kAdapter) throw daemon_error(error, false);
     throw ApiError(400, "validation", error.what(), "BadRequestError");
@@ -121,7 +122,8 @@ Response unload_lora(const Scope& scope, const UnloadLoraBody& body) {
   scope.service().adapters->remove(body.name);
   try {
     ipc::Client(scope.service().daemon)
-        .call(ipc::kUnloadAdapter, ipc::to_json(ipc::UnloadAdapterParams{.name = body.name}));
+        .call(ipc::kUnloadAdapter, ipc::to_json(ipc::UnloadAdapterParams{
+                                       .model = scope.daemon_model(), .name = body.name}));
   } catch (const Error& error) {
     // It was known here alone: the daemon is another one since.
     if (error.code() != Code::kAdapter) throw daemon_error(error, false);

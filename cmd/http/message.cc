@@ -14,6 +14,13 @@ std::string_view Request::header(std::string_view name) const {
   return {};
 }
 
+std::optional<std::string> Request::query_value(std::string_view name) const {
+  for (const Header& each : query) {
+    if (each.name == name) return each.value;
+  }
+  return std::nullopt;
+}
+
 Response plain_text(int status, std::string text) {
   return {.status = status,
           .content_type = text.empty() ? "" : "text/plain; charset=utf-8",

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ struct Request {
   std::string method;
   std::string path;           // decoded, without the query
   std::vector<Header> query;  // decoded names and values, in no order
+  // Of that name; nothing: it is not there.
+  std::optional<std::string> query_value(std::string_view name) const;
   std::vector<Header> headers;
   std::string body;
   std::string remote_address;

@@ -4,6 +4,7 @@
 
 #include "cmd/http/adapters.h"
 #include "cmd/http/openai_body.h"
+#include "ipc/client.h"
 
 namespace tgi::http {
 namespace {
@@ -66,7 +67,36 @@ void choose_served_model(Scope& scope, const std::string& name) {
     service.look_again();
     found = service.options.find(name);
   }
-  if (found != nullptr) scope.choose_model(std::move(found));
+  if (found == nullptr) return;
+  const bool is_known = found->is_known;
+  scope.choose_model(std::move(found));
+  if (is_known) return;
+  keep_model(scope, std::nullopt);
+  if (service.look_again) service.look_again();
+  if (auto loaded = service.options.find(name)) scope.choose_model(std::move(loaded));
+}
+
+void choose_queried_model(Scope& scope, const std::string& name) {
+  if (is_base_model(name, scope.options())) return;
+  Service& service = scope.service();
+  auto found = service.options.find(name);
+  if (found == nullptr) {
+    if (service.look_again) service.look_again();
+    found = service.options.find(name);
+  }
+  if (found == nullptr) throw model_not_found(name, scope.options());
+  // What only tells of a model loads none.
+  scope.choose_model(std::move(found));
+}
+
+void keep_model(const Scope& scope, std::optional<double> keep_alive_seconds) {
+  const ipc::KeepParams params{.model = scope.daemon_model(),
+                               .keep_alive_seconds = keep_alive_seconds};
+  try {
+    ipc::Client(scope.service().daemon).call(ipc::kKeep, ipc::to_json(params));
+  } catch (const Error& error) {
+    throw daemon_error(error, false);
+  }
 }
 
 std::shared_ptr<const CurrentOptions::All> models_now(Service& service) {

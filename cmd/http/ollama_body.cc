@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "ipc/duration.h"
+
 namespace tgi::http {
 namespace {
 
@@ -14,6 +16,10 @@ namespace {
 // it.
 constexpr LlamaDefaults kOllamaDefaults = {
     .temperature = 0.8, .top_k = 40, .top_p = 0.9, .min_p = 0};
+
+constexpr std::string_view kKeepAliveHelp =
+    "how long the model stays after this: \"5m\", \"1h30m\" or seconds; 0: no longer than its "
+    "requests, below 0: for ever. A pinned model stays in any case";
 
 template <typename B>
 constexpr std::array<BodyField<B>, 2> model_rows() {
@@ -38,8 +44,7 @@ constexpr std::array<BodyField<B>, 7> ask_rows() {
                                                {"list the tokens with their log-probabilities"}),
       inherited_field<B, &OllamaAsk::top_logprobs>("top_logprobs",
                                                    {"alternatives to list for each token"}),
-      inherited_field<B, &OllamaAsk::keep_alive>(
-          "keep_alive", {"taken: the model stays until it is unloaded by `tgi unload`"}),
+      inherited_field<B, &OllamaKept::keep_alive>("keep_alive", {kKeepAliveHelp}),
   }};
 }
 
@@ -55,9 +60,8 @@ constexpr std::array kOllamaImages = {
 };
 
 // In the requests of every ollama client that lets people set options.
-constexpr std::array kOllamaKeeping = {
+constexpr std::array kOllamaVectorExtras = {
     ExtraField{"options", kAnything, "there is nothing to choose in a vector"},
-    ExtraField{"keep_alive", kAnything, "the model stays until it is unloaded by `tgi unload`"},
 };
 
 void read_think(const std::optional<OrderedJson>& think, const ApiOptions& options, ChatBody& to) {
@@ -206,7 +210,8 @@ std::span<const BodyField<OllamaEmbedBody>> body_fields<OllamaEmbedBody>() {
   using B = OllamaEmbedBody;
   static constexpr auto kFields = joined_rows(
       model_rows<B>(),
-      std::array<BodyField<B>, 3>{
+      std::array<BodyField<B>, 4>{
+          inherited_field<B, &OllamaKept::keep_alive>("keep_alive", {kKeepAliveHelp}),
           body_field<&B::input>("input", {"a text or a list of texts"}),
           body_field<&B::truncate>("truncate",
                                    {"cut off the end of what is too long; default true"}),
@@ -218,7 +223,9 @@ template <>
 std::span<const BodyField<OllamaEmbeddingsBody>> body_fields<OllamaEmbeddingsBody>() {
   using B = OllamaEmbeddingsBody;
   static constexpr auto kFields = joined_rows(
-      model_rows<B>(), std::array<BodyField<B>, 1>{body_field<&B::prompt>("prompt", {"the text"})});
+      model_rows<B>(), std::array<BodyField<B>, 2>{inherited_field<B, &OllamaKept::keep_alive>(
+                                                       "keep_alive", {kKeepAliveHelp}),
+                                                   body_field<&B::prompt>("prompt", {"the text"})});
   return kFields;
 }
 
@@ -256,12 +263,12 @@ std::span<const ExtraField> extra_fields<OllamaGenerateBody>() {
 
 template <>
 std::span<const ExtraField> extra_fields<OllamaEmbedBody>() {
-  return kOllamaKeeping;
+  return kOllamaVectorExtras;
 }
 
 template <>
 std::span<const ExtraField> extra_fields<OllamaEmbeddingsBody>() {
-  return kOllamaKeeping;
+  return kOllamaVectorExtras;
 }
 
 template <>
@@ -329,14 +336,16 @@ bool is_raw(const OllamaGenerateBody& body, const ApiOptions& options) {
   return body.raw || !options.has_chat_template;
 }
 
-bool asks_to_unload(const OllamaAsk& body) {
-  if (!body.keep_alive) return false;
-  static constexpr std::array<std::string_view, 4> kNothing = {"0", "0s", "0m", "0h"};
+std::optional<double> keep_alive_of(const OllamaKept& body) {
+  if (!body.keep_alive) return std::nullopt;
   const OrderedJson& time = *body.keep_alive;
-  if (time.is_string()) {
-    return std::ranges::find(kNothing, time.get<std::string>()) != kNothing.end();
+  if (time.is_number()) return time.get<double>() < 0 ? -1 : time.get<double>();
+  if (!time.is_string()) fail_body_type("keep_alive", "a time such as \"5m\", or seconds", time);
+  try {
+    return ipc::parse_keep_alive(time.get<std::string>());
+  } catch (const Error& error) {
+    fail_body("keep_alive", error.what());
   }
-  return time.is_number() && time.get<double>() == 0;
 }
 
 }  // namespace tgi::http

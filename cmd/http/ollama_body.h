@@ -25,14 +25,18 @@ struct OllamaModel {
   std::optional<std::string> name;  // what `model` was called before
 };
 
-struct OllamaAsk : OllamaModel {
+// ... and say how long it stays.
+struct OllamaKept : OllamaModel {
+  std::optional<OrderedJson> keep_alive;  // "5m", or seconds
+};
+
+struct OllamaAsk : OllamaKept {
   std::optional<bool> stream;
   std::optional<OrderedJson> format;  // "json" or a JSON schema
   std::optional<OllamaOptions> options;
   std::optional<OrderedJson> think;  // true, false, or a level
   bool logprobs = false;
   std::optional<uint32_t> top_logprobs;
-  std::optional<OrderedJson> keep_alive;
 };
 
 struct OllamaChatBody : OllamaAsk {
@@ -46,13 +50,13 @@ struct OllamaGenerateBody : OllamaAsk {
   bool raw = false;
 };
 
-struct OllamaEmbedBody : OllamaModel {
+struct OllamaEmbedBody : OllamaKept {
   std::optional<OrderedJson> input;
   std::optional<bool> truncate;
   std::optional<int64_t> dimensions;
 };
 
-struct OllamaEmbeddingsBody : OllamaModel {
+struct OllamaEmbeddingsBody : OllamaKept {
   std::optional<std::string> prompt;
 };
 
@@ -107,7 +111,8 @@ CompletionBody to_completion(const OllamaGenerateBody& body, const ApiOptions& o
 // Whether the prompt goes to the model as it is: so it was asked, or there is no chat template.
 bool is_raw(const OllamaGenerateBody& body, const ApiOptions& options);
 
-// Whether a body without prompt or messages asks to have the model unloaded.
-bool asks_to_unload(const OllamaAsk& body);
+// How long the model stays after the request, in seconds; below 0: for ever; nothing: as before.
+// Throws ApiError for what is no time.
+std::optional<double> keep_alive_of(const OllamaKept& body);
 
 }  // namespace tgi::http

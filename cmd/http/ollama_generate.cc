@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/http/generation.h"
+#include "cmd/http/model_choice.h"
 #include "cmd/http/ollama_api.h"
 #include "cmd/http/openai_answer.h"
 #include "cmd/http/stream_pump.h"
@@ -63,9 +64,9 @@ class OllamaAnswer {
     return out;
   }
 
-  OrderedJson load_line() const {
+  OrderedJson load_line(bool is_unload) const {
     OrderedJson out = line("", "", OrderedJson::array(), true);
-    out["done_reason"] = "load";
+    out["done_reason"] = is_unload ? "unload" : "load";
     return out;
   }
 
@@ -161,6 +162,7 @@ Response answer(const std::shared_ptr<Scope>& scope,
                 bool is_chat,
                 ipc::GenerateRequest asked) {
   choose_ollama_model(*scope, ollama_name(body), asked);
+  asked.keep_alive_seconds = keep_alive_of(body);
   const bool is_streamed = asked.stream;
   const auto generation = std::make_shared<Generation>(scope, std::vector{std::move(asked)});
   const auto lines = std::make_shared<OllamaAnswer>(scope, body, is_chat);
@@ -181,15 +183,14 @@ Response answer(const std::shared_ptr<Scope>& scope,
       generation->num_prompt_characters());
 }
 
-// Of a body without a prompt: the model is here, or it is not.
+// Of a body without a prompt: the model is loaded, or let go.
 Response load_answer(const std::shared_ptr<Scope>& scope, const OllamaAsk& body, bool is_chat) {
   ipc::GenerateRequest request;
   choose_ollama_model(*scope, ollama_name(body), request);
-  if (asks_to_unload(body)) {
-    throw ApiError(501, "unsupported",
-                   "this server does not unload its model (`keep_alive`: 0); `tgi unload` does");
-  }
-  OrderedJson out = OllamaAnswer(scope, body, is_chat).load_line();
+  const std::optional<double> keep_alive = keep_alive_of(body);
+  keep_model(*scope, keep_alive);
+  const bool is_unload = keep_alive && *keep_alive == 0;
+  OrderedJson out = OllamaAnswer(scope, body, is_chat).load_line(is_unload);
   Response response = json_response(200, out);
   if (!body.stream.value_or(true)) return response;
   response.content_type = std::string(kJsonLines.content_type);

@@ -134,8 +134,10 @@ OrderedJson model_info(const ipc::ModelStatus& model, const std::optional<ipc::M
 struct ServedStatus {
   std::string model_id;
   int64_t max_total_tokens = 0;
-  ipc::ModelStatus model;
+  ipc::ModelStatus model;     // of one that was never loaded its name and nothing else
   double uptime_seconds = 0;  // of the daemon
+  bool is_loaded = true;
+  ipc::ModelStay stay{};
 };
 
 // Of all models, the default one's first.
@@ -144,14 +146,31 @@ std::vector<ServedStatus> ask_served(Scope& scope) {
   const ipc::Status daemon = ask_status(scope);
   std::vector<ServedStatus> out;
   for (const auto& each : *served) {
-    const auto model = each->daemon_model.empty()
-                           ? daemon.model
-                           : ipc::find_model(daemon, each->daemon_model).model;
-    if (model) {
-      out.push_back({each->model_id, each->max_total_tokens, *model, daemon.uptime_seconds});
+    ServedStatus one{each->model_id, each->max_total_tokens, {}, daemon.uptime_seconds};
+    const auto take = [&](const auto& status) {
+      one.is_loaded = status.phase == "ready" || status.phase == "draining";
+      one.stay = status.stay;
+      if (status.known() != nullptr) one.model = *status.known();
+      if (one.model.name.empty()) one.model.name = status.phase_detail;
+    };
+    if (each->daemon_model.empty()) {
+      take(daemon);
+    } else if (ipc::has_model(daemon, each->daemon_model)) {
+      take(ipc::find_model(daemon, each->daemon_model));
+    } else {
+      continue;
     }
+    out.push_back(std::move(one));
   }
   return out;
+}
+
+// Of one that is in use: if that ended now.
+std::string expires_at(const ipc::ModelStay& stay) {
+  if (stay.pinned || stay.keep_alive_seconds < 0) return "9999-12-31T23:59:59Z";  // it stays
+  const double seconds = stay.expires_in_seconds.value_or(stay.keep_alive_seconds);
+  return ollama_time(system_clock::now() + std::chrono::duration_cast<system_clock::duration>(
+                                               std::chrono::duration<double>(seconds)));
 }
 
 void require_known(Scope& scope, const std::string& name) {
@@ -214,12 +233,13 @@ Response ollama_tags(std::shared_ptr<Scope> scope, const Request& /*request*/) {
 Response ollama_ps(std::shared_ptr<Scope> scope, const Request& /*request*/) {
   OrderedJson models = OrderedJson::array();
   for (const ServedStatus& each : ask_served(*scope)) {
+    if (!each.is_loaded) continue;
     OrderedJson one = head_of(tagged(each.model_id), each.model);
     const int64_t size = each.model.memory.held();
     one["size"] = size;
     one["size_vram"] = each.model.backend == "cpu" || each.model.backend == "reference" ? 0 : size;
     one["context_length"] = each.max_total_tokens;
-    one["expires_at"] = "9999-12-31T23:59:59Z";  // it stays
+    one["expires_at"] = expires_at(each.stay);
     models.push_back(std::move(one));
   }
   return json_response(200, {{"models", std::move(models)}});

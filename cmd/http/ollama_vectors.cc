@@ -11,7 +11,9 @@
 namespace tgi::http {
 namespace {
 
-void choose(Scope& scope, const std::string& name, ipc::VectorParams& params) {
+void choose(Scope& scope, const OllamaKept& body, ipc::VectorParams& params) {
+  const std::string& name = ollama_name(body);
+  params.keep_alive_seconds = keep_alive_of(body);
   ipc::GenerateRequest request;
   choose_ollama_model(scope, name, request);
   params.adapter = request.adapter;
@@ -28,7 +30,7 @@ Response ollama_embed(std::shared_ptr<Scope> scope, const OllamaEmbedBody& body)
   const std::string& name = ollama_name(body);
   scope->begin_generation(1);
   ipc::VectorParams params;
-  choose(*scope, name, params);
+  choose(*scope, body, params);
   OrderedJson vectors = OrderedJson::array();
   if (!is_nothing(body.input)) {
     params.inputs = texts_of(*body.input, "input");
@@ -48,10 +50,9 @@ Response ollama_embed(std::shared_ptr<Scope> scope, const OllamaEmbedBody& body)
 }
 
 Response ollama_embeddings(std::shared_ptr<Scope> scope, const OllamaEmbeddingsBody& body) {
-  const std::string& name = ollama_name(body);
   scope->begin_generation(1);
   ipc::VectorParams params;
-  choose(*scope, name, params);
+  choose(*scope, body, params);
   OrderedJson vector = OrderedJson::array();
   if (!body.prompt.value_or("").empty()) {
     params.inputs = {{.text = body.prompt}};

@@ -20,6 +20,7 @@
 #include "cmd/http/request_log.h"
 #include "cmd/http/request_record.h"
 #include "ipc/client.h"
+#include "ipc/protocol.h"
 
 namespace tgi::http {
 
@@ -29,6 +30,10 @@ struct ApiOptions {
   std::string model_id;  // told by /info and /v1/models; clients may name it
   // By which the daemon is asked for the model; "": it is its default one.
   std::string daemon_model{};
+  std::string phase = "ready";  // as the daemon last told: "ready", "not loaded" and so on
+  ipc::ModelStay stay{};        // likewise
+  // It was loaded once, so that what follows is known; else it is to be loaded first.
+  bool is_known = true;
   std::vector<std::string> model_ids{};          // of all that are served; CurrentOptions sets them
   std::string compute_type;                      // the x-compute-type header
   std::string pipeline_tag = "text-generation";  // what the hub calls the model's task

@@ -78,7 +78,7 @@ class RankLoader {
   RankLoader(const RankLoader&) = delete;
   RankLoader& operator=(const RankLoader&) = delete;
 
-  void check(const GivenBack& given_back) {
+  void check(std::span<const GivenBack> given_back) {
     try {
       threads_->run([this](int rank) { make_device(rank); });
     } catch (const Error& error) {
@@ -144,16 +144,19 @@ class RankLoader {
     devices_[static_cast<size_t>(rank)] = backend_.make_device(device);
   }
 
-  // Else each rank has a device with memory of its own.
-  bool ranks_share_memory() const {
-    return backend_.num_devices() == std::numeric_limits<int>::max();
-  }
+  bool ranks_share_memory() const { return tgi::ranks_share_memory(backend_); }
 
   // A backend whose ranks share a device divides what comes free there.
-  int64_t given_back_to(size_t rank, const GivenBack& given_back) const {
-    if (ranks_share_memory()) return given_back.bytes / options_.num_ranks;
-    const auto had = static_cast<size_t>(given_back.num_ranks);
-    return rank < had ? given_back.bytes / given_back.num_ranks : 0;
+  int64_t given_back_to(size_t rank, std::span<const GivenBack> given_back) const {
+    int64_t out = 0;
+    for (const GivenBack& each : given_back) {
+      if (ranks_share_memory()) {
+        out += each.bytes / options_.num_ranks;
+      } else if (rank < static_cast<size_t>(each.num_ranks)) {
+        out += each.bytes / each.num_ranks;
+      }
+    }
+    return out;
   }
 
   int64_t promised_of_each() const {
@@ -161,7 +164,7 @@ class RankLoader {
   }
 
   // When nobody says.
-  int32_t running_of(const DeviceInfo& first, const GivenBack& given_back) const {
+  int32_t running_of(const DeviceInfo& first, std::span<const GivenBack> given_back) const {
     const int64_t of_sequence = state_bytes(recurrent_layout(model_.config), 1);
     if (of_sequence == 0) return first.max_running;
     int32_t out = first.max_running;
@@ -206,7 +209,7 @@ class RankLoader {
 
   // Before anything large is taken. All ranks get as many blocks, so the one with least room says
   // how many.
-  void plan(const GivenBack& given_back) {
+  void plan(std::span<const GivenBack> given_back) {
     const DeviceInfo& first = devices_.front()->info();
     out_.max_running = options_.max_running.value_or(running_of(first, given_back));
     if (model_.config.gives_vectors && !first.takes_encoders) {
@@ -350,6 +353,10 @@ class RankLoader {
 
 }  // namespace
 
+bool ranks_share_memory(Backend& backend) {
+  return backend.num_devices() == std::numeric_limits<int>::max();
+}
+
 void check_num_ranks(Backend& backend, int32_t num_ranks) {
   if (num_ranks < 1) {
     throw Error(Code::kInvalidArgument,
@@ -367,7 +374,7 @@ void check_num_ranks(Backend& backend, int32_t num_ranks) {
 void check_ranks(Backend& backend,
                  const LoadedConfig& model,
                  const LoadRanksOptions& options,
-                 const GivenBack& given_back) {
+                 std::span<const GivenBack> given_back) {
   check_num_ranks(backend, options.num_ranks);
   check_world_size(model.config, options.num_ranks);
   RankLoader(backend, model, {}, options).check(given_back);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -88,14 +89,18 @@ struct GivenBack {
   int32_t num_ranks = 1;
 };
 
-// Whether such a model could be loaded once `given_back` is free: devices are made for a moment and
-// asked, nothing large is taken. Throws what load_ranks throws before it reads the first weight.
-// Where the devices can't even be made beside those that serve, for want of memory, it says so in
-// the log and returns.
+// Whether its ranks share one memory, that of the machine, which is taken as it is touched; else
+// each has a device with memory of its own, which is taken when it is planned.
+bool ranks_share_memory(Backend& backend);
+
+// Whether such a model could be loaded once all of `given_back` is free: devices are made for a
+// moment and asked, nothing large is taken. Throws what load_ranks throws before it reads the first
+// weight. Where the devices can't even be made beside those that serve, for want of memory, it says
+// so in the log and returns.
 void check_ranks(Backend& backend,
                  const LoadedConfig& model,
                  const LoadRanksOptions& options,
-                 const GivenBack& given_back);
+                 std::span<const GivenBack> given_back);
 
 // Throws what the first rank that failed threw, when all have ended and given back what they took:
 // kInvalidArgument, kUnsupported, kOutOfMemory, kDeviceLost, kCancelled.

@@ -325,15 +325,23 @@ std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& asked) {
   });
 }
 
-void check_fits(const PreparedModel& model, const ServedModel& serving) {
+GivenBack given_back_by(const ServedModel& serving, const PreparedModel& model, bool is_certain) {
   const ipc::ModelStatus status = serving.status();
-  GivenBack given_back{.num_ranks = static_cast<int32_t>(status.num_shard)};
-  if (status.backend == model.backend->name()) {
-    // What of its KV cache no token has touched yet is free already on some machines, and counted
-    // twice here. Then the load is refused later, and the model that gave way is loaded again.
-    given_back.bytes = status.memory.held();
-  }
+  GivenBack out{.num_ranks = static_cast<int32_t>(status.num_shard)};
+  if (status.backend != model.backend->name()) return out;
+  out.bytes = status.memory.held();
+  if (is_certain && ranks_share_memory(*model.backend)) out.bytes -= untouched_kv_bytes(status);
+  return out;
+}
+
+void check_fits(const PreparedModel& model, std::span<const GivenBack> given_back) {
   check_ranks(*model.backend, model.loaded, model.ranks, given_back);
+}
+
+int64_t untouched_kv_bytes(const ipc::ModelStatus& status) {
+  if (status.num_blocks == 0) return 0;
+  const int64_t touched = status.num_blocks_used + status.num_blocks_cached;
+  return status.memory.kv_cache / status.num_blocks * (status.num_blocks - touched);
 }
 
 }  // namespace tgi

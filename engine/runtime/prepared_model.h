@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/files/file_source.h"
@@ -50,7 +51,15 @@ struct PreparedModel {
 // backend has no kernels for, cuts that don't come out even.
 std::unique_ptr<PreparedModel> prepare_model(const ModelOptions& options);
 
-// Whether it will fit when `serving` has given way to it. Throws what check_ranks throws.
-void check_fits(const PreparedModel& model, const ServedModel& serving);
+// Of its KV cache, what no block that is used or cached stands in: an estimate from above, for a
+// block that was used once keeps its memory.
+int64_t untouched_kv_bytes(const ipc::ModelStatus& status);
+
+// What of the memory that `model` will take comes free when `serving` gives way. Of memory that is
+// shared, with `is_certain`, only what is surely taken: not the KV cache that no token has touched.
+GivenBack given_back_by(const ServedModel& serving, const PreparedModel& model, bool is_certain);
+
+// Whether it will fit when all of that is free. Throws what check_ranks throws.
+void check_fits(const PreparedModel& model, std::span<const GivenBack> given_back);
 
 }  // namespace tgi

@@ -81,6 +81,7 @@ class Daemon {
   const AccessRules access_{{.owner = 1, .use_group = AccessRules::Group{kUseGroup, "users"}}};
   Mailbox<Outgoing> outbox_{1000};
   ModelHost models_{std::chrono::milliseconds(0)};
+  ModelLoader loader_{models_, loads_, {}};
   QuantizeJobs quantize_jobs_{outbox_,
                               [](const auto&, const auto&, const auto&) -> ipc::OrderedJson {
                                 return {{"quantized", true}};
@@ -90,6 +91,7 @@ class Daemon {
   Services services_{.options = options_,
                      .access = access_,
                      .models = models_,
+                     .loader = loader_,
                      .intake_jobs = intake_,
                      .merge_jobs = merges_,
                      .load_jobs = loads_,
@@ -177,8 +179,8 @@ TEST_CASE("methods without parameters refuse any, by name") {
 
 TEST_CASE(
     "each method is of one of two classes, and who may only use the daemon meets the border") {
-  const std::vector<std::string> use = {"generate", "embed",      "classify", "status",
-                                        "tokenize", "detokenize", "metrics",  "adapters"};
+  const std::vector<std::string> use = {"generate",   "embed",   "classify", "status", "tokenize",
+                                        "detokenize", "metrics", "adapters", "keep"};
   const std::vector<std::string> manage = {"load",    "unload",       "stop",
                                            "inspect", "check",        "quantize",
                                            "merge",   "load_adapter", "unload_adapter"};

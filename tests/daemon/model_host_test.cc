@@ -149,4 +149,39 @@ TEST_CASE("--model may be given more than once, each but the first with a name")
   }
 }
 
+TEST_CASE("models that are loaded on demand have a name of their own, and times are as ollama's") {
+  const auto options_of = [](const std::vector<GivenFlag>& flags) {
+    return resolve_options(flags).options;
+  };
+  const Options given = options_of({{"model", "demo"},
+                                    {"on-demand", "a=/m/one"},
+                                    {"on-demand", "b=/m/two"},
+                                    {"keep-alive", "1h30m"},
+                                    {"max-models", "2"}});
+  CHECK(given.on_demand == std::vector<ipc::NamedModel>{{"a", "/m/one"}, {"b", "/m/two"}});
+  CHECK(given.keep_alive == std::chrono::minutes(90));
+  CHECK(given.max_models == 2);
+  CHECK(options_of({{"keep-alive", "-5"}}).keep_alive == std::chrono::milliseconds(-1));
+  for (const std::vector<GivenFlag>& bad :
+       std::vector<std::vector<GivenFlag>>{{{"on-demand", "/m/one"}},
+                                           {{"model", "a=demo"}, {"on-demand", "a=/m"}},
+                                           {{"on-demand", "a=/m"}, {"on-demand", "a=/m"}},
+                                           {{"keep-alive", "soon"}},
+                                           {{"max-models", "-1"}}}) {
+    CHECK_THROWS_WITH(resolve_options(bad), Catch::Contains("expected"));
+  }
+}
+
+TEST_CASE("a model that is not loaded yet does not become the default one") {
+  ModelHost host(std::chrono::milliseconds(0));
+  host.enroll(small_demo("later"), {});
+  CHECK(host.phase() == "no model");
+  CHECK(host.find_or_throw("later")->phase() == "not loaded");
+  const auto error = error_of([&] { (void)host.require("later"); });
+  REQUIRE(error);
+  CHECK_THAT(error->what(), Catch::Contains("the next request that asks for it loads it"));
+  host.load(small_demo("first"));
+  CHECK(host.require() == host.require("first"));
+}
+
 }  // namespace tgi::daemon

@@ -305,7 +305,10 @@ TEST_CASE("weights that are cut short while they are mapped cost the load, not t
   fs::resize_file(weights, static_cast<uintmax_t>(static_cast<int64_t>(fs::file_size(weights)) +
                                                   kVocab * 256 * 2));
   REQUIRE(home.run({"load", folder.path()}).exit_status == 0);
-  REQUIRE(home.run({"load", "demo"}).exit_status == 0);
+  // So large a KV cache for each, of which nothing is touched, that there is no room for both.
+  const int64_t more_than_half = daemon.status().model->memory.available / 100 * 55;
+  const std::string kv_cache = std::to_string(more_than_half);
+  REQUIRE(home.run({"load", "demo", "--kv-cache-memory", kv_cache}).exit_status == 0);
 
   // The load waits for these, when it has opened and checked the files.
   std::vector<std::unique_ptr<RawConnection>> running;
@@ -319,7 +322,9 @@ TEST_CASE("weights that are cut short while they are mapped cost the load, not t
   std::optional<Error> failure;
   std::jthread load([&] {
     try {
-      (void)daemon.client().call(ipc::kLoad, ipc::to_json(ipc::LoadParams{.model = folder.path()}));
+      ipc::LoadParams params{.model = folder.path()};
+      params.settings.set("kv-cache-memory", kv_cache);
+      (void)daemon.client().call(ipc::kLoad, ipc::to_json(params));
     } catch (const Error& error) {
       failure = error;
     }

@@ -88,6 +88,9 @@ EngineReport sample_report() {
       values("tgi_engine_failed", "counter", {{{}, 0}}),
       values("tgi_guides", "counter", {{{{"kind", "compiled"}}, 3}, {{{"kind", "found"}}, 40}}),
       values("tgi_engine_not_finite", "counter", {{{}, 0}}),
+      values("tgi_model_loaded", "gauge", {{{}, 1}}),
+      values("tgi_model_uses", "gauge", {{{}, 2}}),
+      values("tgi_model_idle_duration", "gauge", {{{}, 0.5}}),
   };
 }
 

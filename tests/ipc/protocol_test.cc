@@ -109,7 +109,7 @@ TEST_CASE("a wrong field of a request is refused by name") {
   };
   const Row row = GENERATE(
       Row{R"({"prompt":"a","temprature":1})",
-          "temprature: unknown field; known are model, prompt, "},
+          "temprature: unknown field; known are model, keep_alive_seconds, prompt, "},
       Row{R"({"prompt":1})", "prompt: expected a string, got number"},
       Row{R"({"prompt":"a","stream":"yes"})", "stream: expected true or false, got string"},
       Row{R"({"prompt":"a","max_new_tokens":1.5})",

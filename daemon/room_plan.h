@@ -1,0 +1,28 @@
+// Which models give way to one that is to be loaded, found before any of them is disturbed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "daemon/model_host.h"
+#include "engine/runtime/prepared_model.h"
+
+namespace tgi::daemon {
+
+// Of those beside `slot`, first those that nobody uses, of these first the one unused for longest;
+// as many as it takes so that `model` fits and at most `max_models` are loaded (0: any number). A
+// model that stands in `slot` gives way in any case. What the plan of `model` leaves to the others
+// is set. Throws what check_fits throws, and kOutOfMemory, with what is held and pinned, when it
+// would not fit even if all gave way that may.
+std::vector<std::shared_ptr<ModelSlot>> plan_room(const ModelHost& host,
+                                                  const ModelSlot& slot,
+                                                  PreparedModel& model,
+                                                  int32_t max_models);
+
+// Whether `model` fits beside all that is loaded, the one in `slot` too: then this goes on until
+// the new one is ready. What the plan leaves to the others is set. Throws what check_fits throws,
+// but kOutOfMemory.
+bool fits_beside(const ModelHost& host, PreparedModel& model);
+
+}  // namespace tgi::daemon
