@@ -115,6 +115,9 @@ _tgi() {
     serve)
       case "$previous" in
         --model) COMPREPLY=(); return ;;
+        --on-demand) COMPREPLY=(); return ;;
+        --max-models) COMPREPLY=(); return ;;
+        --keep-alive) COMPREPLY=(); return ;;
         --http) COMPREPLY=(); return ;;
         --pooling) COMPREPLY=(); return ;;
         --tool-parser) COMPREPLY=(); return ;;
@@ -170,7 +173,7 @@ _tgi() {
         --n-threads) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--model --http --pooling --tool-parser --reasoning-parser --kv-cache-memory --speculator --draft-model --deterministic --threads --lorax-merging --offline --any-model --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --speculate --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --speculative-tokens --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
+      options='--model --on-demand --load-installed --max-models --keep-alive --http --pooling --tool-parser --reasoning-parser --kv-cache-memory --speculator --draft-model --deterministic --threads --lorax-merging --offline --any-model --allow-runtime-lora-updating --max-stored-responses --max-stored-bytes --model-id --revision --validation-workers --sharded --num-shard --quantize --speculate --dtype --kv-cache-dtype --max-concurrent-requests --max-best-of --max-stop-sequences --max-top-n-tokens --max-input-tokens --max-input-length --max-total-tokens --waiting-served-ratio --max-batch-prefill-tokens --max-waiting-tokens --max-batch-size --hostname -p --port --huggingface-hub-cache --cuda-memory-fraction --json-output --otlp-endpoint --otlp-service-name --cors-allow-origin --api-key --tokenizer-config-path --disable-grammar-support --max-client-batch-size --lora-adapters --payload-limit --enable-prefill-logprobs -g --graceful-termination-timeout --adapter-id --default-adapter-source --speculative-tokens --preloaded-adapter-ids --merge-adapter-weights --max-active-adapters --adapter-cycle-time-s --adapter-memory-fraction --backend --model-gguf --n-threads --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     ps)
@@ -193,6 +196,7 @@ _tgi() {
     load)
       case "$previous" in
         --name) COMPREPLY=(); return ;;
+        --keep-alive) COMPREPLY=(); return ;;
         --revision) COMPREPLY=(); return ;;
         --pooling) _tgi_words 'auto cls mean max last-token'; return ;;
         --load-format) _tgi_words 'auto dummy'; return ;;
@@ -220,14 +224,14 @@ _tgi() {
         --merge-adapter) COMPREPLY=(); return ;;
         --socket) _tgi_files; return ;;
       esac
-      options='--name --revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --speculator --draft-model --seed --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
+      options='--name --on-demand --pin --keep-alive --revision --offline --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --speculate --speculator --draft-model --seed --backend --num-shard --deterministic --cuda-memory-fraction --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --no-start -v --verbose -h --help --help-all'
       others="_tgi_models"
       ;;
     unload)
       case "$previous" in
         --socket) _tgi_files; return ;;
       esac
-      options='--socket --no-start -v --verbose -h --help --help-all'
+      options='--keep-name --socket --no-start -v --verbose -h --help --help-all'
       ;;
     stop)
       case "$previous" in

@@ -29,6 +29,9 @@ _tgid() {
   fi
   case "$previous" in
     --model) COMPREPLY=(); return ;;
+    --on-demand) COMPREPLY=(); return ;;
+    --max-models) COMPREPLY=(); return ;;
+    --keep-alive) COMPREPLY=(); return ;;
     --pooling) _tgi_words 'auto cls mean max last-token'; return ;;
     --load-format) _tgi_words 'auto dummy'; return ;;
     --tokenizer-config) _tgi_files; return ;;
@@ -69,7 +72,7 @@ _tgid() {
     --stall-timeout) COMPREPLY=(); return ;;
     --log-level) _tgi_words 'debug info warn error off'; return ;;
   esac
-  options='--model --no-model --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --speculator --draft-model --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
+  options='--model --on-demand --no-model --load-installed --max-models --keep-alive --pooling --load-format --tokenizer-config --tool-parser --reasoning-parser --dtype --quantize --quantize-group-size --kv-cache-dtype --kv-cache-memory --max-total-tokens --max-running --max-batch-tokens --target-step-ms --speculate --speculator --draft-model --max-waiting --max-best-of --max-stop-sequences --max-top-n-tokens --seed --backend --num-shard --deterministic --cuda-memory-fraction --cpu-isa --threads --pin-threads --slow-reader-timeout --adapter-memory-fraction --max-active-adapters --adapter-cycle-time --merge-adapter --lorax-merging --socket --allow-group --manage-group --intake-threads --drain-timeout --stall-timeout --log-level --print-config --probe --version --help --help-all'
   case "$word" in
     -*) _tgi_words "$options" ;;
     *) $others ;;
