@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kStagingBytes = size_t{64} << 20;
 constexpr size_t kBytesPerThread = size_t{4} << 20;
-constexpr unsigned kMaxThreads = 8;
+constexpr unsigned kMaxThreads = 16;
 
 int64_t padded(int64_t cols) {
   return (cols + 7) / 8 * 8;

@@ -29,8 +29,12 @@ float inverse_of(float scale) {
   return scale == 0.0F ? 0.0F : 1.0F / scale;
 }
 
+// A number that is far from 2^22 added to this has no bits left below the point: to nearest, ties
+// to even, as std::nearbyint, which no compiler turns into vector code.
+constexpr float kRounds = 12582912.0F;
+
 float rounded(float value, float inverse, float lowest, float highest) {
-  return std::clamp(std::nearbyint(value * inverse), lowest, highest);
+  return std::clamp((value * inverse + kRounds) - kRounds, lowest, highest);
 }
 
 // With its sign, of equal ones the positive; NaN when a number is not finite.
@@ -45,14 +49,17 @@ float signed_largest(std::span<const float> values) {
 }
 
 float int4_scale(std::span<const float> values, float largest) {
-  return least_error_int4_scale(largest, widen_to_bf16, [&](float scale) {
-    const float inverse = inverse_of(scale);
-    float sum = 0.0F;
+  return least_error_int4_scale_at_once(largest, widen_to_bf16, [&](const Int4Scales& scales) {
+    Int4Scales inverses;
+    for (size_t i = 0; i < scales.size(); ++i) inverses[i] = inverse_of(scales[i]);
+    Int4Scales sums = {};
     for (const float value : values) {
-      const float error = value - rounded(value, inverse, -8.0F, 7.0F) * scale;
-      sum += error * error;
+      for (size_t i = 0; i < scales.size(); ++i) {
+        const float error = value - rounded(value, inverses[i], -8.0F, 7.0F) * scales[i];
+        sums[i] += error * error;
+      }
     }
-    return sum;
+    return sums;
   });
 }
 

@@ -2,9 +2,14 @@
 // (engine/cpu/kernels/quantise.h) and by the quantisers that write checkpoints (engine/quantize).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <limits>
 
 namespace tgi {
+
+inline constexpr std::array kInt4ScaleSteps = {8.0F, 7.6F, 8.4F, 8.8F, 9.2F, 9.6F, 10.0F, 7.2F};
+using Int4Scales = std::array<float, kInt4ScaleSteps.size()>;
 
 // The scale with the least error among a few, the first of which just holds the largest value: it
 // often pays to cut the largest value off. The range of a code reaches one step further below zero
@@ -16,7 +21,7 @@ template <typename Round, typename Cost>
 float least_error_int4_scale(float largest, Round round, Cost error) {
   float best = 0.0F;
   float least = std::numeric_limits<float>::infinity();
-  for (const float steps : {8.0F, 7.6F, 8.4F, 8.8F, 9.2F, 9.6F, 10.0F, 7.2F}) {
+  for (const float steps : kInt4ScaleSteps) {
     const float scale = round(-largest / steps);
     const float cost = error(scale);
     if (cost < least) {
@@ -25,6 +30,18 @@ float least_error_int4_scale(float largest, Round round, Cost error) {
     }
   }
   return best;
+}
+
+// The same of costs that are told for all scales at once.
+template <typename Round, typename Costs>
+float least_error_int4_scale_at_once(float largest, Round round, Costs errors) {
+  Int4Scales scales;
+  for (size_t i = 0; i < scales.size(); ++i) scales[i] = round(-largest / kInt4ScaleSteps[i]);
+  const Int4Scales costs = errors(scales);
+  size_t next = 0;
+  return least_error_int4_scale(
+      largest, [&](float /*unrounded*/) { return scales[next]; },
+      [&](float /*scale*/) { return costs[next++]; });
 }
 
 }  // namespace tgi

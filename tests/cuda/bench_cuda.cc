@@ -1,6 +1,6 @@
 // Speeds of the CUDA device's ops on a real GPU beside what the GPU can do: plain copies as the
 // ceiling of memory, large matmuls as that of arithmetic. Shapes of Llama-3.1-8B. Prints one table;
-// run by scripts/gpu_check.
+// run by scripts/gpu_check. Its arguments say which rows: dense, stored, attention; none: all.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -28,6 +29,7 @@ constexpr int32_t kHeadDim = 128;
 constexpr int32_t kHidden = 4096;
 constexpr int32_t kBlockSize = 16;
 constexpr int kRuns = 7;
+constexpr int64_t kMatricesBytes = int64_t{200} << 20;
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
@@ -205,7 +207,10 @@ void bench_matmul(Backend& backend,
   const int64_t most = *std::ranges::max_element(rows_of_x);
   Bench bench(backend, 1, 64, static_cast<int32_t>(most));
   std::vector<std::unique_ptr<Matrix>> matrices;
-  for (uint32_t i = 0; i < 4; ++i) matrices.push_back(make(*bench.device, i));
+  // More than the L2 cache holds.
+  for (int64_t bytes = 0; bytes < kMatricesBytes; bytes += matrices[0]->size_bytes) {
+    matrices.push_back(make(*bench.device, static_cast<uint32_t>(matrices.size())));
+  }
   const int64_t outputs = matrices[0]->rows;
   const int64_t cols = matrices[0]->cols;
   const Tensor x = bench.tensor(most, cols);
@@ -242,6 +247,7 @@ struct WeightShape {
   int64_t cols;
 };
 constexpr WeightShape kMatmuls[] = {{6144, kHidden}, {28672, kHidden}, {kHidden, 14336}};
+constexpr WeightShape kStoredMatmuls[] = {{28672, kHidden}, {kHidden, 14336}};
 
 void bench_dense(Backend& backend, double bandwidth) {
   constexpr int64_t kRowsOfX[] = {1, 4, 8, 16, 32, 64, 256, 2048};
@@ -268,7 +274,7 @@ void bench_stored(Backend& backend, double bandwidth, MatrixStorage storage, boo
   const std::string name =
       fmt::format("{} in groups of {}{}", quantization_name(storage.quantization),
                   storage.group_size, has_minima ? " with minima" : "");
-  for (const auto [outputs, cols] : kMatmuls) {
+  for (const auto [outputs, cols] : kStoredMatmuls) {
     std::vector<int8_t> codes(static_cast<size_t>(outputs * cols));
     for (size_t i = 0; i < codes.size(); ++i) {
       const uint32_t bits = hash_counter({.first = 5, .second = 9}, static_cast<uint32_t>(i)) & 15;
@@ -294,7 +300,10 @@ void bench_stored(Backend& backend, double bandwidth, MatrixStorage storage, boo
   }
 }
 
-int run() {
+int run(std::span<const std::string_view> groups) {
+  const auto has = [&](std::string_view group) {
+    return groups.empty() || std::ranges::find(groups, group) != groups.end();
+  };
   Backend& backend = find_backend("cuda");
   (void)backend.num_devices();
   const double bandwidth = copy_bandwidth();
@@ -302,12 +311,15 @@ int run() {
       "copy: {:.2f} TB/s read and written; arithmetic is compared with 790 TFLOP/s (bf16)\n\n",
       bandwidth / 1e12);
   fmt::print("| op | ms | rate | of the ceiling |\n|---|---:|---:|---:|\n");
-  bench_dense(backend, bandwidth);
-  bench_stored(backend, bandwidth, {Quantization::kInt4, 128}, false);
-  bench_stored(backend, bandwidth, {Quantization::kInt4, 32}, true);
-  bench_stored(backend, bandwidth, {Quantization::kMxfp4, kMxfp4GroupSize}, false);
-  bench_stored(backend, bandwidth, {Quantization::kInt8, 128}, false);
-  bench_stored(backend, bandwidth, {Quantization::kF8E4M3, 128}, false);
+  if (has("dense")) bench_dense(backend, bandwidth);
+  if (has("stored")) {
+    bench_stored(backend, bandwidth, {Quantization::kInt4, 128}, false);
+    bench_stored(backend, bandwidth, {Quantization::kInt4, 32}, true);
+    bench_stored(backend, bandwidth, {Quantization::kMxfp4, kMxfp4GroupSize}, false);
+    bench_stored(backend, bandwidth, {Quantization::kInt8, 128}, false);
+    bench_stored(backend, bandwidth, {Quantization::kF8E4M3, 128}, false);
+  }
+  if (!has("attention")) return 0;
   bench_attention(backend, bandwidth, 1, 1, 1024);
   bench_attention(backend, bandwidth, 1, 1, 65536);
   bench_attention(backend, bandwidth, 64, 1, 1024);
@@ -321,9 +333,10 @@ int run() {
 }  // namespace
 }  // namespace tgi
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    return tgi::run();
+    const std::vector<std::string_view> groups(argv + 1, argv + argc);
+    return tgi::run(groups);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_cuda: {}\n", error.what());
     return 1;
